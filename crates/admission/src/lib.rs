@@ -1,0 +1,1 @@
+//! Who is let in, and the answer to who is not.

@@ -1,0 +1,1 @@
+//! Windows of payload memory, charges against a budget, and the plan of declared overhead.

@@ -1,0 +1,1 @@
+//! The configuration: one declaration per setting gives parser, default, documentation and schema.

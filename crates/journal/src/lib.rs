@@ -1,0 +1,1 @@
+//! The append-only journal between sources and sinks.

@@ -1,0 +1,1 @@
+//! The books: received, accepted, refused, delivered, queued, dropped. They balance.

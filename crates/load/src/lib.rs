@@ -1,0 +1,1 @@
+//! Generators of realistic traffic, and sinks that check what arrives.

@@ -1,0 +1,1 @@
+//! Fixed-size counters, gauges and histograms with bounded label sets.

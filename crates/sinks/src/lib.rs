@@ -1,0 +1,1 @@
+//! The destinations tidegate sends to.

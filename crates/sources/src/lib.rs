@@ -1,0 +1,1 @@
+//! The protocols tidegate receives.

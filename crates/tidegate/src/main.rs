@@ -1,0 +1,2 @@
+//! The tidegate command: a telemetry gateway that holds its memory budget.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Wire formats as views over borrowed bytes: checks, joins and translations. No I/O.

@@ -1,0 +1,1 @@
+//! Whole-program tests: tidegate as a process among real clients and servers.
