@@ -1,0 +1,105 @@
+//! Windows and charges on real memory.
+
+#![allow(clippy::unwrap_used)]
+use super::*;
+use std::task::Waker;
+
+const MIB: usize = 1 << 20;
+
+fn arena(total: usize) -> Arena {
+    let floors = Floors::default().with(Share::Egress, 64 << 10);
+    Arena::new(total as u64, floors, 8 * MIB, 64, 16).unwrap()
+}
+
+fn fill(window: &mut Window, bytes: usize, with: u8) {
+    window.try_reserve(bytes).unwrap();
+    window.spare_mut()[..bytes].fill(with);
+    window.advance(bytes);
+}
+
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn growing_keeps_what_is_filled_where_it_is() {
+    let arena = arena(4 * MIB);
+    let mut window = arena.try_window(Share::Ingest, 10).unwrap();
+    window.append(b"0123456789").unwrap();
+    let before = window.as_ptr();
+    fill(&mut window, MIB, 7);
+    assert_eq!(window.as_ptr(), before);
+    assert_eq!(&window[..12], b"0123456789\x07\x07");
+    assert_eq!(window.len(), MIB + 10);
+}
+
+#[test]
+fn what_is_not_paid_for_is_refused() {
+    let arena = arena(MIB);
+    let mut window = arena.try_window(Share::Ingest, 4096).unwrap();
+    let held = arena.try_charge(Share::Ingest, 256 << 10).unwrap();
+    assert_eq!(window.try_reserve(MIB - (128 << 10)), Err(Refused::Short));
+    drop(held);
+    assert_eq!(
+        window.try_reserve(9 * MIB),
+        Err(Refused::Never { wanted: 9 * MIB as u64, most: MIB as u64 - (64 << 10) })
+    );
+    assert!(matches!(arena.try_charge(Share::Ingest, MIB as u64), Err(Refused::Never { .. })));
+    drop(window);
+    assert!(arena.try_window(Share::Ingest, MIB - (64 << 10)).is_ok());
+}
+
+#[test]
+fn hot_pages_of_idle_windows_yield_to_any_charge() {
+    let arena = arena(2 * MIB);
+    let mut window = arena.try_window(Share::Ingest, 1).unwrap();
+    fill(&mut window, MIB, 3);
+    drop(window);
+    assert_eq!(arena.usage().idle, MIB as u64);
+    let charge = arena.try_charge(Share::Lake, 3 * MIB as u64 / 2).unwrap();
+    assert_eq!(arena.usage().idle, 0);
+    assert_eq!(charge.bytes(), 3 * MIB as u64 / 2);
+}
+
+#[test]
+fn a_hot_window_is_paid_for_or_trimmed() {
+    let arena = arena(8 * MIB);
+    let mut window = arena.try_window(Share::Ingest, 1).unwrap();
+    fill(&mut window, MIB, 3);
+    drop(window);
+    let again = arena.try_window(Share::Ingest, MIB - 1).unwrap();
+    assert_eq!((again.charged(), arena.usage().idle), (MIB, 0));
+    drop(again);
+    let small: Vec<Window> = (0..64).map(|_| arena.try_window(Share::Ingest, 1).unwrap()).collect();
+    assert_eq!(arena.usage().shares[0].used, 64 * PAGE as u64);
+    assert!(matches!(arena.try_window(Share::Ingest, 1), Err(Refused::Crowded)));
+    drop(small);
+    assert_eq!(arena.usage().shares[0].used, 0);
+}
+
+#[test]
+fn those_who_wait_are_woken_in_order_and_may_leave() {
+    let arena = arena(MIB);
+    let held = arena.try_charge(Share::Ingest, 900 << 10).unwrap();
+    let mut first = Box::pin(arena.charge(Share::Ingest, 800 << 10));
+    let mut second = Box::pin(arena.charge(Share::Ingest, 200 << 10));
+    assert!(poll(first.as_mut()).is_pending() && poll(second.as_mut()).is_pending());
+    drop(held);
+    let Poll::Ready(Ok(first)) = poll(first.as_mut()) else { panic!("the first is next") };
+    assert!(poll(second.as_mut()).is_pending(), "the second does not fit beside the first");
+    drop(first);
+    // Granted, but nobody takes it: dropping the future gives it back.
+    drop(second);
+    assert_eq!(arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), 0);
+}
+
+#[test]
+fn a_window_waits_for_its_memory() {
+    let arena = arena(MIB);
+    let held = arena.try_window(Share::Decode, 900 << 10).unwrap();
+    let mut waiting = Box::pin(arena.window(Share::Decode, 512 << 10));
+    assert!(poll(waiting.as_mut()).is_pending());
+    drop(held);
+    let Poll::Ready(Ok(window)) = poll(waiting.as_mut()) else { panic!("there is room now") };
+    assert_eq!(window.charged(), 512 << 10);
+}

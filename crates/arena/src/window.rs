@@ -1,0 +1,153 @@
+//! A window: one contiguous stretch of the arena, owned by one holder, filled from the front.
+
+use crate::arena::{Arena, Refused};
+use crate::share::Share;
+use crate::units::rounded;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::slice;
+
+/// Bytes in the arena that one holder owns: `len()` filled ones, and behind them as many as are charged.
+///
+/// It derefs to the filled bytes. Growing never moves them. Dropping it gives the memory back.
+pub struct Window {
+    arena: Arena,
+    share: Share,
+    index: u32,
+    /// Invariant: `filled ≤ charged ≤ window length`; only the first `charged` bytes are ever touched.
+    charged: usize,
+    filled: usize,
+}
+
+impl Window {
+    pub(crate) fn new(arena: Arena, share: Share, index: u32, charged: usize) -> Window {
+        Window { arena, share, index, charged, filled: 0 }
+    }
+
+    /// Whom its memory is charged to.
+    pub fn share(&self) -> Share {
+        self.share
+    }
+
+    /// The bytes charged, filled or not.
+    pub fn charged(&self) -> usize {
+        self.charged
+    }
+
+    /// The bytes charged and not filled yet: what [`spare_mut`](Self::spare_mut) gives.
+    pub fn spare(&self) -> usize {
+        self.charged - self.filled
+    }
+
+    /// Charges what is missing for `more` bytes behind the filled ones, if it is free now.
+    ///
+    /// # Errors
+    /// [`Refused::Short`] now, or [`Refused::Never`].
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), Refused> {
+        let missing = self.missing_for(more)?;
+        if missing > 0 {
+            self.arena.try_charge(self.share, missing as u64)?.spent();
+            self.charged += missing;
+        }
+        Ok(())
+    }
+
+    /// Charges what is missing for `more` bytes behind the filled ones, waiting until it is free.
+    ///
+    /// # Errors
+    /// [`Refused::Never`] or [`Refused::Crowded`].
+    pub async fn reserve(&mut self, more: usize) -> Result<(), Refused> {
+        let missing = self.missing_for(more)?;
+        if missing > 0 {
+            self.arena.charge(self.share, missing as u64).await?.spent();
+            self.charged += missing;
+        }
+        Ok(())
+    }
+
+    /// The charged bytes behind the filled ones, to be written to. What they hold is left over from
+    /// earlier owners of the pages; only what [`advance`](Self::advance) covers becomes readable.
+    pub fn spare_mut(&mut self) -> &mut [u8] {
+        let (filled, charged) = (self.filled, self.charged);
+        // SAFETY: the window's index is out of the idle list, so `self` is the only owner of this range,
+        // which lies in the mapping since `charged ≤ window length`; anonymous memory is initialised.
+        let all = unsafe { slice::from_raw_parts_mut(self.arena.start_of(self.index).as_ptr(), charged) };
+        all.get_mut(filled..).unwrap_or_default()
+    }
+
+    /// Declares the first `bytes` of the spare ones filled.
+    ///
+    /// # Panics
+    /// When fewer are charged.
+    pub fn advance(&mut self, bytes: usize) {
+        assert!(bytes <= self.spare(), "advanced past what is charged");
+        self.filled += bytes;
+    }
+
+    /// Appends `bytes`, charging what is missing if it is free now.
+    ///
+    /// # Errors
+    /// As [`try_reserve`](Self::try_reserve); nothing is appended then.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        self.try_reserve(bytes.len())?;
+        if let Some(room) = self.spare_mut().get_mut(..bytes.len()) {
+            room.copy_from_slice(bytes);
+        }
+        self.filled += bytes.len();
+        Ok(())
+    }
+
+    /// Forgets the filled bytes behind the first `len`. The charge stays.
+    pub fn truncate(&mut self, len: usize) {
+        self.filled = self.filled.min(len);
+    }
+
+    /// Forgets all filled bytes. The charge stays.
+    pub fn clear(&mut self) {
+        self.filled = 0;
+    }
+
+    fn missing_for(&self, more: usize) -> Result<usize, Refused> {
+        let most = self.arena.window_len();
+        let wanted = rounded(self.filled.saturating_add(more));
+        if wanted > most {
+            return Err(Refused::Never { wanted: wanted as u64, most: most as u64 });
+        }
+        self.arena.possible(self.share, wanted as u64)?;
+        Ok(wanted.saturating_sub(self.charged))
+    }
+}
+
+impl Deref for Window {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: as in `spare_mut`; `&self` allows no writer.
+        unsafe { slice::from_raw_parts(self.arena.start_of(self.index).as_ptr(), self.filled) }
+    }
+}
+
+impl DerefMut for Window {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `spare_mut`.
+        unsafe { slice::from_raw_parts_mut(self.arena.start_of(self.index).as_ptr(), self.filled) }
+    }
+}
+
+impl AsRef<[u8]> for Window {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Window({}: {} of {} bytes)", self.share.name(), self.filled, self.charged)
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        self.arena.put_back(self.share, self.index, self.charged);
+    }
+}
