@@ -1,1 +1,38 @@
-//! The books: received, accepted, refused, delivered, queued, dropped. They balance.
+//! The books: what came in, and what became of it. The one owner of all counters about items.
+//!
+//! Three equations hold at every moment, not only at rest, because every entry moves an item or a request
+//! from one column to another under one lock:
+//!
+//! - for each source: requests received = accepted + refused (by reason) + open;
+//! - for the journal: items accepted ≤ items appended ≤ items accepted + items handed over;
+//! - for each sink: items accepted since it was attached + replayed
+//!   = delivered + queued + dropped (by reason).
+//!
+//! What is queued is not counted here but follows from the journal's own numbers, which every record
+//! carries; so the third equation compares two independent counts. A sink's columns are kept beside its
+//! cursor ([`SinkBook`]), so the books still close after a crash.
+//!
+//! A difference is therefore always a mistake in the program; it is shown on `/status` and in `/metrics`.
+//! Deciding refusals is left to admission, moving cursors to the journal, sending to the sinks.
+
+mod balance;
+mod book;
+mod journal;
+mod ledger;
+mod metrics;
+mod reason;
+mod signal;
+mod sink;
+mod source;
+
+#[cfg(test)]
+mod tests;
+
+pub use balance::{Balance, JournalBalance, SinkBalance, SourceBalance};
+pub use book::{SinkBook, UnknownBook};
+pub use journal::Head;
+pub use ledger::{Ledger, MAX_SINKS, MAX_SOURCES, TooMany};
+pub use reason::{Dropped, Refusal};
+pub use signal::{Counts, Signal};
+pub use sink::{Settled, Sink};
+pub use source::{HandedOver, Open, Source};

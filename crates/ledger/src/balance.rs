@@ -1,0 +1,138 @@
+mod render;
+
+use crate::journal::HeadColumns;
+use crate::reason::{Dropped, Refusal};
+use crate::signal::Signal;
+use crate::sink::SinkColumns;
+use crate::source::SourceBook;
+
+/// All books at one moment. Every `difference` is zero, or the program has a mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Balance {
+    /// Requests, by source.
+    pub sources: Vec<SourceBalance>,
+    /// Items accepted against items appended.
+    pub journal: JournalBalance,
+    /// Items, by sink.
+    pub sinks: Vec<SinkBalance>,
+}
+
+/// received = accepted + refused + open + difference
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceBalance {
+    /// The source's name.
+    pub name: String,
+    /// Requests received.
+    pub received: u64,
+    /// Requests accepted.
+    pub accepted: u64,
+    /// Requests refused, by reason; reasons that did not occur are left out.
+    pub refused: Vec<(Refusal, u64)>,
+    /// Requests without a verdict yet.
+    pub open: u64,
+    /// Items accepted, by signal; signals that did not occur are left out.
+    pub items: Vec<(Signal, u64)>,
+    /// Bytes of accepted bodies, as they came.
+    pub bytes: u64,
+    /// What the equation lacks.
+    pub difference: i64,
+}
+
+/// accepted ≤ appended ≤ accepted + handed over, since the process started
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalBalance {
+    /// Items that sources accepted.
+    pub accepted: u64,
+    /// Items given to the journal whose requests have no verdict yet.
+    pub handed_over: u64,
+    /// Items that the journal appended.
+    pub appended: u64,
+    /// By how much `appended` lies outside of what the other two allow: items that were acknowledged and
+    /// not written when negative, written and not acknowledged when positive.
+    pub difference: i64,
+}
+
+/// accepted + replayed = delivered + queued + dropped + difference, since the sink was attached
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkBalance {
+    /// The sink's name.
+    pub name: String,
+    /// Items that the journal took.
+    pub accepted: u64,
+    /// Items queued once more because the cursor was moved back.
+    pub replayed: u64,
+    /// Items that the peer took.
+    pub delivered: u64,
+    /// Items that wait or are in flight, by the journal's numbers.
+    pub queued: u64,
+    /// Items dropped, by reason; reasons that did not occur are left out.
+    pub dropped: Vec<(Dropped, u64)>,
+    /// What the equation lacks: items lost track of when positive, counted twice when negative.
+    pub difference: i64,
+}
+
+impl Balance {
+    /// All differences added up, without their signs: zero when the books close.
+    pub fn difference(&self) -> u64 {
+        let sources = self.sources.iter().map(|source| source.difference);
+        let sinks = self.sinks.iter().map(|sink| sink.difference);
+        let all = sources.chain([self.journal.difference]).chain(sinks);
+        all.fold(0, |sum, difference| sum.saturating_add(difference.unsigned_abs()))
+    }
+
+    /// Whether nothing is on its way: no open request, nothing queued.
+    pub fn at_rest(&self) -> bool {
+        self.sources.iter().all(|source| source.open == 0) && self.sinks.iter().all(|sink| sink.queued == 0)
+    }
+}
+
+impl SourceBalance {
+    pub(crate) fn of(name: &str, book: &SourceBook) -> Self {
+        let refused = |reason: &Refusal| (*reason, book.refused[*reason as usize]);
+        let items = |signal: Signal| (signal, book.items[signal as usize]);
+        let closed = book.accepted + book.refused.iter().sum::<u64>();
+        Self {
+            name: name.to_owned(),
+            received: book.received,
+            accepted: book.accepted,
+            refused: Refusal::ALL.iter().map(refused).filter(|(_, count)| *count > 0).collect(),
+            open: book.open,
+            items: Signal::ALL.map(items).into_iter().filter(|(_, count)| *count > 0).collect(),
+            bytes: book.bytes,
+            difference: signed_difference(book.received, closed + book.open),
+        }
+    }
+}
+
+impl JournalBalance {
+    pub(crate) fn of(head: &HeadColumns, accepted: u64, handed_over: u64) -> Self {
+        let appended = head.now.wrapping_sub(head.at_start);
+        let explained = appended.clamp(accepted, accepted + handed_over);
+        Self { accepted, handed_over, appended, difference: signed_difference(appended, explained) }
+    }
+}
+
+impl SinkBalance {
+    pub(crate) fn of(name: &str, columns: &SinkColumns, head: u64) -> Self {
+        let book = &columns.book;
+        let accepted = head.wrapping_sub(book.attached_at);
+        // A cursor beyond the head would be a journal that forgot what it handed out: not a queue, and it
+        // shows as a difference.
+        let queued = head.saturating_sub(columns.position.wrapping_add(columns.ahead));
+        let dropped = |reason: &Dropped| (*reason, book.dropped(*reason));
+        let went = book.delivered.wrapping_add(book.dropped_in_all()).wrapping_add(queued);
+        Self {
+            name: name.to_owned(),
+            accepted,
+            replayed: book.replayed,
+            delivered: book.delivered,
+            queued,
+            dropped: Dropped::ALL.iter().map(dropped).filter(|(_, count)| *count > 0).collect(),
+            difference: signed_difference(accepted.wrapping_add(book.replayed), went),
+        }
+    }
+}
+
+fn signed_difference(a: u64, b: u64) -> i64 {
+    a.wrapping_sub(b).cast_signed()
+}

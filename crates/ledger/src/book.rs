@@ -1,0 +1,84 @@
+use crate::reason::Dropped;
+
+/// Reasons that a book on disk has room for.
+pub(crate) const REASONS: usize = 16;
+
+const VERSION: u64 = 1;
+
+/// A sink's columns since it was attached to the journal, over all restarts. The journal keeps the bytes
+/// beside the sink's cursor and replaces both together, so they always tell of the same moment.
+///
+/// Layout, little-endian u64s: version, attached_at, replayed, delivered, then 16 counts of dropped items
+/// in the order of their reasons' numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkBook {
+    /// Items that the journal had taken, ever, when the sink was attached: those that it will never get.
+    pub attached_at: u64,
+    /// Items that were queued once more because the cursor was moved back.
+    pub replayed: u64,
+    /// Items that the sink's peer took.
+    pub delivered: u64,
+    /// Items dropped, by the reason's number. Also those of reasons that only a later version knows.
+    dropped: [u64; REASONS],
+}
+
+impl SinkBook {
+    /// How many bytes a book takes.
+    pub const LEN: usize = 8 * (4 + REASONS);
+
+    /// An empty book of a sink that gets what comes after the first `attached_at` items.
+    pub fn new(attached_at: u64) -> Self {
+        Self { attached_at, replayed: 0, delivered: 0, dropped: [0; REASONS] }
+    }
+
+    /// Items dropped for this reason.
+    pub fn dropped(&self, reason: Dropped) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    /// Items dropped, whatever the reason.
+    pub fn dropped_in_all(&self) -> u64 {
+        self.dropped.iter().fold(0, |sum, count| sum.wrapping_add(*count))
+    }
+
+    pub(crate) fn add_dropped(&mut self, reason: Dropped, items: u64) {
+        self.dropped[reason as usize] += items;
+    }
+
+    /// The book as the journal keeps it.
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        let head = [VERSION, self.attached_at, self.replayed, self.delivered];
+        for (to, number) in bytes.chunks_exact_mut(8).zip(head.iter().chain(&self.dropped)) {
+            to.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The book that these bytes hold.
+    ///
+    /// # Errors
+    /// When they were not written by [`to_bytes`](Self::to_bytes) of this version.
+    pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Result<Self, UnknownBook> {
+        let (numbers, _none) = bytes.as_chunks::<8>();
+        let mut numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));
+        let mut next = || numbers.next().unwrap_or(0);
+        let version = next();
+        if version != VERSION {
+            return Err(UnknownBook { version });
+        }
+        let (attached_at, replayed, delivered) = (next(), next(), next());
+        Ok(Self { attached_at, replayed, delivered, dropped: std::array::from_fn(|_| next()) })
+    }
+}
+
+/// A sink's book could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "reading a sink's book: it has version {version}, and this program reads version {VERSION}; \
+     start the version that wrote it, or remove the sink's cursor to attach it anew"
+)]
+pub struct UnknownBook {
+    /// The version that the bytes claim.
+    pub version: u64,
+}

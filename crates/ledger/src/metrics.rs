@@ -1,0 +1,103 @@
+//! The books as series, computed from the pages whenever they are read.
+
+use tidegate_meters::{Kind, Name, Registry, Value};
+
+use crate::balance::SinkBalance;
+use crate::ledger::{Ledger, MAX_SINKS, MAX_SOURCES};
+use crate::reason::{Dropped, Refusal};
+use crate::signal::Signal;
+use crate::source::SourceBook;
+
+pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
+    per_source(registry, ledger, Kind::Counter, RECEIVED, |book| book.received);
+    per_source(registry, ledger, Kind::Counter, ACCEPTED, |book| book.accepted);
+    per_source(registry, ledger, Kind::Gauge, OPEN, |book| book.open);
+    per_source(registry, ledger, Kind::Counter, BYTES, |book| book.bytes);
+    refused(registry, ledger.clone());
+    items(registry, ledger.clone());
+    per_sink(registry, ledger, Kind::Counter, DELIVERED, |sink| sink.delivered);
+    per_sink(registry, ledger, Kind::Counter, REPLAYED, |sink| sink.replayed);
+    per_sink(registry, ledger, Kind::Gauge, QUEUED, |sink| sink.queued);
+    dropped(registry, ledger.clone());
+    let ledger = ledger.clone();
+    registry.computed(DIFFERENCE, Kind::Gauge, [], 1, move |emit| {
+        emit([], value(Kind::Gauge, ledger.balance().difference()));
+    });
+}
+
+const RECEIVED: Name = Name::plain("requests_received", "Requests received");
+const ACCEPTED: Name = Name::plain("requests_accepted", "Requests accepted");
+const REFUSED: Name = Name::plain("requests_refused", "Requests refused, by reason");
+const OPEN: Name = Name::plain("requests_open", "Requests received and not yet answered");
+const BYTES: Name = Name::bytes("accepted", "Bytes of accepted bodies, as they came");
+const ITEMS: Name = Name::plain("items_accepted", "Items accepted (samples, log records, spans, events)");
+const DELIVERED: Name = Name::plain("sink_items_delivered", "Items that the sink's peer took, over restarts");
+const REPLAYED: Name = Name::plain(
+    "sink_items_replayed",
+    "Items queued once more because the cursor was moved back, over restarts",
+);
+const QUEUED: Name = Name::plain("sink_items_queued", "Items in the journal that the sink has not settled");
+const DROPPED: Name = Name::plain("sink_items_dropped", "Items dropped by reason, over restarts");
+const DIFFERENCE: Name = Name::plain("books_difference", "What the books lack; anything but 0 is a bug");
+
+fn per_source(registry: &Registry, ledger: &Ledger, kind: Kind, name: Name, column: fn(&SourceBook) -> u64) {
+    let ledger = ledger.clone();
+    registry.computed(name, kind, ["source"], MAX_SOURCES, move |emit| {
+        ledger.each_source(|source| {
+            let count = column(&source.book());
+            emit([source.name()], value(kind, count));
+        });
+    });
+}
+
+fn per_sink(registry: &Registry, ledger: &Ledger, kind: Kind, name: Name, column: fn(&SinkBalance) -> u64) {
+    let ledger = ledger.clone();
+    registry.computed(name, kind, ["sink"], MAX_SINKS, move |emit| {
+        for sink in &ledger.balance().sinks {
+            emit([&sink.name], value(kind, column(sink)));
+        }
+    });
+}
+
+fn refused(registry: &Registry, ledger: Ledger) {
+    let max = MAX_SOURCES * Refusal::COUNT;
+    registry.computed(REFUSED, Kind::Counter, ["source", "reason"], max, move |emit| {
+        ledger.each_source(|source| {
+            let counts = source.book().refused;
+            for (reason, count) in Refusal::ALL.iter().zip(counts) {
+                emit([source.name(), reason.name()], Value::Counter(count));
+            }
+        });
+    });
+}
+
+fn items(registry: &Registry, ledger: Ledger) {
+    let max = MAX_SOURCES * Signal::ALL.len();
+    registry.computed(ITEMS, Kind::Counter, ["source", "signal"], max, move |emit| {
+        ledger.each_source(|source| {
+            let counts = source.book().items;
+            for (signal, count) in Signal::ALL.iter().zip(counts) {
+                emit([source.name(), signal.name()], Value::Counter(count));
+            }
+        });
+    });
+}
+
+fn dropped(registry: &Registry, ledger: Ledger) {
+    let max = MAX_SINKS * Dropped::COUNT;
+    registry.computed(DROPPED, Kind::Counter, ["sink", "reason"], max, move |emit| {
+        ledger.each_sink(|sink| {
+            let book = sink.book();
+            for reason in Dropped::ALL {
+                emit([sink.name(), reason.name()], Value::Counter(book.dropped(*reason)));
+            }
+        });
+    });
+}
+
+fn value(kind: Kind, count: u64) -> Value {
+    match kind {
+        Kind::Gauge => Value::Gauge(i64::try_from(count).unwrap_or(i64::MAX)),
+        Kind::Counter | Kind::Histogram => Value::Counter(count),
+    }
+}

@@ -1,0 +1,90 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::book::SinkBook;
+use crate::reason::Dropped;
+
+/// One sink's page in the books. Clones write on the same page.
+#[derive(Clone)]
+pub struct Sink(Arc<Page>);
+
+struct Page {
+    name: Box<str>,
+    columns: Mutex<SinkColumns>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SinkColumns {
+    pub(crate) book: SinkBook,
+    /// Items before the cursor: all settled.
+    pub(crate) position: u64,
+    /// Items behind the cursor that are settled already, because they were completed out of order.
+    pub(crate) ahead: u64,
+}
+
+/// What became of some items, and where the cursor stands with them: one entry, so that the cursor and the
+/// columns never tell two stories. Both are the journal's numbers, of the records now marked as done.
+#[derive(Clone, Copy, Debug)]
+pub struct Settled<'a> {
+    /// Items that the peer took.
+    pub delivered: u64,
+    /// Items dropped, with the reason.
+    pub dropped: &'a [(Dropped, u64)],
+    /// Items before the cursor, ever: the number in the header of the record that it points at.
+    pub position: u64,
+    /// Items of records behind the cursor that are done.
+    pub ahead: u64,
+}
+
+impl Sink {
+    pub(crate) fn new(name: &str, book: SinkBook, position: u64, ahead: u64) -> Self {
+        let columns = Mutex::new(SinkColumns { book, position, ahead });
+        Self(Arc::new(Page { name: name.into(), columns }))
+    }
+
+    /// The sink's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Enters that items left the queue.
+    pub fn settle(&self, settled: Settled<'_>) {
+        let mut columns = self.columns();
+        columns.book.delivered += settled.delivered;
+        for (reason, items) in settled.dropped {
+            columns.book.add_dropped(*reason, *items);
+        }
+        columns.position = settled.position;
+        columns.ahead = settled.ahead;
+    }
+
+    /// Enters that the cursor was moved by hand to `position`: back to send again, or forward to skip.
+    pub fn seek(&self, position: u64) {
+        let mut columns = self.columns();
+        let settled = columns.position.wrapping_add(columns.ahead);
+        let forward = position.wrapping_sub(settled).cast_signed();
+        if forward >= 0 {
+            columns.book.add_dropped(Dropped::Skipped, forward.unsigned_abs());
+        } else {
+            columns.book.replayed += forward.unsigned_abs();
+        }
+        columns.position = position;
+        columns.ahead = 0;
+    }
+
+    /// The columns to be kept beside the cursor. To be taken by whoever moves the cursor, after the
+    /// [`settle`](Self::settle) that belongs to it.
+    pub fn book(&self) -> SinkBook {
+        self.columns().book.clone()
+    }
+
+    pub(crate) fn columns(&self) -> MutexGuard<'_, SinkColumns> {
+        self.0.columns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sink {}", self.name())
+    }
+}

@@ -1,0 +1,156 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::reason::Refusal;
+use crate::signal::{Counts, Signal};
+
+/// One source's page in the books. Clones write on the same page.
+#[derive(Clone)]
+pub struct Source(Arc<Page>);
+
+struct Page {
+    name: Box<str>,
+    // One lock per request, held for a few additions: dearer than loose counters by some nanoseconds, but
+    // a reader never sees half an entry, so a difference is never an artefact of reading.
+    columns: Mutex<SourceBook>,
+}
+
+/// The columns of a source's page, since the process started.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SourceBook {
+    pub(crate) received: u64,
+    pub(crate) accepted: u64,
+    pub(crate) refused: [u64; Refusal::COUNT],
+    pub(crate) open: u64,
+    pub(crate) items: [u64; Signal::ALL.len()],
+    pub(crate) bytes: u64,
+    /// Items given to the journal whose verdict is not in yet.
+    pub(crate) handed_over: u64,
+}
+
+/// A request that was received and not yet answered. Dropping it without a verdict refuses it as
+/// [`Refusal::Abandoned`], so no path through the code can leave the books open.
+#[must_use = "a request that is dropped without a verdict counts as abandoned"]
+pub struct Open(Option<Source>);
+
+/// A request whose items were given to the journal. From here on they may be written even when nobody
+/// waits for it any more, so dropping it without a verdict accepts it.
+#[must_use = "items that are dropped without a verdict count as accepted"]
+pub struct HandedOver(Option<(Source, Counts)>);
+
+impl Source {
+    pub(crate) fn new(name: &str) -> Self {
+        Self(Arc::new(Page { name: name.into(), columns: Mutex::default() }))
+    }
+
+    /// The source's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Enters a request as received. To be called as soon as there is one, before anything can fail.
+    pub fn open(&self) -> Open {
+        let mut book = self.book();
+        book.received += 1;
+        book.open += 1;
+        Open(Some(self.clone()))
+    }
+
+    pub(crate) fn book(&self) -> MutexGuard<'_, SourceBook> {
+        self.0.columns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SourceBook {
+    fn accept(&mut self, counts: Counts) {
+        self.open -= 1;
+        self.accepted += 1;
+        self.items[counts.signal as usize] += counts.items;
+        self.bytes += counts.bytes;
+    }
+
+    fn refuse(&mut self, reason: Refusal) {
+        self.open -= 1;
+        self.refused[reason as usize] += 1;
+    }
+}
+
+impl Open {
+    /// The request was refused, and nothing of it will go anywhere.
+    pub fn refuse(mut self, reason: Refusal) {
+        self.close(reason);
+    }
+
+    /// The request is given to the journal: to be called before the journal gets it. The verdict follows.
+    pub fn hand_over(mut self, counts: Counts) -> HandedOver {
+        let source = self.0.take();
+        if let Some(source) = &source {
+            source.book().handed_over += counts.items;
+        }
+        HandedOver(source.map(|source| (source, counts)))
+    }
+
+    /// The request carried nothing for the journal (such as an empty body) and was answered with success.
+    pub fn accept_empty(self, signal: Signal) {
+        self.hand_over(Counts { signal, items: 0, bytes: 0 }).accept();
+    }
+
+    fn close(&mut self, reason: Refusal) {
+        if let Some(source) = self.0.take() {
+            source.book().refuse(reason);
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.close(Refusal::Abandoned);
+    }
+}
+
+impl HandedOver {
+    /// The journal has it for good. To be called even when the client can no longer be told.
+    pub fn accept(mut self) {
+        self.close(None);
+    }
+
+    /// The journal did not take it.
+    pub fn refuse(mut self, reason: Refusal) {
+        self.close(Some(reason));
+    }
+
+    fn close(&mut self, refused: Option<Refusal>) {
+        if let Some((source, counts)) = self.0.take() {
+            let mut book = source.book();
+            book.handed_over -= counts.items;
+            match refused {
+                None => book.accept(counts),
+                Some(reason) => book.refuse(reason),
+            }
+        }
+    }
+}
+
+impl Drop for HandedOver {
+    fn drop(&mut self) {
+        self.close(None);
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source {}", self.name())
+    }
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Open")
+    }
+}
+
+impl fmt::Debug for HandedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HandedOver")
+    }
+}

@@ -1,0 +1,209 @@
+//! Single entries, the renderings and the tables.
+
+use std::collections::HashSet;
+
+use tidegate_meters::Registry;
+
+use super::{ledger, metrics};
+use crate::{Dropped, Ledger, MAX_SOURCES, Refusal, Settled, SinkBook};
+
+/// A request that nobody closed is refused as abandoned.
+#[test]
+fn a_forgotten_request_is_abandoned() {
+    let ledger = ledger(0);
+    let source = ledger.source("s").unwrap();
+    drop(source.open());
+    let balance = ledger.balance();
+    assert_eq!(balance.sources[0].refused, [(Refusal::Abandoned, 1)]);
+    assert!(balance.difference() == 0 && balance.at_rest());
+}
+
+/// Items that the journal has are accepted even when nobody waits for the answer any more.
+#[test]
+fn a_forgotten_hand_over_is_accepted() {
+    let ledger = ledger(7);
+    let handed_over = ledger.source("s").unwrap().open().hand_over(metrics(3));
+    assert_eq!(ledger.balance().journal.handed_over, 3);
+    ledger.head().advance_to(10);
+    drop(handed_over);
+    let balance = ledger.balance();
+    assert_eq!((balance.journal.accepted, balance.journal.appended), (3, 3));
+    assert!(balance.difference() == 0 && balance.at_rest());
+}
+
+/// What is acknowledged and not written, or written and not acknowledged, shows.
+#[test]
+fn the_journal_must_agree_with_the_sources() {
+    let ledger = ledger(0);
+    let source = ledger.source("s").unwrap();
+    source.open().hand_over(metrics(5)).accept();
+    assert_eq!(ledger.balance().journal.difference, -5);
+    ledger.head().advance_to(6);
+    assert_eq!(ledger.balance().journal.difference, 1);
+    ledger.head().advance_to(5);
+    assert_eq!(ledger.balance().difference(), 0);
+}
+
+/// A cursor that moves without saying what became of the items, or says it twice, shows.
+#[test]
+fn the_cursor_must_agree_with_the_book() {
+    let ledger = ledger(100);
+    let sink = ledger.attach("s", SinkBook::new(90), 90, 0).unwrap();
+    assert_eq!(ledger.balance().sinks[0].queued, 10);
+    sink.settle(Settled { delivered: 3, dropped: &[], position: 94, ahead: 0 });
+    assert_eq!(ledger.balance().sinks[0].difference, 1);
+    sink.settle(Settled { delivered: 1, dropped: &[(Dropped::Rejected, 2)], position: 94, ahead: 0 });
+    assert_eq!(ledger.balance().sinks[0].difference, -2);
+    sink.settle(Settled { delivered: 0, dropped: &[], position: 94, ahead: 2 });
+    assert_eq!(ledger.balance().difference(), 0);
+    assert_eq!(ledger.balance().sinks[0].queued, 4);
+}
+
+/// A replay and a skip by hand are entries like any other: the books close after them.
+#[test]
+fn seeking_keeps_the_books_closed() {
+    let ledger = ledger(100);
+    let sink = ledger.attach("s", SinkBook::new(0), 0, 0).unwrap();
+    sink.settle(Settled { delivered: 60, dropped: &[], position: 50, ahead: 10 });
+    sink.seek(20);
+    let sink_balance = ledger.balance().sinks.remove(0);
+    assert_eq!((sink_balance.replayed, sink_balance.queued, sink_balance.difference), (40, 80, 0));
+    sink.seek(100);
+    let sink_balance = ledger.balance().sinks.remove(0);
+    assert_eq!((sink_balance.dropped, sink_balance.queued), (vec![(Dropped::Skipped, 80)], 0));
+    assert_eq!(ledger.balance().difference(), 0);
+}
+
+/// The page shows the equations, and shouts when one does not hold.
+#[test]
+fn the_text_shows_the_equations() {
+    let ledger = ledger(0);
+    let source = ledger.source("remote_write").unwrap();
+    let sink = ledger.attach("lake", SinkBook::new(0), 0, 0).unwrap();
+    ledger.head().advance_to(5);
+    source.open().hand_over(metrics(5)).accept();
+    source.open().refuse(Refusal::Memory);
+    source.open().refuse(Refusal::Memory);
+    source.open().refuse(Refusal::Disk);
+    let _open = source.open();
+    sink.settle(Settled { delivered: 2, dropped: &[(Dropped::Damaged, 1)], position: 3, ahead: 0 });
+    let expected = "\
+requests: received = accepted + refused + open
+  remote_write: 5 = 1 + 3 (memory 2, disk 1) + 1
+items: accepted <= appended <= accepted + handed over, since start
+  journal: 5 <= 5 <= 5 + 0
+items: accepted + replayed = delivered + queued + dropped, since attached
+  lake: 5 + 0 = 2 + 2 + 1 (damaged 1)
+the books close
+";
+    assert_eq!(ledger.balance().to_string(), expected);
+    sink.settle(Settled { delivered: 0, dropped: &[], position: 5, ahead: 0 });
+    let text = ledger.balance().to_string();
+    assert!(text.contains("lake: 5 + 0 = 2 + 0 + 1 (damaged 1)  DIFFERENCE +2\n"), "{text}");
+    assert!(text.contains("THE BOOKS DO NOT CLOSE: 2 unexplained"), "{text}");
+}
+
+/// The JSON is JSON, whatever the names, and says the same.
+#[test]
+fn the_json_can_be_read() {
+    let ledger = ledger(0);
+    let source = ledger.source("odd \"name\\\n").unwrap();
+    ledger.attach("lake", SinkBook::new(0), 0, 0).unwrap();
+    ledger.head().advance_to(4);
+    source.open().hand_over(metrics(4)).accept();
+    source.open().refuse(Refusal::TooLarge);
+    let json: serde_json::Value = serde_json::from_str(&ledger.balance().json()).unwrap();
+    assert_eq!(json["difference"], 0);
+    assert_eq!(json["sources"][0]["name"], "odd \"name\\\n");
+    assert_eq!(json["sources"][0]["refused"]["too_large"], 1);
+    assert_eq!(json["sources"][0]["items"]["metrics"], 4);
+    assert_eq!(json["journal"]["appended"], 4);
+    assert_eq!(json["sinks"][0]["queued"], 4);
+}
+
+/// Everything in the books is published.
+#[test]
+fn the_books_are_published() {
+    let registry = Registry::new(1);
+    let ledger = Ledger::new(&registry, 10);
+    let source = ledger.source("rw").unwrap();
+    let sink = ledger.attach("up", SinkBook::new(10), 10, 0).unwrap();
+    ledger.head().advance_to(14);
+    source.open().hand_over(metrics(4)).accept();
+    source.open().refuse(Refusal::Timeout);
+    sink.settle(Settled { delivered: 1, dropped: &[(Dropped::Quota, 2)], position: 13, ahead: 0 });
+    let mut text = String::new();
+    registry.encode(&mut text).unwrap();
+    for line in [
+        "tidegate_requests_received_total{source=\"rw\"} 2",
+        "tidegate_requests_accepted_total{source=\"rw\"} 1",
+        "tidegate_requests_refused_total{source=\"rw\",reason=\"timeout\"} 1",
+        "tidegate_requests_refused_total{source=\"rw\",reason=\"memory\"} 0",
+        "tidegate_requests_open{source=\"rw\"} 0",
+        "tidegate_accepted_bytes_total{source=\"rw\"} 120",
+        "tidegate_items_accepted_total{source=\"rw\",signal=\"metrics\"} 4",
+        "tidegate_sink_items_delivered_total{sink=\"up\"} 1",
+        "tidegate_sink_items_replayed_total{sink=\"up\"} 0",
+        "tidegate_sink_items_queued{sink=\"up\"} 1",
+        "tidegate_sink_items_dropped_total{sink=\"up\",reason=\"quota\"} 2",
+        "tidegate_books_difference 0",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
+    }
+}
+
+/// Names are unique, fit for labels, and every reason is explained by a sentence.
+#[test]
+fn every_reason_is_named_and_explained() {
+    let refusals = Refusal::ALL.iter().map(|r| (r.name(), r.description()));
+    let dropped = Dropped::ALL.iter().map(|r| (r.name(), r.description()));
+    let numbers = Refusal::ALL.iter().map(|r| *r as usize).eq(0..Refusal::COUNT);
+    assert!(numbers && Dropped::ALL.iter().map(|r| *r as usize).eq(0..Dropped::COUNT));
+    for table in [refusals.collect::<Vec<_>>(), dropped.collect()] {
+        assert_eq!(table.iter().map(|(name, _)| name).collect::<HashSet<_>>().len(), table.len());
+        for (name, sentence) in table {
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+            assert!(sentence.ends_with('.') && sentence.starts_with(char::is_uppercase), "{sentence}");
+        }
+    }
+}
+
+/// The books do not grow beyond their pages.
+#[test]
+fn pages_are_bounded() {
+    let ledger = ledger(0);
+    for n in 0..MAX_SOURCES {
+        ledger.source(&n.to_string()).unwrap();
+    }
+    assert_eq!(
+        ledger.source("one more").unwrap_err().to_string(),
+        "the books have pages for 32 sources; configure fewer"
+    );
+    ledger.source("0").unwrap();
+    for n in 0..1_000 {
+        ledger.attach("again", SinkBook::new(n), n, 0).unwrap();
+    }
+    assert_eq!(ledger.balance().sinks.len(), 1);
+    ledger.detach("again");
+    assert_eq!(ledger.balance().sinks.len(), 0);
+}
+
+/// Entering a request and settling items allocates nothing.
+#[test]
+fn entries_allocate_nothing() {
+    let ledger = ledger(0);
+    let source = ledger.source("s").unwrap();
+    let sink = ledger.attach("s", SinkBook::new(0), 0, 0).unwrap();
+    let head = ledger.head();
+    let allocations = allocation_counter::measure(|| {
+        for n in 1..100 {
+            let handed_over = source.open().hand_over(metrics(1));
+            head.advance_to(n);
+            handed_over.accept();
+            source.open().refuse(Refusal::Memory);
+            sink.settle(Settled { delivered: 1, dropped: &[], position: n, ahead: 0 });
+            let _ = sink.book().to_bytes();
+        }
+    });
+    assert_eq!(allocations.count_total, 0);
+}
