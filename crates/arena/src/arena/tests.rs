@@ -42,7 +42,7 @@ fn what_is_not_paid_for_is_refused() {
     drop(held);
     assert_eq!(
         window.try_reserve(9 * MIB),
-        Err(Refused::Never { wanted: 9 * MIB as u64, most: MIB as u64 - (64 << 10) })
+        Err(Refused::Never { wanted: 9 * MIB as u64, most: 8 * MIB as u64 })
     );
     assert!(matches!(arena.try_charge(Share::Ingest, MIB as u64), Err(Refused::Never { .. })));
     drop(window);
