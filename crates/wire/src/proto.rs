@@ -1,0 +1,234 @@
+//! A protobuf walker over borrowed bytes.
+//!
+//! [`Reader`] goes through the fields of *one* message; a nested message is another reader over a part of
+//! the same bytes, so nothing here recurses and the depth is whatever the caller writes down. Unknown
+//! fields are skipped, groups (which no proto3 schema has) are refused. Every error says at which byte and
+//! in which field it was found.
+
+mod error;
+mod repeated;
+#[cfg(test)]
+mod tests;
+pub mod write;
+
+pub use error::{Malformed, Problem};
+pub use repeated::{Doubles, Varints};
+
+/// A field's number and how its value is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// The field's number, at least 1.
+    pub field: u32,
+    /// The encoding of the value that follows.
+    pub wire: Wire,
+}
+
+/// The wire types that proto3 uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// A base-128 number.
+    Varint,
+    /// Eight bytes, little endian.
+    Fixed64,
+    /// A length and that many bytes.
+    Length,
+    /// Four bytes, little endian.
+    Fixed32,
+}
+
+/// A cursor over the fields of one message.
+///
+/// Invariant: `end` is the offset of the end of `rest` in the outermost message, so that
+/// `end - rest.len()` is where the cursor stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    end: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `message` from its first byte, which is offset 0 in errors.
+    #[must_use]
+    pub fn new(message: &'a [u8]) -> Self {
+        Self { rest: message, end: message.len() }
+    }
+
+    /// Where the cursor stands in the outermost message.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.end.saturating_sub(self.rest.len())
+    }
+
+    /// What was not read yet.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next field's key, or `None` at the end of the message.
+    ///
+    /// # Errors
+    /// When the key is cut off, is not a 32-bit number, has field number 0, or opens or closes a group.
+    #[inline]
+    pub fn key(&mut self) -> Result<Option<Key>, Malformed> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let start = self.offset();
+        let raw = self.raw_varint(0)?;
+        let field = u32::try_from(raw >> 3).ok().filter(|&field| field != 0 && field < 1 << 29);
+        let Some(field) = field else { return Err(Malformed::new(start, 0, Problem::Key)) };
+        let wire = match raw & 7 {
+            0 => Wire::Varint,
+            1 => Wire::Fixed64,
+            2 => Wire::Length,
+            5 => Wire::Fixed32,
+            3 | 4 => return Err(Malformed::new(start, field, Problem::Group)),
+            _ => return Err(Malformed::new(start, field, Problem::Key)),
+        };
+        Ok(Some(Key { field, wire }))
+    }
+
+    /// The number that follows `key`.
+    ///
+    /// # Errors
+    /// When `key` announces another encoding, or the number is cut off or longer than 64 bits.
+    #[inline]
+    pub fn varint(&mut self, key: Key) -> Result<u64, Malformed> {
+        self.expect(key, Wire::Varint)?;
+        self.raw_varint(key.field)
+    }
+
+    /// The eight bytes that follow `key`, as little-endian bits.
+    ///
+    /// # Errors
+    /// When `key` announces another encoding, or fewer than eight bytes are left.
+    #[inline]
+    pub fn fixed64(&mut self, key: Key) -> Result<u64, Malformed> {
+        self.expect(key, Wire::Fixed64)?;
+        let Some((bytes, rest)) = self.rest.split_first_chunk() else {
+            return Err(self.malformed(key.field, Problem::Truncated));
+        };
+        self.rest = rest;
+        Ok(u64::from_le_bytes(*bytes))
+    }
+
+    /// The bytes that follow `key`.
+    ///
+    /// # Errors
+    /// When `key` announces another encoding, or the length is malformed or reaches past the message.
+    #[inline]
+    pub fn bytes(&mut self, key: Key) -> Result<&'a [u8], Malformed> {
+        self.expect(key, Wire::Length)?;
+        let start = *self;
+        let len = usize::try_from(self.raw_varint(key.field)?).unwrap_or(usize::MAX);
+        let Some((bytes, rest)) = self.rest.split_at_checked(len) else {
+            return Err(start.malformed(key.field, Problem::Length));
+        };
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    /// The nested message that follows `key`.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    #[inline]
+    pub fn message(&mut self, key: Key) -> Result<Reader<'a>, Malformed> {
+        let bytes = self.bytes(key)?;
+        Ok(Reader { rest: bytes, end: self.offset() })
+    }
+
+    /// Steps over the value that follows `key`.
+    ///
+    /// # Errors
+    /// When the value is malformed or cut off.
+    pub fn skip(&mut self, key: Key) -> Result<(), Malformed> {
+        match key.wire {
+            Wire::Varint => self.varint(key).map(drop),
+            Wire::Fixed64 => self.fixed64(key).map(drop),
+            Wire::Length => self.bytes(key).map(drop),
+            Wire::Fixed32 => match self.rest.split_at_checked(4) {
+                Some((_, rest)) => {
+                    self.rest = rest;
+                    Ok(())
+                }
+                None => Err(self.malformed(key.field, Problem::Truncated)),
+            },
+        }
+    }
+
+    /// A number without its key, as packed fields hold them; `field` is for the error.
+    ///
+    /// # Errors
+    /// When the number is cut off or longer than 64 bits.
+    #[inline(always)]
+    pub fn raw_varint(&mut self, field: u32) -> Result<u64, Malformed> {
+        match self.rest.split_first() {
+            Some((&byte, rest)) if byte < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(byte))
+            }
+            _ => self.long_varint(field),
+        }
+    }
+
+    fn long_varint(&mut self, field: u32) -> Result<u64, Malformed> {
+        let mut value = 0u64;
+        for (index, &byte) in self.rest.iter().take(10).enumerate() {
+            value |= u64::from(byte & 0x7f) << (7 * index);
+            if byte < 0x80 {
+                if index == 9 && byte > 1 {
+                    break;
+                }
+                self.rest = self.rest.get(index + 1..).unwrap_or_default();
+                return Ok(value);
+            }
+        }
+        let problem = if self.rest.len() < 10 { Problem::Truncated } else { Problem::Varint };
+        Err(self.malformed(field, problem))
+    }
+
+    #[inline(always)]
+    fn expect(&self, key: Key, wire: Wire) -> Result<(), Malformed> {
+        if key.wire == wire { Ok(()) } else { Err(self.malformed(key.field, Problem::Wire)) }
+    }
+
+    /// The payload of the next field, if that is `tag` (of one byte) with a length below 128; the cursor
+    /// moves only then.
+    #[inline(always)]
+    pub(crate) fn take_short(&mut self, tag: u8) -> Option<&'a [u8]> {
+        let (&[found, len], rest) = self.rest.split_first_chunk()?;
+        if found != tag || len >= 0x80 {
+            return None;
+        }
+        let (bytes, rest) = rest.split_at_checked(usize::from(len))?;
+        self.rest = rest;
+        Some(bytes)
+    }
+
+    /// The bytes from this cursor to `later`, a later state of it.
+    #[inline]
+    pub(crate) fn until(&self, later: &Self) -> &'a [u8] {
+        let len = self.rest.len().saturating_sub(later.rest.len());
+        self.rest.get(..len).unwrap_or_default()
+    }
+
+    #[cold]
+    pub(crate) fn malformed(&self, field: u32, problem: Problem) -> Malformed {
+        Malformed::new(self.offset(), field, problem)
+    }
+}
+
+/// Undoes the zigzag encoding of `sint32` and `sint64`.
+#[must_use]
+pub fn zigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+/// The 32 bits that `int32`, `uint32` and enums keep of a number that was sent longer.
+#[must_use]
+pub fn low32(value: u64) -> u32 {
+    let [a, b, c, d, ..] = value.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}

@@ -1,0 +1,85 @@
+//! Prometheus remote write, 1.0 (`prometheus.WriteRequest`) and 2.0 (`io.prometheus.write.v2.Request`).
+//!
+//! [`check`] walks a decompressed body once and says what is in it, or what is wrong with it and where.
+//! [`view`] shows a checked body to readers, the same for both versions and without a copy. The rest moves
+//! series between bodies: [`translate`] from one version to the other, [`join`] and [`split`] within one.
+//!
+//! Schemas: `prompb/types.proto`, `prompb/remote.proto` and `prompb/io/prometheus/write/v2/types.proto` of
+//! the Prometheus project; rules: <https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/> (2.0-rc.4).
+
+mod check;
+mod fault;
+mod histogram;
+mod item;
+mod symbols;
+pub mod v1;
+pub mod v2;
+mod view;
+
+pub use check::{Counts, Limits};
+pub use fault::{Excerpt, Fault, Reason, Subject};
+pub use histogram::{Count, Histogram, Span};
+pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};
+pub use symbols::Symbols;
+pub use view::{ExemplarLabels, Labels, Request, Series};
+
+/// Which of the two schemas a body follows; a receiver knows it from the Content-Type alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// Remote-Write 1.0: `prometheus.WriteRequest`.
+    V1,
+    /// Remote-Write 2.0: `io.prometheus.write.v2.Request`.
+    V2,
+}
+
+impl Version {
+    /// The full name of the protobuf message, as the `proto` parameter of the Content-Type has it.
+    #[must_use]
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::V1 => "prometheus.WriteRequest",
+            Self::V2 => "io.prometheus.write.v2.Request",
+        }
+    }
+}
+
+/// Checks the decompressed body `raw` in one walk and counts what is in it.
+///
+/// Checked: the protobuf structure of everything that the schema knows; that names and texts are UTF-8;
+/// that the labels of every series are sorted by name without repetition, with no empty name and with a
+/// non-empty `__name__`; that a histogram has as many buckets as its spans say; the [`Limits`]. For 2.0 also:
+/// that the symbol table begins with the empty string, that references come in pairs and exist, and that
+/// a series has samples or histograms, one of them and not both. A body of the *other* version is refused
+/// and not taken for an empty one.
+///
+/// `__name__` is a SHOULD of the specification, and Prometheus as a receiver refuses a series without it;
+/// it is required here too (unless the limits say otherwise), because a gateway that accepts what its
+/// destination refuses has lost it. Empty label *values* are accepted: Prometheus reads them as "no such
+/// label". Order in time is left to whoever stores the samples, and so is an exemplar's timestamp, where
+/// proto3 cannot tell 0 from missing. Exemplar labels may come in any order.
+///
+/// `symbols` is scratch for the 2.0 symbol table; see [`Symbols::bytes_for`] for what it will hold.
+/// Nothing else is allocated unless there is a fault to describe.
+///
+/// # Errors
+/// A [`Fault`]: which series, which byte, and what is wrong.
+pub fn check(version: Version, raw: &[u8], limits: &Limits, symbols: &mut Symbols) -> Result<Counts, Fault> {
+    match version {
+        Version::V1 => check::v1(raw, limits),
+        Version::V2 => check::v2(raw, limits, symbols),
+    }
+}
+
+/// Shows a body that was checked before.
+///
+/// The view is total: over a body that was not checked it shows less (it ends at the first malformed byte)
+/// but does not panic. The 2.0 symbol table is built into `symbols`.
+///
+/// # Errors
+/// When the top level of a 2.0 body is malformed or the body is longer than 4 GiB.
+pub fn view<'a>(version: Version, raw: &'a [u8], symbols: &'a mut Symbols) -> Result<Request<'a>, Fault> {
+    match version {
+        Version::V1 => Ok(Request::V1(v1::Request::new(raw))),
+        Version::V2 => Ok(Request::V2(v2::Request::new(raw, symbols.index(raw, usize::MAX)?))),
+    }
+}

@@ -1,0 +1,29 @@
+//! The structure of a float sample.
+
+use crate::proto::{Malformed, Reader};
+
+/// Checks a sample message: value, timestamp and, in 2.0, start timestamp.
+#[inline]
+pub(super) fn check(message: Reader<'_>, with_start: bool) -> Result<(), Malformed> {
+    // As every known sender writes it: nine bytes of value, a one-byte tag, a timestamp up to the end.
+    if let [0x09, _, _, _, _, _, _, _, _, 0x10, timestamp @ .., last] = message.rest()
+        && timestamp.len() < 9
+        && *last < 0x80
+        && timestamp.iter().all(|&byte| byte >= 0x80)
+    {
+        return Ok(());
+    }
+    any(message, with_start)
+}
+
+fn any(mut message: Reader<'_>, with_start: bool) -> Result<(), Malformed> {
+    while let Some(key) = message.key()? {
+        match key.field {
+            1 => drop(message.fixed64(key)?),
+            2 => drop(message.varint(key)?),
+            3 if with_start => drop(message.varint(key)?),
+            _ => message.skip(key)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Checking `prometheus.WriteRequest`.
+
+use super::labels::{Order, check_text, is_utf8_run};
+use super::{Counts, Limits, histogram, sample};
+use crate::proto::{Malformed, Reader};
+use crate::remote_write::Version;
+use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
+use crate::remote_write::item::Label;
+use crate::remote_write::v1::{field, plain_label};
+use crate::remote_write::v2;
+
+/// The one-byte tag of a series' label field.
+const LABELS_TAG: u8 = 0x0a;
+
+/// Checks a whole body.
+pub(in crate::remote_write) fn check(raw: &[u8], limits: &Limits) -> Result<Counts, Fault> {
+    let mut counts = Counts::default();
+    let mut other_version = false;
+    let mut request = Reader::new(raw);
+    while let Some(key) = request.key()? {
+        match key.field {
+            field::TIMESERIES => {
+                let message = request.message(key)?;
+                series(message, limits, &mut counts).map_err(|fault| fault.in_series(counts.series))?;
+                counts.series += 1;
+            }
+            field::METADATA => {
+                metadata(request.message(key)?)?;
+                counts.metadata += 1;
+            }
+            _ => {
+                other_version |= key.field == v2::field::TIMESERIES;
+                request.skip(key)?;
+            }
+        }
+    }
+    if other_version && counts == Counts::default() {
+        let (found, announced) = (Version::V2.message(), Version::V1.message());
+        return Err(Fault::new(0, Reason::OtherVersion { found, announced }));
+    }
+    Ok(counts)
+}
+
+fn series<'a>(mut message: Reader<'a>, limits: &Limits, counts: &mut Counts) -> Result<(), Fault> {
+    let start = message;
+    let mut order = Order::new(limits);
+    // Where the stretch of labels began that the walk is in; `None` while it is in other fields.
+    let mut run: Option<Reader<'a>> = None;
+    loop {
+        let before = message;
+        if let Some((label, tail)) = message.take_short(LABELS_TAG).and_then(plain_label) {
+            run.get_or_insert(before);
+            order.push(label, tail, before.offset())?;
+            continue;
+        }
+        message = before;
+        let key = message.key()?;
+        if key.is_some_and(|key| key.field == field::LABELS) {
+            run.get_or_insert(before);
+        } else if let Some(run) = run.take() {
+            check_run(run, before)?;
+        }
+        let Some(key) = key else { break };
+        match key.field {
+            field::LABELS => {
+                let label = label(message.message(key)?)?;
+                order.push(label, label.name, before.offset())?;
+            }
+            field::SAMPLES => {
+                sample::check(message.message(key)?, false)?;
+                counts.samples += 1;
+            }
+            field::EXEMPLARS => {
+                exemplar(message.message(key)?)?;
+                counts.exemplars += 1;
+            }
+            field::HISTOGRAMS => {
+                histogram::check(message.message(key)?, false)?;
+                counts.histograms += 1;
+            }
+            _ => message.skip(key)?,
+        }
+    }
+    order.finish(start.offset())
+}
+
+/// That the texts of the label fields from `run` up to `end` are UTF-8.
+#[inline]
+fn check_run(run: Reader<'_>, end: Reader<'_>) -> Result<(), Fault> {
+    if is_utf8_run(run.until(&end)) { Ok(()) } else { check_each(run, end.offset()) }
+}
+
+#[cold]
+fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), Fault> {
+    while run.offset() < end {
+        let Some(key) = run.key()? else { break };
+        let message = run.message(key)?;
+        let Label { name, value } = label(message)?;
+        check_text(Subject::LabelName, name, message.offset())?;
+        check_text(Subject::LabelValue, value, message.offset())?;
+    }
+    Ok(())
+}
+
+fn label(mut message: Reader<'_>) -> Result<Label<'_>, Malformed> {
+    let mut label = Label { name: &[], value: &[] };
+    while let Some(key) = message.key()? {
+        match key.field {
+            1 => label.name = message.bytes(key)?,
+            2 => label.value = message.bytes(key)?,
+            _ => message.skip(key)?,
+        }
+    }
+    Ok(label)
+}
+
+fn exemplar(mut message: Reader<'_>) -> Result<(), Fault> {
+    while let Some(key) = message.key()? {
+        match key.field {
+            field::LABELS => {
+                let message = message.message(key)?;
+                let Label { name, value } = label(message)?;
+                check_text(Subject::ExemplarLabel, name, message.offset())?;
+                check_text(Subject::ExemplarLabel, value, message.offset())?;
+                if name.is_empty() {
+                    return Err(Fault::new(
+                        message.offset(),
+                        Reason::EmptyName { value: Excerpt::new(value) },
+                    ));
+                }
+            }
+            2 => drop(message.fixed64(key)?),
+            3 => drop(message.varint(key)?),
+            _ => message.skip(key)?,
+        }
+    }
+    Ok(())
+}
+
+fn metadata(mut message: Reader<'_>) -> Result<(), Fault> {
+    while let Some(key) = message.key()? {
+        match key.field {
+            1 => drop(message.varint(key)?),
+            2 | 4 | 5 => {
+                let text = message.message(key)?;
+                check_text(Subject::Metadata, text.rest(), text.offset())?;
+            }
+            _ => message.skip(key)?,
+        }
+    }
+    Ok(())
+}

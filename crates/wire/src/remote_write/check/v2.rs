@@ -1,0 +1,224 @@
+//! Checking `io.prometheus.write.v2.Request`.
+
+use super::labels::{Order, check_text, is_utf8_run};
+use super::{Counts, Limits, histogram, sample};
+use crate::proto::{Key, Malformed, Reader, Wire};
+use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
+use crate::remote_write::item::Label;
+use crate::remote_write::symbols::{self, Symbols, Table};
+use crate::remote_write::v2::field;
+use crate::remote_write::{Version, v1};
+
+/// Checks a whole body, with its symbol table in `scratch`.
+pub(in crate::remote_write) fn check(
+    raw: &[u8],
+    limits: &Limits,
+    scratch: &mut Symbols,
+) -> Result<Counts, Fault> {
+    let table = scratch.index(raw, limits.symbols)?;
+    check_symbols(raw, table)?;
+    let mut counts = Counts { symbols: table.len() as u64, ..Counts::default() };
+    let walk = Walk { limits, table };
+    let mut other_version = false;
+    let mut request = Reader::new(raw);
+    while let Some(key) = request.key()? {
+        match key.field {
+            field::TIMESERIES => {
+                let message = request.message(key)?;
+                walk.series(message, &mut counts).map_err(|fault| fault.in_series(counts.series))?;
+                counts.series += 1;
+            }
+            symbols::SYMBOLS => drop(request.bytes(key)?),
+            _ => {
+                other_version |= matches!(key.field, v1::field::TIMESERIES | v1::field::METADATA);
+                request.skip(key)?;
+            }
+        }
+    }
+    if other_version && counts == Counts::default() {
+        let (found, announced) = (Version::V1.message(), Version::V2.message());
+        return Err(Fault::new(0, Reason::OtherVersion { found, announced }));
+    }
+    if counts.series > 0 || counts.symbols > 0 {
+        table.check_first()?;
+    }
+    Ok(counts)
+}
+
+/// That every symbol is UTF-8: all that follow each other in one go, see [`is_utf8_run`].
+fn check_symbols(raw: &[u8], table: Table<'_>) -> Result<(), Fault> {
+    let mut request = Reader::new(raw);
+    let mut run: Option<Reader<'_>> = None;
+    loop {
+        let before = request;
+        let key = request.key()?;
+        if key.is_some_and(symbols::is_symbol) {
+            run.get_or_insert(before);
+        } else if let Some(run) = run.take()
+            && !is_utf8_run(run.until(&before))
+        {
+            return check_each(table);
+        }
+        match key {
+            Some(key) => request.skip(key)?,
+            None => return Ok(()),
+        }
+    }
+}
+
+#[cold]
+fn check_each(table: Table<'_>) -> Result<(), Fault> {
+    for (symbol, offset) in table.iter() {
+        check_text(Subject::Symbol, symbol, offset)?;
+    }
+    Ok(())
+}
+
+/// What the walk through the series looks at.
+#[derive(Clone, Copy)]
+struct Walk<'a, 'l> {
+    limits: &'l Limits,
+    table: Table<'a>,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn series(self, mut message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
+        let start = message.offset();
+        let mut order = Order::new(self.limits);
+        let mut pairs = Pairs::default();
+        let (mut samples, mut histograms) = (0, 0);
+        while let Some(key) = message.key()? {
+            match key.field {
+                field::LABELS_REFS => {
+                    each_reference(&mut message, key, |reference, offset| {
+                        let symbol = self.symbol(reference, Subject::LabelName, offset)?;
+                        match pairs.push(symbol) {
+                            Some(label) => order.push(label, label.name, offset),
+                            None => Ok(()),
+                        }
+                    })?;
+                }
+                field::SAMPLES => {
+                    sample::check(message.message(key)?, true)?;
+                    samples += 1;
+                }
+                field::HISTOGRAMS => {
+                    histogram::check(message.message(key)?, true)?;
+                    histograms += 1;
+                }
+                field::EXEMPLARS => {
+                    self.exemplar(message.message(key)?)?;
+                    counts.exemplars += 1;
+                }
+                field::METADATA => {
+                    self.metadata(message.message(key)?)?;
+                    counts.metadata += 1;
+                }
+                field::CREATED_TIMESTAMP => drop(message.varint(key)?),
+                _ => message.skip(key)?,
+            }
+        }
+        pairs.finish(start)?;
+        order.finish(start)?;
+        match (samples, histograms) {
+            (0, 0) => return Err(Fault::new(start, Reason::NoSamples)),
+            (1.., 1..) => return Err(Fault::new(start, Reason::Mixed)),
+            _ => {}
+        }
+        counts.samples += samples;
+        counts.histograms += histograms;
+        Ok(())
+    }
+
+    fn exemplar(self, mut message: Reader<'_>) -> Result<(), Fault> {
+        let start = message.offset();
+        let mut pairs = Pairs::default();
+        while let Some(key) = message.key()? {
+            match key.field {
+                field::LABELS_REFS => each_reference(&mut message, key, |reference, offset| {
+                    match pairs.push(self.symbol(reference, Subject::ExemplarLabel, offset)?) {
+                        Some(Label { name: [], value }) => {
+                            Err(Fault::new(offset, Reason::EmptyName { value: Excerpt::new(value) }))
+                        }
+                        _ => Ok(()),
+                    }
+                })?,
+                2 => drop(message.fixed64(key)?),
+                3 => drop(message.varint(key)?),
+                _ => message.skip(key)?,
+            }
+        }
+        pairs.finish(start)
+    }
+
+    fn metadata(self, mut message: Reader<'_>) -> Result<(), Fault> {
+        while let Some(key) = message.key()? {
+            match key.field {
+                1 => drop(message.varint(key)?),
+                field::HELP_REF | field::UNIT_REF => {
+                    let offset = message.offset();
+                    self.symbol(message.varint(key)?, Subject::Metadata, offset)?;
+                }
+                _ => message.skip(key)?,
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn symbol(self, reference: u64, subject: Subject, offset: usize) -> Result<&'a [u8], Fault> {
+        let missing = || {
+            let symbols = self.table.len();
+            Fault::new(offset, Reason::Reference { subject, reference, symbols })
+        };
+        self.table.get(reference).ok_or_else(missing)
+    }
+}
+
+/// Makes labels of symbols that come one by one.
+#[derive(Default)]
+struct Pairs<'a> {
+    name: Option<&'a [u8]>,
+    symbols: usize,
+}
+
+impl<'a> Pairs<'a> {
+    #[inline]
+    fn push(&mut self, symbol: &'a [u8]) -> Option<Label<'a>> {
+        self.symbols += 1;
+        match self.name.take() {
+            Some(name) => Some(Label { name, value: symbol }),
+            None => {
+                self.name = Some(symbol);
+                None
+            }
+        }
+    }
+
+    fn finish(&self, offset: usize) -> Result<(), Fault> {
+        match self.name {
+            Some(_) => Err(Fault::new(offset, Reason::OddReferences(self.symbols))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Gives each number behind `key`, packed or not, and its offset to `take`.
+#[inline]
+fn each_reference(
+    message: &mut Reader<'_>,
+    key: Key,
+    mut take: impl FnMut(u64, usize) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    if key.wire == Wire::Varint {
+        let offset = message.offset();
+        return take(message.varint(key)?, offset);
+    }
+    let mut packed: Reader<'_> = message.message(key)?;
+    while !packed.rest().is_empty() {
+        let offset = packed.offset();
+        let reference: Result<u64, Malformed> = packed.raw_varint(key.field);
+        take(reference?, offset)?;
+    }
+    Ok(())
+}

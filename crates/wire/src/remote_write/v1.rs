@@ -1,0 +1,188 @@
+//! Views of `prometheus.WriteRequest`.
+
+use super::histogram::Histogram;
+use super::item::{Exemplar, Label, Metadata, Sample};
+use crate::proto::{Reader, low32};
+
+/// Field numbers.
+pub(super) mod field {
+    /// Of the request.
+    pub(crate) const TIMESERIES: u32 = 1;
+    /// Of the request.
+    pub(crate) const METADATA: u32 = 3;
+    /// Of a series, and of an exemplar.
+    pub(crate) const LABELS: u32 = 1;
+    /// Of a series.
+    pub(crate) const SAMPLES: u32 = 2;
+    /// Of a series.
+    pub(crate) const EXEMPLARS: u32 = 3;
+    /// Of a series.
+    pub(crate) const HISTOGRAMS: u32 = 4;
+}
+
+/// A request.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    raw: &'a [u8],
+}
+
+/// One series of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Series<'a> {
+    message: &'a [u8],
+}
+
+/// The labels of a series or of an exemplar.
+#[derive(Debug, Clone)]
+pub struct Labels<'a>(Messages<'a>);
+
+impl<'a> Request<'a> {
+    /// A view of the decompressed body `raw`.
+    #[must_use]
+    pub fn new(raw: &'a [u8]) -> Self {
+        Self { raw }
+    }
+
+    /// Its series, in order.
+    pub fn series(&self) -> impl Iterator<Item = Series<'a>> + Clone + use<'a> {
+        Messages::new(self.raw, field::TIMESERIES).map(|message| Series { message })
+    }
+
+    /// Its metadata, in order.
+    pub fn metadata(&self) -> impl Iterator<Item = Metadata<'a>> + Clone + use<'a> {
+        Messages::new(self.raw, field::METADATA).map_while(metadata)
+    }
+}
+
+impl<'a> Series<'a> {
+    /// Its encoded message.
+    #[must_use]
+    pub fn message(&self) -> &'a [u8] {
+        self.message
+    }
+
+    /// Its labels, in the sender's order, which is by name in a checked body.
+    #[must_use]
+    pub fn labels(&self) -> Labels<'a> {
+        Labels(Messages::new(self.message, field::LABELS))
+    }
+
+    /// Its float samples.
+    pub fn samples(&self) -> impl Iterator<Item = Sample> + Clone + use<'a> {
+        Messages::new(self.message, field::SAMPLES).map_while(sample)
+    }
+
+    /// Its native histograms.
+    pub fn histograms(&self) -> impl Iterator<Item = Histogram<'a>> + Clone + use<'a> {
+        Messages::new(self.message, field::HISTOGRAMS).map_while(Histogram::new)
+    }
+
+    /// Its exemplars.
+    pub fn exemplars(&self) -> impl Iterator<Item = Exemplar<Labels<'a>>> + Clone + use<'a> {
+        Messages::new(self.message, field::EXEMPLARS).map_while(exemplar)
+    }
+}
+
+impl<'a> Iterator for Labels<'a> {
+    type Item = Label<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Label<'a>> {
+        let message = self.0.next()?;
+        plain_label(message).map(|(label, _)| label).or_else(|| label(message))
+    }
+}
+
+/// The occurrences of one message field, up to the first malformed byte.
+#[derive(Debug, Clone)]
+pub(super) struct Messages<'a> {
+    reader: Reader<'a>,
+    field: u32,
+}
+
+impl<'a> Messages<'a> {
+    pub(super) fn new(raw: &'a [u8], field: u32) -> Self {
+        Self { reader: Reader::new(raw), field }
+    }
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while let Some(key) = self.reader.key().ok()? {
+            if key.field == self.field {
+                return self.reader.bytes(key).ok();
+            }
+            self.reader.skip(key).ok()?;
+        }
+        None
+    }
+}
+
+/// A label encoded as every known sender does it: name, value, both shorter than 128 bytes, nothing else.
+/// Returned with what begins at its name.
+#[inline(always)]
+pub(super) fn plain_label(message: &[u8]) -> Option<(Label<'_>, &[u8])> {
+    let (&[0x0a, name_len], tail) = message.split_first_chunk()? else { return None };
+    let (name, rest) = tail.split_at_checked(usize::from(name_len))?;
+    let (&[0x12, value_len], value) = rest.split_first_chunk()? else { return None };
+    let plain = name_len < 0x80 && value_len < 0x80 && value.len() == usize::from(value_len);
+    plain.then_some((Label { name, value }, tail))
+}
+
+fn label(message: &[u8]) -> Option<Label<'_>> {
+    let mut label = Label { name: &[], value: &[] };
+    let mut reader = Reader::new(message);
+    while let Some(key) = reader.key().ok()? {
+        match key.field {
+            1 => label.name = reader.bytes(key).ok()?,
+            2 => label.value = reader.bytes(key).ok()?,
+            _ => reader.skip(key).ok()?,
+        }
+    }
+    Some(label)
+}
+
+fn sample(message: &[u8]) -> Option<Sample> {
+    let mut sample = Sample::default();
+    let mut reader = Reader::new(message);
+    while let Some(key) = reader.key().ok()? {
+        match key.field {
+            1 => sample.bits = reader.fixed64(key).ok()?,
+            2 => sample.timestamp = reader.varint(key).ok()?.cast_signed(),
+            _ => reader.skip(key).ok()?,
+        }
+    }
+    Some(sample)
+}
+
+fn exemplar(message: &[u8]) -> Option<Exemplar<Labels<'_>>> {
+    let labels = Labels(Messages::new(message, field::LABELS));
+    let mut exemplar = Exemplar { labels, bits: 0, timestamp: 0 };
+    let mut reader = Reader::new(message);
+    while let Some(key) = reader.key().ok()? {
+        match key.field {
+            2 => exemplar.bits = reader.fixed64(key).ok()?,
+            3 => exemplar.timestamp = reader.varint(key).ok()?.cast_signed(),
+            _ => reader.skip(key).ok()?,
+        }
+    }
+    Some(exemplar)
+}
+
+fn metadata(message: &[u8]) -> Option<Metadata<'_>> {
+    let mut metadata = Metadata::default();
+    let mut reader = Reader::new(message);
+    while let Some(key) = reader.key().ok()? {
+        match key.field {
+            1 => metadata.kind = low32(reader.varint(key).ok()?),
+            2 => metadata.family = reader.bytes(key).ok()?,
+            4 => metadata.help = reader.bytes(key).ok()?,
+            5 => metadata.unit = reader.bytes(key).ok()?,
+            _ => reader.skip(key).ok()?,
+        }
+    }
+    Some(metadata)
+}

@@ -1,0 +1,150 @@
+//! One view over both versions, so that readers are written once.
+
+use super::histogram::Histogram;
+use super::item::{Exemplar, Label, Metadata, Sample};
+use super::{v1, v2};
+
+/// A request of either version.
+#[derive(Debug, Clone, Copy)]
+pub enum Request<'a> {
+    /// 1.0
+    V1(v1::Request<'a>),
+    /// 2.0
+    V2(v2::Request<'a>),
+}
+
+/// A series of either version.
+#[derive(Debug, Clone, Copy)]
+pub enum Series<'a> {
+    /// 1.0
+    V1(v1::Series<'a>),
+    /// 2.0
+    V2(v2::Series<'a>),
+}
+
+/// The labels of a series.
+#[derive(Debug, Clone)]
+pub enum Labels<'a> {
+    /// 1.0
+    V1(v1::Labels<'a>),
+    /// 2.0
+    V2(v2::Labels<'a>),
+}
+
+/// The labels of an exemplar.
+pub type ExemplarLabels<'a> = Labels<'a>;
+
+impl<'a> Request<'a> {
+    /// Its series, in order.
+    pub fn series(&self) -> impl Iterator<Item = Series<'a>> + Clone + use<'a> {
+        match self {
+            Self::V1(request) => Either::One(request.series().map(Series::V1)),
+            Self::V2(request) => Either::Two(request.series().map(Series::V2)),
+        }
+    }
+
+    /// What it says about metric families. 1.0 has a list of its own; in 2.0 each series may say it, so a
+    /// family can come more than once, under the name of each of its series.
+    pub fn metadata(&self) -> impl Iterator<Item = Metadata<'a>> + Clone + use<'a> {
+        match self {
+            Self::V1(request) => Either::One(request.metadata()),
+            Self::V2(request) => Either::Two(request.series().filter_map(|series| series.metadata())),
+        }
+    }
+}
+
+impl<'a> Series<'a> {
+    /// Its encoded message.
+    #[must_use]
+    pub fn message(&self) -> &'a [u8] {
+        match self {
+            Self::V1(series) => series.message(),
+            Self::V2(series) => series.message(),
+        }
+    }
+
+    /// Its labels, in the sender's order, which is by name in a checked body.
+    #[must_use]
+    pub fn labels(&self) -> Labels<'a> {
+        match self {
+            Self::V1(series) => Labels::V1(series.labels()),
+            Self::V2(series) => Labels::V2(series.labels()),
+        }
+    }
+
+    /// The value of its label `name`.
+    #[must_use]
+    pub fn label(&self, name: &[u8]) -> Option<&'a [u8]> {
+        self.labels().find(|label| label.name == name).map(|label| label.value)
+    }
+
+    /// Its float samples, in order.
+    pub fn samples(&self) -> impl Iterator<Item = Sample> + Clone + use<'a> {
+        match self {
+            Self::V1(series) => Either::One(series.samples()),
+            Self::V2(series) => Either::Two(series.samples()),
+        }
+    }
+
+    /// Its native histograms, in order.
+    pub fn histograms(&self) -> impl Iterator<Item = Histogram<'a>> + Clone + use<'a> {
+        match self {
+            Self::V1(series) => Either::One(series.histograms()),
+            Self::V2(series) => Either::Two(series.histograms()),
+        }
+    }
+
+    /// Its exemplars, in order.
+    pub fn exemplars(&self) -> impl Iterator<Item = Exemplar<ExemplarLabels<'a>>> + Clone + use<'a> {
+        match self {
+            Self::V1(series) => Either::One(series.exemplars().map(|exemplar| {
+                let Exemplar { labels, bits, timestamp } = exemplar;
+                Exemplar { labels: Labels::V1(labels), bits, timestamp }
+            })),
+            Self::V2(series) => Either::Two(series.exemplars().map(|exemplar| {
+                let Exemplar { labels, bits, timestamp } = exemplar;
+                Exemplar { labels: Labels::V2(labels), bits, timestamp }
+            })),
+        }
+    }
+
+    /// What a 2.0 series says about its family; 1.0 has that in [`Request::metadata`] only.
+    #[must_use]
+    pub fn metadata(&self) -> Option<Metadata<'a>> {
+        match self {
+            Self::V1(_) => None,
+            Self::V2(series) => series.metadata(),
+        }
+    }
+}
+
+impl<'a> Iterator for Labels<'a> {
+    type Item = Label<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Label<'a>> {
+        match self {
+            Self::V1(labels) => labels.next(),
+            Self::V2(labels) => labels.next(),
+        }
+    }
+}
+
+/// Two iterators over one type of item.
+#[derive(Clone)]
+enum Either<A, B> {
+    One(A),
+    Two(B),
+}
+
+impl<T, A: Iterator<Item = T>, B: Iterator<Item = T>> Iterator for Either<A, B> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        match self {
+            Self::One(one) => one.next(),
+            Self::Two(two) => two.next(),
+        }
+    }
+}
