@@ -1,1 +1,47 @@
-//! The configuration: one declaration per setting gives parser, default, documentation and schema.
+//! The configuration of tidegate.
+//!
+//! One declaration per setting (name, type, default, allowed range, documentation) gives its parser,
+//! its default, its line in the reference, its part of the JSON Schema and its line in the commented
+//! example, so none of them can disagree: see `declare.rs` for the three macros, `model.rs` for the
+//! settings themselves.
+//!
+//! Promises: a configuration that [`parse`] returns is complete and every value in it is valid by
+//! itself and beside the others; every mistake in a file is reported at once, each with its place, an
+//! excerpt and what to do; nothing in a file can make the reader panic or grow without a bound.
+//!
+//! Left to others: whether the whole fits into `memory` (the plan in `tidegate-arena`), whether an
+//! address can be bound or a folder written (whoever opens it).
+//!
+//! The file is read from parser events into a tree with positions ([`granit_parser`], the parser under
+//! `serde-saphyr`), not through serde: serde stops at the first mistake, hides where keys stand, and
+//! gives a scalar a type before its setting has been found, which turns `protocol: 2.0` into a float.
+
+mod checks;
+mod declare;
+mod effective;
+mod error;
+mod example;
+mod load;
+mod markdown;
+mod memory;
+mod model;
+mod reader;
+mod schema;
+mod setting;
+mod substitute;
+mod suggest;
+mod values;
+mod yaml;
+
+pub use effective::effective;
+pub use error::{Errors, Invalid, Place, Problem};
+pub use example::example;
+pub use load::{LONGEST_FILE, load, parse};
+pub use markdown::markdown;
+pub use memory::{MemoryBudget, Origin};
+pub use model::{
+    Backoff, BlackholeSink, Config, Durability, Journal, LakeSink, Limits, Listen, Protocol, RemoteWriteSink,
+    RemoteWriteSource, Retention, Sink, Sources, WhenFull,
+};
+pub use schema::schema;
+pub use values::{Bytes, Duration, HeaderName, Name, Secret, Url};

@@ -1,0 +1,56 @@
+//! The configuration as it is in effect, written as YAML.
+
+use crate::model::Config;
+use crate::setting::{Plain, Setting};
+
+/// Every setting with the value in effect, as YAML that reads back as the same configuration, but for
+/// secrets: those are masked. What is not set and follows from elsewhere is left out.
+pub fn effective(config: &Config) -> String {
+    let mut out = String::new();
+    write(&config.plain(), 0, &mut out);
+    out
+}
+
+fn write(plain: &Plain, indent: usize, out: &mut String) {
+    let Plain::Map(entries) = plain else { return };
+    for (key, value) in entries {
+        if let Some(line) = line(key, value) {
+            out.push_str(&format!("{:indent$}{line}\n", ""));
+            write(value, indent + 2, out);
+        }
+    }
+}
+
+/// The line on which a setting starts; none when it is not set.
+pub(crate) fn line(key: &str, value: &Plain) -> Option<String> {
+    let key = word(key);
+    match value {
+        Plain::Unset => None,
+        Plain::Text(text) => Some(format!("{key}: {}", word(&text.replace('$', "$$")))),
+        Plain::Map(entries) if entries.is_empty() => Some(format!("{key}: {{}}")),
+        Plain::Map(_) => Some(format!("{key}:")),
+    }
+}
+
+/// A scalar, quoted unless it is certain to be read as text without.
+fn word(text: &str) -> String {
+    let certain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:$[]".contains(&byte);
+    let plain = text.bytes().all(certain)
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric() || "./".contains(first))
+        && !text.ends_with(':')
+        && !matches!(text, "null" | "Null" | "NULL");
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() || !c.is_ascii() => out.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,147 @@
+//! What is wrong with a configuration, and where.
+
+mod render;
+
+use std::fmt;
+use std::ops::Range;
+
+/// How many problems are kept; a file with more is answered with these.
+const MOST_PROBLEMS: usize = 100;
+
+/// Everything that is wrong with one configuration file.
+///
+/// `Display` gives all of it without colour, [`Errors::coloured`] with ANSI colours for a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Errors {
+    source: String,
+    problems: Vec<Problem>,
+    more: usize,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, as a sentence without its full stop.
+    pub message: String,
+    /// What to do about it; empty where nothing can be said.
+    pub help: String,
+    /// Where it stands; none when the file as a whole is meant.
+    pub place: Option<Place>,
+}
+
+/// A place in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// The line's text, shortened around the place if it is long, with nothing that a terminal obeys.
+    pub excerpt: String,
+    /// How many characters of `excerpt` stand before the place.
+    pub indent: usize,
+    /// How many characters to underline, at least 1.
+    pub width: usize,
+}
+
+/// Why a single value cannot be read: from a file, the command line, or anywhere else.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} ({help})")]
+pub struct Invalid {
+    /// What is wrong with the value.
+    pub message: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+impl Errors {
+    /// All problems in the order of their places, at most 100.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The whole text with ANSI colours.
+    pub fn coloured(&self) -> impl fmt::Display + '_ {
+        render::Rendering { errors: self, colour: true }
+    }
+
+    /// A problem with the file as a whole, before anything in it was looked at.
+    pub(crate) fn of_file(source: &str, message: String, help: &str) -> Errors {
+        let problem = Problem { message, help: help.to_owned(), place: None };
+        Errors { source: source.to_owned(), problems: vec![problem], more: 0 }
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        render::Rendering { errors: self, colour: false }.fmt(f)
+    }
+}
+
+impl std::error::Error for Errors {}
+
+impl Invalid {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Invalid {
+        Invalid { message: message.into(), help: help.into() }
+    }
+}
+
+/// The problems found so far in one text, by byte range.
+pub(crate) struct Flaws<'a> {
+    text: &'a str,
+    found: Vec<(Range<usize>, Problem)>,
+    more: usize,
+}
+
+impl<'a> Flaws<'a> {
+    pub(crate) fn new(text: &'a str) -> Flaws<'a> {
+        Flaws { text, found: Vec::new(), more: 0 }
+    }
+
+    pub(crate) fn note(&mut self, at: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+        if self.found.len() >= MOST_PROBLEMS {
+            self.more += 1;
+            return;
+        }
+        let place = Some(Place::of(self.text, at));
+        let problem = Problem { message: message.into(), help: help.into(), place };
+        self.found.push((at.clone(), problem));
+    }
+
+    /// Whether something inside this range has already been found wrong.
+    pub(crate) fn within(&self, range: &Range<usize>) -> bool {
+        self.found.iter().any(|(at, _)| range.start <= at.start && at.end <= range.end)
+    }
+
+    /// The text that these flaws are about.
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    pub(crate) fn into_errors(mut self, source: &str) -> Option<Errors> {
+        if self.found.is_empty() {
+            return None;
+        }
+        self.found.sort_by_key(|(at, _)| at.start);
+        let problems = self.found.into_iter().map(|(_, problem)| problem).collect();
+        Some(Errors { source: source.to_owned(), problems, more: self.more })
+    }
+}
+
+/// A value from the file as messages show it: in backticks, short, with nothing that a terminal obeys.
+pub(crate) fn quote(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let shown: String = text.chars().take(LONGEST).map(render::harmless).collect();
+    let more = if text.chars().nth(LONGEST).is_some() { "…" } else { "" };
+    format!("`{shown}{more}`")
+}
+
+/// The names in backticks as a sentence lists them: `` `a`, `b` or `c` ``.
+pub(crate) fn any_of(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}

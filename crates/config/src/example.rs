@@ -1,0 +1,139 @@
+//! The whole configuration as a commented file.
+
+use crate::effective::line;
+use crate::model::Config;
+use crate::setting::{Field, Kind, Plain, Section, Shape};
+
+/// The longest line of a comment.
+const WIDEST: usize = 100;
+
+/// A file with every setting, its documentation as a comment and its default as its value. Settings that
+/// have no default, and sinks that there are none of by default, are there but commented out: `#name:`,
+/// with no blank after the `#`.
+pub fn example() -> String {
+    let mut out = String::new();
+    let config = Config::default();
+    group(&Config::fields(), &config.plain_entries(), &Place { indent: 0, live: true }, &mut out);
+    out
+}
+
+struct Place {
+    indent: usize,
+    /// Whether the lines count, or are commented out.
+    live: bool,
+}
+
+impl Place {
+    fn deeper(&self, live: bool) -> Place {
+        Place { indent: self.indent + 2, live: self.live && live }
+    }
+}
+
+fn group(fields: &[Field], values: &[(String, Plain)], place: &Place, out: &mut String) {
+    for (at, field) in fields.iter().enumerate() {
+        if at > 0 && place.indent == 0 {
+            out.push('\n');
+        }
+        comment(&described(field), place, out);
+        let value =
+            values.iter().find(|(name, _)| name == field.name).map_or(&Plain::Unset, |(_, value)| value);
+        setting(field.name, &field.shape, value, place, out);
+    }
+}
+
+fn setting(name: &str, shape: &Shape, value: &Plain, place: &Place, out: &mut String) {
+    if let (Plain::Unset, Shape::Scalar(scalar)) = (value, shape) {
+        let live = Place { live: false, ..*place };
+        emit(&format!("{name}: {}", scalar.example), &live, out);
+        return;
+    }
+    emit(&line(name, value).unwrap_or_else(|| format!("{name}:")), place, out);
+    let entries: &[(String, Plain)] = if let Plain::Map(entries) = value { entries } else { &[] };
+    match shape {
+        Shape::Section(fields) => group(fields, entries, &place.deeper(true), out),
+        Shape::Map { value: inner, .. } => map(inner, entries, &place.deeper(true), out),
+        Shape::Scalar(_) | Shape::Kinds(_) => {}
+    }
+}
+
+/// The entries that a map of kinds has, and one commented out for every kind that is not among them.
+fn map(shape: &Shape, entries: &[(String, Plain)], place: &Place, out: &mut String) {
+    let Shape::Kinds(kinds) = shape else { return };
+    for kind in kinds {
+        let written = entries.iter().find_map(|(name, value)| match value {
+            Plain::Map(values) if type_of(values) == Some(kind.name) => {
+                Some((name.as_str(), values.as_slice()))
+            }
+            _ => None,
+        });
+        comment(&kind.doc, place, out);
+        match written {
+            Some((name, values)) => entry(name, kind, values, place, out),
+            None => {
+                let away = Place { live: false, ..*place };
+                let defaults = kind
+                    .fields
+                    .iter()
+                    .map(|field| (field.name.to_owned(), field.default.clone().unwrap_or(Plain::Unset)));
+                entry(kind.name, kind, &defaults.collect::<Vec<_>>(), &away, out);
+            }
+        }
+    }
+}
+
+fn entry(name: &str, kind: &Kind, values: &[(String, Plain)], place: &Place, out: &mut String) {
+    emit(&format!("{name}:"), place, out);
+    emit(&format!("type: {}", kind.name), &place.deeper(true), out);
+    group(&kind.fields, values, &place.deeper(true), out);
+}
+
+fn type_of(values: &[(String, Plain)]) -> Option<&str> {
+    values.iter().find_map(|(name, value)| match value {
+        Plain::Text(kind) if name == "type" => Some(kind.as_str()),
+        _ => None,
+    })
+}
+
+fn described(field: &Field) -> String {
+    let mut doc = field.doc.clone();
+    if let Some((low, high)) = &field.range {
+        doc.push_str(&format!(" From {low} to {high}."));
+    }
+    if let Shape::Scalar(scalar) = &field.shape {
+        for (word, meaning) in &scalar.choices {
+            doc.push_str(&format!("\n`{word}`: {}", meaning.replace('\n', " ")));
+        }
+    }
+    doc
+}
+
+fn emit(text: &str, place: &Place, out: &mut String) {
+    let hash = if place.live { "" } else { "#" };
+    out.push_str(&format!("{:indent$}{hash}{text}\n", "", indent = place.indent));
+}
+
+fn comment(doc: &str, place: &Place, out: &mut String) {
+    let indent = place.indent;
+    let mut line = String::new();
+    // A line that starts with a word to choose starts anew; the others flow.
+    let words = doc.replace("\n`", " \n`");
+    for word in words.split(' ').flat_map(|part| part.split_inclusive('\n')) {
+        let fresh = word.ends_with('\n') && word.trim().is_empty();
+        let word = word.trim();
+        if fresh || line.chars().count() + word.chars().count() + indent + 3 > WIDEST {
+            push_comment(&line, indent, out);
+            line.clear();
+        }
+        if !word.is_empty() {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    push_comment(&line, indent, out);
+}
+
+fn push_comment(line: &str, indent: usize, out: &mut String) {
+    if !line.is_empty() {
+        out.push_str(&format!("{:indent$}# {line}\n", ""));
+    }
+}

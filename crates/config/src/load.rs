@@ -1,0 +1,73 @@
+//! From a file to a checked configuration.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::checks::check;
+use crate::error::{Errors, Flaws};
+use crate::model::{Config, default_sinks};
+use crate::reader::Reader;
+use crate::setting::{Section, Setting};
+use crate::substitute::Environment;
+use crate::yaml;
+
+/// The longest configuration file, in bytes.
+pub const LONGEST_FILE: usize = 1 << 20;
+
+/// Reads a configuration. `source` is what to call the text in messages, usually the file's path;
+/// `environment` gives the values for `${NAME}`. An empty text is the default configuration.
+pub fn parse(
+    source: &str,
+    text: &str,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, Errors> {
+    if text.len() > LONGEST_FILE {
+        let message = format!("the file is longer than {LONGEST_FILE} bytes");
+        return Err(Errors::of_file(source, message, "is this really a configuration?"));
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut flaws = Flaws::new(text);
+    let config = interpret(text, environment, &mut flaws);
+    match (flaws.into_errors(source), config) {
+        (Some(errors), _) => Err(errors),
+        (None, config) => Ok(config.unwrap_or_default()),
+    }
+}
+
+/// Reads the configuration file at `path`, with the process's environment. A missing file is an error:
+/// who wants the default asks for [`Config::default`].
+pub fn load(path: &Path) -> Result<Config, Errors> {
+    let source = path.display().to_string();
+    let unreadable = |error: std::io::Error| {
+        let message = format!("cannot read the configuration {source}: {error}");
+        Errors::of_file(&source, message, "check the path and its permissions")
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
+    file.take(LONGEST_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let message = format!("byte {} of {source} is not UTF-8", error.utf8_error().valid_up_to());
+        Errors::of_file(&source, message, "save the file as UTF-8")
+    })?;
+    parse(&source, &text, &|name| std::env::var(name).ok())
+}
+
+fn interpret(text: &str, environment: Environment<'_>, flaws: &mut Flaws<'_>) -> Option<Config> {
+    let root = yaml::read(text, environment, flaws)?;
+    let mut config = Config::read(&root, &mut Reader::new(flaws, Config::fields))?;
+    if config.sinks.is_empty() {
+        config.sinks = default_sinks();
+    }
+    for clash in check(&config) {
+        let places: Vec<_> = clash.about.iter().filter_map(|path| root.find(path)).collect();
+        // A value that could not be read was replaced by its default: nothing follows from that.
+        if places.iter().any(|node| flaws.within(&node.at)) {
+            continue;
+        }
+        let at = places.first().map_or(0..0, |node| node.at.clone());
+        flaws.note(&at, clash.message, clash.help);
+    }
+    Some(config)
+}

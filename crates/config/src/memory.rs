@@ -1,0 +1,121 @@
+//! How much memory there is, when the configuration does not say.
+//!
+//! Three quarters of the smallest memory limit of the control groups that this process is in, version 1
+//! or 2, looked for from its own group up to the root; 256 MiB when none of them has one. The quarter
+//! left is for what the kernel charges to the group beside resident memory: page cache, sockets.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use crate::model::Config;
+use crate::values::Bytes;
+
+/// The bound on resident memory and where it comes from. `Display` says both in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryBudget {
+    /// The bound.
+    pub bytes: Bytes,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where the bound on memory comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The setting `memory`.
+    Configured,
+    /// Three quarters of a control group's limit.
+    Cgroup {
+        /// The limit.
+        limit: Bytes,
+        /// The file in which it stands.
+        file: PathBuf,
+    },
+    /// There is neither a setting nor a limit.
+    Unlimited,
+}
+
+/// The bound when nothing limits memory.
+const WITHOUT_LIMIT: Bytes = Bytes::mib(256);
+
+impl Config {
+    /// The bound on resident memory: as configured, or as the control group of this process suggests.
+    pub fn memory_budget(&self) -> MemoryBudget {
+        self.memory_budget_in(Path::new("/"))
+    }
+
+    /// The same on a machine whose file system starts at `root`.
+    pub fn memory_budget_in(&self, root: &Path) -> MemoryBudget {
+        if let Some(bytes) = self.memory {
+            return MemoryBudget { bytes, origin: Origin::Configured };
+        }
+        match smallest_limit(root) {
+            Some((limit, file)) => {
+                let whole_mib = (limit.get() / 4 * 3) & !(Bytes::mib(1).get() - 1);
+                let bytes = Bytes::new(whole_mib).max(Bytes::mib(1));
+                MemoryBudget { bytes, origin: Origin::Cgroup { limit, file } }
+            }
+            None => MemoryBudget { bytes: WITHOUT_LIMIT, origin: Origin::Unlimited },
+        }
+    }
+}
+
+impl fmt::Display for MemoryBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.bytes)?;
+        match &self.origin {
+            Origin::Configured => write!(f, "as `memory` says"),
+            Origin::Cgroup { limit, file } => {
+                write!(f, "three quarters of the cgroup's limit of {limit} ({})", file.display())
+            }
+            Origin::Unlimited => write!(f, "the default, as `memory` is not set and no cgroup sets a limit"),
+        }
+    }
+}
+
+fn smallest_limit(root: &Path) -> Option<(Bytes, PathBuf)> {
+    let groups = read_short(&root.join("proc/self/cgroup"))?;
+    groups.lines().flat_map(|line| limits_of(root, line)).min_by_key(|(limit, _)| *limit)
+}
+
+/// The limits that one line of `/proc/self/cgroup` leads to: `hierarchy:controllers:path`.
+fn limits_of(root: &Path, line: &str) -> Vec<(Bytes, PathBuf)> {
+    let mut parts = line.splitn(3, ':');
+    let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else {
+        return Vec::new();
+    };
+    let (mounts, name): (&[&str], _) = if controllers.is_empty() {
+        (&["sys/fs/cgroup", "sys/fs/cgroup/unified"], "memory.max")
+    } else if controllers.split(',').any(|controller| controller == "memory") {
+        (&["sys/fs/cgroup/memory"], "memory.limit_in_bytes")
+    } else {
+        return Vec::new();
+    };
+    // Inside a container the group's own folder may be mounted as the root, and its path from outside
+    // not exist: then the walk up still arrives at the root.
+    let group: PathBuf =
+        Path::new(group).components().filter(|part| matches!(part, Component::Normal(_))).collect();
+    let mounted = mounts.iter().map(|mount| root.join(mount));
+    let places = mounted.flat_map(|mount| group.ancestors().map(move |part| mount.join(part).join(name)));
+    places.filter_map(|file| Some((limit_in(&file)?, file))).collect()
+}
+
+/// The limit in a file; none for `max`, and for the huge number by which version 1 says the same.
+fn limit_in(file: &Path) -> Option<Bytes> {
+    const NO_LIMIT: u64 = 1 << 60;
+    let limit: u64 = read_short(file)?.trim().parse().ok()?;
+    (limit < NO_LIMIT).then_some(Bytes::new(limit))
+}
+
+fn read_short(file: &Path) -> Option<String> {
+    const LONGEST: u64 = 64 << 10;
+    let mut text = String::new();
+    #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
+    File::open(file).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! The settings.
+
+mod journal;
+mod limits;
+mod listen;
+mod sinks;
+mod sources;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+pub use journal::{Durability, Journal, WhenFull};
+pub use limits::Limits;
+pub use listen::Listen;
+pub use sinks::{Backoff, BlackholeSink, LakeSink, Protocol, RemoteWriteSink, Retention, Sink};
+pub use sources::{RemoteWriteSource, Sources};
+
+use crate::declare::settings;
+use crate::values::{Bytes, Name};
+
+settings! {
+    /// The whole configuration. The default is what runs when nothing is configured.
+    pub struct Config {
+        /// The bound on the resident memory of the whole process. Without it: three quarters of the
+        /// cgroup's memory limit, or 256 MiB when there is none.
+        memory: Option<Bytes> = None,
+        /// The folder for the journal, the lake, and everything else that must survive a restart.
+        /// One running tidegate per folder.
+        data: PathBuf = PathBuf::from("./tidegate-data"),
+        /// Where to listen.
+        listen: Listen = Listen::default(),
+        /// The journal on disk: everything that was acknowledged waits here until every sink has it.
+        journal: Journal = Journal::default(),
+        /// What is received. All sources share the address `listen.http` and are told apart by path.
+        sources: Sources = Sources::default(),
+        /// What clients may use up.
+        limits: Limits = Limits::default(),
+        /// Where everything goes, each sink under a name of its own: every sink gets everything. At
+        /// most 64. Without any: one lake named `lake`.
+        sinks: BTreeMap<Name, Sink> = default_sinks(),
+    }
+}
+
+/// What stands in for missing sinks.
+pub(crate) fn default_sinks() -> BTreeMap<Name, Sink> {
+    "lake".parse().map(|name| (name, Sink::Lake(LakeSink::default()))).into_iter().collect()
+}

@@ -1,0 +1,30 @@
+use crate::declare::settings;
+use crate::values::{Bytes, Duration};
+
+settings! {
+    /// What clients may use up.
+    pub struct Limits {
+        /// How many connections may be open at once, idle ones included. One more is answered 503 and
+        /// closed. Without it: one for every 5 KiB of `memory`, at most 12000.
+        connections: Option<u32> [1..=1_000_000] = None,
+        /// How long a request's headers may take from their first byte.
+        header_timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(10),
+        /// How long a request's body may take.
+        body_timeout: Duration [Duration::milliseconds(100)..=Duration::hours(1)] = Duration::seconds(60),
+        /// How long a connection may stay open with no request on it.
+        idle_timeout: Duration [Duration::seconds(1)..=Duration::days(1)] = Duration::minutes(6),
+        /// How long a request waits for memory before it is refused.
+        memory_wait: Duration [Duration::milliseconds(0)..=Duration::minutes(5)] = Duration::seconds(5),
+        /// How long requests in flight may take to finish when tidegate is asked to stop.
+        shutdown_timeout: Duration [Duration::milliseconds(100)..=Duration::hours(1)] = Duration::seconds(25),
+    }
+}
+
+impl Limits {
+    /// How many connections may be open at once with this much memory.
+    pub fn connections(&self, memory: Bytes) -> u32 {
+        const MOST: u32 = 12_000;
+        let affordable = u32::try_from(memory.get() / Bytes::kib(5).get()).unwrap_or(MOST);
+        self.connections.unwrap_or(affordable.clamp(1, MOST))
+    }
+}

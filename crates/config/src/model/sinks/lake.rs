@@ -1,0 +1,35 @@
+use std::path::{Path, PathBuf};
+
+use crate::declare::settings;
+use crate::values::{Bytes, Duration};
+
+settings! {
+    /// A lake of Parquet files.
+    pub struct LakeSink {
+        /// The lake's folder. Without it: `lake` in the folder `data`.
+        path: Option<PathBuf> = None,
+        /// When old files are removed: whichever comes first.
+        retention: Retention = Retention::default(),
+        /// The longest time for which a file is filled before it is finished and can be read.
+        file_age: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::seconds(60),
+        /// The size at which a file is finished.
+        file_bytes: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(128),
+    }
+}
+
+settings! {
+    /// When old files of a lake are removed.
+    pub struct Retention {
+        /// Files whose newest data is older than this are removed.
+        age: Duration [Duration::hours(1)..=Duration::days(3_650)] = Duration::days(7),
+        /// The oldest files are removed while the lake takes more than this.
+        bytes: Bytes [Bytes::mib(1)..=Bytes::gib(1 << 20)] = Bytes::gib(20),
+    }
+}
+
+impl LakeSink {
+    /// The lake's folder, when `data` is the data folder.
+    pub fn folder(&self, data: &Path) -> PathBuf {
+        self.path.clone().unwrap_or_else(|| data.join("lake"))
+    }
+}

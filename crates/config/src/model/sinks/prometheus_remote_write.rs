@@ -1,0 +1,64 @@
+use std::collections::BTreeMap;
+
+use crate::declare::{choices, settings};
+use crate::model::{Journal, WhenFull};
+use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
+
+settings! {
+    /// A receiver of Prometheus remote write.
+    pub struct RemoteWriteSink {
+        /// The receiver's endpoint, with its path.
+        url: Url,
+        /// The version of the protocol to send.
+        protocol: Protocol = Protocol::Auto,
+        /// How many requests may be in flight at once. With more than one, series are split between
+        /// them by hash, so that each series still arrives in order.
+        lanes: u32 [1..=64] = 1,
+        /// The largest request, measured before compression. Queued requests are joined up to this.
+        max_request_bytes: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(8),
+        /// The most samples in one request.
+        max_request_samples: u32 [1..=10_000_000] = 20_000,
+        /// How long to wait for more before a request that is not full is sent.
+        linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::milliseconds(100),
+        /// How long an answer may take before the request is sent again.
+        timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(30),
+        /// How long to wait between attempts.
+        backoff: Backoff = Backoff::default(),
+        /// Headers to add to every request, for example `authorization` or `x-scope-orgid`. Their
+        /// values are never shown.
+        headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
+        /// What happens when this sink is so far behind that the journal is full. Without it: as
+        /// `journal.when_full` says.
+        when_full: Option<WhenFull> = None,
+    }
+}
+
+settings! {
+    /// The wait between attempts.
+    pub struct Backoff {
+        /// The wait before the second attempt. It doubles from one to the next, with jitter. A longer
+        /// `Retry-After` of the receiver counts instead.
+        min: Duration [Duration::milliseconds(1)..=Duration::hours(1)] = Duration::milliseconds(30),
+        /// The longest wait between two attempts.
+        max: Duration [Duration::milliseconds(1)..=Duration::hours(1)] = Duration::seconds(5),
+    }
+}
+
+choices! {
+    /// The version of Prometheus remote write to send.
+    pub enum Protocol is "a protocol version" {
+        /// As it was received; as 1.0 to a receiver that does not take 2.0.
+        Auto = "auto",
+        /// Always 1.0.
+        V1 = "1.0",
+        /// 2.0, and 1.0 only after the receiver has refused 2.0 with 415.
+        V2 = "2.0",
+    }
+}
+
+impl RemoteWriteSink {
+    /// What happens when this sink holds up a full journal.
+    pub fn when_full(&self, journal: &Journal) -> WhenFull {
+        self.when_full.unwrap_or(journal.when_full)
+    }
+}

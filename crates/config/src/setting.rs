@@ -1,0 +1,214 @@
+//! What a setting is: something that reads itself from the file, describes itself, and writes itself.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use serde_json::Value as Json;
+
+use crate::error::{Invalid, quote};
+use crate::reader::{Entries, Reader};
+use crate::yaml::{Node, Value};
+
+/// The most entries in a map of names, such as `sinks`.
+pub(crate) const MOST_ENTRIES: usize = 64;
+
+/// Anything that can stand behind a key.
+pub(crate) trait Setting: Sized {
+    /// Reads the value; notes what is wrong with it and returns none when it cannot.
+    fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<Self>;
+    /// What may be written here: for the reference, the schema and the messages.
+    fn shape() -> Shape;
+    /// The value as one would write it.
+    fn plain(&self) -> Plain;
+}
+
+/// A setting written as one word.
+pub(crate) trait Scalar: Sized {
+    /// The type in a sentence, with its article: "a size".
+    const WHAT: &'static str;
+    /// A value to show.
+    const EXAMPLE: &'static str;
+    /// The notation, for the reference; empty where `WHAT` says it all.
+    const NOTATION: &'static str = "";
+    fn parse(text: &str) -> Result<Self, Invalid>;
+    fn text(&self) -> String;
+    /// The JSON Schema of the notation.
+    fn schema() -> Json;
+    /// The words to choose from and what each means, if it is a choice.
+    fn choices() -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+    /// The value as the effective configuration shows it.
+    fn shown(&self) -> String {
+        self.text()
+    }
+}
+
+/// A group of settings.
+pub(crate) trait Section: Sized {
+    fn fields() -> Vec<Field>;
+    fn read_entries(entries: &Entries<'_>, reader: &mut Reader<'_, '_>) -> Option<Self>;
+    fn plain_entries(&self) -> Vec<(String, Plain)>;
+}
+
+/// A setting that a range can be declared for.
+pub(crate) trait Ranged {
+    type Bound: PartialOrd + Display;
+    fn bound(&self) -> Option<&Self::Bound>;
+}
+
+pub(crate) enum Shape {
+    Scalar(ScalarShape),
+    Section(Vec<Field>),
+    Map {
+        key: ScalarShape,
+        value: Box<Shape>,
+    },
+    /// Groups told apart by their `type`.
+    Kinds(Vec<Kind>),
+}
+
+pub(crate) struct ScalarShape {
+    pub(crate) what: &'static str,
+    pub(crate) example: &'static str,
+    pub(crate) notation: &'static str,
+    pub(crate) choices: Vec<(&'static str, String)>,
+    pub(crate) schema: Json,
+}
+
+/// One declared setting.
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) doc: String,
+    pub(crate) shape: Shape,
+    /// None when the setting must be given.
+    pub(crate) default: Option<Plain>,
+    /// The lowest and the highest value, as they are written.
+    pub(crate) range: Option<(String, String)>,
+}
+
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) doc: String,
+    pub(crate) fields: Vec<Field>,
+}
+
+/// A value as it is written, without its type.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Plain {
+    Unset,
+    Text(String),
+    Map(Vec<(String, Plain)>),
+}
+
+/// A doc comment as text: what rustdoc makes of its lines.
+pub(crate) fn doc(lines: &[&str]) -> String {
+    let trimmed: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    trimmed.join("\n").trim().to_owned()
+}
+
+/// The two ends of a declared range, as they are written.
+pub(crate) fn ends<T: Display>(range: &RangeInclusive<T>) -> (String, String) {
+    (range.start().to_string(), range.end().to_string())
+}
+
+/// Whether a value is inside its declared range.
+pub(crate) fn within<T: Ranged>(value: &T, range: &RangeInclusive<T::Bound>) -> Result<(), Invalid> {
+    match value.bound() {
+        Some(bound) if !range.contains(bound) => {
+            let (low, high) = ends(range);
+            Err(Invalid::new(
+                format!("{} is out of range", quote(&bound.to_string())),
+                format!("write a value from {low} to {high}"),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn scalar_shape<T: Scalar>() -> ScalarShape {
+    let (what, example, notation) = (T::WHAT, T::EXAMPLE, T::NOTATION);
+    ScalarShape { what, example, notation, choices: T::choices(), schema: T::schema() }
+}
+
+impl<T: Scalar> Setting for T {
+    fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<T> {
+        let expected = || format!("write {}, for example `{}`", T::WHAT, T::EXAMPLE);
+        match &node.value {
+            Value::Scalar(text) => match T::parse(text) {
+                Ok(value) => return Some(value),
+                Err(Invalid { message, help }) => reader.refuse(&node.at, &message, help),
+            },
+            Value::Null => reader.refuse(&node.at, "a value is missing", expected()),
+            Value::Sequence(_) => reader.refuse(&node.at, "a list cannot stand here", expected()),
+            Value::Mapping(_) => reader.refuse(&node.at, "a group of settings cannot stand here", expected()),
+            Value::Broken => {}
+        }
+        None
+    }
+
+    fn shape() -> Shape {
+        Shape::Scalar(scalar_shape::<T>())
+    }
+
+    fn plain(&self) -> Plain {
+        Plain::Text(self.shown())
+    }
+}
+
+impl<T: Setting> Setting for Option<T> {
+    fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<Option<T>> {
+        T::read(node, reader).map(Some)
+    }
+
+    fn shape() -> Shape {
+        T::shape()
+    }
+
+    fn plain(&self) -> Plain {
+        self.as_ref().map_or(Plain::Unset, Setting::plain)
+    }
+}
+
+impl<K: Scalar + Ord, V: Setting> Setting for BTreeMap<K, V> {
+    /// Entries that cannot be read are left out, so that the others are still looked at.
+    fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<BTreeMap<K, V>> {
+        let mut map = BTreeMap::new();
+        for entry in reader.entries(node)? {
+            if map.len() >= MOST_ENTRIES {
+                reader.refuse(
+                    &entry.key_at,
+                    &format!("there are more than {MOST_ENTRIES} entries"),
+                    "remove some",
+                );
+                break;
+            }
+            let key = match K::parse(&entry.key) {
+                Ok(key) => Some(key),
+                Err(Invalid { message, help }) => {
+                    reader.refuse(&entry.key_at, &message, help);
+                    None
+                }
+            };
+            let value = reader.under(entry, |reader| V::read(&entry.node, reader));
+            map.extend(key.zip(value));
+        }
+        Some(map)
+    }
+
+    fn shape() -> Shape {
+        Shape::Map { key: scalar_shape::<K>(), value: Box::new(V::shape()) }
+    }
+
+    fn plain(&self) -> Plain {
+        Plain::Map(self.iter().map(|(key, value)| (key.text(), value.plain())).collect())
+    }
+}
+
+impl<T: Ranged> Ranged for Option<T> {
+    type Bound = T::Bound;
+    fn bound(&self) -> Option<&T::Bound> {
+        self.as_ref().and_then(Ranged::bound)
+    }
+}

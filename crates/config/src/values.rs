@@ -1,0 +1,26 @@
+//! The types of single values, each with its notation.
+
+mod bytes;
+mod duration;
+mod name;
+mod secret;
+mod standard;
+mod url;
+
+pub use bytes::Bytes;
+pub use duration::Duration;
+pub use name::{HeaderName, Name};
+pub use secret::Secret;
+pub use url::Url;
+
+use crate::error::{Invalid, any_of, quote};
+use crate::suggest::nearest;
+
+/// What to say of a word that is none of the words to choose from.
+pub(crate) fn no_such_word(text: &str, words: &[&str]) -> Invalid {
+    let help = match nearest(text, words.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("write {}", any_of(words)),
+    };
+    Invalid::new(format!("{} is not one of the possible values", quote(text)), help)
+}

@@ -1,0 +1,63 @@
+//! The file as a tree in which everything knows its place.
+//!
+//! Bounded by construction: nesting and the count of nodes have limits, and an alias shares its
+//! anchor's node instead of copying it, so a document cannot expand into more than it is.
+
+mod builder;
+
+use std::ops::Range;
+use std::rc::Rc;
+
+pub(crate) use builder::read;
+
+/// A node and the bytes that it spans.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) at: Range<usize>,
+    pub(crate) value: Value,
+    /// How many levels there are below, those behind aliases included.
+    pub(crate) depth: usize,
+}
+
+#[derive(Debug)]
+pub(crate) enum Value {
+    /// Nothing, `null` or `~`: as if it had not been written.
+    Null,
+    /// Already reported; not to be looked at again.
+    Broken,
+    /// Any scalar as text: what it means is decided by the setting that reads it.
+    Scalar(String),
+    Sequence(Vec<Rc<Node>>),
+    /// In the order of the file; no key twice.
+    Mapping(Vec<Entry>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_at: Range<usize>,
+    pub(crate) node: Rc<Node>,
+}
+
+impl Node {
+    pub(crate) fn new(at: Range<usize>, value: Value) -> Rc<Node> {
+        let depth = match &value {
+            Value::Null | Value::Broken | Value::Scalar(_) => 0,
+            Value::Sequence(items) => 1 + items.iter().map(|item| item.depth).max().unwrap_or(0),
+            Value::Mapping(entries) => 1 + entries.iter().map(|entry| entry.node.depth).max().unwrap_or(0),
+        };
+        Rc::new(Node { at, value, depth })
+    }
+
+    /// The node at the end of a path of keys.
+    pub(crate) fn find<'a>(&'a self, path: &[String]) -> Option<&'a Node> {
+        path.iter().try_fold(self, |node, step| node.entry(step).map(|entry| &*entry.node))
+    }
+
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What is said about the settings elsewhere is what they are.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use tidegate_config::{markdown, schema};
+
+/// `docs/configuration.md` is generated: `UPDATE_DOCS=1` writes it anew.
+#[test]
+fn the_reference_is_up_to_date() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&file, markdown()).unwrap();
+    }
+    let committed = fs::read_to_string(&file).unwrap_or_default();
+    assert!(committed == markdown(), "write it anew: UPDATE_DOCS=1 cargo test -p tidegate-config");
+}
+
+#[test]
+fn the_schema_says_what_the_reader_takes() {
+    let schema = schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["additionalProperties"], json!(false));
+    let journal = &schema["properties"]["journal"];
+    assert_eq!(journal["properties"]["quota"]["default"], "20GiB");
+    assert_eq!(journal["default"]["durability"], "fsync");
+    let kinds = schema["properties"]["sinks"]["additionalProperties"]["oneOf"].as_array().unwrap();
+    let types: Vec<&Json> = kinds.iter().map(|kind| &kind["properties"]["type"]["const"]).collect();
+    assert_eq!(types, ["lake", "prometheus_remote_write", "blackhole"]);
+    assert_eq!(kinds[1]["required"], json!(["type", "url"]));
+    let lanes = &kinds[1]["properties"]["lanes"];
+    assert_eq!((&lanes["default"], &lanes["anyOf"][0]["maximum"]), (&json!(1), &json!(64)));
+}
+
+/// Every object is closed and every property described, however deep.
+#[test]
+fn the_schema_is_closed_and_described_everywhere() {
+    fn visit(schema: &Json, at: &str) {
+        if let Some(properties) = schema.get("properties").and_then(Json::as_object) {
+            assert_eq!(schema["additionalProperties"], json!(false), "{at}");
+            for (name, property) in properties {
+                let at = format!("{at}.{name}");
+                assert!(property["description"].as_str().is_some_and(|text| text.len() > 3), "{at}");
+                visit(property, &at);
+            }
+        }
+        for inner in schema.get("oneOf").and_then(Json::as_array).into_iter().flatten() {
+            visit(inner, at);
+        }
+        if let Some(inner) = schema.get("additionalProperties").filter(|inner| inner.is_object()) {
+            visit(inner, at);
+        }
+    }
+    visit(&schema(), "");
+}

@@ -1,0 +1,270 @@
+//! What is written is what one gets, and no text does harm.
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use tidegate_config::{Bytes, Config, Duration, Protocol, Sink, WhenFull, effective, example, parse};
+
+fn read(text: &str) -> Config {
+    parse("test.yaml", text, &|_| None).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn nothing_written_is_the_default() {
+    for text in [
+        "",
+        "\n",
+        "# nothing\n",
+        "---\n",
+        "{}",
+        "null",
+        "\u{feff}",
+        "memory:\njournal:\nsinks:\nsources: {}\n",
+    ] {
+        assert_eq!(read(text), Config::default(), "{text:?}");
+    }
+}
+
+#[test]
+fn the_default_listens_on_loopback_and_keeps_a_lake() {
+    let config = Config::default();
+    assert!(config.listen.http.ip().is_loopback() && config.listen.admin.ip().is_loopback());
+    assert_eq!(config.sinks.keys().map(|name| name.as_str()).collect::<Vec<_>>(), ["lake"]);
+    assert_eq!(config.memory, None);
+}
+
+#[test]
+fn every_setting_of_the_documented_shape_is_read() {
+    let config = read(
+        "
+        memory: 64MiB
+        data: ./elsewhere
+        listen: { http: 127.0.0.1:4318, admin: 127.0.0.1:4319 }
+        journal: { durability: fsync, quota: 20GiB, when_full: drop_oldest }
+        sources:
+          prometheus_remote_write: { max_body: 16MiB }
+        limits: { connections: 7 }
+        sinks:
+          lake: { type: lake, retention: { age: 1d } }
+          upstream:
+            type: prometheus_remote_write
+            url: http://127.0.0.1:9090/api/v1/write
+            protocol: 2.0
+            lanes: '4'
+            headers: { X-Scope-OrgID: 42 }
+            when_full: block
+          other: { type: prometheus_remote_write, url: 'https://host/w', linger: 0s }
+        ",
+    );
+    assert_eq!(config.memory, Some(Bytes::mib(64)));
+    assert_eq!(config.data, PathBuf::from("./elsewhere"));
+    assert_eq!(config.sources.prometheus_remote_write.max_body, Bytes::mib(16));
+    assert_eq!(config.limits.connections(Bytes::mib(64)), 7);
+    let sink = |name: &str| config.sinks.get(&name.parse().unwrap()).unwrap();
+    let Sink::Lake(lake) = sink("lake") else { panic!("not a lake") };
+    assert_eq!(lake.retention.age, Duration::days(1));
+    assert_eq!(lake.folder(&config.data), PathBuf::from("./elsewhere/lake"));
+    let Sink::PrometheusRemoteWrite(upstream) = sink("upstream") else { panic!("not remote write") };
+    assert_eq!((upstream.protocol, upstream.lanes), (Protocol::V2, 4));
+    assert_eq!(upstream.when_full(&config.journal), WhenFull::Block);
+    let headers: Vec<_> =
+        upstream.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+    assert_eq!(headers, [("x-scope-orgid", "42")]);
+    let Sink::PrometheusRemoteWrite(other) = sink("other") else { panic!("not remote write") };
+    assert_eq!((other.linger, other.protocol), (Duration::seconds(0), Protocol::Auto));
+    assert_eq!(other.when_full(&config.journal), WhenFull::DropOldest);
+}
+
+#[test]
+fn variables_are_values_and_never_yaml() {
+    let environment = |name: &str| match name {
+        "MEM" => Some("32MiB".to_owned()),
+        "DIR" => Some("x: {y: 1}\n# no comment".to_owned()),
+        "NOTHING" => Some(String::new()),
+        _ => None,
+    };
+    let text =
+        "memory: ${MEM}\ndata: ${DIR}\nlisten: { http: \"127.0.0.1:${PORT:-9000}\" }\nlimits: ${NOTHING}\n";
+    let config = parse("test.yaml", text, &environment).unwrap();
+    assert_eq!(config.memory, Some(Bytes::mib(32)));
+    assert_eq!(config.data, PathBuf::from("x: {y: 1}\n# no comment"));
+    assert_eq!(config.listen.http.port(), 9000);
+    assert_eq!(config.limits, Config::default().limits);
+}
+
+#[test]
+fn anchors_and_merges_share_settings() {
+    let config = read(
+        "
+        sinks:
+          a: &remote { type: prometheus_remote_write, url: 'http://a/w', lanes: 3, timeout: 9s }
+          b: { <<: *remote, url: 'http://b/w', lanes: 5 }
+          c: *remote
+        ",
+    );
+    let sinks: Vec<_> = config.sinks.values().collect();
+    let [Sink::PrometheusRemoteWrite(a), Sink::PrometheusRemoteWrite(b), c] = sinks.as_slice() else {
+        panic!()
+    };
+    assert_eq!((b.url.host(), b.lanes, b.timeout), ("b", 5, Duration::seconds(9)));
+    assert_eq!((a.url.host(), a.lanes), ("a", 3));
+    assert_eq!(sinks[0], *c);
+}
+
+#[test]
+fn connections_follow_memory_unless_set() {
+    let limits = Config::default().limits;
+    assert_eq!(limits.connections(Bytes::gib(1)), 12_000);
+    assert_eq!(limits.connections(Bytes::mib(64)), 12_000);
+    assert_eq!(limits.connections(Bytes::mib(32)), 6_553);
+    assert_eq!(limits.connections(Bytes::new(1)), 1);
+}
+
+#[test]
+fn an_expanding_document_stays_small() {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..20 {
+        let before = format!("*a{}, ", level - 1).repeat(10);
+        text.push_str(&format!("a{level}: &a{level} [{before}]\n"));
+    }
+    assert!(parse("bomb.yaml", &text, &|_| None).is_err());
+
+    let keys: String = (0..5000).map(|n| format!("k{n}: 1, ")).collect();
+    let merges = "*a, ".repeat(5000);
+    let text = format!("x: &a {{ {keys} }}\ny: {{ <<: [{merges}] }}\n");
+    let errors = parse("bomb.yaml", &text, &|_| None).unwrap_err();
+    assert!(errors.to_string().contains("more than 20000 values"), "{errors}");
+
+    // Levels that only aliases add: freeing them must not exhaust the stack either.
+    let chain: String = (1..5000).map(|n| format!("a{n}: &a{n} [*a{}]\n", n - 1)).collect();
+    let errors = parse("deep.yaml", &format!("a0: &a0 x\n{chain}"), &|_| None).unwrap_err();
+    assert!(errors.to_string().contains("too deep"), "{errors}");
+
+    let deep = "[".repeat(10_000);
+    assert!(parse("deep.yaml", &deep, &|_| None).is_err());
+    let deep: String = (0..1000).map(|level| format!("{:level$}a:\n", "")).collect();
+    assert!(parse("deep.yaml", &deep, &|_| None).is_err());
+}
+
+#[test]
+fn the_effective_configuration_reads_back_with_secrets_masked() {
+    let config = read(
+        "
+        memory: 1.5GiB
+        data: 'odd: path $$x # \"é\" \\'
+        sinks:
+          '0': { type: blackhole }
+          'null': { type: lake, path: 'null' }
+          up: { type: prometheus_remote_write, url: 'http://[::1]:1/w?a=$$b&c', headers: { a: hunter2 } }
+        ",
+    );
+    let text = effective(&config);
+    assert!(text.contains("a: \"********\"") && !text.contains("hunter2"), "{text}");
+    assert_eq!(effective(&read(&text)), text);
+    let mut again = read(&text);
+    let up = "up".parse().unwrap();
+    again.sinks.insert(up, config.sinks[&"up".parse().unwrap()].clone());
+    assert_eq!(again, config);
+}
+
+#[test]
+fn the_example_is_the_default_and_what_it_leaves_out_is_valid() {
+    let example = example();
+    assert_eq!(read(&example), Config::default());
+
+    let environment = |_: &str| Some("x".to_owned());
+    let uncommented: String = example.lines().map(uncomment).collect::<Vec<_>>().join("\n");
+    let config =
+        parse("example.yaml", &uncommented, &environment).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(config.sinks.len(), 3);
+    assert_eq!(config.memory, Some(Bytes::mib(64)));
+}
+
+fn uncomment(line: &str) -> String {
+    let text = line.trim_start();
+    match text.strip_prefix('#') {
+        Some(setting) if !setting.starts_with(' ') => line.replacen('#', "", 1),
+        _ => line.to_owned(),
+    }
+}
+
+/// Lines as a configuration has them, put together at random.
+fn yamlish() -> impl Strategy<Value = String> {
+    let key = prop::sample::select(vec![
+        "memory",
+        "data",
+        "listen",
+        "http",
+        "admin",
+        "journal",
+        "quota",
+        "segment",
+        "sinks",
+        "lake",
+        "type",
+        "url",
+        "headers",
+        "backoff",
+        "<<",
+        "a",
+        "retention",
+        "lanes",
+    ]);
+    let value = prop::sample::select(vec![
+        "",
+        "64MiB",
+        "0",
+        "1",
+        "lake",
+        "prometheus_remote_write",
+        "http://localhost:4318/w",
+        "127.0.0.1:4318",
+        "*a",
+        "&a",
+        "&a {",
+        "[",
+        "]",
+        "}",
+        "{a: 1",
+        "'",
+        "\"",
+        "|",
+        ">",
+        "${A}",
+        "${",
+        "~",
+        "!t",
+        "- x",
+        "? y",
+        "é\u{2028}",
+        "\t",
+        "---",
+        "%YAML",
+        "blackhole",
+    ]);
+    let line = (0_usize..4, key, value)
+        .prop_map(|(indent, key, value)| format!("{:1$}{key}: {value}\n", "", indent * 2));
+    prop::collection::vec(line, 0..20).prop_map(|lines| lines.concat())
+}
+
+proptest! {
+    /// No text makes the reader panic; what it accepts is complete and reads back; what it refuses, it
+    /// refuses with a place inside the text.
+    #[test]
+    fn any_text_is_read_or_refused(text in prop_oneof![yamlish(), "\\PC{0,200}", "[a-z:{}\\[\\]&*!|>'\"%@`\n\t #-]{0,100}"]) {
+        match parse("test.yaml", &text, &|_| Some("v".to_owned())) {
+            Ok(config) => {
+                prop_assert!(!config.sinks.is_empty());
+                prop_assert_eq!(effective(&read(&effective(&config))), effective(&config));
+            }
+            Err(errors) => {
+                prop_assert!(!errors.problems().is_empty());
+                let lines = text.matches('\n').count() + 1;
+                for problem in errors.problems() {
+                    let place = problem.place.as_ref().unwrap();
+                    prop_assert!((1..=lines).contains(&place.line), "{}", errors);
+                }
+            }
+        }
+    }
+}
