@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 
 use crate::model::{Config, RemoteWriteSink, Sink};
 use crate::values::{Name, Url};
@@ -59,7 +59,8 @@ fn lakes(config: &Config, clashes: &mut Vec<Clash>) {
         let Sink::Lake(lake) = sink else { continue };
         let about =
             |setting: &str| vec![path(["sinks", name.as_str(), setting]), path(["sinks", name.as_str()])];
-        let folder: PathBuf = lake.folder(&config.data).components().collect();
+        let folder = lake.folder(&config.data);
+        let folder: PathBuf = folder.components().filter(|part| *part != Component::CurDir).collect();
         if let Some(first) = folders.get(&folder) {
             clashes.push(Clash {
                 about: about("path"),

@@ -12,6 +12,8 @@ settings! {
         /// How long a request's body may take.
         body_timeout: Duration [Duration::milliseconds(100)..=Duration::hours(1)] = Duration::seconds(60),
         /// How long a connection may stay open with no request on it.
+        // Longer than the five minutes for which Prometheus keeps a connection: who closes first should be
+        // the client, or its next request may meet a connection that is just being closed.
         idle_timeout: Duration [Duration::seconds(1)..=Duration::days(1)] = Duration::minutes(6),
         /// How long a request waits for memory before it is refused.
         memory_wait: Duration [Duration::milliseconds(0)..=Duration::minutes(5)] = Duration::seconds(5),
