@@ -1,1 +1,32 @@
-//! Generators of realistic traffic, and sinks that check what arrives.
+//! Generators of realistic remote-write traffic, and a sink that checks what arrives.
+//!
+//! Every sample that a [`Model`] makes is numbered: sample `k` of a series has the value `k`. So a
+//! [`CheckingSink`] at the far end knows, series by series, what is missing, doubled or out of order, and
+//! [`compare`] holds that against what was acknowledged to [`drive`].
+//!
+//! The encoders, the decoder and the HTTP here are written independently of the gateway's own, so that
+//! both do not share a mistake. All of it is for load and tests: what a peer sends is bounded, but not
+//! charged to the gateway's budget; only [`trickle`] runs inside a gateway, and says what it needs.
+
+mod compare;
+mod demo;
+mod drive;
+pub mod hostile;
+mod http;
+mod model;
+mod numbers;
+pub mod remote_write;
+mod sink;
+mod target;
+
+#[cfg(test)]
+mod tests;
+
+pub use compare::{Acked, Verdict, compare};
+pub use demo::{TRICKLE_BYTES, TRICKLE_SERIES, Trickled, trickle};
+pub use drive::{Limit, OnRefused, Profile, Report, drive, drive_blocking};
+pub use http::{Connection, Failure, Response};
+pub use model::{Kind, Model, Series, Timeline};
+pub use numbers::Numbers;
+pub use sink::{Arrivals, Behaviour, Check, CheckingSink, SeriesArrivals};
+pub use target::{BadTarget, Target};

@@ -1,0 +1,300 @@
+//! Just enough HTTP/1.1 for both ends: one connection, one request at a time, bounded heads and bodies.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::remote_write::Version;
+use crate::target::Target;
+
+/// The longest head that is read.
+const MAX_HEAD: usize = 16 * 1024;
+
+/// The most of an answer's body that is kept.
+const MAX_ANSWER: usize = 64 * 1024;
+
+/// A request got no answer; whether the other end has it is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// No connection could be made, or it broke.
+    #[error("the connection failed: {0}")]
+    Connection(#[from] io::Error),
+    /// There was no answer in time.
+    #[error("there was no answer within {0:?}")]
+    Timeout(Duration),
+    /// What came back is not HTTP.
+    #[error("the answer is not HTTP: {0}")]
+    Protocol(&'static str),
+}
+
+/// A keep-alive connection to a target.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    /// What was read behind the last message.
+    rest: Vec<u8>,
+    reusable: bool,
+}
+
+/// An answer to a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// `Retry-After`, in seconds.
+    pub retry_after: Option<u64>,
+    /// The three `Written` headers: samples, histograms, exemplars.
+    pub written: [Option<u64>; 3],
+    /// The beginning of the body.
+    pub body: String,
+}
+
+impl Connection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// When there is nobody, or not within `deadline`.
+    pub async fn open(target: &Target, deadline: Duration) -> Result<Self, Failure> {
+        let address = target.address();
+        let stream = timeout(deadline, TcpStream::connect(address))
+            .await
+            .map_err(|_| Failure::Timeout(deadline))??;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, rest: Vec::new(), reusable: true })
+    }
+
+    /// Whether another request can follow on this connection.
+    pub fn is_reusable(&self) -> bool {
+        self.reusable
+    }
+
+    /// Sends a remote-write body and reads the answer.
+    ///
+    /// # Errors
+    /// When no answer came. The connection is not reusable then.
+    pub async fn write(
+        &mut self,
+        target: &Target,
+        version: Version,
+        body: &[u8],
+        deadline: Duration,
+    ) -> Result<Response, Failure> {
+        let Target { authority, path } = target;
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: tidegate-load\r\n\
+             Content-Type: {}\r\nContent-Encoding: snappy\r\nX-Prometheus-Remote-Write-Version: {}\r\n\
+             Content-Length: {}\r\n\r\n",
+            version.content_type(),
+            version.header(),
+            body.len()
+        );
+        self.send(head.as_bytes(), body, deadline).await
+    }
+
+    /// Sends any head and body and reads the answer.
+    ///
+    /// # Errors
+    /// When no answer came. The connection is not reusable then.
+    pub async fn send(&mut self, head: &[u8], body: &[u8], deadline: Duration) -> Result<Response, Failure> {
+        let answered = timeout(deadline, self.exchange(head, body)).await;
+        let outcome = answered.unwrap_or(Err(Failure::Timeout(deadline)));
+        self.reusable &= outcome.is_ok();
+        outcome
+    }
+
+    async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Response, Failure> {
+        let (mut reader, mut writer) = self.stream.split();
+        let sent = async {
+            writer.write_all(head).await?;
+            writer.write_all(body).await
+        };
+        let answer = read_answer(&mut reader, &mut self.rest);
+        tokio::pin!(sent, answer);
+        // A refusal may come before the body is sent: both at once, or both sides wait for ever.
+        let (response, complete, keep) = tokio::select! {
+            biased;
+            _sent_or_broken = &mut sent => {
+                let (response, keep) = answer.await?;
+                (response, true, keep)
+            }
+            answered = &mut answer => {
+                let (response, keep) = answered?;
+                (response, false, keep)
+            }
+        };
+        self.reusable &= complete && keep;
+        Ok(response)
+    }
+}
+
+/// Reads one final answer; says as well whether the connection stays open.
+async fn read_answer(
+    from: &mut (impl AsyncRead + Unpin),
+    rest: &mut Vec<u8>,
+) -> Result<(Response, bool), Failure> {
+    loop {
+        let head =
+            read_head(from, rest).await?.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        let status = head.start.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status: u16 = status.ok_or(Failure::Protocol("its first line has no status"))?;
+        if status < 200 {
+            continue;
+        }
+        let mut body = Vec::new();
+        if status != 204 && status != 304 {
+            read_body(from, rest, &head, &mut body, MAX_ANSWER, None).await?;
+        }
+        let number = |name: &str| head.header(name).and_then(|value| value.parse().ok());
+        let written = |what: &str| number(&format!("x-prometheus-remote-write-{what}-written"));
+        let response = Response {
+            status,
+            retry_after: number("retry-after"),
+            written: ["samples", "histograms", "exemplars"].map(written),
+            body: String::from_utf8_lossy(&body).into_owned(),
+        };
+        return Ok((response, !head.closes()));
+    }
+}
+
+/// A message's first line and headers.
+pub(crate) struct Head {
+    pub(crate) start: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Head {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
+    }
+
+    pub(crate) fn closes(&self) -> bool {
+        self.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
+    }
+}
+
+/// Reads a head; `None` when the other end closed before it began one.
+pub(crate) async fn read_head(
+    from: &mut (impl AsyncRead + Unpin),
+    rest: &mut Vec<u8>,
+) -> Result<Option<Head>, Failure> {
+    let mut searched = 0;
+    let end = loop {
+        let found = rest[searched..].windows(4).position(|four| four == b"\r\n\r\n");
+        if let Some(at) = found {
+            break searched + at;
+        }
+        if rest.len() > MAX_HEAD {
+            return Err(Failure::Protocol("its head is too long"));
+        }
+        searched = rest.len().saturating_sub(3);
+        if from.read_buf(rest).await? == 0 {
+            let begun = !rest.is_empty();
+            return if begun { Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()) } else { Ok(None) };
+        }
+    };
+    let text = String::from_utf8_lossy(&rest[..end]).into_owned();
+    rest.drain(..end + 4);
+    let mut lines = text.split("\r\n");
+    let start = lines.next().unwrap_or_default().to_owned();
+    let headers = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
+        .collect();
+    Ok(Some(Head { start, headers }))
+}
+
+/// Reads the body that `head` announces, at most `limit` bytes, at most `bytes_per_second`.
+pub(crate) async fn read_body(
+    from: &mut (impl AsyncRead + Unpin),
+    rest: &mut Vec<u8>,
+    head: &Head,
+    body: &mut Vec<u8>,
+    limit: usize,
+    bytes_per_second: Option<u64>,
+) -> Result<(), Failure> {
+    let mut source = Paced { from, rest, bytes_per_second };
+    if head.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
+        loop {
+            let line = source.line().await?;
+            let digits = line.split(';').next().unwrap_or_default().trim();
+            let size =
+                usize::from_str_radix(digits, 16).map_err(|_| Failure::Protocol("a chunk has no size"))?;
+            if size > limit.saturating_sub(body.len()) {
+                return Err(Failure::Protocol("its body is too long"));
+            }
+            source.take(size, body).await?;
+            source.line().await?;
+            if size == 0 {
+                return Ok(());
+            }
+        }
+    }
+    let len = head.header("content-length").map_or(Ok(0), str::parse::<usize>);
+    let len = len.map_err(|_| Failure::Protocol("its length is not a number"))?;
+    if len > limit {
+        return Err(Failure::Protocol("its body is too long"));
+    }
+    source.take(len, body).await
+}
+
+struct Paced<'a, R> {
+    from: &'a mut R,
+    rest: &'a mut Vec<u8>,
+    bytes_per_second: Option<u64>,
+}
+
+impl<R: AsyncRead + Unpin> Paced<'_, R> {
+    async fn more(&mut self) -> Result<(), Failure> {
+        if let Some(rate) = self.bytes_per_second {
+            // Ten small reads a second; the socket's buffer holds back the rest.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let mut slice = vec![0; usize::try_from(rate / 10).unwrap_or(MAX_HEAD).clamp(1, MAX_HEAD)];
+            let read = self.from.read(&mut slice).await?;
+            self.rest.extend_from_slice(&slice[..read]);
+            return if read == 0 { Err(closed()) } else { Ok(()) };
+        }
+        self.rest.reserve(16 * 1024);
+        if self.from.read_buf(self.rest).await? == 0 { Err(closed()) } else { Ok(()) }
+    }
+
+    async fn line(&mut self) -> Result<String, Failure> {
+        loop {
+            if let Some(end) = self.rest.windows(2).position(|two| two == b"\r\n") {
+                let line = String::from_utf8_lossy(&self.rest[..end]).into_owned();
+                self.rest.drain(..end + 2);
+                return Ok(line);
+            }
+            if self.rest.len() > MAX_HEAD {
+                return Err(Failure::Protocol("a line is too long"));
+            }
+            self.more().await?;
+        }
+    }
+
+    async fn take(&mut self, len: usize, into: &mut Vec<u8>) -> Result<(), Failure> {
+        let mut missing = len;
+        loop {
+            let here = missing.min(self.rest.len());
+            into.extend_from_slice(&self.rest[..here]);
+            self.rest.drain(..here);
+            missing -= here;
+            if missing == 0 {
+                return Ok(());
+            }
+            self.more().await?;
+        }
+    }
+}
+
+fn closed() -> Failure {
+    Failure::Connection(io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Writes an answer without a body.
+pub(crate) async fn answer(to: &mut (impl AsyncWrite + Unpin), status: u16, headers: &str) -> io::Result<()> {
+    let length = if status == 204 { "" } else { "Content-Length: 0\r\n" };
+    to.write_all(format!("HTTP/1.1 {status} \r\n{headers}{length}\r\n").as_bytes()).await
+}
