@@ -9,17 +9,28 @@
 
 mod check;
 mod fault;
+mod hash;
 mod histogram;
+mod intern;
 mod item;
+pub mod join;
+mod rewrite;
+pub mod split;
 mod symbols;
+#[cfg(test)]
+mod tests;
+pub mod translate;
 pub mod v1;
 pub mod v2;
 mod view;
 
 pub use check::{Counts, Limits};
 pub use fault::{Excerpt, Fault, Reason, Subject};
+pub use hash::{lane_of, series_hash};
 pub use histogram::{Count, Histogram, Span};
+pub use intern::Interner;
 pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};
+pub use rewrite::Error;
 pub use symbols::Symbols;
 pub use view::{ExemplarLabels, Labels, Request, Series};
 

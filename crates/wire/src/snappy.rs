@@ -5,6 +5,8 @@
 //! decoded-and-proven bodies together without decoding them again.
 
 pub mod join;
+#[cfg(test)]
+mod tests;
 
 use thiserror::Error;
 

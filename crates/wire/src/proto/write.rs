@@ -1,7 +1,7 @@
 //! Writing protobuf fields to an [`Output`].
 
 use super::Wire;
-use crate::output::{Full, Output};
+use crate::output::{Counter, Full, Output};
 
 /// A number in base 128, ready to be put.
 #[derive(Debug, Clone, Copy)]
@@ -104,4 +104,33 @@ pub fn length(out: &mut impl Output, field: u32, len: u64) -> Result<(), Full> {
 pub fn bytes(out: &mut impl Output, field: u32, bytes: &[u8]) -> Result<(), Full> {
     length(out, field, bytes.len() as u64)?;
     out.put(bytes)
+}
+
+/// A message that can be written twice with the same result: once to be measured, once for good. That is
+/// how nested lengths are found without building a tree.
+pub trait Encode {
+    /// Puts the message's fields.
+    ///
+    /// # Errors
+    /// [`Full`] when the output is.
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full>;
+
+    /// How many bytes [`encode`](Self::encode) puts.
+    ///
+    /// # Errors
+    /// [`Full`] when that does not fit in 64 bits.
+    fn encoded_len(&self) -> Result<u64, Full> {
+        let mut counter = Counter::default();
+        self.encode(&mut counter)?;
+        Ok(counter.bytes())
+    }
+}
+
+/// Puts a nested message with its key and length.
+///
+/// # Errors
+/// [`Full`] when the output is.
+pub fn message(out: &mut impl Output, field: u32, message: &impl Encode) -> Result<(), Full> {
+    length(out, field, message.encoded_len()?)?;
+    message.encode(out)
 }

@@ -1,6 +1,6 @@
 //! Native histograms: one message for both versions (2.0 adds the start timestamp).
 
-use crate::proto::{Doubles, Reader, Varints, low32, zigzag};
+use crate::proto::{Doubles, Reader, Varints, Wire, low32, zigzag};
 
 /// Field numbers, the same in both versions.
 pub(super) mod field {
@@ -44,7 +44,7 @@ pub struct Span {
 /// One native histogram: its scalars read, its buckets still in the message.
 #[derive(Debug, Clone, Copy)]
 pub struct Histogram<'a> {
-    message: &'a [u8],
+    pub(super) message: &'a [u8],
     /// All observations; `None` when the sender set neither form.
     pub count: Option<Count>,
     /// Bits of the sum of all observations; the stale marker is possible here.
@@ -93,7 +93,9 @@ impl<'a> Histogram<'a> {
                 }
                 field::RESET_HINT => read.reset_hint = low32(reader.varint(key).ok()?),
                 field::TIMESTAMP => read.timestamp = reader.varint(key).ok()?.cast_signed(),
-                field::START_TIMESTAMP => read.start_timestamp = reader.varint(key).ok()?.cast_signed(),
+                field::START_TIMESTAMP if key.wire == Wire::Varint => {
+                    read.start_timestamp = reader.varint(key).ok()?.cast_signed()
+                }
                 _ => reader.skip(key).ok()?,
             }
         }

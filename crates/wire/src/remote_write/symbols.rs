@@ -31,7 +31,13 @@ impl Symbols {
     /// and [`view`](super::view): 4 per symbol. A walk over the top level of the body.
     #[must_use]
     pub fn bytes_for(raw: &[u8]) -> usize {
-        count(raw).unwrap_or(0) * size_of::<u32>()
+        Self::count(raw) * size_of::<u32>()
+    }
+
+    /// How many symbols the top level of `raw` has.
+    #[must_use]
+    pub fn count(raw: &[u8]) -> usize {
+        count(raw).unwrap_or(0)
     }
 
     /// How many bytes of scratch are held now.
@@ -49,27 +55,38 @@ impl Symbols {
 
     /// Finds the symbols of `raw`, at most `limit`.
     pub(super) fn index<'a>(&'a mut self, raw: &'a [u8], limit: usize) -> Result<Table<'a>, Fault> {
-        if u32::try_from(raw.len()).is_err() {
-            return Err(Fault::new(0, Reason::TooLong(raw.len())));
-        }
-        let symbols = count(raw)?;
-        if symbols > limit {
-            return Err(Fault::new(0, Reason::Limit { subject: Subject::Symbols, given: symbols, limit }));
-        }
         self.offsets.clear();
-        self.offsets.reserve_exact(symbols);
-        let mut reader = Reader::new(raw);
-        while let Some(key) = reader.key()? {
-            if is_symbol(key) {
-                self.offsets.push(u32::try_from(reader.offset()).unwrap_or(u32::MAX));
-            }
-            reader.skip(key)?;
-        }
+        index_into(raw, &mut self.offsets, limit)?;
         Ok(Table { raw, offsets: &self.offsets })
     }
 }
 
+/// Appends where the symbols of `raw` are to `offsets`, which may then have `limit` entries at most.
+pub(super) fn index_into(raw: &[u8], offsets: &mut Vec<u32>, limit: usize) -> Result<(), Fault> {
+    if u32::try_from(raw.len()).is_err() {
+        return Err(Fault::new(0, Reason::TooLong(raw.len())));
+    }
+    let symbols = count(raw)?;
+    let given = offsets.len().saturating_add(symbols);
+    if given > limit {
+        return Err(Fault::new(0, Reason::Limit { subject: Subject::Symbols, given, limit }));
+    }
+    offsets.reserve_exact(symbols);
+    let mut reader = Reader::new(raw);
+    while let Some(key) = reader.key()? {
+        if is_symbol(key) {
+            offsets.push(u32::try_from(reader.offset()).unwrap_or(u32::MAX));
+        }
+        reader.skip(key)?;
+    }
+    Ok(())
+}
+
 impl<'a> Table<'a> {
+    pub(super) fn new(raw: &'a [u8], offsets: &'a [u32]) -> Self {
+        Self { raw, offsets }
+    }
+
     /// How many symbols there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -114,7 +131,7 @@ pub(super) fn is_symbol(key: Key) -> bool {
     key.field == SYMBOLS && key.wire == Wire::Length
 }
 
-fn count(raw: &[u8]) -> Result<usize, Fault> {
+pub(super) fn count(raw: &[u8]) -> Result<usize, Fault> {
     let mut reader = Reader::new(raw);
     let mut symbols = 0;
     while let Some(key) = reader.key()? {

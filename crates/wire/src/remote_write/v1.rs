@@ -45,16 +45,20 @@ impl<'a> Request<'a> {
 
     /// Its series, in order.
     pub fn series(&self) -> impl Iterator<Item = Series<'a>> + Clone + use<'a> {
-        Messages::new(self.raw, field::TIMESERIES).map(|message| Series { message })
+        Messages::new(self.raw, field::TIMESERIES).map(Series::new)
     }
 
     /// Its metadata, in order.
     pub fn metadata(&self) -> impl Iterator<Item = Metadata<'a>> + Clone + use<'a> {
-        Messages::new(self.raw, field::METADATA).map_while(metadata)
+        metadata_messages(self.raw).map_while(metadata)
     }
 }
 
 impl<'a> Series<'a> {
+    pub(super) fn new(message: &'a [u8]) -> Self {
+        Self { message }
+    }
+
     /// Its encoded message.
     #[must_use]
     pub fn message(&self) -> &'a [u8] {
@@ -74,7 +78,9 @@ impl<'a> Series<'a> {
 
     /// Its native histograms.
     pub fn histograms(&self) -> impl Iterator<Item = Histogram<'a>> + Clone + use<'a> {
-        Messages::new(self.message, field::HISTOGRAMS).map_while(Histogram::new)
+        // 1.0 does not know the start timestamp: whatever is in that field means something else.
+        Messages::new(self.message, field::HISTOGRAMS)
+            .map_while(|message| Some(Histogram { start_timestamp: 0, ..Histogram::new(message)? }))
     }
 
     /// Its exemplars.
@@ -172,7 +178,13 @@ fn exemplar(message: &[u8]) -> Option<Exemplar<Labels<'_>>> {
     Some(exemplar)
 }
 
-fn metadata(message: &[u8]) -> Option<Metadata<'_>> {
+/// The encoded metadata entries of a request.
+pub(super) fn metadata_messages(raw: &[u8]) -> Messages<'_> {
+    Messages::new(raw, field::METADATA)
+}
+
+/// Reads one metadata entry.
+pub(super) fn metadata(message: &[u8]) -> Option<Metadata<'_>> {
     let mut metadata = Metadata::default();
     let mut reader = Reader::new(message);
     while let Some(key) = reader.key().ok()? {

@@ -1,0 +1,161 @@
+//! A table that gives each distinct text a number, in memory of a size known beforehand.
+
+use std::hash::{BuildHasher, RandomState};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::rewrite::Error;
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Which of several bodies.
+    pub(super) body: u32,
+    /// Where in it.
+    pub(super) offset: u32,
+    /// How long.
+    pub(super) len: u32,
+}
+
+/// Numbers texts in the order of their first coming. The texts stay where they are; what is kept is where
+/// that is, in two arrays that are taken once and never grow.
+///
+/// The hash is seeded anew in every table, so that senders cannot prepare texts that collide.
+#[derive(Debug)]
+pub struct Interner {
+    entries: Vec<Entry>,
+    /// Index into `entries` plus one, by hash with linear probing; 0 is free. A power of two, at least
+    /// twice the entries.
+    slots: Vec<u32>,
+    limit: usize,
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    place: Place,
+    hash: u32,
+}
+
+impl Interner {
+    /// A table for up to `limit` distinct texts (at most 2³⁰).
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        let limit = limit.min(1 << 30);
+        Self {
+            entries: Vec::with_capacity(limit),
+            slots: vec![0; slots_for(limit)],
+            limit,
+            seed: RandomState::new().hash_one(limit),
+        }
+    }
+
+    /// How many bytes a table for `limit` texts takes.
+    #[must_use]
+    pub fn bytes_for(limit: usize) -> usize {
+        let limit = limit.min(1 << 30);
+        limit * size_of::<Entry>() + slots_for(limit) * size_of::<u32>()
+    }
+
+    /// How many distinct texts there is room for.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Whether no text has a number.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.slots.fill(0);
+    }
+
+    /// The number of `text`, and whether it is new. `text_at` finds the text of a place that was given
+    /// before.
+    pub(super) fn intern<'t>(
+        &mut self,
+        text: &[u8],
+        place: Place,
+        text_at: impl Fn(Place) -> &'t [u8],
+    ) -> Result<(u32, bool), Error> {
+        let hash = self.hash(text);
+        match self.probe(hash, text, text_at) {
+            Probe::Found(number) => Ok((number, false)),
+            Probe::Free(slot) => {
+                let full = || Error::Scratch { limit: self.limit };
+                let number = u32::try_from(self.entries.len()).map_err(|_| full())?;
+                if self.entries.len() >= self.limit {
+                    return Err(full());
+                }
+                if let Some(free) = self.slots.get_mut(slot) {
+                    *free = number + 1;
+                }
+                self.entries.push(Entry { place, hash });
+                Ok((number, true))
+            }
+        }
+    }
+
+    /// The number of `text`, if it has one.
+    pub(super) fn find<'t>(&self, text: &[u8], text_at: impl Fn(Place) -> &'t [u8]) -> Option<u32> {
+        match self.probe(self.hash(text), text, text_at) {
+            Probe::Found(number) => Some(number),
+            Probe::Free(_) => None,
+        }
+    }
+
+    /// The place given with the text of this number.
+    pub(super) fn place(&self, number: u32) -> Option<Place> {
+        self.entries.get(usize::try_from(number).ok()?).map(|entry| entry.place)
+    }
+
+    fn hash(&self, text: &[u8]) -> u32 {
+        crate::proto::low32(xxh3_64_with_seed(text, self.seed))
+    }
+
+    fn probe<'t>(&self, hash: u32, text: &[u8], text_at: impl Fn(Place) -> &'t [u8]) -> Probe {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            let number = match self.slots.get(slot) {
+                None | Some(0) => return Probe::Free(slot),
+                Some(taken) => taken - 1,
+            };
+            if let Some(entry) = self.entries.get(number as usize)
+                && entry.hash == hash
+                && text_at(entry.place) == text
+            {
+                return Probe::Found(number);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+}
+
+enum Probe {
+    Found(u32),
+    Free(usize),
+}
+
+fn slots_for(limit: usize) -> usize {
+    (limit * 2).next_power_of_two().max(2)
+}
+
+/// The place of `part`, a sub-slice of `whole`.
+pub(super) fn place_of(whole: &[u8], part: &[u8], body: u32) -> Result<Place, Error> {
+    let offset = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
+    let narrow = |value| u32::try_from(value).map_err(|_| Error::TooLong);
+    Ok(Place { body, offset: narrow(offset)?, len: narrow(part.len())? })
+}
+
+impl Place {
+    /// The bytes at this place of `whole`.
+    pub(super) fn of(self, whole: &[u8]) -> &[u8] {
+        let start = self.offset as usize;
+        whole.get(start..start.saturating_add(self.len as usize)).unwrap_or_default()
+    }
+}

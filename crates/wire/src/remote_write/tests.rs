@@ -1,0 +1,20 @@
+//! prost is the oracle: on the same bytes, check and views agree with what it decodes.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+
+mod accepts;
+mod intern;
+mod join;
+mod model;
+mod mutations;
+mod oracle;
+mod refuses;
+mod split;
+mod strategies;
+mod translate;
+
+use super::{Counts, Fault, Limits, Symbols, Version};
+
+/// Checks with the default limits and fresh scratch.
+fn check(version: Version, raw: &[u8]) -> Result<Counts, Fault> {
+    super::check(version, raw, &Limits::default(), &mut Symbols::new())
+}

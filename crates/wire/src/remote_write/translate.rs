@@ -1,0 +1,25 @@
+//! From one version to the other, straight from the view to the output.
+//!
+//! What the target cannot hold is left out and counted in [`Dropped`]; fields that neither schema knows are
+//! left out too. Values are copied as bits.
+
+mod encode;
+mod family;
+mod to_v1;
+mod to_v2;
+
+pub use to_v1::to_v1;
+pub use to_v2::{Scratch, to_v2};
+
+/// What a translation left out, because the target has no place for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Dropped {
+    /// Start timestamps of samples and histograms: 1.0 has none.
+    pub start_timestamps: u64,
+    /// Series with neither samples nor histograms: 2.0 forbids them.
+    pub series: u64,
+    /// Exemplars of those.
+    pub exemplars: u64,
+    /// Metadata entries of families without a series in the request: 2.0 attaches metadata to series.
+    pub metadata: u64,
+}

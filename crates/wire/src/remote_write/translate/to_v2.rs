@@ -1,0 +1,227 @@
+//! 1.0 to 2.0.
+
+use super::Dropped;
+use super::encode::WithStart;
+use super::family::candidates;
+use crate::output::{Full, Output};
+use crate::proto::write::{self, Encode};
+use crate::remote_write::intern::{Interner, Place, place_of};
+use crate::remote_write::item::{Exemplar, Label, Metadata};
+use crate::remote_write::rewrite::Error;
+use crate::remote_write::symbols::SYMBOLS;
+use crate::remote_write::v1;
+use crate::remote_write::v2::field;
+
+/// Scratch for translations, of a size known beforehand, to be kept and reused.
+#[derive(Debug)]
+pub struct Scratch {
+    symbols: Interner,
+    /// Metadata messages by the name of their family.
+    families: Interner,
+    /// Whether a series was found for that entry of `families`.
+    matched: Vec<bool>,
+}
+
+impl Scratch {
+    /// Scratch for bodies with up to `symbols` distinct texts and up to `families` metadata entries.
+    #[must_use]
+    pub fn new(symbols: usize, families: usize) -> Self {
+        Self {
+            symbols: Interner::new(symbols.saturating_add(1)),
+            families: Interner::new(families),
+            matched: Vec::with_capacity(families),
+        }
+    }
+
+    /// How many bytes [`new`](Self::new) takes: 24 to 32 for each symbol and family.
+    #[must_use]
+    pub fn bytes_for(symbols: usize, families: usize) -> usize {
+        Interner::bytes_for(symbols.saturating_add(1)) + Interner::bytes_for(families) + families
+    }
+}
+
+/// Writes a checked 1.0 body as a 2.0 body.
+///
+/// A series with both samples and histograms becomes two, the exemplars staying with the samples. Metadata
+/// goes to the series of its family: those of that name, or of that name and an ending that histograms,
+/// summaries or OpenMetrics add. Of several entries for one family the first counts.
+///
+/// # Errors
+/// [`Error`]; the output then holds a part that is of no use.
+pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result<Dropped, Error> {
+    let request = v1::Request::new(raw);
+    let mut dropped = Dropped::default();
+    let entries = scratch.begin(raw)?;
+    write::bytes(out, SYMBOLS, b"")?;
+    for series in request.series() {
+        let exemplars = series.exemplars();
+        if is_empty(&series) {
+            dropped.series += 1;
+            dropped.exemplars += exemplars.count() as u64;
+            continue;
+        }
+        let labels = series.labels().chain(exemplars.flat_map(|exemplar| exemplar.labels));
+        for text in labels.flat_map(|Label { name, value }| [name, value]) {
+            scratch.symbol(raw, text, out)?;
+        }
+        if let Some((number, metadata)) = metadata(raw, &scratch.families, &series) {
+            scratch.symbol(raw, metadata.help, out)?;
+            scratch.symbol(raw, metadata.unit, out)?;
+            if let Some(matched) = scratch.matched.get_mut(number as usize) {
+                *matched = true;
+            }
+        }
+    }
+    let matched = scratch.matched.iter().filter(|&&matched| matched).count() as u64;
+    dropped.metadata = entries.saturating_sub(matched);
+    for series in request.series() {
+        let metadata = metadata(raw, &scratch.families, &series).map(|(_, metadata)| metadata);
+        let written = Series { raw, symbols: &scratch.symbols, series, metadata, part: Part::Samples };
+        let has_samples = series.samples().next().is_some();
+        if has_samples {
+            write::message(out, field::TIMESERIES, &written)?;
+        }
+        if series.histograms().next().is_some() {
+            let part = if has_samples { Part::Histograms } else { Part::HistogramsAndExemplars };
+            write::message(out, field::TIMESERIES, &Series { part, ..written })?;
+        }
+    }
+    Ok(dropped)
+}
+
+impl Scratch {
+    /// Forgets what was before, finds the metadata of `raw` and returns how many entries there are.
+    fn begin(&mut self, raw: &[u8]) -> Result<u64, Error> {
+        self.symbols.clear();
+        self.families.clear();
+        self.matched.clear();
+        // The empty symbol comes first, as the specification demands.
+        self.symbols.intern(b"", Place { body: 0, offset: 0, len: 0 }, |_| b"")?;
+        let mut entries = 0;
+        for message in v1::metadata_messages(raw) {
+            let family = v1::metadata(message).unwrap_or_default().family;
+            let place = place_of(raw, message, 0)?;
+            let (_, first) = self.families.intern(family, place, |place| family_at(raw, place))?;
+            if first {
+                self.matched.push(false);
+            }
+            entries += 1;
+        }
+        Ok(entries)
+    }
+
+    /// Makes sure that `text` is in the table, which is written as it grows.
+    fn symbol(&mut self, raw: &[u8], text: &[u8], out: &mut impl Output) -> Result<(), Error> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let (_, first) = self.symbols.intern(text, place_of(raw, text, 0)?, |place| place.of(raw))?;
+        if first {
+            write::bytes(out, SYMBOLS, text)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_empty(series: &v1::Series<'_>) -> bool {
+    series.samples().next().is_none() && series.histograms().next().is_none()
+}
+
+fn family_at(raw: &[u8], place: Place) -> &[u8] {
+    v1::metadata(place.of(raw)).unwrap_or_default().family
+}
+
+/// The metadata of the family that `series` belongs to, and its number.
+fn metadata<'a>(raw: &'a [u8], families: &Interner, series: &v1::Series<'a>) -> Option<(u32, Metadata<'a>)> {
+    if families.is_empty() {
+        return None;
+    }
+    let name = series.labels().find(|label| label.name == b"__name__")?.value;
+    let number = candidates(name).find_map(|family| families.find(family, |place| family_at(raw, place)))?;
+    Some((number, v1::metadata(families.place(number)?.of(raw))?))
+}
+
+/// Which items of a 1.0 series a 2.0 series takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// And the exemplars.
+    Samples,
+    Histograms,
+    HistogramsAndExemplars,
+}
+
+#[derive(Clone, Copy)]
+struct Series<'a> {
+    raw: &'a [u8],
+    symbols: &'a Interner,
+    series: v1::Series<'a>,
+    metadata: Option<Metadata<'a>>,
+    part: Part,
+}
+
+impl Series<'_> {
+    /// The number of a text that [`Scratch::symbol`] has seen.
+    fn number(&self, text: &[u8]) -> u64 {
+        if text.is_empty() {
+            return 0;
+        }
+        self.symbols.find(text, |place| place.of(self.raw)).map_or(0, u64::from)
+    }
+
+    fn put_references(&self, labels: v1::Labels<'_>, out: &mut impl Output) -> Result<(), Full> {
+        let numbers =
+            || labels.clone().flat_map(|Label { name, value }| [name, value].map(|text| self.number(text)));
+        let len: u64 = numbers().map(write::varint_len).sum();
+        if len > 0 {
+            write::length(out, field::LABELS_REFS, len)?;
+            numbers().try_for_each(|number| write::raw_varint(out, number))?;
+        }
+        Ok(())
+    }
+}
+
+impl Encode for Series<'_> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        self.put_references(self.series.labels(), out)?;
+        if self.part == Part::Samples {
+            for sample in self.series.samples() {
+                write::message(out, field::SAMPLES, &sample)?;
+            }
+        } else {
+            for histogram in self.series.histograms() {
+                write::message(out, field::HISTOGRAMS, &WithStart(histogram, 0))?;
+            }
+        }
+        if self.part != Part::Histograms {
+            for exemplar in self.series.exemplars() {
+                write::message(out, field::EXEMPLARS, &ExemplarOf(self, exemplar))?;
+            }
+        }
+        match self.metadata {
+            Some(metadata) => write::message(out, field::METADATA, &MetadataOf(self, metadata)),
+            None => Ok(()),
+        }
+    }
+}
+
+struct ExemplarOf<'s, 'a>(&'s Series<'a>, Exemplar<v1::Labels<'a>>);
+
+impl Encode for ExemplarOf<'_, '_> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        let Self(series, exemplar) = self;
+        series.put_references(exemplar.labels.clone(), out)?;
+        write::fixed64(out, 2, exemplar.bits)?;
+        write::varint(out, 3, exemplar.timestamp.cast_unsigned())
+    }
+}
+
+struct MetadataOf<'s, 'a>(&'s Series<'a>, Metadata<'a>);
+
+impl Encode for MetadataOf<'_, '_> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        let Self(series, metadata) = self;
+        write::varint(out, 1, u64::from(metadata.kind))?;
+        write::varint(out, field::HELP_REF, series.number(metadata.help))?;
+        write::varint(out, field::UNIT_REF, series.number(metadata.unit))
+    }
+}
