@@ -1,1 +1,33 @@
 //! The HTTP/1.1 server codec: strict, and without a buffer while a connection is idle.
+//!
+//! A [`Server`] serves connections for a [`Service`], each in one future. A connection takes a window of
+//! the arena when its socket becomes readable and gives it back when the request is answered, so an idle
+//! one costs its task and nothing else.
+//!
+//! It promises: a body is charged before it is read; what could be read in two ways is refused; every
+//! refusal is an answer; and answering a request on an open connection allocates nothing.
+//!
+//! It leaves to others: who is let in and what an answer says (the service), how many connections there
+//! may be (the acceptor, with [`turn_away`] for those beyond), and running the futures (the worker).
+//!
+//! What is refused and why is in `design/http1.md`.
+
+mod chunked;
+mod connection;
+mod head;
+mod refusal;
+mod reply;
+mod server;
+mod service;
+mod settings;
+mod shutdown;
+mod stream;
+
+pub use head::{Head, Length, MAX_HEADERS, Repeated, Version};
+pub use refusal::{Flaw, Refusal};
+pub use reply::{Content, Reply};
+pub use server::{Ended, Server, reply_and_close, turn_away};
+pub use service::{Admitted, Body, Context, Service};
+pub use settings::Settings;
+pub use shutdown::Shutdown;
+pub use stream::Stream;

@@ -1,0 +1,143 @@
+//! Chunked coding, undone in place (RFC 9112, section 7.1).
+
+use crate::refusal::{Flaw, Refusal};
+
+/// The most bytes of chunk extensions in one body, all chunks together.
+const MAX_EXTENSIONS: usize = 1 << 10;
+/// The most bytes of trailers, which are checked and ignored.
+const MAX_TRAILERS: usize = 4 << 10;
+/// The most digits of a chunk's size, leading zeros included.
+const MAX_DIGITS: u8 = 16;
+
+/// The state of undoing the chunked coding of one body.
+#[derive(Debug)]
+pub(crate) struct Chunked {
+    state: State,
+    /// Bytes of the body so far, counting all of the chunk that is being read.
+    body: usize,
+    extensions: usize,
+    trailers: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Size { size: u64, digits: u8 },
+    ExtensionStart { size: u64 },
+    Extension { size: u64 },
+    SizeFeed { size: u64 },
+    Data { left: usize },
+    DataReturn,
+    DataFeed,
+    TrailerStart,
+    TrailerName,
+    TrailerValue,
+    TrailerFeed,
+    LastFeed,
+    Done,
+}
+
+/// What one call undid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Undone {
+    /// Where the body's bytes end now.
+    pub(crate) body: usize,
+    /// Where what was not looked at begins: behind the last chunk, else at the end.
+    pub(crate) rest: usize,
+}
+
+impl Chunked {
+    pub(crate) fn new() -> Chunked {
+        Chunked { state: State::Size { size: 0, digits: 0 }, body: 0, extensions: 0, trailers: 0 }
+    }
+
+    /// Whether the last chunk and the trailers have been read.
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Bytes of the chunk that is being read that have not arrived.
+    pub(crate) fn missing(&self) -> usize {
+        if let State::Data { left } = self.state { left } else { 0 }
+    }
+
+    /// Undoes the coding of `bytes[raw..]`, moving the body's bytes to `bytes[body..]`. A body longer than
+    /// `limit` is refused as soon as a chunk's size says so.
+    pub(crate) fn undo(
+        &mut self,
+        bytes: &mut [u8],
+        mut body: usize,
+        mut raw: usize,
+        limit: usize,
+    ) -> Result<Undone, Refusal> {
+        while self.state != State::Done {
+            if let State::Data { left } = self.state {
+                let now = left.min(bytes.len().saturating_sub(raw));
+                if now == 0 {
+                    break;
+                }
+                bytes.copy_within(raw..raw + now, body);
+                (body, raw) = (body + now, raw + now);
+                self.state = if now == left { State::DataReturn } else { State::Data { left: left - now } };
+            } else {
+                let Some(byte) = bytes.get(raw) else { break };
+                self.state = self.after(*byte, limit)?;
+                raw += 1;
+            }
+        }
+        Ok(Undone { body, rest: raw })
+    }
+
+    /// The state after one byte of framing.
+    fn after(&mut self, byte: u8, limit: usize) -> Result<State, Refusal> {
+        let next = match (self.state, byte) {
+            (State::Size { size, digits }, _) if byte.is_ascii_hexdigit() && digits < MAX_DIGITS => {
+                let digit = char::from(byte).to_digit(16).unwrap_or(0);
+                State::Size { size: size << 4 | u64::from(digit), digits: digits + 1 }
+            }
+            (State::Size { size, digits: 1.. }, b'\r') => State::SizeFeed { size },
+            (State::Size { size, digits: 1.. }, b';') => State::ExtensionStart { size },
+            // Visible characters only: the white space that the grammar allows here has been read in two
+            // ways often enough.
+            (State::ExtensionStart { size } | State::Extension { size }, b'!'..=b'~') => {
+                self.extensions += 1;
+                State::Extension { size }
+            }
+            (State::Extension { size }, b'\r') => State::SizeFeed { size },
+            (State::SizeFeed { size: 0 }, b'\n') => State::TrailerStart,
+            (State::SizeFeed { size }, b'\n') => self.chunk(size, limit)?,
+            (State::DataReturn, b'\r') => State::DataFeed,
+            (State::DataFeed, b'\n') => State::Size { size: 0, digits: 0 },
+            (State::TrailerStart, b'\r') => State::LastFeed,
+            (State::TrailerStart | State::TrailerName, _) if is_token(byte) => State::TrailerName,
+            (State::TrailerName, b':') => State::TrailerValue,
+            (State::TrailerValue, b'\t' | b' '..=b'~' | 0x80..) => State::TrailerValue,
+            (State::TrailerValue, b'\r') => State::TrailerFeed,
+            (State::TrailerFeed, b'\n') => State::TrailerStart,
+            (State::LastFeed, b'\n') => State::Done,
+            _ => return Err(Refusal::Malformed(Flaw::Chunk)),
+        };
+        if matches!(next, State::TrailerName | State::TrailerValue) {
+            self.trailers += 1;
+        }
+        if self.extensions > MAX_EXTENSIONS || self.trailers > MAX_TRAILERS {
+            return Err(Refusal::Malformed(Flaw::ChunkExtras));
+        }
+        Ok(next)
+    }
+
+    /// The beginning of a chunk's data.
+    fn chunk(&mut self, size: u64, limit: usize) -> Result<State, Refusal> {
+        let too_large = Refusal::BodyTooLarge { limit };
+        let left = usize::try_from(size).map_err(|_| too_large)?;
+        self.body = self.body.checked_add(left).filter(|body| *body <= limit).ok_or(too_large)?;
+        Ok(State::Data { left })
+    }
+}
+
+/// Whether `byte` may be part of a header's name.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! The transport of a connection with its one timer: every wait has a deadline.
+
+use crate::reply::{Ending, Reply, render_head};
+use crate::settings::Settings;
+use crate::stream::Stream;
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+
+/// Bytes of an answer that are put together before they are written; also the size of the sink below.
+const SCRATCH: usize = 4 << 10;
+/// Bytes thrown away per read.
+const SINK: usize = 16 << 10;
+
+thread_local! {
+    /// Where answers are put together. Used within one poll only.
+    static OUT: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(SCRATCH));
+    /// Where what nobody wants is read into. Used within one poll only, and never looked at.
+    static NOWHERE: RefCell<Box<[u8]>> = RefCell::new(vec![0; SINK].into_boxed_slice());
+}
+
+/// A stream and a timer that is set anew for every wait.
+pub(crate) struct Link<'a, T> {
+    stream: &'a mut T,
+    timer: Pin<&'a mut Sleep>,
+}
+
+/// What a read with a deadline came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Read {
+    Bytes(usize),
+    End,
+    Late,
+}
+
+impl<'a, T: Stream> Link<'a, T> {
+    pub(crate) fn new(stream: &'a mut T, timer: Pin<&'a mut Sleep>) -> Self {
+        Link { stream, timer }
+    }
+
+    pub(crate) fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_readable(context)
+    }
+
+    /// Ready once `deadline` has passed. The timer is left alone while it is set to an earlier time: it
+    /// wakes the task once in vain, which costs less than setting it for every request.
+    pub(crate) fn poll_late(&mut self, context: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        loop {
+            if self.timer.deadline() > deadline || self.timer.is_elapsed() {
+                self.timer.as_mut().reset(deadline);
+            }
+            ready!(self.timer.as_mut().poll(context));
+            if self.timer.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    /// Waits until there is something to read or the deadline has passed.
+    pub(crate) async fn readable(&mut self, deadline: Instant) {
+        poll_fn(|context| {
+            if self.stream.poll_readable(context).is_ready() {
+                return Poll::Ready(());
+            }
+            self.poll_late(context, deadline)
+        })
+        .await;
+    }
+
+    /// Reads what is there now.
+    pub(crate) fn try_read(&mut self, into: &mut [u8]) -> impl Future<Output = Poll<io::Result<usize>>> {
+        poll_fn(move |context| Poll::Ready(self.stream.poll_read(context, into)))
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        into: &mut [u8],
+        deadline: Instant,
+    ) -> impl Future<Output = io::Result<Read>> {
+        poll_fn(move |context| match self.stream.poll_read(context, into) {
+            Poll::Ready(Ok(0)) => Poll::Ready(Ok(Read::End)),
+            Poll::Ready(Ok(read)) => Poll::Ready(Ok(Read::Bytes(read))),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => self.poll_late(context, deadline).map(|()| Ok(Read::Late)),
+        })
+    }
+
+    /// Polls `future` until the deadline has passed.
+    pub(crate) fn within<F: Future>(
+        &mut self,
+        mut future: Pin<&mut F>,
+        deadline: Instant,
+    ) -> impl Future<Output = Option<F::Output>> {
+        poll_fn(move |context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => self.poll_late(context, deadline).map(|()| None),
+        })
+    }
+
+    pub(crate) fn write_all(
+        &mut self,
+        bytes: &[u8],
+        deadline: Instant,
+    ) -> impl Future<Output = io::Result<()>> {
+        let mut left = bytes;
+        poll_fn(move |context| {
+            while !left.is_empty() {
+                match self.stream.poll_write(context, left)? {
+                    Poll::Ready(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(written) => left = left.get(written..).unwrap_or_default(),
+                    Poll::Pending => {
+                        ready!(self.poll_late(context, deadline));
+                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+    }
+
+    /// Writes an answer. Nearly always that is one write of bytes put together in the thread's scratch;
+    /// only what the socket does not take at once is kept, on the heap.
+    pub(crate) async fn send(&mut self, reply: &Reply, ending: Ending, within: Duration) -> io::Result<()> {
+        let first = poll_fn(|context| Poll::Ready(self.first_write(context, reply, ending)));
+        let Some(unsent) = first.await? else { return Ok(()) };
+        let deadline = Instant::now() + within;
+        self.write_all(&unsent.scratch, deadline).await?;
+        self.write_all(reply.bytes().get(unsent.content..).unwrap_or_default(), deadline).await
+    }
+
+    fn first_write(
+        &mut self,
+        context: &mut Context<'_>,
+        reply: &Reply,
+        ending: Ending,
+    ) -> io::Result<Option<Unsent>> {
+        OUT.with_borrow_mut(|out| {
+            out.clear();
+            let content = if render_head(reply, ending, out) { reply.bytes() } else { &[] };
+            let room = content.len().min(SCRATCH.saturating_sub(out.len()));
+            out.extend_from_slice(content.get(..room).unwrap_or_default());
+            let written = match self.stream.poll_write(context, out)? {
+                Poll::Ready(written) => written,
+                Poll::Pending => 0,
+            };
+            if written == out.len() && room == content.len() {
+                return Ok(None);
+            }
+            let content = if content.is_empty() { reply.bytes().len() } else { room };
+            Ok(Some(Unsent { scratch: out.get(written..).unwrap_or_default().into(), content }))
+        })
+    }
+
+    /// Throws away what arrives, until that is `limit` bytes, or the end, or the deadline has passed.
+    /// Returns how much it was.
+    pub(crate) fn discard(
+        &mut self,
+        limit: usize,
+        deadline: Instant,
+    ) -> impl Future<Output = io::Result<usize>> {
+        let mut discarded = 0;
+        poll_fn(move |context| {
+            while discarded < limit {
+                let read = NOWHERE.with_borrow_mut(|nowhere| {
+                    let room = nowhere.len().min(limit - discarded);
+                    self.stream.poll_read(context, nowhere.get_mut(..room).unwrap_or_default())
+                });
+                match read? {
+                    Poll::Ready(0) => break,
+                    Poll::Ready(read) => discarded += read,
+                    Poll::Pending => {
+                        ready!(self.poll_late(context, deadline));
+                        break;
+                    }
+                }
+            }
+            Poll::Ready(Ok(discarded))
+        })
+    }
+
+    /// Ends the connection so that the client can read the last answer: closing a socket that holds or
+    /// gets bytes nobody reads sends a reset, which can overtake the answer.
+    pub(crate) async fn linger(&mut self, settings: &Settings) {
+        let deadline = Instant::now() + settings.linger;
+        let ended = poll_fn(|context| match self.stream.poll_end(context) {
+            Poll::Ready(ended) => Poll::Ready(ended.is_ok()),
+            Poll::Pending => self.poll_late(context, deadline).map(|()| false),
+        });
+        if ended.await {
+            // Failing here is the client closing first, which is as well.
+            let _ = self.discard(settings.linger_bytes, deadline).await;
+        }
+    }
+}
+
+/// What the first write of an answer left.
+struct Unsent {
+    /// Of what was put together.
+    scratch: Box<[u8]>,
+    /// Where the content that was not put together begins.
+    content: usize,
+}

@@ -1,0 +1,37 @@
+//! How slowly a body may arrive.
+
+use crate::settings::Settings;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The deadlines of one body: in all, since the last byte, and for the least rate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    begun: Instant,
+    heard: Instant,
+    received: usize,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Pace {
+        let now = Instant::now();
+        Pace { begun: now, heard: now, received: 0 }
+    }
+
+    /// Notes that bytes arrived.
+    pub(crate) fn hear(&mut self, bytes: usize) {
+        self.received = self.received.saturating_add(bytes);
+        self.heard = Instant::now();
+    }
+
+    /// When the body is too slow if nothing arrives before. The bytes received buy time at the least
+    /// rate, so the rate needs no clock of its own.
+    pub(crate) fn deadline(&self, settings: &Settings) -> Instant {
+        let bought = self.received as f64 / f64::from(settings.body_rate.max(1));
+        // The cap comes first, so that no time is added that a clock cannot hold.
+        let bought = Duration::from_secs_f64(bought.min(settings.body.as_secs_f64()));
+        let by_rate = self.begun + settings.body_grace + bought;
+        let by_stall = self.heard + settings.body_stall;
+        by_rate.min(by_stall).min(self.begun + settings.body)
+    }
+}

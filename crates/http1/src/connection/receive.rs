@@ -1,0 +1,198 @@
+//! Receiving a request into its window: memory first, bytes second.
+
+use super::link::Read;
+use super::pace::Pace;
+use super::{Connection, Fault};
+use crate::chunked::Chunked;
+use crate::head::{Framing, Length, Progress, Scan};
+use crate::refusal::Refusal;
+use crate::service::Service;
+use crate::stream::Stream;
+use std::pin::pin;
+use tidegate_arena::{PAGE, Refused, STEP, Window, rounded};
+use tokio::time::Instant;
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+/// Room that the framing of a chunk may need behind the body.
+const FRAMING: usize = 1 << 10;
+
+/// Where a received body ends.
+pub(super) struct Extent {
+    pub(super) body: usize,
+    /// Where what came behind the request begins.
+    pub(super) rest: usize,
+}
+
+impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
+    /// Takes a window with about `hint` bytes, or a page where memory is short, waiting for that if need
+    /// be.
+    pub(super) async fn window(&mut self, hint: usize, at_once: bool) -> Result<Window, Refusal> {
+        let (arena, share) = (&self.server.arena, self.server.settings.share);
+        match arena.try_window(share, hint).or_else(|_| arena.try_window(share, PAGE)) {
+            Ok(window) => return Ok(window),
+            Err(Refused::Short) if !at_once => {}
+            Err(_) => return Err(Refusal::Memory),
+        }
+        let deadline = Instant::now() + self.server.settings.memory_wait;
+        let waiting = pin!(arena.window(share, PAGE));
+        match self.link.within(waiting, deadline).await {
+            Some(Ok(window)) => Ok(window),
+            _ => Err(Refusal::Memory),
+        }
+    }
+
+    /// Charges what is missing for `more` bytes behind the filled ones.
+    async fn reserve(&mut self, window: &mut Window, more: usize) -> Result<(), Refusal> {
+        match window.try_reserve(more) {
+            Err(Refused::Short) => {}
+            answer => return answer.map_err(refusal_of),
+        }
+        let deadline = Instant::now() + self.server.settings.memory_wait;
+        let waiting = pin!(window.reserve(more));
+        match self.link.within(waiting, deadline).await {
+            Some(answer) => answer.map_err(refusal_of),
+            None => Err(Refusal::Memory),
+        }
+    }
+
+    /// Receives a head. Returns where it begins and ends in the window.
+    pub(super) async fn receive_head(&mut self, window: &mut Window) -> Result<(usize, usize), Fault> {
+        let deadline = Instant::now() + self.server.settings.head;
+        let mut scan = Scan::default();
+        loop {
+            let progress = scan.advance(window, self.server.settings.max_head)?;
+            if let Progress::Complete { start, end } = progress {
+                return Ok((start, end));
+            }
+            self.shrink(window);
+            if window.spare() == 0 {
+                self.reserve(window, PAGE).await?;
+            }
+            match self.link.read(window.spare_mut(), deadline).await? {
+                Read::Bytes(read) => window.advance(read),
+                Read::End => return Err(Refusal::Truncated.into()),
+                Read::Late => return Err(Refusal::HeadTooSlow.into()),
+            }
+        }
+    }
+
+    /// Moves half a head to as few pages as hold it: whoever stalls here holds no more.
+    fn shrink(&self, window: &mut Window) {
+        if window.charged() <= rounded(window.len() + 1) {
+            return;
+        }
+        let small = self.server.arena.try_window(self.server.settings.share, window.len() + 1);
+        if let Ok(mut small) = small
+            && small.charged() < window.charged()
+            && small.append(window).is_ok()
+        {
+            *window = small;
+        }
+    }
+
+    /// Receives the body behind the head. What was received of it with the head is in the window.
+    pub(super) async fn receive_body(
+        &mut self,
+        window: &mut Window,
+        framing: &Framing,
+        max_body: usize,
+    ) -> Result<Extent, Fault> {
+        let room = self.server.arena.window_len().saturating_sub(framing.head);
+        match framing.length {
+            Length::Sized(length) => {
+                let limit = max_body.min(room);
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                if length > limit {
+                    return Err(Refusal::BodyTooLarge { limit }.into());
+                }
+                let end = framing.head + length;
+                self.receive_sized(window, framing, end).await?;
+                Ok(Extent { body: end, rest: end })
+            }
+            Length::Chunked => {
+                let limit = max_body.min(room.saturating_sub(FRAMING));
+                self.receive_chunked(window, framing, limit).await
+            }
+        }
+    }
+
+    async fn receive_sized(
+        &mut self,
+        window: &mut Window,
+        framing: &Framing,
+        end: usize,
+    ) -> Result<(), Fault> {
+        let missing = end.saturating_sub(window.len());
+        if missing == 0 {
+            return Ok(());
+        }
+        self.reserve(window, missing).await?;
+        self.invite(window, framing).await?;
+        let mut pace = Pace::new();
+        while window.len() < end {
+            self.receive_more(window, &mut pace).await?;
+        }
+        Ok(())
+    }
+
+    async fn receive_chunked(
+        &mut self,
+        window: &mut Window,
+        framing: &Framing,
+        limit: usize,
+    ) -> Result<Extent, Fault> {
+        let mut chunked = Chunked::new();
+        let mut pace = Pace::new();
+        let (mut body, mut invited) = (framing.head, false);
+        loop {
+            let undone = chunked.undo(window, body, body, limit)?;
+            body = undone.body;
+            if chunked.is_done() {
+                return Ok(Extent { body, rest: undone.rest });
+            }
+            if window.spare() < FRAMING {
+                let most = self.server.arena.window_len().saturating_sub(window.len());
+                let more = chunked.missing().clamp(PAGE, 4 * STEP).min(most);
+                self.reserve(window, more).await?;
+            }
+            if !std::mem::replace(&mut invited, true) {
+                self.invite(window, framing).await?;
+                pace = Pace::new();
+            }
+            // All of it has been looked at: what comes next is read where the body goes on.
+            window.truncate(body);
+            self.receive_more(window, &mut pace).await?;
+        }
+    }
+
+    /// Tells a client that waits for it to send the body. One that has begun to send needs no telling.
+    async fn invite(&mut self, window: &Window, framing: &Framing) -> Result<(), Fault> {
+        if framing.expects && window.len() == framing.head {
+            let deadline = Instant::now() + self.server.settings.write;
+            self.link.write_all(CONTINUE, deadline).await?;
+        }
+        Ok(())
+    }
+
+    async fn receive_more(&mut self, window: &mut Window, pace: &mut Pace) -> Result<(), Fault> {
+        let deadline = pace.deadline(&self.server.settings);
+        match self.link.read(window.spare_mut(), deadline).await? {
+            Read::Bytes(read) => {
+                window.advance(read);
+                pace.hear(read);
+                Ok(())
+            }
+            Read::End => Err(Refusal::Truncated.into()),
+            Read::Late => Err(Refusal::BodyTooSlow.into()),
+        }
+    }
+}
+
+fn refusal_of(refused: Refused) -> Refusal {
+    match refused {
+        Refused::Never { most, .. } => {
+            Refusal::BodyTooLarge { limit: usize::try_from(most).unwrap_or(usize::MAX) }
+        }
+        Refused::Short | Refused::Crowded => Refusal::Memory,
+    }
+}

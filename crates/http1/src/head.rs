@@ -1,0 +1,141 @@
+//! The head of a request: the request line and the headers, borrowed from the window they arrived in.
+
+mod parse;
+mod scan;
+mod target;
+
+pub(crate) use parse::parse;
+pub(crate) use scan::{Progress, Scan};
+
+use std::net::SocketAddr;
+
+/// The most header lines of a request. The parser keeps its table on the stack, hence a constant.
+pub const MAX_HEADERS: usize = 64;
+
+/// A request's head, checked. It cannot be kept across an await.
+#[derive(Debug)]
+pub struct Head<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) host: &'a str,
+    pub(crate) headers: &'a [httparse::Header<'a>],
+    pub(crate) framing: Framing,
+    pub(crate) peer: SocketAddr,
+}
+
+/// What the codec has to know of a head once it is parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Framing {
+    /// Bytes of the head.
+    pub(crate) head: usize,
+    pub(crate) length: Length,
+    pub(crate) version: Version,
+    /// The method is HEAD: the answer has no body.
+    pub(crate) bodiless: bool,
+    /// The client waits for `100 Continue`.
+    pub(crate) expects: bool,
+    /// The client allows another request on this connection.
+    pub(crate) persistent: bool,
+}
+
+/// How the end of a body is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// By its `Content-Length`; zero when there is no body.
+    Sized(u64),
+    /// By the last chunk.
+    Chunked,
+}
+
+/// The version of the protocol that a request speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    Http11,
+}
+
+/// A header that must not be repeated is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a header that must be given once is given more than once")]
+pub struct Repeated;
+
+impl<'a> Head<'a> {
+    /// The method, as sent: methods are case-sensitive.
+    pub fn method(&self) -> &'a str {
+        self.method
+    }
+
+    /// The path, as sent: not decoded, not normalised. `*` for `OPTIONS *`.
+    pub fn path(&self) -> &'a str {
+        self.path
+    }
+
+    /// What follows the `?`, as sent.
+    pub fn query(&self) -> Option<&'a str> {
+        self.query
+    }
+
+    /// Whom the request is addressed to: from an absolute target, else from `Host`; may be empty.
+    pub fn host(&self) -> &'a str {
+        self.host
+    }
+
+    /// The version.
+    pub fn version(&self) -> Version {
+        self.framing.version
+    }
+
+    /// How the end of the body is known.
+    pub fn length(&self) -> Length {
+        self.framing.length
+    }
+
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub fn expects_continue(&self) -> bool {
+        self.framing.expects
+    }
+
+    /// Where the request came from.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The value of the first header of this name, in any case, without the white space around it.
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.values(name).next()
+    }
+
+    /// The value of the one header of this name.
+    ///
+    /// # Errors
+    /// When there are several.
+    pub fn sole_header(&self, name: &str) -> Result<Option<&'a [u8]>, Repeated> {
+        let mut values = self.values(name);
+        let first = values.next();
+        if values.next().is_some() { Err(Repeated) } else { Ok(first) }
+    }
+
+    /// The values of all headers of this name.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.headers
+            .iter()
+            .filter(move |header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| trimmed(header.value))
+    }
+
+    /// All headers, in the order sent.
+    pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        self.headers.iter().map(|header| (header.name, trimmed(header.value)))
+    }
+}
+
+/// A value without the white space that may stand around it.
+fn trimmed(value: &[u8]) -> &[u8] {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let from = value.iter().position(|byte| !blank(byte)).unwrap_or(value.len());
+    let to = value.iter().rposition(|byte| !blank(byte)).map_or(from, |last| last + 1);
+    value.get(from..to).unwrap_or_default()
+}

@@ -1,0 +1,174 @@
+//! An answer, small enough to be kept in a connection's task and made without an allocation.
+
+mod date;
+mod render;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use render::{Ending, render_head};
+
+use tidegate_arena::Window;
+
+/// The most headers of a reply, besides `Retry-After`, whose value is a number.
+const NUMBERS: usize = 3;
+
+/// The answer to one request. The codec adds `Date`, `Content-Length` and `Connection`.
+#[derive(Debug)]
+pub struct Reply {
+    status: u16,
+    close: bool,
+    content_type: &'static str,
+    content: Content,
+    retry_after: Option<u32>,
+    names: &'static [&'static str],
+    numbers: [u32; NUMBERS],
+    headers: &'static [(&'static str, &'static str)],
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub enum Content {
+    /// None.
+    Empty,
+    /// Text or bytes known when the program was built.
+    Fixed(&'static [u8]),
+    /// A sentence around a number.
+    Sentence(&'static str, u64, &'static str),
+    /// Bytes made for this answer: on the heap, so for small things only.
+    Owned(Box<[u8]>),
+    /// Bytes made for this answer in memory that is paid for.
+    Window(Window),
+}
+
+impl Reply {
+    /// The bytes of its content that come behind the head.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.content.bytes()
+    }
+
+    /// An answer without content.
+    pub const fn new(status: u16) -> Reply {
+        Reply {
+            status,
+            close: false,
+            content_type: "text/plain; charset=utf-8",
+            content: Content::Empty,
+            retry_after: None,
+            names: &[],
+            numbers: [0; NUMBERS],
+            headers: &[],
+        }
+    }
+
+    /// With plain text as its content.
+    #[must_use]
+    pub fn text(self, text: &'static str) -> Reply {
+        self.content(Content::Fixed(text.as_bytes()))
+    }
+
+    /// With a plain sentence around a number as its content, made without an allocation.
+    #[must_use]
+    pub fn sentence(self, before: &'static str, number: usize, after: &'static str) -> Reply {
+        self.content(Content::Sentence(before, number as u64, after))
+    }
+
+    /// With this content.
+    #[must_use]
+    pub fn content(mut self, content: impl Into<Content>) -> Reply {
+        self.content = content.into();
+        self
+    }
+
+    /// With content of this type; without this it is plain text.
+    #[must_use]
+    pub fn content_type(mut self, content_type: &'static str) -> Reply {
+        self.content_type = content_type;
+        self
+    }
+
+    /// With `Retry-After`, in seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Reply {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// With headers whose values are numbers: at most three, in the order of their names.
+    #[must_use]
+    pub fn numbers(mut self, names: &'static [&'static str], values: [u32; NUMBERS]) -> Reply {
+        debug_assert!(names.len() <= NUMBERS, "no room for {names:?}");
+        (self.names, self.numbers) = (names, values);
+        self
+    }
+
+    /// With these headers besides. They replace the ones given before.
+    #[must_use]
+    pub fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Reply {
+        self.headers = headers;
+        self
+    }
+
+    /// Ending the connection.
+    #[must_use]
+    pub fn closing(mut self) -> Reply {
+        self.close = true;
+        self
+    }
+
+    /// Its status.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Whether it ends the connection.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.close
+    }
+
+    /// Whether this status never comes with content (RFC 9110, section 6.4.1).
+    fn is_bare(&self) -> bool {
+        matches!(self.status, 204 | 304)
+    }
+}
+
+impl Content {
+    /// Its bytes, but for a sentence, which has none of its own.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Content::Empty | Content::Sentence(..) => &[],
+            Content::Fixed(bytes) => bytes,
+            Content::Owned(bytes) => bytes,
+            Content::Window(window) => window,
+        }
+    }
+}
+
+impl From<&'static str> for Content {
+    fn from(text: &'static str) -> Content {
+        Content::Fixed(text.as_bytes())
+    }
+}
+
+impl From<&'static [u8]> for Content {
+    fn from(bytes: &'static [u8]) -> Content {
+        Content::Fixed(bytes)
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Content {
+        Content::Owned(text.into_bytes().into_boxed_slice())
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Content {
+        Content::Owned(bytes.into_boxed_slice())
+    }
+}
+
+impl From<Window> for Content {
+    fn from(window: Window) -> Content {
+        Content::Window(window)
+    }
+}

@@ -1,0 +1,134 @@
+//! An answer's bytes on the wire.
+
+use super::date::with_date;
+use super::{Content, Reply};
+
+/// What the request and the connection add to an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// The connection ends with it.
+    pub(crate) close: bool,
+    /// The client has to be told that the connection does not end: it speaks HTTP/1.0.
+    pub(crate) keep_alive: bool,
+    /// The request was HEAD: headers as if there were content, and none.
+    pub(crate) bodiless: bool,
+}
+
+/// Appends all of `reply` but the bytes of [`Content::bytes`]. Returns whether those are to follow.
+pub(crate) fn render_head(reply: &Reply, ending: Ending, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    number(u64::from(reply.status), out);
+    out.push(b' ');
+    out.extend_from_slice(reason(reply.status).as_bytes());
+    out.extend_from_slice(b"\r\nDate: ");
+    with_date(|date| out.extend_from_slice(date));
+    if let Some(seconds) = reply.retry_after {
+        line("Retry-After", out);
+        number(u64::from(seconds), out);
+    }
+    for (name, value) in reply.names.iter().zip(&reply.numbers) {
+        line(name, out);
+        number(u64::from(*value), out);
+    }
+    for (name, value) in reply.headers {
+        line(name, out);
+        out.extend_from_slice(value.as_bytes());
+    }
+    if ending.close {
+        out.extend_from_slice(b"\r\nConnection: close");
+    } else if ending.keep_alive {
+        out.extend_from_slice(b"\r\nConnection: keep-alive");
+    }
+    if reply.is_bare() {
+        out.extend_from_slice(b"\r\n\r\n");
+        return false;
+    }
+    let len = length(&reply.content);
+    if len > 0 {
+        line("Content-Type", out);
+        out.extend_from_slice(reply.content_type.as_bytes());
+    }
+    line("Content-Length", out);
+    number(len as u64, out);
+    out.extend_from_slice(b"\r\n\r\n");
+    if ending.bodiless {
+        return false;
+    }
+    if let Content::Sentence(before, value, after) = &reply.content {
+        out.extend_from_slice(before.as_bytes());
+        number(*value, out);
+        out.extend_from_slice(after.as_bytes());
+    }
+    true
+}
+
+/// Appends `value` in decimal digits.
+fn number(value: u64, out: &mut Vec<u8>) {
+    let start = out.len();
+    let mut left = value;
+    loop {
+        // A remainder of ten fits a byte.
+        out.push(b'0' + (left % 10) as u8);
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = out.get_mut(start..) {
+        digits.reverse();
+    }
+}
+
+fn line(name: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+}
+
+fn length(content: &Content) -> usize {
+    match content {
+        Content::Sentence(before, value, after) => before.len() + digits(*value) + after.len(),
+        other => other.bytes().len(),
+    }
+}
+
+fn digits(value: u64) -> usize {
+    value.checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+/// The words for the statuses in use here; for others none, which is allowed.
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        417 => "Expectation Failed",
+        422 => "Unprocessable Content",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        507 => "Insufficient Storage",
+        _ => "",
+    }
+}

@@ -1,0 +1,64 @@
+use super::date::written;
+use super::*;
+
+fn rendered(reply: &Reply, ending: Ending) -> String {
+    let mut out = Vec::new();
+    if render_head(reply, ending, &mut out) {
+        out.extend_from_slice(reply.bytes());
+    }
+    let text = String::from_utf8(out).unwrap();
+    let date = text.split("\r\n").find(|line| line.starts_with("Date: ")).unwrap();
+    assert_eq!(date.len(), "Date: Sun, 06 Nov 1994 08:49:37 GMT".len());
+    text.replace(&format!("{date}\r\n"), "")
+}
+
+const OPEN: Ending = Ending { close: false, keep_alive: false, bodiless: false };
+
+/// What goes out is what RFC 9112 asks for, to the byte.
+#[test]
+fn replies_are_rendered_to_the_byte() {
+    let empty = Reply::new(204).numbers(&["A-Written", "B-Written"], [7, 0, 9]);
+    assert_eq!(rendered(&empty, OPEN), "HTTP/1.1 204 No Content\r\nA-Written: 7\r\nB-Written: 0\r\n\r\n");
+    let busy = Reply::new(503).text("busy\n").retry_after(12).headers(&[("Allow", "POST")]);
+    assert_eq!(
+        rendered(&busy, Ending { close: true, ..OPEN }),
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 12\r\nAllow: POST\r\nConnection: close\r\n\
+         Content-Type: text/plain; charset=utf-8\r\nContent-Length: 5\r\n\r\nbusy\n"
+    );
+    let owned = Reply::new(200).content(String::from("{}")).content_type("application/json");
+    assert_eq!(
+        rendered(&owned, Ending { bodiless: true, keep_alive: true, ..OPEN }),
+        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+    );
+    assert_eq!(rendered(&Reply::new(599), OPEN), "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n");
+}
+
+/// A sentence's length is announced as it is written, for every number of digits.
+#[test]
+fn sentences_have_the_length_they_announce() {
+    for number in [0, 9, 10, 99, 100, 12_345, usize::MAX] {
+        let text = rendered(&Reply::new(413).sentence("at most ", number, " bytes\n"), OPEN);
+        let (head, content) = text.split_once("\r\n\r\n").unwrap();
+        assert_eq!(content, format!("at most {number} bytes\n"));
+        assert!(head.ends_with(&format!("Content-Length: {}", content.len())), "{head}");
+    }
+}
+
+/// The date is the example of RFC 9110, and right on the days on which calendars go wrong.
+#[test]
+fn dates_are_written_as_http_wants_them() {
+    let shown = |second| String::from_utf8(written(second).to_vec()).unwrap();
+    assert_eq!(shown(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+    assert_eq!(shown(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
+    assert_eq!(shown(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");
+    assert_eq!(shown(1_709_251_199), "Thu, 29 Feb 2024 23:59:59 GMT");
+    assert_eq!(shown(4_107_542_399), "Sun, 28 Feb 2100 23:59:59 GMT");
+    assert_eq!(shown(4_107_542_400), "Mon, 01 Mar 2100 00:00:00 GMT");
+    assert_eq!(shown(253_402_300_799), "Fri, 31 Dec 9999 23:59:59 GMT");
+}
+
+/// A reply waits in every connection's task, so it stays small.
+#[test]
+fn replies_are_small() {
+    assert!(size_of::<Reply>() < 128, "{} bytes", size_of::<Reply>());
+}

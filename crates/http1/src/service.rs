@@ -1,0 +1,85 @@
+//! What the codec asks of those who answer requests.
+
+use crate::head::Head;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use std::fmt;
+use std::net::SocketAddr;
+use std::ops::{Deref, Range};
+use tidegate_arena::Window;
+
+/// Who answers requests. One value serves all connections of a [`Server`](crate::Server).
+pub trait Service: Send + Sync + 'static {
+    /// What the head decided and the handling of the body needs: tenant, protocol version, route. It
+    /// lives in the connection's task while a request is in progress, so keep it small. Dropped without
+    /// [`answer`](Self::answer) when the request is refused or its client disappears.
+    type Ticket: Send;
+
+    /// Decides on the head alone, before a byte of the body is read or paid for. `100 Continue` is sent
+    /// only after this said yes and the body's memory was charged.
+    ///
+    /// # Errors
+    /// The answer to a request that is not let in. The codec discards its body.
+    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Self::Ticket>, Reply>;
+
+    /// Answers a request whose body is complete. The future lives in the connection's task: what it
+    /// holds across an await is memory that every connection has, so keep it small.
+    fn answer(&self, ticket: Self::Ticket, body: Body) -> impl Future<Output = Reply> + Send;
+
+    /// The answer when the codec itself refuses. The codec knows the reason, the service its protocol's
+    /// shape for it, and the books that count it. [`Refusal::reply`] is a plain one.
+    fn refuse(&self, refusal: Refusal, context: Context<'_, Self::Ticket>) -> Reply;
+}
+
+/// A request that was let in.
+#[derive(Debug, Clone, Copy)]
+pub struct Admitted<T> {
+    /// The longest body this request may have, in bytes after removing the chunk framing. What a window
+    /// can hold is a limit besides.
+    pub max_body: usize,
+    /// Handed to [`Service::answer`].
+    pub ticket: T,
+}
+
+/// What is known of a request that the codec refuses.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a, T> {
+    /// Who sent it.
+    pub peer: SocketAddr,
+    /// What [`Service::admit`] decided, when it got that far.
+    pub ticket: Option<&'a T>,
+    /// Bytes of it that were received, head included.
+    pub received: usize,
+}
+
+/// A whole body, in the window it was received into. Derefs to the body's bytes.
+pub struct Body {
+    window: Window,
+    start: usize,
+}
+
+impl Body {
+    pub(crate) fn new(window: Window, start: usize) -> Body {
+        Body { window, start }
+    }
+
+    /// The window, and where in it the body is. Before the body is the head it came with.
+    pub fn into_parts(self) -> (Window, Range<usize>) {
+        let range = self.start..self.window.len();
+        (self.window, range)
+    }
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.window.get(self.start..).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Body({} bytes)", self.len())
+    }
+}

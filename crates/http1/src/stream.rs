@@ -1,0 +1,58 @@
+//! What the codec needs of a transport: readiness before a buffer, reads and writes without one of its own.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A byte stream in both directions that can tell that it is readable without being given a buffer.
+///
+/// As with any poll function, `Pending` means that the task is woken when trying again may help.
+pub trait Stream: Send + 'static {
+    /// Ready when a read would give bytes, the end, or an error. It may be ready in vain.
+    ///
+    /// # Errors
+    /// When the stream has failed.
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Reads at most `buffer.len()` bytes; zero is the end of the stream.
+    ///
+    /// # Errors
+    /// When the stream has failed.
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
+
+    /// Writes some of `bytes`, at least one.
+    ///
+    /// # Errors
+    /// When the stream has failed.
+    fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+
+    /// Ends the writing side; the peer can still send.
+    ///
+    /// # Errors
+    /// When the stream has failed.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+}
+
+impl Stream for TcpStream {
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_read_ready(context)
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        // Unlike `try_read` this notices that a read which did not fill the buffer emptied the socket, and
+        // so spares the next wait a read in vain.
+        let mut buffer = ReadBuf::new(buffer);
+        ready!(AsyncRead::poll_read(Pin::new(self), context, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        AsyncWrite::poll_write(Pin::new(self), context, bytes)
+    }
+
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        AsyncWrite::poll_shutdown(Pin::new(self), context)
+    }
+}

@@ -1,0 +1,7 @@
+//! The codec from outside: each file holds the tests of one promise.
+
+#![allow(clippy::unwrap_used)]
+
+mod pipe;
+mod record;
+mod tcp;

@@ -1,0 +1,124 @@
+//! A service that writes down what it is given, and a run of one connection against it.
+
+use crate::pipe::{Client, pipe};
+use std::sync::{Arc, Mutex};
+use tidegate_arena::{Arena, Floors};
+use tidegate_http1::{
+    Admitted, Body, Content, Context, Ended, Head, Refusal, Reply, Server, Service, Settings, Shutdown,
+};
+
+/// One request as the service saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: Option<String>,
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Answers by path: `/refuse` is not let in, `/small` takes 10 bytes, `/large` answers with 100,000
+/// bytes, `/close` ends the connection, anything else is 204.
+#[derive(Default)]
+pub(crate) struct Record {
+    pub(crate) seen: Mutex<Vec<Seen>>,
+    pub(crate) refused: Mutex<Vec<Refusal>>,
+}
+
+impl Service for Record {
+    type Ticket = Seen;
+
+    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Seen>, Reply> {
+        if head.path() == "/refuse" {
+            return Err(Reply::new(401).text("not let in\n"));
+        }
+        let seen = Seen {
+            method: head.method().to_owned(),
+            path: head.path().to_owned(),
+            query: head.query().map(str::to_owned),
+            headers: head.headers().map(|(name, value)| (name.to_owned(), value.to_vec())).collect(),
+            body: Vec::new(),
+        };
+        Ok(Admitted { max_body: if head.path() == "/small" { 10 } else { 1 << 20 }, ticket: seen })
+    }
+
+    async fn answer(&self, mut ticket: Seen, body: Body) -> Reply {
+        ticket.body = body.to_vec();
+        drop(body);
+        let reply = match ticket.path.as_str() {
+            "/large" => Reply::new(200).content(Content::from(vec![b'x'; 100_000])),
+            "/close" => Reply::new(204).closing(),
+            "/text" => Reply::new(200).text("some text\n"),
+            _ => Reply::new(204),
+        };
+        self.seen.lock().unwrap().push(ticket);
+        reply
+    }
+
+    fn refuse(&self, refusal: Refusal, _: Context<'_, Seen>) -> Reply {
+        self.refused.lock().unwrap().push(refusal);
+        refusal.reply()
+    }
+}
+
+/// A server with 16 MiB for bodies.
+pub(crate) fn server(settings: Settings) -> Arc<Server<Record>> {
+    server_with(settings, 16 << 20)
+}
+
+/// A server with so much memory for bodies, in windows of at most 2 MiB.
+pub(crate) fn server_with(settings: Settings, total: u64) -> Arc<Server<Record>> {
+    let arena = Arena::new(total, Floors::NONE, 2 << 20, 256, 256).unwrap();
+    Server::new(Record::default(), settings, arena, Shutdown::new())
+}
+
+pub(crate) fn peer() -> std::net::SocketAddr {
+    ([192, 0, 2, 1], 4000).into()
+}
+
+/// What became of one connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) ended: Ended,
+    /// The statuses of the answers, in order.
+    pub(crate) statuses: Vec<u16>,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) refused: Vec<Refusal>,
+}
+
+/// Sends `pieces`, one read each, then closes, and waits for the end. The clock stands still but for
+/// deadlines.
+pub(crate) fn run<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Run {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let server = server(Settings::default());
+    let (client, pipe) = pipe();
+    pieces.into_iter().for_each(|piece| client.send(piece));
+    client.close();
+    let ended = runtime.unwrap().block_on(server.serve(pipe, peer()));
+    outcome(&server, &client, ended)
+}
+
+pub(crate) fn outcome(server: &Server<Record>, client: &Client, ended: Ended) -> Run {
+    let seen = std::mem::take(&mut *server.service().seen.lock().unwrap());
+    let refused = std::mem::take(&mut *server.service().refused.lock().unwrap());
+    Run { ended, statuses: statuses(&client.answers()), seen, refused }
+}
+
+/// The statuses in a stream of answers. Panics unless it is exactly a sequence of whole answers.
+pub(crate) fn statuses(mut answers: &[u8]) -> Vec<u16> {
+    let mut statuses = Vec::new();
+    while !answers.is_empty() {
+        let mut table = [httparse::EMPTY_HEADER; 16];
+        let mut response = httparse::Response::new(&mut table);
+        let head = match response.parse(answers) {
+            Ok(httparse::Status::Complete(head)) => head,
+            other => panic!("not an answer ({other:?}): {}", String::from_utf8_lossy(answers)),
+        };
+        let length = response.headers.iter().find(|header| header.name == "Content-Length");
+        let length: usize =
+            length.map_or(0, |header| std::str::from_utf8(header.value).unwrap().parse().unwrap());
+        statuses.push(response.code.unwrap());
+        answers = &answers[head + length..];
+    }
+    statuses
+}
