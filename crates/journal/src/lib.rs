@@ -1,1 +1,48 @@
 //! The append-only journal between sources and sinks.
+//!
+//! Sources [`append`](Journal::append) batches; every sink [`follow`](Journal::follow)s with a cursor of its
+//! own, and [`commit`](Committer::commit)s what it has delivered. Nothing else is shared between them, so a
+//! slow sink costs disk, not memory, and slows nobody.
+//!
+//! It promises: an append that was acknowledged is there after any crash that its [`Durability`] names, in
+//! order, bit for bit, until every sink has completed it. It always opens: what is damaged is skipped, kept
+//! aside and counted, never fatal. A full disk refuses appends and resumes by itself. Memory does not grow
+//! with the backlog: it is O(segments) and O(sinks), and an append allocates nothing.
+//!
+//! It leaves to others: deciding who may append (`admission`), counting items (`ledger`; every
+//! [`Event`] says how many), and paying for the windows that bodies travel in (`arena`).
+//!
+//! The layout of the bytes and the argument for each crash case are in `design/journal.md`.
+
+mod cell;
+mod clock;
+mod cursor;
+mod drain;
+mod files;
+mod folder;
+mod follower;
+mod journal;
+mod log;
+mod memory;
+mod meta;
+mod queue;
+mod record;
+mod recover;
+mod segment;
+mod settings;
+mod stats;
+mod sync;
+mod walker;
+mod writer;
+
+pub use clock::{Clock, SystemClock};
+pub use cursor::{BOOK, Book, IN_FLIGHT};
+pub use follower::{Committer, Event, Follower, Gap, Position, ReadError, Record};
+pub use journal::{Appending, Batch, Journal, Receipt};
+pub use meta::{Encoding, Meta, Protocol, Signal, TENANT_MAX, Tenant};
+pub use recover::Recovery;
+pub use settings::{Durability, OpenError, Refused, Settings, Start, Trouble, WhenFull};
+pub use stats::{SinkStats, Stats};
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,253 @@
+//! Where a sink is: what it has completed without a gap, and what it has completed beyond.
+
+pub(crate) mod file;
+
+use crate::record::{Out, u32_at, u64_at};
+use std::collections::VecDeque;
+
+/// How many records a sink may have taken and not completed.
+pub const IN_FLIGHT: usize = 1024;
+/// The length of the book that a sink keeps with its cursor, in bytes.
+pub const BOOK: usize = 256;
+/// The length of a written cursor, in bytes: it fits a 512-byte sector.
+pub(crate) const WRITTEN: usize = 456;
+const MAGIC: [u8; 4] = [0xF5, b'T', b'C', 1];
+const BITMAP: usize = IN_FLIGHT / 8;
+
+/// What a sink writes beside its position, to be given back to it after a restart. Opaque here.
+pub type Book = [u8; BOOK];
+
+/// One sink's progress.
+#[derive(Clone)]
+pub(crate) struct Cursor {
+    /// Every record before this one is completed, dropped or damaged: the low-water mark.
+    pub(crate) low: u64,
+    /// The items of all records before `low`.
+    pub(crate) items: u64,
+    /// The place of `low` in the bytes of the journal, counted from when it was opened.
+    pub(crate) bytes: u64,
+    /// Where the cursor began, in items.
+    pub(crate) born: u64,
+    /// Items passed over because the quota was full, since it began.
+    pub(crate) dropped: u64,
+    /// Items passed over because they could not be read, since it began.
+    pub(crate) damaged: u64,
+    pub(crate) book: Book,
+    /// Records handed out, and gaps passed, from `low` on. At most [`IN_FLIGHT`].
+    flight: VecDeque<Flight>,
+    /// Records beyond `low` that were completed before the last restart: sequence and items.
+    restored: VecDeque<(u64, u64)>,
+}
+
+#[derive(Clone, Copy)]
+struct Flight {
+    /// Covers the sequences after the entry before it, up to and with this one.
+    sequence: u64,
+    items: u64,
+    items_after: u64,
+    bytes_after: u64,
+    done: bool,
+    /// It could not be read.
+    gap: bool,
+}
+
+/// What a jump passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Passed {
+    pub(crate) records: u64,
+    pub(crate) items: u64,
+}
+
+impl Cursor {
+    pub(crate) fn new(low: u64, items: u64, bytes: u64) -> Cursor {
+        Cursor {
+            low,
+            items,
+            bytes,
+            born: items,
+            dropped: 0,
+            damaged: 0,
+            book: [0; BOOK],
+            flight: VecDeque::with_capacity(IN_FLIGHT),
+            restored: VecDeque::new(),
+        }
+    }
+
+    /// Whether another record may be handed out.
+    pub(crate) fn has_room(&self) -> bool {
+        self.flight.len() < IN_FLIGHT
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.flight.iter().filter(|entry| !entry.done).count()
+    }
+
+    /// Notes that a record is handed out. True when it was completed before the last restart: then it is
+    /// only passed.
+    pub(crate) fn hand_out(&mut self, sequence: u64, items: u64, items_after: u64, bytes_after: u64) -> bool {
+        while self.restored.front().is_some_and(|(restored, _)| *restored < sequence) {
+            self.restored.pop_front();
+        }
+        let done = self.restored.front().is_some_and(|(restored, _)| *restored == sequence);
+        if done {
+            self.restored.pop_front();
+        }
+        self.flight.push_back(Flight { sequence, items, items_after, bytes_after, done, gap: false });
+        self.settle();
+        done
+    }
+
+    /// Notes that nothing up to and with `sequence` can be read, `items` items in all.
+    pub(crate) fn pass(&mut self, sequence: u64, items: u64, items_after: u64, bytes_after: u64) {
+        let entry = Flight { sequence, items, items_after, bytes_after, done: true, gap: true };
+        self.flight.push_back(entry);
+        self.settle();
+    }
+
+    /// A record that was handed out turned out to be damaged.
+    pub(crate) fn give_up(&mut self, sequence: u64) {
+        if let Some(entry) = self.find(sequence) {
+            entry.done = true;
+            entry.gap = true;
+            self.settle();
+        }
+    }
+
+    /// Notes that a record is completed. False when it is not in flight: it was completed before, or it was
+    /// dropped in the meantime.
+    pub(crate) fn complete(&mut self, sequence: u64) -> bool {
+        match self.find(sequence) {
+            Some(entry) if !entry.done => entry.done = true,
+            _ => return false,
+        }
+        self.settle();
+        true
+    }
+
+    /// Moves past everything before the record `to`, before which there are `items` items and `bytes` bytes.
+    pub(crate) fn jump(&mut self, to: u64, items: u64, bytes: u64) -> Passed {
+        if to <= self.low {
+            return Passed::default();
+        }
+        let mut passed = Passed { records: to - self.low, items: items.saturating_sub(self.items) };
+        let mut low = self.low;
+        while let Some(entry) = self.flight.front().copied().filter(|entry| entry.sequence < to) {
+            if entry.done {
+                // Delivered or damaged: either way it is not this jump that loses it.
+                passed.records -= (entry.sequence + 1 - low).min(passed.records);
+                passed.items -= entry.items.min(passed.items);
+                self.damaged += if entry.gap { entry.items } else { 0 };
+            }
+            low = entry.sequence + 1;
+            self.flight.pop_front();
+        }
+        while let Some((_, items)) = self.restored.front().copied().filter(|(sequence, _)| *sequence < to) {
+            passed.records -= 1.min(passed.records);
+            passed.items -= items.min(passed.items);
+            self.restored.pop_front();
+        }
+        (self.low, self.items, self.bytes) = (to, items, bytes);
+        self.dropped += passed.items;
+        self.settle();
+        passed
+    }
+
+    /// Remembers what was completed beyond the low-water mark before a restart, in ascending order.
+    pub(crate) fn restore(&mut self, completed: Vec<(u64, u64)>) {
+        self.restored = completed.into();
+    }
+
+    /// Forgets what is in flight, so that it is handed out again; what was completed among it is not.
+    pub(crate) fn rewind(&mut self) {
+        let done = self.flight.iter().filter(|entry| entry.done && !entry.gap);
+        let mut restored: VecDeque<(u64, u64)> = done.map(|entry| (entry.sequence, entry.items)).collect();
+        restored.append(&mut self.restored);
+        self.restored = restored;
+        self.flight.clear();
+    }
+
+    fn find(&mut self, sequence: u64) -> Option<&mut Flight> {
+        let at = self.flight.binary_search_by_key(&sequence, |entry| entry.sequence).ok()?;
+        self.flight.get_mut(at).filter(|entry| !entry.gap)
+    }
+
+    /// Moves the low-water mark over what is done.
+    fn settle(&mut self) {
+        while let Some(entry) = self.flight.front().copied().filter(|entry| entry.done) {
+            self.low = entry.sequence + 1;
+            self.items = entry.items_after;
+            self.bytes = entry.bytes_after;
+            self.damaged += if entry.gap { entry.items } else { 0 };
+            self.flight.pop_front();
+        }
+    }
+
+    /// Its bytes on disk. `generation` tells the newest of several.
+    pub(crate) fn encode(&self, salt: u64, generation: u64) -> [u8; WRITTEN] {
+        let mut bytes = [0; WRITTEN];
+        let mut out = Out { bytes: &mut bytes, at: 0 };
+        out.put(&MAGIC);
+        out.put(&[0; 4]);
+        for number in [generation, salt, self.low, self.items, self.born, self.dropped, self.damaged] {
+            out.put(&number.to_le_bytes());
+        }
+        out.put(&self.bitmap());
+        out.put(&self.book);
+        let (covered, sum) = bytes.split_at_mut(WRITTEN - 8);
+        sum.copy_from_slice(&u64::from(crc32c::crc32c(covered)).to_le_bytes());
+        bytes
+    }
+
+    /// Bit `i` says that record `low + i` is completed.
+    fn bitmap(&self) -> [u8; BITMAP] {
+        let mut bitmap = [0; BITMAP];
+        let flight = self.flight.iter().filter(|entry| entry.done && !entry.gap).map(|entry| entry.sequence);
+        for sequence in flight.chain(self.restored.iter().map(|(sequence, _)| *sequence)) {
+            let bit = usize::try_from(sequence - self.low).unwrap_or(usize::MAX);
+            if let Some(byte) = bitmap.get_mut(bit / 8) {
+                *byte |= 1 << (bit % 8);
+            }
+        }
+        bitmap
+    }
+}
+
+/// A cursor as it was read back.
+#[derive(Clone)]
+pub(crate) struct Written {
+    pub(crate) generation: u64,
+    pub(crate) salt: u64,
+    /// Without its flight and its place in bytes, which the caller knows better.
+    pub(crate) cursor: Cursor,
+    bitmap: [u8; BITMAP],
+}
+
+impl Written {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Written> {
+        let bytes: &[u8; WRITTEN] = bytes.first_chunk()?;
+        let covered = bytes.get(..WRITTEN - 8)?;
+        if !bytes.starts_with(&MAGIC) || u32_at(bytes, WRITTEN - 8) != crc32c::crc32c(covered) {
+            return None;
+        }
+        let mut cursor = Cursor::new(u64_at(bytes, 24), u64_at(bytes, 32), 0);
+        cursor.born = u64_at(bytes, 40);
+        cursor.dropped = u64_at(bytes, 48);
+        cursor.damaged = u64_at(bytes, 56);
+        let bitmap = *bytes.get(64..)?.first_chunk()?;
+        cursor.book = *bytes.get(64 + BITMAP..)?.first_chunk()?;
+        Some(Written { generation: u64_at(bytes, 8), salt: u64_at(bytes, 16), cursor, bitmap })
+    }
+
+    /// Whether record `sequence` was completed.
+    pub(crate) fn completed(&self, sequence: u64) -> bool {
+        let Some(ahead) = sequence.checked_sub(self.cursor.low) else { return true };
+        let bit = usize::try_from(ahead).unwrap_or(usize::MAX);
+        self.bitmap.get(bit / 8).is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
+    }
+
+    /// One past the last record that it knows of.
+    pub(crate) fn known_to(&self) -> u64 {
+        let last = (0..IN_FLIGHT as u64).rev().find(|ahead| self.completed(self.cursor.low + ahead));
+        last.map_or(self.cursor.low, |ahead| self.cursor.low + ahead + 1)
+    }
+}

@@ -1,0 +1,150 @@
+//! A cursor's file: four places that are written in turn, so that no crash can take them all.
+//!
+//! Of the four, one is the newest that `fdatasync` has made durable, one may be on its way there, one is the
+//! newest written. The next write goes to one that is none of these. So a power cut that tears every page in
+//! flight leaves the durable one, and a kill in the middle of a write leaves the newest one before it.
+
+use super::{Cursor, WRITTEN, Written};
+use crate::files::{File, Files, write_all};
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+
+const PLACES: usize = 4;
+/// Places are this far apart, in bytes: no two share a page or a physical sector.
+const APART: u64 = 4096;
+const SUFFIX: &str = ".cursor";
+
+/// What the file of the sink `name` is called.
+pub(crate) fn file_name(name: &str) -> String {
+    format!("{name}{SUFFIX}")
+}
+
+/// The sink whose cursor the file called `file` holds.
+pub(crate) fn sink_of(file: &str) -> Option<&str> {
+    file.strip_suffix(SUFFIX).filter(|name| is_name(name))
+}
+
+/// Sinks are named in letters, digits, `-`, `_` and `.`, not beginning with a dot, 64 at most.
+pub(crate) fn is_name(name: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=64).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(legal)
+}
+
+/// The newest cursor in the file, if there is one that can be read.
+pub(crate) fn read(file: &dyn File) -> Option<Written> {
+    places(file).into_iter().flatten().max_by_key(|written| written.generation)
+}
+
+fn places(file: &dyn File) -> [Option<Written>; PLACES] {
+    std::array::from_fn(|place| {
+        let mut bytes = [0; WRITTEN];
+        file.read_at(&mut bytes, place as u64 * APART).ok()?;
+        Written::decode(&bytes)
+    })
+}
+
+/// A cursor's file, open for writing.
+pub(crate) struct CursorFile {
+    file: Arc<dyn File>,
+    generation: u64,
+    newest: usize,
+    durable: usize,
+    syncing: usize,
+    /// Something is written that no `fdatasync` has covered.
+    dirty: bool,
+    /// The last `fdatasync` failed: the kernel may have forgotten what was written before it.
+    failed: bool,
+}
+
+impl CursorFile {
+    /// Creates the file for `cursor`, durably.
+    pub(crate) fn create(
+        files: &dyn Files,
+        name: &str,
+        cursor: &Cursor,
+        salt: u64,
+    ) -> io::Result<CursorFile> {
+        let name = file_name(name);
+        // One that is there could not be read: its places are all damaged.
+        match files.remove(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = files.create(&name)?;
+        file.allocate(PLACES as u64 * APART)?;
+        let mut this = CursorFile {
+            file,
+            generation: 0,
+            newest: 0,
+            durable: 0,
+            syncing: 0,
+            dirty: false,
+            failed: false,
+        };
+        this.write(cursor, salt)?;
+        this.file.sync()?;
+        this.end_sync(true);
+        files.sync_names()?;
+        Ok(this)
+    }
+
+    /// Goes on with a file that can be read. Nothing of it may be overwritten before it is known to be
+    /// durable, so it is synced first.
+    pub(crate) fn resume(file: Arc<dyn File>) -> io::Result<Option<(CursorFile, Written)>> {
+        let places = places(&*file).into_iter().enumerate();
+        let newest = places.filter_map(|(at, place)| Some((at, place?)));
+        let Some((at, written)) = newest.max_by_key(|(_, written)| written.generation) else {
+            return Ok(None);
+        };
+        file.sync()?;
+        let generation = written.generation;
+        let this = CursorFile {
+            file,
+            generation,
+            newest: at,
+            durable: at,
+            syncing: at,
+            dirty: false,
+            failed: false,
+        };
+        Ok(Some((this, written)))
+    }
+
+    /// Writes `cursor` to the page cache: it survives the end of the process from now on.
+    pub(crate) fn write(&mut self, cursor: &Cursor, salt: u64) -> io::Result<()> {
+        let taken = [self.newest, self.durable, self.syncing];
+        let place = (0..PLACES).find(|place| !taken.contains(place)).unwrap_or(0);
+        let bytes = cursor.encode(salt, self.generation + 1);
+        write_all(&*self.file, &mut [IoSlice::new(&bytes)], place as u64 * APART)?;
+        self.generation += 1;
+        self.newest = place;
+        self.dirty = true;
+        Ok(())
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
+    /// Begins to make the newest durable: the caller calls `sync` on the file, holding no lock, and then
+    /// [`end_sync`](Self::end_sync).
+    pub(crate) fn begin_sync(&mut self, cursor: &Cursor, salt: u64) -> io::Result<Arc<dyn File>> {
+        if self.failed {
+            self.write(cursor, salt)?;
+        }
+        self.syncing = self.newest;
+        self.dirty = false;
+        Ok(self.file.clone())
+    }
+
+    /// After a failed sync nothing written before it may be believed to become durable: the next one begins
+    /// with writing the cursor anew.
+    pub(crate) fn end_sync(&mut self, synced: bool) {
+        self.failed = !synced;
+        if synced {
+            self.durable = self.syncing;
+        } else {
+            self.dirty = true;
+        }
+    }
+}

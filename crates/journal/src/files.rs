@@ -1,0 +1,57 @@
+//! The few things the journal asks of a file system, so that tests can put a failing one in its place.
+
+mod real;
+
+pub(crate) use real::RealFiles;
+
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+
+/// One folder.
+pub(crate) trait Files: Send + Sync {
+    /// Every file's name and length.
+    fn list(&self) -> io::Result<Vec<(String, u64)>>;
+    /// Opens an existing file for reading, and for writing where `write` says so.
+    fn open(&self, name: &str, write: bool) -> io::Result<Arc<dyn File>>;
+    /// Creates a file that must not exist yet.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
+    /// Renames, replacing what has the new name.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Deletes.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Makes created, renamed and deleted names durable.
+    fn sync_names(&self) -> io::Result<()>;
+}
+
+/// One open file.
+pub(crate) trait File: Send + Sync {
+    /// Its length, in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Reads at `offset`; fewer bytes than asked only where the file ends.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes at `offset`; perhaps fewer bytes than given.
+    fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize>;
+    /// Makes the file `len` bytes long and reserves their space where the file system can.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// Makes the file `len` bytes long.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// `fdatasync`: what was written before is durable when this returns.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// Writes all of `parts` at `offset`.
+pub(crate) fn write_all(file: &dyn File, mut parts: &mut [IoSlice<'_>], mut offset: u64) -> io::Result<()> {
+    IoSlice::advance_slices(&mut parts, 0);
+    while !parts.is_empty() {
+        match file.write_at(parts, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                IoSlice::advance_slices(&mut parts, written);
+                offset += written as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

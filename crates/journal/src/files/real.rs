@@ -1,0 +1,107 @@
+//! A folder of the operating system.
+
+use super::{File, Files};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::io::{self, IoSlice};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(crate) struct RealFiles {
+    folder: PathBuf,
+}
+
+impl RealFiles {
+    pub(crate) fn new(folder: PathBuf) -> RealFiles {
+        RealFiles { folder }
+    }
+}
+
+impl Files for RealFiles {
+    fn list(&self) -> io::Result<Vec<(String, u64)>> {
+        let mut all = Vec::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            // A file may vanish between the two calls when a running journal is only looked at.
+            if let (Ok(name), Ok(about)) = (entry.file_name().into_string(), entry.metadata())
+                && about.is_file()
+            {
+                all.push((name, about.len()));
+            }
+        }
+        Ok(all)
+    }
+
+    fn open(&self, name: &str, write: bool) -> io::Result<Arc<dyn File>> {
+        let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
+        let fd = rustix::fs::open(self.folder.join(name), access | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Arc::new(RealFile { fd }))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(self.folder.join(name), flags, Mode::from_raw_mode(0o640))?;
+        Ok(Arc::new(RealFile { fd }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(rustix::fs::rename(self.folder.join(from), self.folder.join(to))?)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlink(self.folder.join(name))?)
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::fsync(rustix::fs::open(&self.folder, flags, Mode::empty())?)?)
+    }
+}
+
+struct RealFile {
+    fd: OwnedFd,
+}
+
+impl File for RealFile {
+    fn len(&self) -> io::Result<u64> {
+        let about = rustix::fs::fstat(&self.fd)?;
+        Ok(u64::try_from(about.st_size).unwrap_or(0))
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match rustix::io::pread(&self.fd, rest, offset + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        Ok(rustix::io::pwritev(&self.fd, parts, offset)?)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        loop {
+            match rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), 0, len) {
+                Err(Errno::INTR) => {}
+                // The file system cannot reserve: then the writes themselves find out.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => return self.set_len(len),
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::ftruncate(&self.fd, len)?)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fdatasync(&self.fd)?)
+    }
+}

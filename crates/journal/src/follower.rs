@@ -1,0 +1,282 @@
+//! A sink's way through the journal: what comes next, its body, and what is completed.
+
+mod reader;
+
+use crate::cell::Cell;
+use crate::cursor::{BOOK, Book, Cursor};
+use crate::log::Shared;
+use crate::meta::Meta;
+use crate::settings::Durability;
+use crate::sync::lock;
+use reader::Reader;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+use tidegate_arena::{Refused as NoMemory, Window};
+
+/// One sink following the journal. It sees durable records only, in order, from its cursor on; what it has
+/// taken and not completed is handed out again after a restart. Dropping it leaves the cursor where it is.
+pub struct Follower {
+    commit: Committer,
+    reader: Reader,
+    blocking: Option<Waker>,
+}
+
+/// Completes records, from whichever task finished them. A handle; clones are the same cursor.
+#[derive(Clone)]
+pub struct Committer {
+    shared: Arc<Shared>,
+    cell: Arc<Cell>,
+}
+
+/// What a sink comes across.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A record. It is in flight until it is completed.
+    Record(Record),
+    /// Records that the quota has taken from this sink. They are completed.
+    Dropped(Gap),
+    /// Records that cannot be read any more. They are completed.
+    Damaged(Gap),
+}
+
+/// A record, without its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Its number: one more than that of the record appended before it.
+    pub sequence: u64,
+    /// The items of all records before it, since the journal was created.
+    pub items_before: u64,
+    /// The length of its body as it is kept, in bytes.
+    pub body_len: u32,
+    /// What is known about the body.
+    pub meta: Meta,
+}
+
+/// Records that a sink does not get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gap {
+    /// How many there are.
+    pub records: u64,
+    /// How many items were in them.
+    pub items: u64,
+    /// The bytes stepped over, where that is known.
+    pub bytes: u64,
+}
+
+/// Where a sink is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Every record before this one is completed, dropped or damaged.
+    pub sequence: u64,
+    /// The items of all those records.
+    pub items: u64,
+    /// Where the cursor began, in items.
+    pub born: u64,
+    /// Items that the quota has taken, since the cursor began.
+    pub dropped: u64,
+    /// Items that could not be read, since the cursor began.
+    pub damaged: u64,
+    /// Records taken and not completed.
+    pub in_flight: usize,
+}
+
+/// Why a body was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The window cannot grow; the record is still there to be read.
+    #[error("no memory for a body from the journal: {0}")]
+    Memory(#[from] NoMemory),
+    /// It is not as it was written. The next event says so, to be counted.
+    #[error("a body in the journal is damaged")]
+    Damaged,
+    /// There is no record to read: ask for the next event first.
+    #[error("no record of the journal is being looked at")]
+    NoRecord,
+}
+
+impl Follower {
+    pub(crate) fn new(shared: Arc<Shared>, cell: Arc<Cell>) -> Follower {
+        let from = cell.with(|cursor| (cursor.low, cursor.items));
+        let reader = Reader::new(from.0, from.1);
+        Follower { commit: Committer { shared, cell }, reader, blocking: None }
+    }
+
+    /// The sink's name.
+    pub fn name(&self) -> &str {
+        &self.commit.cell.name
+    }
+
+    /// The next event, waiting for one; nothing when the journal is closed and everything was read. While
+    /// [`IN_FLIGHT`](crate::IN_FLIGHT) records are not completed, it waits for that. A record that was not
+    /// read when this is called again is passed over; it still must be completed.
+    ///
+    /// # Errors
+    /// When a segment cannot be opened for a passing reason (too many open files, say). Nothing is lost: ask
+    /// again later.
+    pub async fn next(&mut self) -> io::Result<Option<Event>> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// As [`next`](Self::next), for one's own future.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Event>>> {
+        let Committer { shared, cell } = &self.commit;
+        if let Some(event) = self.reader.next(shared, cell)? {
+            return Poll::Ready(Ok(Some(event)));
+        }
+        // Who publishes a record looks for wakers afterwards; so look for records after leaving one.
+        cell.wait(context.waker());
+        let closed = shared.closed.load(Ordering::Acquire);
+        match self.reader.next(shared, cell)? {
+            None if closed => Poll::Ready(Ok(None)),
+            None => Poll::Pending,
+            event => Poll::Ready(Ok(event)),
+        }
+    }
+
+    /// As [`next`](Self::next), on a thread of its own: blocks for `patience` at most, then there is nothing.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn next_blocking(&mut self, patience: Duration) -> io::Result<Option<Event>> {
+        let begun = Instant::now();
+        let this_thread = || Waker::from(Arc::new(Unpark(std::thread::current())));
+        let waker = self.blocking.take().unwrap_or_else(this_thread);
+        let event = loop {
+            match self.poll_next(&mut Context::from_waker(&waker)) {
+                Poll::Ready(event) => break event,
+                Poll::Pending => match patience.checked_sub(begun.elapsed()) {
+                    Some(left) if !left.is_zero() => std::thread::park_timeout(left),
+                    _ => break Ok(None),
+                },
+            }
+        };
+        self.blocking = Some(waker);
+        event
+    }
+
+    /// The record that was handed out last, until its body turned out to be damaged.
+    pub fn current(&self) -> Option<&Record> {
+        self.reader.current()
+    }
+
+    /// Appends the body of the current record to `window`, charging what it lacks if that is free now: to
+    /// wait for memory, reserve [`body_len`](Record::body_len) bytes before. Reading of page-cached files,
+    /// so brief; may be repeated.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn read_into(&mut self, window: &mut Window) -> Result<(), ReadError> {
+        self.reader.read_into(&self.commit.shared, &self.commit.cell, window)
+    }
+
+    /// Goes back to the first record that is not completed. What was taken and not completed is handed out
+    /// again.
+    pub fn rewind(&mut self) {
+        let (low, items) = self.commit.cell.with(|cursor| {
+            cursor.rewind();
+            (cursor.low, cursor.items)
+        });
+        self.reader = Reader::new(low, items);
+    }
+
+    /// A handle that completes records for this sink.
+    pub fn committer(&self) -> Committer {
+        self.commit.clone()
+    }
+
+    /// Completes a record: [`Committer::commit`].
+    pub fn commit(&self, sequence: u64) -> bool {
+        self.commit.commit(sequence)
+    }
+
+    /// Completes a record and keeps the book: [`Committer::commit_with`].
+    pub fn commit_with(&self, sequence: u64, book: &[u8; BOOK]) -> bool {
+        self.commit.commit_with(sequence, book)
+    }
+
+    /// The book that was kept last, zeros at first.
+    pub fn book(&self) -> Book {
+        self.commit.book()
+    }
+
+    /// Where the sink is.
+    pub fn position(&self) -> Position {
+        self.commit.position()
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.commit.cell.leave();
+    }
+}
+
+impl Committer {
+    /// Completes a record, in any order. It is not handed out again: after the end of the process at once,
+    /// after a power cut from about a second later on. False when the record is not in flight: it was
+    /// completed already, or dropped for the quota meanwhile and counted there.
+    pub fn commit(&self, sequence: u64) -> bool {
+        self.complete(sequence, None)
+    }
+
+    /// As [`commit`](Self::commit), and keeps `book` with the cursor: both survive, or neither.
+    pub fn commit_with(&self, sequence: u64, book: &[u8; BOOK]) -> bool {
+        self.complete(sequence, Some(book))
+    }
+
+    /// Keeps `book` with the cursor where it is: after a gap was counted, say.
+    pub fn save(&self, book: &[u8; BOOK]) {
+        self.cell.save(book);
+    }
+
+    /// The book that was kept last, zeros at first.
+    pub fn book(&self) -> Book {
+        self.cell.with(|cursor| cursor.book)
+    }
+
+    /// Where the sink is.
+    pub fn position(&self) -> Position {
+        self.cell.with(|cursor| Position::of(cursor))
+    }
+
+    fn complete(&self, sequence: u64, book: Option<&Book>) -> bool {
+        let completed = self.cell.commit(sequence, book);
+        let shared = &self.shared;
+        let awaited =
+            shared.settings.durability == Durability::Memory || shared.starved.load(Ordering::Relaxed);
+        if completed && awaited && lock(&shared.log).is_consumed(self.cell.with(|cursor| cursor.low)) {
+            shared.queue.call();
+        }
+        completed
+    }
+}
+
+impl Position {
+    pub(crate) fn of(cursor: &Cursor) -> Position {
+        Position {
+            sequence: cursor.low,
+            items: cursor.items,
+            born: cursor.born,
+            dropped: cursor.dropped,
+            damaged: cursor.damaged,
+            in_flight: cursor.in_flight(),
+        }
+    }
+}
+
+/// Wakes a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,294 @@
+//! Reading on, segment by segment, and noticing what is missing.
+//!
+//! Every header says its sequence and the items of all records before it. So whatever was lost between two
+//! records that can be read (a flipped bit, a torn page, a whole file) shows as a difference of those
+//! numbers, and is counted exactly without knowing what happened.
+
+use super::{Event, Gap, ReadError, Record};
+use crate::cell::Cell;
+use crate::log::{Head, Shared, View};
+use crate::record::Header;
+use crate::segment::Segment;
+use crate::sync::lock;
+use crate::walker::Walker;
+use std::io;
+use tidegate_arena::Window;
+
+pub(super) struct Reader {
+    /// The next record's sequence, and the items of all records before it.
+    next: u64,
+    items: u64,
+    walker: Option<Walker>,
+    place: Option<Place>,
+    current: Option<Current>,
+    /// A record that was handed out and then found damaged, to be told.
+    damaged: Option<Gap>,
+}
+
+/// Where in which segment.
+struct Place {
+    segment: Segment,
+    offset: u64,
+    /// The segment's records are before this sequence.
+    bound: u64,
+    last: bool,
+    head: Head,
+}
+
+#[derive(Clone, Copy)]
+struct Current {
+    record: Record,
+    /// Where it is and what its header says; nothing where the journal is kept in memory.
+    stored: Option<(u64, Header)>,
+}
+
+impl Reader {
+    pub(super) fn new(next: u64, items: u64) -> Reader {
+        Reader { next, items, walker: None, place: None, current: None, damaged: None }
+    }
+
+    pub(super) fn current(&self) -> Option<&Record> {
+        self.current.as_ref().map(|current| &current.record)
+    }
+
+    /// The next event, or nothing for now.
+    pub(super) fn next(&mut self, shared: &Shared, cell: &Cell) -> io::Result<Option<Event>> {
+        if let Some(gap) = self.damaged.take() {
+            return Ok(Some(Event::Damaged(gap)));
+        }
+        loop {
+            match cell.before_next() {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err((passed, low, items)) => {
+                    if low > self.next {
+                        (self.next, self.items) = (low, items);
+                        (self.place, self.current) = (None, None);
+                    }
+                    let gap = Gap { records: passed.records, items: passed.items, bytes: 0 };
+                    return Ok(Some(Event::Dropped(gap)));
+                }
+            }
+            if shared.settings.durability == crate::Durability::Memory {
+                return Ok(self.next_held(shared, cell));
+            }
+            match self.step(shared, cell)? {
+                Step::Event(event) => return Ok(Some(event)),
+                Step::Wait => return Ok(None),
+                Step::On => {}
+            }
+        }
+    }
+
+    /// One step: to the next record, over a gap, into the next segment, or nowhere for now.
+    fn step(&mut self, shared: &Shared, cell: &Cell) -> io::Result<Step> {
+        if !self.refresh(shared)? {
+            return Ok(self.reach_head(shared, cell));
+        }
+        let (Some(place), Some(walker)) = (&mut self.place, &mut self.walker) else { return Ok(Step::Wait) };
+        let Some((at, header)) = walker.find(place.offset, place.segment.end, self.next..place.bound) else {
+            if place.last {
+                place.offset = place.segment.end;
+                return Ok(self.reach_head(shared, cell));
+            }
+            let after = place.segment.first + 1;
+            return self.enter(shared, after).map(|()| Step::On);
+        };
+        let skipped = at - place.offset;
+        let segment = place.segment.first;
+        let bytes_before = place.segment.start + at;
+        place.offset = at;
+        if skipped > 0 || header.sequence > self.next {
+            let gap = Gap {
+                records: header.sequence - self.next,
+                items: header.items_before.saturating_sub(self.items),
+                bytes: skipped,
+            };
+            lock(&shared.log).damaged(segment, gap.records, gap.bytes);
+            return Ok(self.over(cell, gap, header.sequence, header.items_before, bytes_before));
+        }
+        place.offset = at + header.size();
+        (self.next, self.items) = (header.sequence + 1, header.items_after());
+        let bytes_after = bytes_before + header.size();
+        let done = cell.with(|cursor| {
+            cursor.hand_out(header.sequence, u64::from(header.items), self.items, bytes_after)
+        });
+        if done {
+            return Ok(Step::On);
+        }
+        let meta = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant));
+        let Some(meta) = meta else {
+            return Ok(Step::Event(Event::Damaged(self.give_up(shared, cell, &header))));
+        };
+        let Header { sequence, items_before, body_len, .. } = header;
+        let record = Record { sequence, items_before, body_len, meta };
+        self.current = Some(Current { record, stored: Some((at, header)) });
+        Ok(Step::Event(Event::Record(record)))
+    }
+
+    /// There is nothing more to be found on disk: waits, or gives up what should have been there.
+    fn reach_head(&mut self, shared: &Shared, cell: &Cell) -> Step {
+        let head = match &self.place {
+            Some(place) => place.head,
+            None => lock(&shared.log).head,
+        };
+        if self.next >= head.sequence {
+            return Step::Wait;
+        }
+        let records = head.sequence - self.next;
+        let gap = Gap { records, items: head.items.saturating_sub(self.items), bytes: 0 };
+        let segment = self.place.as_ref().map_or(u64::MAX, |place| place.segment.first);
+        lock(&shared.log).damaged(segment, records, 0);
+        self.over(cell, gap, head.sequence, head.items, head.bytes)
+    }
+
+    /// Passes over what is missing before the record `next`.
+    fn over(&mut self, cell: &Cell, gap: Gap, next: u64, items: u64, bytes: u64) -> Step {
+        (self.next, self.items, self.current) = (next, items, None);
+        if gap.records == 0 {
+            return Step::On;
+        }
+        cell.with(|cursor| cursor.pass(next - 1, gap.items, items, bytes));
+        Step::Event(Event::Damaged(gap))
+    }
+
+    /// Counts a record that was handed out as damaged.
+    fn give_up(&mut self, shared: &Shared, cell: &Cell, header: &Header) -> Gap {
+        self.current = None;
+        cell.with(|cursor| cursor.give_up(header.sequence));
+        let gap = Gap { records: 1, items: u64::from(header.items), bytes: header.size() };
+        let segment = self.place.as_ref().map_or(u64::MAX, |place| place.segment.first);
+        lock(&shared.log).damaged(segment, 1, gap.bytes);
+        gap
+    }
+
+    /// Sees to it that the place is up to date and has something to read. False when there is no segment.
+    fn refresh(&mut self, shared: &Shared) -> io::Result<bool> {
+        match &mut self.place {
+            Some(place) if place.offset < place.segment.end && self.next < place.bound => return Ok(true),
+            Some(place) => {
+                let first = place.segment.first;
+                if let Some(view) = lock(&shared.log).view(first, first)
+                    && view.segment.first == first
+                {
+                    place.update(view);
+                    if place.last || (self.next < place.bound && place.offset < place.segment.end) {
+                        return Ok(true);
+                    }
+                }
+                self.enter(shared, first + 1)?;
+            }
+            None => self.enter(shared, 0)?,
+        }
+        Ok(self.place.is_some())
+    }
+
+    /// Opens the segment that holds the next record, or the first behind; none before `at_least`.
+    fn enter(&mut self, shared: &Shared, mut at_least: u64) -> io::Result<()> {
+        self.place = None;
+        loop {
+            // Opened under the lock, so that its name is not changed in between.
+            let log = lock(&shared.log);
+            let Some(view) = log.view(self.next, at_least) else { return Ok(()) };
+            let file = match shared.files.open(&view.segment.file_name(), false) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // Somebody deleted it. What it held shows as a gap before the next record.
+                    at_least = view.segment.first + 1;
+                    continue;
+                }
+                other => other?,
+            };
+            drop(log);
+            let walker = match self.walker.take() {
+                Some(mut walker) => {
+                    walker.reopen(file);
+                    walker
+                }
+                None => Walker::new(file, Some(shared.salt)),
+            };
+            let walker = self.walker.insert(walker);
+            let View { segment, bound, last, head } = view;
+            let mut place = Place { segment, offset: 0, bound, last, head };
+            // Past what is completed already: a walk over headers, from the start of one segment.
+            while place.segment.first < self.next
+                && let Some((at, header)) = walker.find(place.offset, place.segment.end, 0..self.next)
+            {
+                place.offset = at + header.size();
+                if header.sequence + 1 >= self.next {
+                    break;
+                }
+            }
+            self.place = Some(place);
+            return Ok(());
+        }
+    }
+
+    pub(super) fn read_into(
+        &mut self,
+        shared: &Shared,
+        cell: &Cell,
+        window: &mut Window,
+    ) -> Result<(), ReadError> {
+        let Current { record, stored } = self.current.ok_or(ReadError::NoRecord)?;
+        let len = record.body_len as usize;
+        window.try_reserve(len)?;
+        let room = window.spare_mut().get_mut(..len).unwrap_or_default();
+        let whole = match (&stored, &mut self.walker) {
+            (Some((at, header)), Some(walker)) => walker.body(*at, header, room).unwrap_or(false),
+            _ => held_body(shared, record.sequence, room),
+        };
+        if whole {
+            window.advance(len);
+            return Ok(());
+        }
+        if let Some((_, header)) = stored {
+            self.damaged = Some(self.give_up(shared, cell, &header));
+        }
+        Err(ReadError::Damaged)
+    }
+
+    /// The next record of a journal that is kept in memory.
+    fn next_held(&mut self, shared: &Shared, cell: &Cell) -> Option<Event> {
+        loop {
+            let log = lock(&shared.log);
+            let oldest = log.held.front()?.header.sequence;
+            let held = log.held.get(usize::try_from(self.next.checked_sub(oldest)?).ok()?)?;
+            let (header, meta) = (held.header, held.entry.meta);
+            let bytes_after = held.bytes_before + header.size();
+            drop(log);
+            (self.next, self.items) = (header.sequence + 1, header.items_after());
+            let items = u64::from(header.items);
+            let done = cell.with(|cursor| cursor.hand_out(header.sequence, items, self.items, bytes_after));
+            if !done {
+                let Header { sequence, items_before, body_len, .. } = header;
+                let record = Record { sequence, items_before, body_len, meta };
+                self.current = Some(Current { record, stored: None });
+                return Some(Event::Record(record));
+            }
+        }
+    }
+}
+
+enum Step {
+    Event(Event),
+    Wait,
+    On,
+}
+
+impl Place {
+    fn update(&mut self, view: View) {
+        (self.segment, self.bound, self.last, self.head) = (view.segment, view.bound, view.last, view.head);
+    }
+}
+
+/// Copies the body of the record `sequence` from the window that it came in.
+fn held_body(shared: &Shared, sequence: u64, room: &mut [u8]) -> bool {
+    let log = lock(&shared.log);
+    let body = log.held.front().and_then(|oldest| {
+        let ahead = usize::try_from(sequence.checked_sub(oldest.header.sequence)?).ok()?;
+        log.held.get(ahead).map(|held| held.entry.body())
+    });
+    let Some(body) = body.filter(|body| body.len() == room.len()) else { return false };
+    room.copy_from_slice(body);
+    true
+}

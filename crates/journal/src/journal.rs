@@ -1,0 +1,300 @@
+//! The journal as its owner, the sources and the sinks hold it.
+
+use crate::cell::Cell;
+use crate::clock::{Clock, SystemClock};
+use crate::cursor::Cursor;
+use crate::cursor::file::{CursorFile, file_name, is_name};
+use crate::files::{Files, RealFiles};
+use crate::folder::Folder;
+use crate::follower::Follower;
+use crate::log::{Outcome, Shared};
+use crate::meta::Meta;
+use crate::queue::Declined;
+use crate::record::checksum;
+use crate::recover::{Recovery, recover};
+use crate::settings::{Durability, OpenError, Refused, Settings, Start, WhenFull};
+use crate::stats::Stats;
+use crate::sync::lock;
+use crate::writer::{Entry, Writer};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tidegate_arena::Window;
+
+/// The journal. A handle; clones are the same journal. When the last one is dropped, what is queued is
+/// written, and the journal closes.
+#[derive(Clone)]
+pub struct Journal {
+    shared: Arc<Shared>,
+    owner: Arc<Owner>,
+}
+
+/// What is appended: `len` bytes of a window, from `from` on (before it, a request's head may stand).
+pub struct Batch {
+    /// What is known about the body.
+    pub meta: Meta,
+    /// Where the body is. It is given back when the body is durable, or refused.
+    pub window: Window,
+    /// Where in the window the body begins.
+    pub from: usize,
+    /// How long it is.
+    pub len: usize,
+}
+
+/// What was appended is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    /// The record's number.
+    pub sequence: u64,
+    /// The items of all records before it, since the journal was created.
+    pub items_before: u64,
+}
+
+/// Ends the writer when the last handle goes.
+struct Owner {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    finished: Arc<Finished>,
+}
+
+#[derive(Default)]
+struct Finished {
+    done: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Journal {
+    /// Opens the journal in `settings.dir`, making it where there is none, and starts its writer thread.
+    /// Whatever state its files are in, it opens; [`Recovery`] says what was found.
+    ///
+    /// # Errors
+    /// When another process has it open, or the folder cannot be read or written.
+    pub fn open(settings: Settings) -> Result<(Journal, Recovery), OpenError> {
+        Self::open_with(settings, Arc::new(SystemClock::default()))
+    }
+
+    /// As [`open`](Self::open), with the time from `clock`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(settings: Settings, clock: Arc<dyn Clock>) -> Result<(Journal, Recovery), OpenError> {
+        let folder = match settings.durability {
+            Durability::Memory => None,
+            Durability::Fsync | Durability::PageCache => Some(Folder::take(&settings.dir)?),
+        };
+        let files = Arc::new(RealFiles::new(settings.dir.clone()));
+        let dir = settings.dir.display().to_string();
+        let (journal, writer, recovery) = Self::assemble(settings, files, clock)?;
+        let finished = journal.owner.finished.clone();
+        let run = move || {
+            writer.run();
+            // Only now may another process take the folder.
+            drop(folder);
+            *finished.done.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            finished.changed.notify_all();
+        };
+        let thread = std::thread::Builder::new().name("journal".into()).spawn(run);
+        let thread = thread.map_err(|source| OpenError::Io {
+            dir,
+            doing: "start the writer thread".into(),
+            source,
+        })?;
+        *lock_std(&journal.owner.thread) = Some(thread);
+        Ok((journal, recovery))
+    }
+
+    /// The journal and its writer, which the caller runs.
+    pub(crate) fn assemble(
+        mut settings: Settings,
+        files: Arc<dyn Files>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Journal, Writer, Recovery), OpenError> {
+        settings.segment_bytes = settings.segment_bytes.min(settings.quota / 4).max(4096);
+        let (shared, tail, recovery) = recover(settings, files, clock)?;
+        let shared = Arc::new(shared);
+        let writer = Writer::new(shared.clone(), tail);
+        let finished = Arc::new(Finished::default());
+        let owner = Arc::new(Owner { shared: shared.clone(), thread: Mutex::new(None), finished });
+        Ok((Journal { shared, owner }, writer, recovery))
+    }
+
+    /// Appends a batch. It is queued when this returns; the future waits for the outcome, and dropping it
+    /// does not take the batch back: it is appended or refused, unheard. Allocates nothing.
+    ///
+    /// `Ok` means that the batch is durable in the sense of [`Durability`].
+    pub fn append(&self, batch: Batch) -> Appending<'_> {
+        let state = match self.submit(batch) {
+            Ok(slot) => State::Queued(slot),
+            Err(refused) => State::Refused(refused),
+        };
+        Appending { shared: &self.shared, state }
+    }
+
+    fn submit(&self, batch: Batch) -> Result<u32, Refused> {
+        let Batch { meta, window, from, len } = batch;
+        let end = from.checked_add(len).ok_or(Refused::Unfit)?;
+        let body = window.get(from..end).ok_or(Refused::Unfit)?;
+        let crc = checksum(&meta.tenant, body);
+        let len = u32::try_from(len).map_err(|_| Refused::Unfit)?;
+        let entry = Entry { meta, window, from, len, crc };
+        if entry.size() > self.shared.settings.quota {
+            return Err(Refused::Unfit);
+        }
+        let now = self.shared.clock.monotonic_ns();
+        self.shared.queue.submit(entry, now).map_err(|declined| match declined {
+            Declined::Full => Refused::Busy,
+            Declined::Barred(Err(refused)) => refused,
+            Declined::Closed | Declined::Barred(Ok(_)) => Refused::Closed,
+        })
+    }
+
+    /// Follows the journal as the sink `name`, from its cursor on, or from `start` where it has none yet.
+    /// Blocks for the disk: to be called when a sink starts.
+    ///
+    /// # Errors
+    /// When the name cannot be a file's, the sink is followed already, there are too many sinks, or its
+    /// cursor cannot be created.
+    pub fn follow(&self, name: &str, start: Start, when_full: WhenFull) -> Result<Follower, OpenError> {
+        let shared = &self.shared;
+        if !is_name(name) {
+            return Err(OpenError::Name(name.into()));
+        }
+        let known = lock(&shared.log).cells.iter().find(|cell| cell.name == name).cloned();
+        let cell = match known {
+            Some(cell) => cell,
+            None => self.create_cursor(name, start)?,
+        };
+        if !cell.follow(when_full) {
+            return Err(OpenError::Followed(name.into()));
+        }
+        Ok(Follower::new(shared.clone(), cell))
+    }
+
+    fn create_cursor(&self, name: &str, start: Start) -> Result<Arc<Cell>, OpenError> {
+        let shared = &self.shared;
+        // Under the lock all along: nothing may be deleted between choosing the place and holding it.
+        let mut log = lock(&shared.log);
+        if log.cells.len() >= shared.settings.followers {
+            return Err(OpenError::Crowded(log.cells.len()));
+        }
+        let cursor = match start {
+            Start::Oldest => log.oldest(),
+            Start::Head => Cursor::new(log.head.sequence, log.head.items, log.head.bytes),
+        };
+        let file = match shared.settings.durability {
+            Durability::Memory => None,
+            Durability::Fsync | Durability::PageCache => {
+                let created = CursorFile::create(&*shared.files, name, &cursor, shared.salt);
+                Some(created.map_err(|source| OpenError::Io {
+                    dir: shared.settings.dir.display().to_string(),
+                    doing: format!("create the cursor of `{name}`"),
+                    source,
+                })?)
+            }
+        };
+        let cell = Arc::new(Cell::new(name.into(), shared.salt, cursor, file));
+        log.cells.push(cell.clone());
+        Ok(cell)
+    }
+
+    /// The names of all sinks that have a cursor, followed or not. One that nobody follows still holds back
+    /// what it has not completed, until it is [forgotten](Self::forget).
+    pub fn sinks(&self) -> Vec<String> {
+        lock(&self.shared.log).cells.iter().map(|cell| cell.name.clone()).collect()
+    }
+
+    /// Forgets the cursor of a sink that is gone. True when there was one and nobody follows with it.
+    ///
+    /// # Errors
+    /// When its file cannot be deleted.
+    pub fn forget(&self, name: &str) -> io::Result<bool> {
+        let mut log = lock(&self.shared.log);
+        let Some(at) = log.cells.iter().position(|cell| cell.name == name && !cell.is_followed()) else {
+            return Ok(false);
+        };
+        if self.shared.settings.durability != Durability::Memory {
+            self.shared.files.remove(&file_name(name))?;
+            self.shared.files.sync_names()?;
+        }
+        log.cells.remove(at);
+        drop(log);
+        self.shared.queue.call();
+        Ok(true)
+    }
+
+    /// When it is worth trying again after a refusal, from how fast sinks free space: 1 to 60 seconds.
+    pub fn retry_after(&self) -> Duration {
+        Duration::from_millis(self.shared.retry_after_ms.load(Ordering::Relaxed))
+    }
+
+    /// The journal in numbers.
+    pub fn stats(&self) -> Stats {
+        Stats::of(&self.shared)
+    }
+
+    /// Refuses appends from now on, writes and syncs what is queued, answers everyone, and makes the cursors
+    /// durable. True when that was done within `deadline`; else it goes on.
+    pub fn close(&self, deadline: Duration) -> bool {
+        self.shared.queue.close();
+        let finished = &self.owner.finished;
+        let waited = finished.changed.wait_timeout_while(lock_std(&finished.done), deadline, |done| !*done);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        if let Some(thread) = lock_std(&self.thread).take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the journal's writer thread panicked");
+        }
+    }
+}
+
+/// An append under way; see [`Journal::append`].
+#[must_use = "whether a batch was appended is known when this is awaited"]
+pub struct Appending<'a> {
+    shared: &'a Shared,
+    state: State,
+}
+
+enum State {
+    Queued(u32),
+    Refused(Refused),
+    Answered,
+}
+
+impl Future for Appending<'_> {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let outcome = match self.state {
+            State::Queued(slot) => self.shared.queue.poll(slot, context.waker()),
+            State::Refused(refused) => Poll::Ready(Err(refused)),
+            State::Answered => Poll::Pending,
+        };
+        if outcome.is_ready() {
+            self.state = State::Answered;
+        }
+        outcome
+    }
+}
+
+impl Drop for Appending<'_> {
+    fn drop(&mut self) {
+        if let State::Queued(slot) = self.state {
+            self.shared.queue.abandon(slot);
+        }
+    }
+}
+
+fn lock_std<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

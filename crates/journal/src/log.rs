@@ -1,0 +1,150 @@
+//! What the writer, the sinks and the owner know in common: which segments there are and how far they may be
+//! read. O(segments) and O(sinks), never more.
+
+use crate::cell::Cell;
+use crate::clock::Clock;
+use crate::cursor::Cursor;
+use crate::drain::Drain;
+use crate::files::Files;
+use crate::memory::Held;
+use crate::queue::Queue;
+use crate::recover::oldest;
+use crate::segment::{Segment, SegmentHead};
+use crate::settings::{Refused, Settings};
+use crate::sync::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::task::Waker;
+
+/// An append's outcome.
+pub(crate) type Outcome = Result<crate::journal::Receipt, Refused>;
+
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) salt: u64,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) queue: Queue<crate::writer::Entry, Outcome>,
+    pub(crate) log: Mutex<Log>,
+    /// The journal is closing: sinks that have read everything are told so.
+    pub(crate) closed: AtomicBool,
+    /// Appends are refused for the quota: completing records should free space at once.
+    pub(crate) starved: AtomicBool,
+    /// The advice to whoever is refused, in milliseconds.
+    pub(crate) retry_after_ms: AtomicU64,
+}
+
+#[derive(Default)]
+pub(crate) struct Log {
+    pub(crate) segments: VecDeque<Segment>,
+    /// Unacknowledged records, where the journal is kept in memory.
+    pub(crate) held: VecDeque<Held>,
+    pub(crate) head: Head,
+    pub(crate) cells: Vec<Arc<Cell>>,
+    /// Damaged segments that every sink is past: names and lengths, oldest first.
+    pub(crate) quarantined: VecDeque<(String, u64)>,
+    pub(crate) drain: Drain,
+    pub(crate) counters: Counters,
+}
+
+/// How far the journal may be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Head {
+    /// The next record's sequence: all before it may be read.
+    pub(crate) sequence: u64,
+    /// The items of all records before it.
+    pub(crate) items: u64,
+    /// The bytes of all segments, counted from when the journal was opened.
+    pub(crate) bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counters {
+    pub(crate) syncs: u64,
+    pub(crate) sync_ns: u64,
+    pub(crate) last_sync_ns: u64,
+    pub(crate) write_errors: u64,
+    pub(crate) damaged_segments: u64,
+    pub(crate) damaged_records: u64,
+    pub(crate) damaged_bytes: u64,
+}
+
+/// One segment as a reader sees it at one moment.
+pub(crate) struct View {
+    pub(crate) segment: Segment,
+    /// Its records are before this sequence.
+    pub(crate) bound: u64,
+    /// It is the last: more may come.
+    pub(crate) last: bool,
+    pub(crate) head: Head,
+}
+
+impl Log {
+    /// The segment in which to look for the record `sequence`, at `at_least` or behind. Nothing when there
+    /// is no such segment.
+    pub(crate) fn view(&self, sequence: u64, at_least: u64) -> Option<View> {
+        let behind = self.segments.partition_point(|segment| segment.first <= sequence);
+        let from = self.segments.partition_point(|segment| segment.first < at_least);
+        let index = behind.saturating_sub(1).max(from);
+        let segment = self.segments.get(index)?.clone();
+        let next = self.segments.get(index + 1);
+        let bound = next.map_or(self.head.sequence, |next| next.first);
+        Some(View { segment, bound, last: next.is_none(), head: self.head })
+    }
+
+    /// Everything on disk that counts against the quota, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let segments: u64 = self.segments.iter().map(|segment| segment.len).sum();
+        segments + self.quarantined.iter().map(|(_, len)| len).sum::<u64>()
+    }
+
+    /// Notes what cannot be read, so that the writer renames the segment.
+    pub(crate) fn damaged(&mut self, segment: u64, records: u64, bytes: u64) {
+        if let Ok(at) = self.segments.binary_search_by_key(&segment, |segment| segment.first)
+            && let Some(segment) = self.segments.get_mut(at)
+            && !segment.damaged
+        {
+            segment.damaged = true;
+            self.counters.damaged_segments += 1;
+        }
+        self.counters.damaged_records += records;
+        self.counters.damaged_bytes += bytes;
+    }
+
+    /// The last segment, when a record was just written to it.
+    pub(crate) fn grow(&mut self, end: u64, head: Head, first: SegmentHead) {
+        if let Some(segment) = self.segments.back_mut() {
+            segment.end = end;
+            segment.head.get_or_insert(first);
+        }
+        self.head = head;
+    }
+
+    /// A cursor at the oldest record that is there.
+    pub(crate) fn oldest(&self) -> Cursor {
+        match self.held.front() {
+            Some(held) => Cursor::new(held.header.sequence, held.header.items_before, held.bytes_before),
+            None => oldest(&self.segments, self.head),
+        }
+    }
+
+    /// When the first record of the segment that holds `sequence` was received, or of the oldest.
+    pub(crate) fn received_at_ns(&self, sequence: u64) -> Option<u64> {
+        let held = || self.held.front().map(|held| held.header.received_at_ns);
+        let at = self.segments.partition_point(|segment| segment.first <= sequence).saturating_sub(1);
+        self.segments.get(at).map_or_else(held, |segment| segment.head.map(|head| head.received_at_ns))
+    }
+
+    /// Whether completing everything before `low` can set something free.
+    pub(crate) fn is_consumed(&self, low: u64) -> bool {
+        let held = self.held.front().is_some_and(|held| held.header.sequence < low);
+        let next = self.segments.get(1).map_or(self.head.sequence, |next| next.first);
+        held || (!self.segments.is_empty() && next <= low)
+    }
+
+    /// Everyone who waits for more to read.
+    pub(crate) fn wakers(&self, into: &mut Vec<Waker>) {
+        into.extend(self.cells.iter().filter_map(|cell| cell.waker()));
+    }
+}

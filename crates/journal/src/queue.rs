@@ -1,0 +1,211 @@
+//! The hand-off between those who append and the one who writes: a fixed table of slots.
+//!
+//! A slot is *free*, *queued* (an item waits for the writer), *taken* (the writer has the item) or *done*
+//! (the outcome waits for its ticket). It belongs to its ticket until the ticket has read the outcome; a
+//! ticket that is dropped earlier leaves it to the writer, which frees it when it is done. So an index never
+//! names two things at a time and needs no generation. Nothing here allocates after creation.
+
+use crate::sync::{Condvar, Mutex, lock};
+use std::collections::VecDeque;
+use std::sync::PoisonError;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+pub(crate) struct Queue<T, R> {
+    state: Mutex<State<T, R>>,
+    arrived: Condvar,
+}
+
+struct State<T, R> {
+    slots: Vec<Slot<T, R>>,
+    free: Vec<u32>,
+    /// Queued slots in the order of arrival.
+    waiting: VecDeque<u32>,
+    /// What every submission is answered until the given time.
+    barred: Option<(R, u64)>,
+    closed: bool,
+    /// Something other than an item wants the writer's attention.
+    called: bool,
+}
+
+struct Slot<T, R> {
+    phase: Phase<T, R>,
+    waker: Option<Waker>,
+    /// Its ticket was dropped.
+    abandoned: bool,
+}
+
+enum Phase<T, R> {
+    Free,
+    Queued(T),
+    Taken,
+    Done(R),
+}
+
+/// Why a submission was not taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Declined<R> {
+    /// Every slot is in use.
+    Full,
+    /// The queue was closed.
+    Closed,
+    /// The writer has said no to everybody for a while.
+    Barred(R),
+}
+
+/// What [`Queue::take`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Items, or a call, or the end of the wait.
+    Open,
+    /// The queue is closed, and nothing is left in it.
+    Closed,
+}
+
+impl<T, R: Copy> Queue<T, R> {
+    pub(crate) fn new(slots: usize) -> Queue<T, R> {
+        let count = u32::try_from(slots).unwrap_or(u32::MAX);
+        let slot = || Slot { phase: Phase::Free, waker: None, abandoned: false };
+        let state = State {
+            slots: (0..count).map(|_| slot()).collect(),
+            free: (0..count).rev().collect(),
+            waiting: VecDeque::with_capacity(slots),
+            barred: None,
+            closed: false,
+            called: false,
+        };
+        Queue { state: Mutex::new(state), arrived: Condvar::new() }
+    }
+
+    /// Queues `item` and gives the slot in which its outcome will appear.
+    pub(crate) fn submit(&self, item: T, now: u64) -> Result<u32, Declined<R>> {
+        let mut state = lock(&self.state);
+        if state.closed {
+            return Err(Declined::Closed);
+        }
+        match state.barred {
+            Some((answer, until)) if now < until => return Err(Declined::Barred(answer)),
+            _ => state.barred = None,
+        }
+        let Some(index) = state.free.pop() else { return Err(Declined::Full) };
+        if let Some(slot) = state.slots.get_mut(index as usize) {
+            *slot = Slot { phase: Phase::Queued(item), waker: None, abandoned: false };
+        }
+        state.waiting.push_back(index);
+        // Only the first of several needs to wake the writer: it takes all that are there.
+        if state.waiting.len() == 1 {
+            self.arrived.notify_one();
+        }
+        Ok(index)
+    }
+
+    /// The outcome in `index`, if it is there; else leaves `waker` to be woken. To be called by the owner
+    /// of the slot only, and not again after it was ready.
+    pub(crate) fn poll(&self, index: u32, waker: &Waker) -> Poll<R> {
+        let mut state = lock(&self.state);
+        let Some(slot) = state.slots.get_mut(index as usize) else { return Poll::Pending };
+        if let Phase::Done(outcome) = slot.phase {
+            slot.phase = Phase::Free;
+            slot.waker = None;
+            state.free.push(index);
+            return Poll::Ready(outcome);
+        }
+        if slot.waker.as_ref().is_none_or(|known| !known.will_wake(waker)) {
+            slot.waker = Some(waker.clone());
+        }
+        Poll::Pending
+    }
+
+    /// The owner of the slot does not want its outcome any more. The item is still written.
+    pub(crate) fn abandon(&self, index: u32) {
+        let mut state = lock(&self.state);
+        let Some(slot) = state.slots.get_mut(index as usize) else { return };
+        let waker = slot.waker.take();
+        if matches!(slot.phase, Phase::Done(_)) {
+            slot.phase = Phase::Free;
+            state.free.push(index);
+        } else {
+            slot.abandoned = true;
+        }
+        drop(state);
+        drop(waker);
+    }
+
+    /// Takes all that is queued, waiting for something to arrive: for `patience` at most where one is given.
+    pub(crate) fn take(&self, into: &mut Vec<(u32, T)>, patience: Option<Duration>) -> Arrival {
+        let mut state = lock(&self.state);
+        while state.waiting.is_empty() && !state.called {
+            if state.closed {
+                return Arrival::Closed;
+            }
+            match patience {
+                Some(patience) => {
+                    let waited = self.arrived.wait_timeout(state, patience);
+                    let (relocked, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+                    state = relocked;
+                    if outcome.timed_out() {
+                        break;
+                    }
+                }
+                None => state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+        state.called = false;
+        while let Some(index) = state.waiting.pop_front() {
+            let Some(slot) = state.slots.get_mut(index as usize) else { continue };
+            if let Phase::Queued(item) = std::mem::replace(&mut slot.phase, Phase::Taken) {
+                into.push((index, item));
+            }
+        }
+        Arrival::Open
+    }
+
+    /// Puts the outcomes of taken slots where their tickets find them, and empties `outcomes`. `wakers` is
+    /// room to work in: wakers run outside the lock.
+    pub(crate) fn complete(&self, outcomes: &mut Vec<(u32, R)>, wakers: &mut Vec<Waker>) {
+        let mut state = lock(&self.state);
+        for (index, outcome) in outcomes.drain(..) {
+            let Some(slot) = state.slots.get_mut(index as usize) else { continue };
+            wakers.extend(slot.waker.take());
+            if slot.abandoned {
+                slot.phase = Phase::Free;
+                state.free.push(index);
+            } else {
+                slot.phase = Phase::Done(outcome);
+            }
+        }
+        drop(state);
+        wakers.drain(..).for_each(Waker::wake);
+    }
+
+    /// Answers every submission with `answer` until the time is `until`.
+    pub(crate) fn bar(&self, answer: R, until: u64) {
+        lock(&self.state).barred = Some((answer, until));
+    }
+
+    /// Lets submissions in again.
+    pub(crate) fn unbar(&self) {
+        lock(&self.state).barred = None;
+    }
+
+    /// Wakes the writer although nothing is queued.
+    pub(crate) fn call(&self) {
+        lock(&self.state).called = true;
+        self.arrived.notify_one();
+    }
+
+    /// Refuses submissions from now on; what is queued is still taken.
+    pub(crate) fn close(&self) {
+        lock(&self.state).closed = true;
+        self.arrived.notify_one();
+    }
+
+    /// How many slots are in use.
+    pub(crate) fn in_use(&self) -> usize {
+        let state = lock(&self.state);
+        state.slots.len() - state.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Promises: every submission is answered once; nobody sleeps through an answer; slots never leak.
+
+use super::*;
+
+#[cfg(not(loom))]
+mod alone {
+    use super::*;
+
+    #[test]
+    fn a_full_table_declines_and_a_read_outcome_frees_its_slot() {
+        let queue: Queue<u8, u8> = Queue::new(1);
+        let slot = queue.submit(1, 0).unwrap();
+        assert_eq!(queue.submit(2, 0), Err(Declined::Full));
+        let mut taken = Vec::new();
+        assert_eq!(queue.take(&mut taken, None), Arrival::Open);
+        assert_eq!(taken, [(slot, 1)]);
+        assert!(queue.poll(slot, Waker::noop()).is_pending());
+        queue.complete(&mut vec![(slot, 10)], &mut Vec::new());
+        assert_eq!(queue.submit(2, 0), Err(Declined::Full));
+        assert_eq!(queue.poll(slot, Waker::noop()), Poll::Ready(10));
+        assert!(queue.submit(2, 0).is_ok());
+    }
+
+    #[test]
+    fn an_abandoned_item_is_still_written_and_its_slot_freed() {
+        let queue: Queue<u8, u8> = Queue::new(2);
+        let (first, second) = (queue.submit(1, 0).unwrap(), queue.submit(2, 0).unwrap());
+        queue.abandon(first);
+        let mut taken = Vec::new();
+        queue.take(&mut taken, None);
+        assert_eq!(taken, [(first, 1), (second, 2)]);
+        queue.complete(&mut vec![(first, 10), (second, 20)], &mut Vec::new());
+        queue.abandon(second);
+        assert_eq!(queue.in_use(), 0);
+    }
+
+    #[test]
+    fn a_bar_ends_by_time_or_by_word() {
+        let queue: Queue<u8, u8> = Queue::new(2);
+        queue.bar(7, 100);
+        assert_eq!(queue.submit(1, 99), Err(Declined::Barred(7)));
+        assert!(queue.submit(1, 100).is_ok());
+        queue.bar(7, 1000);
+        queue.unbar();
+        assert!(queue.submit(1, 101).is_ok());
+    }
+
+    #[test]
+    fn closing_lets_what_is_queued_through() {
+        let queue: Queue<u8, u8> = Queue::new(2);
+        let slot = queue.submit(1, 0).unwrap();
+        queue.close();
+        assert_eq!(queue.submit(2, 0), Err(Declined::Closed));
+        let mut taken = Vec::new();
+        assert_eq!(queue.take(&mut taken, None), Arrival::Open);
+        assert_eq!(taken, [(slot, 1)]);
+        assert_eq!(queue.take(&mut taken, None), Arrival::Closed);
+    }
+}
+
+/// Run with `RUSTFLAGS="--cfg loom" cargo test -p tidegate-journal --lib --release queue`.
+#[cfg(loom)]
+mod interleaved {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicBool, Ordering};
+    use loom::thread;
+    use std::task::Wake;
+
+    /// Stands for a task: awake until it goes to sleep, and awake again when woken.
+    struct Sleeper {
+        awake: AtomicBool,
+        thread: thread::Thread,
+    }
+
+    impl Wake for Sleeper {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.awake.store(true, Ordering::Release);
+            self.thread.unpark();
+        }
+    }
+
+    fn outcome(queue: &Queue<u32, u32>, slot: u32) -> u32 {
+        let sleeper =
+            std::sync::Arc::new(Sleeper { awake: AtomicBool::new(false), thread: thread::current() });
+        let waker = Waker::from(sleeper.clone());
+        loop {
+            if let Poll::Ready(outcome) = queue.poll(slot, &waker) {
+                return outcome;
+            }
+            while !sleeper.awake.swap(false, Ordering::AcqRel) {
+                thread::park();
+            }
+        }
+    }
+
+    fn write(queue: &Queue<u32, u32>) -> usize {
+        let (mut taken, mut outcomes, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut written = 0;
+        while queue.take(&mut taken, None) == Arrival::Open {
+            written += taken.len();
+            outcomes.extend(taken.drain(..).map(|(slot, item)| (slot, item * 10)));
+            queue.complete(&mut outcomes, &mut wakers);
+        }
+        written
+    }
+
+    /// Loom fails this with a deadlock if an arrival or an answer can be slept through, and the assertions
+    /// fail if an answer can reach the wrong ticket.
+    #[test]
+    fn two_who_append_are_both_answered() {
+        loom::model(|| {
+            let queue = Arc::new(Queue::new(2));
+            let writer = thread::spawn({
+                let queue = queue.clone();
+                move || write(&queue)
+            });
+            let other = thread::spawn({
+                let queue = queue.clone();
+                move || {
+                    let slot = queue.submit(1, 0).unwrap();
+                    assert_eq!(outcome(&queue, slot), 10);
+                }
+            });
+            let slot = queue.submit(2, 0).unwrap();
+            assert_eq!(outcome(&queue, slot), 20);
+            other.join().unwrap();
+            queue.close();
+            assert_eq!(writer.join().unwrap(), 2);
+            assert_eq!(queue.in_use(), 0);
+        });
+    }
+
+    /// A ticket dropped at any moment leaves an item that is written once and a slot that is free again.
+    #[test]
+    fn an_abandoned_slot_is_reused_by_one_only() {
+        loom::model(|| {
+            let queue = Arc::new(Queue::new(1));
+            let writer = thread::spawn({
+                let queue = queue.clone();
+                move || write(&queue)
+            });
+            let slot = queue.submit(1, 0).unwrap();
+            queue.abandon(slot);
+            let again = queue.submit(2, 0);
+            if let Ok(slot) = again {
+                assert_eq!(outcome(&queue, slot), 20);
+            }
+            queue.close();
+            assert_eq!(writer.join().unwrap(), 1 + usize::from(again.is_ok()));
+            assert_eq!(queue.in_use(), 0);
+        });
+    }
+}

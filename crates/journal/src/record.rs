@@ -1,0 +1,207 @@
+//! A record's bytes: a fixed header, the tenant, a note, the body, and zeros up to the next multiple of 8.
+
+use crate::meta::{Encoding, Meta, Protocol, Signal, Tenant};
+
+/// The length of a header, in bytes.
+pub(crate) const HEADER: usize = 64;
+/// Records start at multiples of this, so that a search for the next one looks at one offset in eight.
+pub(crate) const ALIGN: u64 = 8;
+/// The longest note, in bytes.
+pub(crate) const NOTE_MAX: usize = 2048;
+/// The first bytes of every record. Not text and not valid UTF-8, so that text bodies hardly ever hold it.
+pub(crate) const MAGIC: [u8; 4] = [0xF5, b'T', b'G', 0x9A];
+const VERSION: u8 = 1;
+
+/// A header as it is on disk. Codes are kept as numbers: a record whose header is whole but says something
+/// that this version does not know can still be stepped over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// The journal's random identity: bytes that a client sent can never pass for a record.
+    pub(crate) salt: u64,
+    pub(crate) sequence: u64,
+    pub(crate) items_before: u64,
+    pub(crate) received_at_ns: u64,
+    pub(crate) items: u32,
+    pub(crate) body_len: u32,
+    pub(crate) raw_len: u32,
+    pub(crate) signal: u8,
+    pub(crate) protocol: u8,
+    pub(crate) encoding: u8,
+    pub(crate) tenant_len: u8,
+    pub(crate) note_len: u16,
+    /// CRC32C of tenant, note and body.
+    pub(crate) crc: u32,
+}
+
+impl Header {
+    /// The header of a record without a note.
+    pub(crate) fn new(
+        salt: u64,
+        sequence: u64,
+        items_before: u64,
+        meta: &Meta,
+        body: u32,
+        crc: u32,
+    ) -> Header {
+        Header {
+            salt,
+            sequence,
+            items_before,
+            received_at_ns: meta.received_at_ns,
+            items: meta.items,
+            body_len: body,
+            raw_len: meta.raw_len,
+            signal: meta.signal as u8,
+            protocol: meta.protocol as u8,
+            encoding: meta.encoding as u8,
+            // At most TENANT_MAX by the tenant's invariant.
+            tenant_len: u8::try_from(meta.tenant.as_str().len()).unwrap_or(0),
+            note_len: 0,
+            crc,
+        }
+    }
+
+    pub(crate) fn encode(&self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        let mut out = Out { bytes: &mut bytes, at: 0 };
+        out.put(&MAGIC);
+        out.put(&[VERSION, self.signal, self.protocol, self.encoding]);
+        out.put(&self.salt.to_le_bytes());
+        out.put(&self.sequence.to_le_bytes());
+        out.put(&self.items_before.to_le_bytes());
+        out.put(&self.received_at_ns.to_le_bytes());
+        out.put(&self.items.to_le_bytes());
+        out.put(&self.body_len.to_le_bytes());
+        out.put(&self.raw_len.to_le_bytes());
+        out.put(&[self.tenant_len, 0]);
+        out.put(&self.note_len.to_le_bytes());
+        out.put(&self.crc.to_le_bytes());
+        let (covered, sum) = bytes.split_at_mut(HEADER - 4);
+        sum.copy_from_slice(&crc32c::crc32c(covered).to_le_bytes());
+        bytes
+    }
+
+    /// The header at the start of `bytes`, if its magic, its version and its checksum say that it is one.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Header> {
+        let bytes: &[u8; HEADER] = bytes.first_chunk()?;
+        if bytes.first_chunk() != Some(&MAGIC) || bytes[4] != VERSION {
+            return None;
+        }
+        let (covered, sum) = bytes.split_last_chunk::<4>()?;
+        if crc32c::crc32c(covered) != u32::from_le_bytes(*sum) {
+            return None;
+        }
+        let header = Header {
+            salt: u64_at(bytes, 8),
+            sequence: u64_at(bytes, 16),
+            items_before: u64_at(bytes, 24),
+            received_at_ns: u64_at(bytes, 32),
+            items: u32_at(bytes, 40),
+            body_len: u32_at(bytes, 44),
+            raw_len: u32_at(bytes, 48),
+            signal: bytes[5],
+            protocol: bytes[6],
+            encoding: bytes[7],
+            tenant_len: bytes[52],
+            note_len: u16::from_le_bytes([bytes[54], bytes[55]]),
+            crc: u32_at(bytes, 56),
+        };
+        let plausible = usize::from(header.note_len) <= NOTE_MAX
+            && usize::from(header.tenant_len) <= crate::meta::TENANT_MAX
+            && header.items_before.checked_add(u64::from(header.items)).is_some()
+            && header.sequence < u64::MAX;
+        plausible.then_some(header)
+    }
+
+    /// What it says about its body, or nothing when it uses codes that this version does not know.
+    pub(crate) fn meta(&self, tenant: Tenant) -> Option<Meta> {
+        Some(Meta {
+            tenant,
+            signal: Signal::from_u8(self.signal)?,
+            protocol: Protocol::from_u8(self.protocol)?,
+            encoding: Encoding::from_u8(self.encoding)?,
+            items: self.items,
+            raw_len: self.raw_len,
+            received_at_ns: self.received_at_ns,
+        })
+    }
+
+    /// What follows the header and comes before the body, in bytes.
+    pub(crate) fn prefix(&self) -> usize {
+        usize::from(self.tenant_len) + usize::from(self.note_len)
+    }
+
+    /// Everything from its magic to the next record's, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        size_of_record(self.prefix(), self.body_len)
+    }
+
+    /// The items of all records up to and with this one.
+    pub(crate) fn items_after(&self) -> u64 {
+        self.items_before + u64::from(self.items)
+    }
+}
+
+/// What a record takes on disk, in bytes.
+pub(crate) fn size_of_record(prefix: usize, body: u32) -> u64 {
+    (HEADER as u64 + prefix as u64 + u64::from(body)).next_multiple_of(ALIGN)
+}
+
+/// CRC32C of what a header's checksum covers.
+pub(crate) fn checksum(tenant: &Tenant, body: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(tenant.as_str().as_bytes()), body)
+}
+
+/// Writes fields one behind the other.
+pub(crate) struct Out<'a> {
+    pub(crate) bytes: &'a mut [u8],
+    pub(crate) at: usize,
+}
+
+impl Out<'_> {
+    pub(crate) fn put(&mut self, field: &[u8]) {
+        if let Some(room) = self.bytes.get_mut(self.at..self.at + field.len()) {
+            room.copy_from_slice(field);
+        }
+        self.at += field.len();
+    }
+}
+
+/// The little-endian number at `at`, zero when there are too few bytes.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |field| u64::from_le_bytes(*field))
+}
+
+/// The little-endian number at `at`, zero when there are too few bytes.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |field| u32::from_le_bytes(*field))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What is written is read back, and no single flipped bit goes unnoticed.
+        #[test]
+        fn headers_round_trip(
+            longs in any::<[u64; 3]>(), items_before in 0..u64::MAX / 2, ints in any::<[u32; 4]>(),
+            codes in any::<[u8; 3]>(), tenant_len in 0u8..=128, note_len in 0u16..=2048, flip in 0usize..512,
+        ) {
+            let [salt, sequence, received_at_ns] = longs;
+            let [items, body_len, raw_len, crc] = ints;
+            let [signal, protocol, encoding] = codes;
+            let sequence = sequence >> 1;
+            let header = Header {
+                salt, sequence, items_before, received_at_ns, items, body_len, raw_len, signal, protocol,
+                encoding, tenant_len, note_len, crc,
+            };
+            let mut bytes = header.encode();
+            prop_assert_eq!(Header::decode(&bytes), Some(header));
+            prop_assert_eq!(header.size() % ALIGN, 0);
+            bytes[flip / 8] ^= 1 << (flip % 8);
+            prop_assert_eq!(Header::decode(&bytes), None);
+        }
+    }
+}

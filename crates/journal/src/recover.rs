@@ -1,0 +1,88 @@
+//! Opening what is there, in whatever state it is.
+
+mod disk;
+
+use crate::clock::Clock;
+use crate::drain::Drain;
+use crate::files::Files;
+use crate::log::{Log, Shared};
+use crate::queue::Queue;
+use crate::settings::{Durability, OpenError, Settings};
+use crate::sync::Mutex;
+use crate::writer::Tail;
+use disk::Found;
+pub(crate) use disk::oldest;
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+/// What was found when a journal was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recovery {
+    /// Segments that are there to be read.
+    pub segments: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The sequence of the next record.
+    pub head: u64,
+    /// The items of all records since the journal was created.
+    pub items: u64,
+    /// Whole records found in the last segment.
+    pub tail_records: u64,
+    /// Bytes cut off behind them: a write that was under way, and was not acknowledged.
+    pub torn_bytes: u64,
+    /// Records of the last segment that cannot be read although later ones can.
+    pub damaged_records: u64,
+    /// Segments set aside because nothing in them can be read.
+    pub unreadable_segments: u64,
+    /// Sinks whose cursor could not be read: they begin again at the oldest record.
+    pub lost_cursors: Vec<String>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Everything that a journal starts from.
+pub(crate) fn recover(
+    settings: Settings,
+    files: Arc<dyn Files>,
+    clock: Arc<dyn Clock>,
+) -> Result<(Shared, Option<Tail>, Recovery), OpenError> {
+    let begun = clock.monotonic_ns();
+    let mut found = match settings.durability {
+        Durability::Memory => Found::default(),
+        Durability::Fsync | Durability::PageCache => {
+            let dir = settings.dir.display().to_string();
+            let failed = |(doing, source)| OpenError::Io { dir, doing, source };
+            Found::on_disk(&settings, &*files).map_err(failed)?
+        }
+    };
+    found.recovery.took = Duration::from_nanos(clock.monotonic_ns().saturating_sub(begun));
+    let log = Log {
+        segments: found.segments,
+        held: VecDeque::new(),
+        head: found.head,
+        cells: found.cells,
+        quarantined: found.quarantined,
+        drain: Drain::default(),
+        counters: found.counters,
+    };
+    let shared = Shared {
+        queue: Queue::new(settings.queue),
+        settings,
+        salt: found.salt.unwrap_or_else(random),
+        files,
+        clock,
+        log: Mutex::new(log),
+        closed: AtomicBool::new(false),
+        starved: AtomicBool::new(false),
+        retry_after_ms: AtomicU64::new(Drain::default().time_for(1).as_millis() as u64),
+    };
+    Ok((shared, found.tail, found.recovery))
+}
+
+/// A number that no client can guess.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

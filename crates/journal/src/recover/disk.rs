@@ -1,0 +1,319 @@
+//! What is on disk: cursors, segments, and the end of the last one. Reads O(segments) headers, one segment
+//! whole, and no more; changes nothing but what no sink can still want.
+
+use super::{Recovery, random};
+use crate::cell::Cell;
+use crate::cursor::file::{CursorFile, sink_of};
+use crate::cursor::{Cursor, Written};
+use crate::files::{File, Files};
+use crate::log::{Counters, Head};
+use crate::record::{HEADER, Header};
+use crate::segment::{Segment, SegmentHead, file_name, parse_name};
+use crate::settings::Settings;
+use crate::walker::Walker;
+use crate::writer::{QUARANTINED, Tail};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) salt: Option<u64>,
+    pub(super) segments: VecDeque<Segment>,
+    pub(super) quarantined: VecDeque<(String, u64)>,
+    pub(super) cells: Vec<Arc<Cell>>,
+    pub(super) head: Head,
+    pub(super) tail: Option<Tail>,
+    pub(super) counters: Counters,
+    pub(super) recovery: Recovery,
+}
+
+/// What was being done when the system refused it.
+type Failed = (String, io::Error);
+/// A sink's name, and its cursor where it could be read.
+type ReadCursor = (String, Option<(CursorFile, Written)>);
+
+impl Found {
+    pub(super) fn on_disk(settings: &Settings, files: &dyn Files) -> Result<Found, Failed> {
+        let mut found = Found::default();
+        let list = files.list().map_err(|error| ("list its files".to_owned(), error))?;
+        let cursors = read_cursors(files, &list)?;
+        let written = || cursors.iter().filter_map(|(_, read)| Some(&read.as_ref()?.1));
+        found.read_segments(files, &list, written().next().map(|written| written.salt));
+        // No sequence below a cursor is ever given again: a sink would take the record for a completed one.
+        found.head.sequence = written().map(Written::known_to).max().unwrap_or(0);
+        found.head.items = written().map(|written| written.cursor.items).max().unwrap_or(0);
+        if cursors.iter().all(|(_, read)| read.is_some())
+            && let Some(past) = written().map(|written| written.cursor.low).min()
+        {
+            found.discard_consumed(files, past);
+        }
+        found.find_end(files, settings);
+        found.place();
+        for (name, read) in cursors {
+            found.add_cursor(files, name, read)?;
+        }
+        let recovery = &mut found.recovery;
+        recovery.segments = found.segments.len();
+        recovery.bytes = found.segments.iter().map(|segment| segment.len).sum();
+        (recovery.head, recovery.items) = (found.head.sequence, found.head.items);
+        Ok(found)
+    }
+
+    /// Every segment by its name and its first header.
+    fn read_segments(&mut self, files: &dyn Files, list: &[(String, u64)], cursors_salt: Option<u64>) {
+        let mut named: BTreeMap<u64, (u64, bool)> = BTreeMap::new();
+        for (name, len) in list {
+            if let Some((first, marked)) = parse_name(name) {
+                // Both names at a time are possible only by hand; the longer file is likelier to hold more.
+                let known = named.entry(first).or_insert((*len, marked));
+                if *len > known.0 {
+                    *known = (*len, marked);
+                }
+            }
+        }
+        let headers: Vec<Option<Header>> = named
+            .iter()
+            .map(|(first, (_, marked))| first_header(files, &file_name(*first, *marked)))
+            .collect();
+        // What stands at the start of a file is never a client's, so it says truly whose journal this is.
+        let newest = headers.iter().rev().flatten().next();
+        let salt = newest.map(|header| header.salt).or(cursors_salt);
+        for ((first, (len, marked)), header) in named.into_iter().zip(headers) {
+            let header = header.filter(|header| salt == Some(header.salt) && header.sequence == first);
+            let head = header.map(|header| SegmentHead {
+                items_before: header.items_before,
+                received_at_ns: header.received_at_ns,
+            });
+            self.segments.push_back(Segment {
+                first,
+                start: 0,
+                len,
+                end: len,
+                head,
+                damaged: marked,
+                marked,
+            });
+        }
+        self.salt = salt;
+    }
+
+    /// Deletes the segments that every sink is past. Damaged ones are kept aside.
+    fn discard_consumed(&mut self, files: &dyn Files, past: u64) {
+        while self.segments.get(1).is_some_and(|next| next.first <= past) {
+            let Some(segment) = self.segments.pop_front() else { break };
+            if segment.damaged {
+                self.quarantined.push_back((segment.file_name(), segment.len));
+            } else if let Err(error) = files.remove(&segment.file_name()) {
+                tracing::warn!(%error, segment = segment.file_name(), "a consumed segment cannot be deleted");
+            }
+        }
+        while self.quarantined.len() > QUARANTINED {
+            let Some((name, _)) = self.quarantined.pop_front() else { break };
+            if let Err(error) = files.remove(&name) {
+                tracing::warn!(%error, name, "a damaged segment cannot be deleted");
+            }
+        }
+    }
+
+    /// Finds the last whole record and cuts off what is behind it. Segments at the end without any are
+    /// removed, or set aside when there is something in them.
+    fn find_end(&mut self, files: &dyn Files, settings: &Settings) {
+        while let Some(mut last) = self.segments.pop_back() {
+            let name = last.file_name();
+            self.head.sequence = self.head.sequence.max(last.first);
+            let Ok(file) = files.open(&name, true).or_else(|_| files.open(&name, false)) else {
+                tracing::warn!(name, "the journal's last segment cannot be opened");
+                self.set_aside(files, &last);
+                continue;
+            };
+            let scan = scan(file.clone(), last.len, last.first, self.salt);
+            self.salt = self.salt.or(scan.salt);
+            if scan.records == 0 && scan.torn == 0 {
+                // Begun and never written to.
+                drop(files.remove(&name));
+                continue;
+            }
+            if scan.records == 0 {
+                self.recovery.unreadable_segments += 1;
+                self.set_aside(files, &last);
+                continue;
+            }
+            self.head.sequence = self.head.sequence.max(scan.next);
+            self.head.items = self.head.items.max(scan.items);
+            self.recovery.tail_records = scan.records;
+            self.recovery.torn_bytes = scan.torn;
+            self.recovery.damaged_records = scan.damaged;
+            last.end = scan.end;
+            if last.head.is_none() || scan.damaged > 0 {
+                last.damaged = true;
+                self.counters.damaged_segments += 1;
+            }
+            self.tail = resume(&*file, &mut last, settings).map(|capacity| {
+                last.len = capacity;
+                Tail { file, end: scan.end, capacity }
+            });
+            self.segments.push_back(last);
+            return;
+        }
+    }
+
+    /// Keeps a segment of which nothing can be read, under its damaged name.
+    fn set_aside(&mut self, files: &dyn Files, segment: &Segment) {
+        let kept = file_name(segment.first, true);
+        if segment.marked || files.rename(&segment.file_name(), &kept).is_ok() {
+            self.quarantined.push_back((kept, segment.len));
+        }
+    }
+
+    /// Gives every segment its place among the bytes.
+    fn place(&mut self) {
+        let mut start = 0;
+        for segment in &mut self.segments {
+            segment.start = start;
+            start += segment.end;
+        }
+        self.head.bytes = start;
+    }
+
+    fn add_cursor(
+        &mut self,
+        files: &dyn Files,
+        name: String,
+        read: Option<(CursorFile, Written)>,
+    ) -> Result<(), Failed> {
+        let salt = *self.salt.get_or_insert_with(random);
+        let (cursor, file) = match read {
+            Some((file, written)) => (self.cursor(files, &written), file),
+            None => {
+                let cursor = oldest(&self.segments, self.head);
+                let file = CursorFile::create(files, &name, &cursor, salt)
+                    .map_err(|error| (format!("create the cursor of `{name}` anew"), error))?;
+                self.recovery.lost_cursors.push(name.clone());
+                (cursor, file)
+            }
+        };
+        self.cells.push(Arc::new(Cell::new(name, salt, cursor, Some(file))));
+        Ok(())
+    }
+
+    /// A cursor that was read, with what it says about records behind its low-water mark looked up.
+    fn cursor(&self, files: &dyn Files, written: &Written) -> Cursor {
+        let mut cursor = written.cursor.clone();
+        let (low, known_to) = (cursor.low, written.known_to());
+        let from = self.segments.partition_point(|segment| segment.first <= low).saturating_sub(1);
+        cursor.bytes = self.segments.get(from).map_or(self.head.bytes, |segment| segment.start);
+        let mut completed = Vec::new();
+        for segment in self.segments.iter().skip(from).take_while(|segment| segment.first < known_to) {
+            let Ok(file) = files.open(&segment.file_name(), false) else { continue };
+            let (mut walker, mut at) = (Walker::new(file, self.salt), 0);
+            while let Some((found, header)) = walker.find(at, segment.end, 0..u64::MAX)
+                && header.sequence < known_to
+            {
+                at = found + header.size();
+                if header.sequence >= low && written.completed(header.sequence) {
+                    completed.push((header.sequence, u64::from(header.items)));
+                }
+            }
+        }
+        cursor.restore(completed);
+        cursor
+    }
+}
+
+/// A cursor at the oldest record that is there.
+pub(crate) fn oldest(segments: &VecDeque<Segment>, head: Head) -> Cursor {
+    match segments.front() {
+        // Without its header, the first record behind it says how many items there were.
+        Some(segment) => {
+            Cursor::new(segment.first, segment.head.map_or(0, |first| first.items_before), segment.start)
+        }
+        None => Cursor::new(head.sequence, head.items, head.bytes),
+    }
+}
+
+fn read_cursors(files: &dyn Files, list: &[(String, u64)]) -> Result<Vec<ReadCursor>, Failed> {
+    let mut cursors = Vec::new();
+    for (name, _) in list {
+        let Some(sink) = sink_of(name) else { continue };
+        let read = files.open(name, true).and_then(CursorFile::resume);
+        let read = read.map_err(|error| (format!("read the cursor of `{sink}`"), error))?;
+        cursors.push((sink.to_owned(), read));
+    }
+    Ok(cursors)
+}
+
+fn first_header(files: &dyn Files, name: &str) -> Option<Header> {
+    let mut bytes = [0; HEADER];
+    files.open(name, false).ok()?.read_at(&mut bytes, 0).ok()?;
+    Header::decode(&bytes)
+}
+
+/// Makes what was found in the last segment durable, and room behind it. Nothing when it is to be left as
+/// it is; then the next append begins another.
+fn resume(file: &dyn File, last: &mut Segment, settings: &Settings) -> Option<u64> {
+    let capacity = settings.segment_bytes.max(last.end);
+    // Cut before reserving, so that what is reserved is zeros.
+    let cut = file.set_len(last.end).and_then(|()| {
+        last.len = last.end;
+        file.sync()
+    });
+    if let Err(error) = cut {
+        tracing::warn!(%error, "the journal's last segment is left as it was found");
+        return None;
+    }
+    if last.damaged || file.allocate(capacity).is_err() {
+        return None;
+    }
+    Some(capacity)
+}
+
+struct Scan {
+    salt: Option<u64>,
+    /// Where the last whole record ends.
+    end: u64,
+    /// Whole records.
+    records: u64,
+    /// Records missing between whole ones.
+    damaged: u64,
+    /// Bytes behind `end` up to the last that is not zero.
+    torn: u64,
+    next: u64,
+    items: u64,
+}
+
+/// Reads a segment and checks every record.
+fn scan(file: Arc<dyn File>, len: u64, first: u64, salt: Option<u64>) -> Scan {
+    let mut walker = Walker::new(file.clone(), salt);
+    let mut scan = Scan { salt, end: 0, records: 0, damaged: 0, torn: 0, next: first, items: 0 };
+    let mut at = 0;
+    while let Some((found, header)) = walker.find(at, len, scan.next..u64::MAX) {
+        at = found + header.size();
+        if walker.is_whole(found, &header) {
+            scan.damaged += header.sequence - scan.next;
+            scan.records += 1;
+            (scan.end, scan.next, scan.items) = (at, header.sequence + 1, header.items_after());
+        }
+    }
+    scan.salt = walker.salt();
+    scan.torn = torn(&*file, scan.end, len);
+    scan
+}
+
+/// How many bytes from `from` on there are up to the last that is not zero.
+fn torn(file: &dyn File, from: u64, len: u64) -> u64 {
+    let mut buffer = vec![0; 64 << 10];
+    let (mut at, mut last) = (from, from);
+    while at < len {
+        let read = file.read_at(&mut buffer, at).unwrap_or(0);
+        if read == 0 {
+            break;
+        }
+        let read = buffer.get(..read).unwrap_or_default();
+        if let Some(position) = read.iter().rposition(|byte| *byte != 0) {
+            last = at + position as u64 + 1;
+        }
+        at += read.len() as u64;
+    }
+    last - from
+}

@@ -1,0 +1,135 @@
+//! What an owner decides, and what they may be told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a journal is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The folder. Made if it is not there. One process at a time may have it open.
+    pub dir: PathBuf,
+    /// The length of a segment, in bytes. A quarter of the quota is taken where that is less.
+    pub segment_bytes: u64,
+    /// The most that segments may take on disk together, in bytes.
+    pub quota: u64,
+    /// When an append is acknowledged.
+    pub durability: Durability,
+    /// How many appends may wait for the disk at a time.
+    pub queue: usize,
+    /// How many sinks may have a cursor.
+    pub followers: usize,
+}
+
+impl Settings {
+    /// Everything as it is without a configuration.
+    pub fn new(dir: impl Into<PathBuf>) -> Settings {
+        Settings {
+            dir: dir.into(),
+            segment_bytes: 64 << 20,
+            quota: 20 << 30,
+            durability: Durability::Fsync,
+            queue: 1024,
+            followers: 64,
+        }
+    }
+}
+
+/// When an append is acknowledged, and so what it survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// After `fdatasync`: it survives a power cut.
+    Fsync,
+    /// After `write`: it survives the end of the process, not a power cut.
+    PageCache,
+    /// When every sink has completed it. Nothing is written; what is not acknowledged lives in the windows
+    /// it came in, at most `queue` of them.
+    Memory,
+}
+
+/// What happens to a sink that is too far behind when the quota is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Appends are refused until it has moved on.
+    Block,
+    /// It is moved past the oldest segment, and told how many items it lost.
+    DropOldest,
+}
+
+/// Where a sink that has no cursor yet begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At the oldest record that is still there.
+    Oldest,
+    /// At the next record to be appended.
+    Head,
+}
+
+/// Why a batch was not appended. It is not in the journal, and its window is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The disk does not take it now; waiting may help.
+    #[error("the journal cannot write now: {trouble}")]
+    Disk {
+        /// What is wrong.
+        trouble: Trouble,
+        /// When it is worth another try, from how fast sinks have been freeing space.
+        retry_after: Duration,
+    },
+    /// As many appends as are allowed are waiting already.
+    #[error("as many batches as are allowed are waiting for the journal already")]
+    Busy,
+    /// The journal was closed.
+    #[error("the journal is closed")]
+    Closed,
+    /// It can never be appended: it does not lie inside its window, or is larger than the quota.
+    #[error("the batch does not fit the journal")]
+    Unfit,
+}
+
+/// What is wrong with the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// The quota is used up by what sinks have not completed yet.
+    #[error("its quota is used up by what sinks have not completed yet")]
+    Quota,
+    /// The file system is full.
+    #[error("the disk is full")]
+    Full,
+    /// The device or the file system failed.
+    #[error("the disk failed ({0})")]
+    Failed(std::io::ErrorKind),
+}
+
+/// Why a journal could not be opened, or a cursor.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error(
+        "the journal in {dir} is in use by process {pid}: stop that one first, or set `data` to another folder"
+    )]
+    InUse {
+        /// The folder.
+        dir: String,
+        /// The process that has it, or `unknown`.
+        pid: String,
+    },
+    /// The file system refused something that is needed to start.
+    #[error("opening the journal in {dir}: cannot {doing} ({source}): check its permissions and the disk")]
+    Io {
+        /// The folder.
+        dir: String,
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A sink's name cannot be the name of a file.
+    #[error("`{0}` cannot name a sink: use up to 64 letters, digits, `-`, `_` and `.`")]
+    Name(String),
+    /// The sink is followed already.
+    #[error("the sink `{0}` follows the journal already")]
+    Followed(String),
+    /// More sinks than are allowed.
+    #[error("the journal has cursors for {0} sinks, which is all that are allowed: forget one that is gone")]
+    Crowded(usize),
+}

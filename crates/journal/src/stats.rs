@@ -1,0 +1,112 @@
+//! The journal in numbers, for `/status` and the meters.
+
+use crate::follower::Position;
+use crate::log::Shared;
+use crate::sync::lock;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The journal at one moment. Counters count since it was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// What its segments take on disk, in bytes; also those kept aside.
+    pub bytes: u64,
+    /// What they may take, in bytes.
+    pub quota: u64,
+    /// How many segments there are.
+    pub segments: usize,
+    /// How long ago the oldest record was received, where there is one.
+    pub oldest_age: Option<Duration>,
+    /// The sequence of the next record.
+    pub head: u64,
+    /// The items of all records since the journal was created.
+    pub items: u64,
+    /// Appends that wait for the disk.
+    pub queued: usize,
+    /// Whether appends are refused for the quota.
+    pub starved: bool,
+    /// How many times data was synced.
+    pub syncs: u64,
+    /// How long all syncs took together.
+    pub sync_time: Duration,
+    /// How long the last sync took.
+    pub last_sync: Duration,
+    /// Writes and syncs that failed.
+    pub write_errors: u64,
+    /// Segments in which damage was found.
+    pub damaged_segments: u64,
+    /// Records that could not be read, once for each sink that came across them.
+    pub damaged_records: u64,
+    /// Bytes that were stepped over, once for each sink.
+    pub damaged_bytes: u64,
+    /// Damaged segments that every sink is past and that are kept for inspection.
+    pub quarantined: usize,
+    /// Every sink that has a cursor.
+    pub sinks: Vec<SinkStats>,
+}
+
+/// One sink's cursor at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkStats {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub position: Position,
+    /// Whether it is running.
+    pub followed: bool,
+    /// The records between it and the head.
+    pub lag_records: u64,
+    /// The items between it and the head.
+    pub lag_items: u64,
+    /// The bytes between it and the head.
+    pub lag_bytes: u64,
+    /// How long ago the segment that it is in was begun, where it is behind the head: at least the age of
+    /// its oldest record.
+    pub lag_age: Option<Duration>,
+    /// Cursors that could not be written.
+    pub write_errors: u64,
+}
+
+impl Stats {
+    pub(crate) fn of(shared: &Shared) -> Stats {
+        let queued = shared.queue.in_use();
+        let now = shared.clock.unix_ns();
+        let age = |received_at_ns: u64| Duration::from_nanos(now.saturating_sub(received_at_ns));
+        let log = lock(&shared.log);
+        let (head, counters) = (log.head, log.counters);
+        let sinks = log.cells.iter().map(|cell| {
+            let (position, bytes) = cell.with(|cursor| (Position::of(cursor), cursor.bytes));
+            let behind = position.sequence < head.sequence;
+            let received = behind.then(|| log.received_at_ns(position.sequence)).flatten();
+            SinkStats {
+                name: cell.name.clone(),
+                position,
+                followed: cell.is_followed(),
+                lag_records: head.sequence.saturating_sub(position.sequence),
+                lag_items: head.items.saturating_sub(position.items),
+                lag_bytes: head.bytes.saturating_sub(bytes),
+                lag_age: received.map(age),
+                write_errors: cell.write_errors(),
+            }
+        });
+        Stats {
+            sinks: sinks.collect(),
+            bytes: log.bytes(),
+            quota: shared.settings.quota,
+            segments: log.segments.len(),
+            oldest_age: log.received_at_ns(0).map(age),
+            head: head.sequence,
+            items: head.items,
+            queued,
+            starved: shared.starved.load(Ordering::Relaxed),
+            syncs: counters.syncs,
+            sync_time: Duration::from_nanos(counters.sync_ns),
+            last_sync: Duration::from_nanos(counters.last_sync_ns),
+            write_errors: counters.write_errors,
+            damaged_segments: counters.damaged_segments,
+            damaged_records: counters.damaged_records,
+            damaged_bytes: counters.damaged_bytes,
+            quarantined: log.quarantined.len(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The journal as a whole, on real files.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::*;
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+use tidegate_arena::{Arena, Floors, Share, Window};
+
+/// Long enough for anything that is going to happen at all.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+pub(crate) fn wait<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+pub(crate) fn arena() -> Arena {
+    Arena::new(64 << 20, Floors::NONE, 1 << 20, 256, 16).unwrap()
+}
+
+pub(crate) fn meta(items: u32) -> Meta {
+    Meta {
+        tenant: Tenant::new("acme").unwrap(),
+        signal: Signal::Metrics,
+        protocol: Protocol::RemoteWrite1,
+        encoding: Encoding::Snappy,
+        items,
+        raw_len: 4 * items,
+        received_at_ns: 1_700_000_000_000_000_000,
+    }
+}
+
+/// A batch of `items` items, with something of the request before its body.
+pub(crate) fn batch(arena: &Arena, items: u32, body: &[u8]) -> Batch {
+    let mut window = arena.try_window(Share::Ingest, body.len() + 3).unwrap();
+    window.append(b"POS").unwrap();
+    window.append(body).unwrap();
+    Batch { meta: meta(items), window, from: 3, len: body.len() }
+}
+
+fn record(follower: &mut Follower) -> Record {
+    match follower.next_blocking(PATIENCE).unwrap() {
+        Some(Event::Record(record)) => record,
+        other => panic!("a record was expected, not {other:?}"),
+    }
+}
+
+fn body(follower: &mut Follower, arena: &Arena) -> Window {
+    let mut window = arena.try_window(Share::Egress, 1).unwrap();
+    follower.read_into(&mut window).unwrap();
+    window
+}
+
+#[test]
+fn what_is_acknowledged_is_followed_in_order_and_bit_for_bit() {
+    let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+    let (journal, recovery) = Journal::open(Settings::new(dir.path())).unwrap();
+    assert_eq!(recovery.head, 0);
+    let mut follower = journal.follow("lake", Start::Oldest, WhenFull::Block).unwrap();
+    for (sequence, size) in [0usize, 1, 7, 8, 100, 5000, 40_000, 300_000].into_iter().enumerate() {
+        let bytes = vec![size as u8; size];
+        let receipt = wait(journal.append(batch(&arena, 10, &bytes))).unwrap();
+        assert_eq!(receipt, Receipt { sequence: sequence as u64, items_before: 10 * sequence as u64 });
+        let read = record(&mut follower);
+        assert_eq!((read.sequence, read.meta), (sequence as u64, meta(10)));
+        assert_eq!(*body(&mut follower, &arena), bytes);
+        assert!(follower.commit(read.sequence));
+        assert!(!follower.commit(read.sequence), "a record is completed once");
+    }
+    assert_eq!(journal.stats().items, 80);
+    assert_eq!(journal.stats().sinks[0].lag_records, 0);
+    assert_eq!(arena.usage().shares[Share::Ingest as usize].used, 0, "windows are given back");
+}
+
+#[test]
+fn a_restart_goes_on_at_the_cursor_and_keeps_what_was_completed_out_of_order() {
+    let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+    let settings = Settings { durability: Durability::PageCache, ..Settings::new(dir.path()) };
+    let (journal, _) = Journal::open(settings.clone()).unwrap();
+    for item in 0..6u8 {
+        wait(journal.append(batch(&arena, 1, &[item]))).unwrap();
+    }
+    let mut follower = journal.follow("up", Start::Oldest, WhenFull::Block).unwrap();
+    for _ in 0..5 {
+        record(&mut follower);
+    }
+    for done in [0, 2, 4] {
+        assert!(follower.commit_with(done, &[7; BOOK]));
+    }
+    drop(follower);
+    assert!(journal.close(PATIENCE));
+    assert_eq!(wait(journal.append(batch(&arena, 1, b"late"))), Err(Refused::Closed));
+    drop(journal);
+
+    let (journal, recovery) = Journal::open(settings).unwrap();
+    assert_eq!((recovery.head, recovery.items, recovery.tail_records), (6, 6, 6));
+    assert_eq!(wait(journal.append(batch(&arena, 1, &[6]))).unwrap().sequence, 6);
+    let mut follower = journal.follow("up", Start::Oldest, WhenFull::Block).unwrap();
+    assert_eq!(follower.book(), [7; BOOK]);
+    assert_eq!(follower.position().sequence, 1);
+    let left: Vec<u64> = (0..4).map(|_| record(&mut follower).sequence).collect();
+    assert_eq!(left, [1, 3, 5, 6]);
+}
+
+#[test]
+fn a_second_instance_is_refused_and_told_who_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_journal, _) = Journal::open(Settings::new(dir.path())).unwrap();
+    let refused = Journal::open(Settings::new(dir.path())).err().unwrap().to_string();
+    assert!(refused.contains(&format!("in use by process {}", std::process::id())), "{refused}");
+}
+
+#[test]
+fn segments_that_every_sink_is_past_are_deleted() {
+    let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+    let settings = Settings { segment_bytes: 8192, ..Settings::new(dir.path()) };
+    let (journal, _) = Journal::open(settings).unwrap();
+    let mut quick = journal.follow("quick", Start::Oldest, WhenFull::Block).unwrap();
+    let mut slow = journal.follow("slow", Start::Oldest, WhenFull::Block).unwrap();
+    for item in 0..20u8 {
+        wait(journal.append(batch(&arena, 1, &[item; 3000]))).unwrap();
+        let read = record(&mut quick).sequence;
+        quick.commit(read);
+    }
+    assert_eq!(journal.stats().segments, 10);
+    for _ in 0..20 {
+        let read = record(&mut slow).sequence;
+        slow.commit(read);
+    }
+    assert!(journal.close(PATIENCE));
+    // The last stays: it says where the numbers go on.
+    assert_eq!(journal.stats().segments, 1);
+}
+
+#[test]
+fn a_record_larger_than_a_segment_gets_one_of_its_own() {
+    let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+    let settings = Settings { segment_bytes: 4096, ..Settings::new(dir.path()) };
+    let (journal, _) = Journal::open(settings).unwrap();
+    let mut follower = journal.follow("lake", Start::Oldest, WhenFull::Block).unwrap();
+    for size in [10, 500_000, 10] {
+        wait(journal.append(batch(&arena, 1, &vec![1; size]))).unwrap();
+        record(&mut follower);
+        assert_eq!(body(&mut follower, &arena).len(), size);
+    }
+    assert_eq!(journal.stats().segments, 3);
+}

@@ -1,0 +1,155 @@
+//! Walking over a segment's records, and over what is not one.
+
+use crate::files::File;
+use crate::meta::Tenant;
+use crate::record::{ALIGN, HEADER, Header, MAGIC};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How much is read ahead, in bytes: small records come several to a system call.
+pub(crate) const READ_AHEAD: usize = 16 << 10;
+/// What is stepped over when the device cannot read a place, in bytes.
+const UNREADABLE: u64 = 4 << 10;
+
+/// Reads one segment through a buffer of [`READ_AHEAD`] bytes. It never reads behind the `end` it is given,
+/// so what it has buffered never changes.
+pub(crate) struct Walker {
+    file: Arc<dyn File>,
+    /// The journal's identity; learnt from the first whole header when it is not known.
+    salt: Option<u64>,
+    buffer: Box<[u8]>,
+    at: u64,
+    filled: usize,
+    /// What may be read ahead to: the end that the last search was given.
+    end: u64,
+}
+
+impl Walker {
+    pub(crate) fn new(file: Arc<dyn File>, salt: Option<u64>) -> Walker {
+        let buffer = vec![0; READ_AHEAD].into_boxed_slice();
+        Walker { file, salt, buffer, at: 0, filled: 0, end: 0 }
+    }
+
+    /// The same buffer over another file.
+    pub(crate) fn reopen(&mut self, file: Arc<dyn File>) {
+        self.file = file;
+        self.filled = 0;
+    }
+
+    pub(crate) fn salt(&self) -> Option<u64> {
+        self.salt
+    }
+
+    /// The first record at or behind `from` that has its sequence in `sequences` and lies before `end`
+    /// whole; where it is not at `from` itself, something there is damaged or was never written.
+    pub(crate) fn find(&mut self, from: u64, end: u64, sequences: Range<u64>) -> Option<(u64, Header)> {
+        self.end = end;
+        let mut at = from;
+        while at + HEADER as u64 <= end {
+            if let Some(header) = self.header_at(at, end, &sequences) {
+                return Some((at, header));
+            }
+            at = self.next_magic(at + ALIGN, end);
+        }
+        None
+    }
+
+    /// The record at `at`, if there is a whole header that fits.
+    fn header_at(&mut self, at: u64, end: u64, sequences: &Range<u64>) -> Option<Header> {
+        let header = Header::decode(self.bytes(at, HEADER, end).ok()?)?;
+        let ours = self.salt.is_none_or(|salt| salt == header.salt);
+        let fits = header.size() <= end - at && sequences.contains(&header.sequence);
+        (ours && fits).then(|| {
+            self.salt = Some(header.salt);
+            header
+        })
+    }
+
+    /// The first place at or behind `at` where a magic stands, or `end`.
+    fn next_magic(&mut self, mut at: u64, end: u64) -> u64 {
+        while at + HEADER as u64 <= end {
+            let Ok(bytes) = self.bytes(at, READ_AHEAD, end) else {
+                at = (at + 1).next_multiple_of(UNREADABLE);
+                continue;
+            };
+            let steps = bytes.chunks(ALIGN as usize);
+            match steps.clone().position(|step| step.starts_with(&MAGIC)) {
+                Some(step) => return at + step as u64 * ALIGN,
+                // A last incomplete chunk is the end of the file: it is shorter than a header.
+                None => at += (steps.len().max(1) as u64) * ALIGN,
+            }
+        }
+        end
+    }
+
+    /// Whose the record at `at` is; nothing when the name is not what was written.
+    pub(crate) fn tenant(&mut self, at: u64, header: &Header) -> Option<Tenant> {
+        let name = self.prefix(at, header)?.get(..usize::from(header.tenant_len))?;
+        Tenant::new(str::from_utf8(name).ok()?)
+    }
+
+    /// The bytes between the tenant and the body.
+    pub(crate) fn note(&mut self, at: u64, header: &Header) -> Option<&[u8]> {
+        self.prefix(at, header)?.get(usize::from(header.tenant_len)..)
+    }
+
+    /// Tenant and note. They fit the buffer by their bounds.
+    fn prefix(&mut self, at: u64, header: &Header) -> Option<&[u8]> {
+        let len = HEADER + header.prefix();
+        self.bytes(at, len, self.end).ok()?.get(HEADER..len)
+    }
+
+    /// Reads the body of the record at `at` into `body`, which is as long as it is, and says whether the
+    /// checksum agrees.
+    pub(crate) fn body(&mut self, at: u64, header: &Header, body: &mut [u8]) -> io::Result<bool> {
+        let Some(prefix) = self.prefix(at, header) else { return Ok(false) };
+        let sum = crc32c::crc32c(prefix);
+        let start = at + (HEADER + header.prefix()) as u64;
+        // What is buffered already needs no system call.
+        let ahead = self.buffered(start);
+        let (head, rest) = body.split_at_mut(ahead.len().min(body.len()));
+        head.copy_from_slice(ahead.get(..head.len()).unwrap_or_default());
+        if !rest.is_empty() && self.file.read_at(rest, start + head.len() as u64)? < rest.len() {
+            return Ok(false);
+        }
+        Ok(crc32c::crc32c_append(sum, body) == header.crc)
+    }
+
+    /// Whether the record at `at` is as it was written, read through the buffer alone.
+    pub(crate) fn is_whole(&mut self, at: u64, header: &Header) -> bool {
+        let mut from = at + HEADER as u64;
+        let end = from + header.prefix() as u64 + u64::from(header.body_len);
+        let mut sum = 0;
+        while from < end {
+            match self.bytes(from, READ_AHEAD, end) {
+                Ok(bytes) if !bytes.is_empty() => {
+                    sum = crc32c::crc32c_append(sum, bytes);
+                    from += bytes.len() as u64;
+                }
+                _ => return false,
+            }
+        }
+        sum == header.crc
+    }
+
+    /// Up to `len` bytes from `at` on, fewer only where `end` or the file's end is nearer.
+    fn bytes(&mut self, at: u64, len: usize, end: u64) -> io::Result<&[u8]> {
+        let wanted = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX).min(len);
+        if self.buffered(at).len() < wanted.min(READ_AHEAD) {
+            let ahead = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX).min(READ_AHEAD);
+            self.filled = 0;
+            self.at = at;
+            self.filled = self.file.read_at(self.buffer.get_mut(..ahead).unwrap_or_default(), at)?;
+        }
+        let found = self.buffered(at);
+        Ok(found.get(..wanted).unwrap_or(found))
+    }
+
+    fn buffered(&self, at: u64) -> &[u8] {
+        let Some(skipped) = at.checked_sub(self.at).and_then(|skipped| usize::try_from(skipped).ok()) else {
+            return &[];
+        };
+        self.buffer.get(..self.filled).and_then(|filled| filled.get(skipped..)).unwrap_or_default()
+    }
+}
