@@ -198,13 +198,36 @@ impl<'a> Reader<'a> {
     /// moves only then.
     #[inline(always)]
     pub(crate) fn take_short(&mut self, tag: u8) -> Option<&'a [u8]> {
-        let (&[found, len], rest) = self.rest.split_first_chunk()?;
-        if found != tag || len >= 0x80 {
+        match self.short_field() {
+            Some((found, bytes, rest)) if found == tag => {
+                self.rest = rest;
+                Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
+    /// Steps over the next field, if it is length-delimited and its tag and its length have one byte each.
+    #[inline(always)]
+    pub(crate) fn skip_short(&mut self) -> bool {
+        match self.short_field() {
+            Some((8..0x80, _, rest)) => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The tag, the payload and what is behind them, if the next field may be that short.
+    #[inline(always)]
+    fn short_field(&self) -> Option<(u8, &'a [u8], &'a [u8])> {
+        let (&[tag, len], rest) = self.rest.split_first_chunk()?;
+        if tag & 7 != 2 || len >= 0x80 {
             return None;
         }
         let (bytes, rest) = rest.split_at_checked(usize::from(len))?;
-        self.rest = rest;
-        Some(bytes)
+        Some((tag, bytes, rest))
     }
 
     /// The bytes from this cursor to `later`, a later state of it.

@@ -48,32 +48,21 @@ pub fn bytes_len(len: u64) -> u64 {
     1 + varint_len(len) + len
 }
 
-/// Puts a field's key.
-///
-/// # Errors
-/// [`Full`] when the output is.
-pub fn key(out: &mut impl Output, field: u32, wire: Wire) -> Result<(), Full> {
-    let wire = match wire {
-        Wire::Varint => 0,
-        Wire::Fixed64 => 1,
-        Wire::Length => 2,
-        Wire::Fixed32 => 5,
-    };
-    raw_varint(out, u64::from(field) << 3 | wire)
-}
-
 /// Puts a number without a key.
 ///
 /// # Errors
 /// [`Full`] when the output is.
+#[inline]
 pub fn raw_varint(out: &mut impl Output, value: u64) -> Result<(), Full> {
-    out.put(Varint::new(value).as_bytes())
+    let [low, ..] = value.to_le_bytes();
+    if value < 0x80 { out.put(&[low]) } else { out.put(Varint::new(value).as_bytes()) }
 }
 
 /// Puts a number.
 ///
 /// # Errors
 /// [`Full`] when the output is.
+#[inline]
 pub fn varint(out: &mut impl Output, field: u32, value: u64) -> Result<(), Full> {
     key(out, field, Wire::Varint)?;
     raw_varint(out, value)
@@ -83,6 +72,7 @@ pub fn varint(out: &mut impl Output, field: u32, value: u64) -> Result<(), Full>
 ///
 /// # Errors
 /// [`Full`] when the output is.
+#[inline]
 pub fn fixed64(out: &mut impl Output, field: u32, bits: u64) -> Result<(), Full> {
     key(out, field, Wire::Fixed64)?;
     out.put(&bits.to_le_bytes())
@@ -92,7 +82,13 @@ pub fn fixed64(out: &mut impl Output, field: u32, bits: u64) -> Result<(), Full>
 ///
 /// # Errors
 /// [`Full`] when the output is.
+#[inline]
 pub fn length(out: &mut impl Output, field: u32, len: u64) -> Result<(), Full> {
+    let [tag, ..] = (field << 3 | 2).to_le_bytes();
+    let [low, ..] = len.to_le_bytes();
+    if field < 16 && len < 0x80 {
+        return out.put(&[tag, low]);
+    }
     key(out, field, Wire::Length)?;
     raw_varint(out, len)
 }
@@ -101,9 +97,20 @@ pub fn length(out: &mut impl Output, field: u32, len: u64) -> Result<(), Full> {
 ///
 /// # Errors
 /// [`Full`] when the output is.
+#[inline]
 pub fn bytes(out: &mut impl Output, field: u32, bytes: &[u8]) -> Result<(), Full> {
     length(out, field, bytes.len() as u64)?;
     out.put(bytes)
+}
+
+fn key(out: &mut impl Output, field: u32, wire: Wire) -> Result<(), Full> {
+    let wire = match wire {
+        Wire::Varint => 0,
+        Wire::Fixed64 => 1,
+        Wire::Length => 2,
+        Wire::Fixed32 => 5,
+    };
+    raw_varint(out, u64::from(field) << 3 | wire)
 }
 
 /// A message that can be written twice with the same result: once to be measured, once for good. That is

@@ -88,8 +88,9 @@ pub fn join_some(
         for series in Request::new(raw, table).series() {
             if keep(position, &series) {
                 series::each_reference(series.message(), &mut |reference| {
-                    let (symbol, number) = used(table, numbers, reference)?;
+                    let number = number_of(table, numbers, reference)?;
                     if *number == UNUSED {
+                        let symbol = table.get(reference).unwrap_or_default();
                         let place = place_of(raw, symbol, body)?;
                         let (new, first) = symbols.intern(symbol, place, |place| text_at(bodies, place))?;
                         *number = new;
@@ -154,14 +155,10 @@ fn part<'a, 'n>(
     Ok((table, numbers.get_mut(base..next).unwrap_or_default(), next))
 }
 
-/// The symbol that `reference` means, and where its new number is kept.
-fn used<'a, 'n>(
-    table: Table<'a>,
-    numbers: &'n mut [u32],
-    reference: u64,
-) -> Result<(&'a [u8], &'n mut u32), Error> {
+/// Where the new number of the symbol that `reference` means is kept.
+fn number_of<'n>(table: Table<'_>, numbers: &'n mut [u32], reference: u64) -> Result<&'n mut u32, Error> {
     let number = usize::try_from(reference).ok().and_then(|reference| numbers.get_mut(reference));
-    table.get(reference).zip(number).ok_or_else(|| {
+    number.ok_or_else(|| {
         let symbols = table.len();
         Fault::new(0, Reason::Reference { subject: Subject::Symbol, reference, symbols }).into()
     })

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::v1::field;
+use super::v1::{LABELS_TAG, field};
 use super::{Series, lane_of, series_hash, v1};
 use crate::output::{Full, Output};
 use crate::proto::Reader;
@@ -95,6 +95,7 @@ pub fn lane(series: &Series<'_>, lanes: usize) -> usize {
 fn samples(series: &[u8]) -> u64 {
     let mut reader = Reader::new(series);
     let mut samples = 0;
+    while reader.take_short(LABELS_TAG).is_some() {}
     while let Ok(Some(key)) = reader.key() {
         samples += u64::from(matches!(key.field, field::SAMPLES | field::HISTOGRAMS));
         if reader.skip(key).is_err() {

@@ -103,18 +103,16 @@ impl<'a> Table<'a> {
     #[inline]
     #[must_use]
     pub fn get(&self, reference: u64) -> Option<&'a [u8]> {
+        self.get_with_tail(reference).map(|(symbol, _)| symbol)
+    }
+
+    /// The symbol with this number, and the rest of the body from its first byte on.
+    #[inline(always)]
+    pub(super) fn get_with_tail(&self, reference: u64) -> Option<(&'a [u8], &'a [u8])> {
         let &offset = self.offsets.get(usize::try_from(reference).ok()?)?;
         let mut reader = Reader::new(self.raw.get(usize::try_from(offset).ok()?..)?);
         let len = usize::try_from(reader.raw_varint(SYMBOLS).ok()?).ok()?;
-        reader.rest().get(..len)
-    }
-
-    /// Every symbol with the offset of its length.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a [u8], usize)> {
-        let table = *self;
-        self.offsets.iter().zip(0..).filter_map(move |(&offset, reference)| {
-            Some((table.get(reference)?, usize::try_from(offset).ok()?))
-        })
+        Some((reader.rest().get(..len)?, reader.rest()))
     }
 
     /// That the table is there and begins with the empty string, as the specification demands.

@@ -20,6 +20,9 @@ pub(super) mod field {
     pub(crate) const HISTOGRAMS: u32 = 4;
 }
 
+/// The tag of a series' labels.
+pub(super) const LABELS_TAG: u8 = 0x0a;
+
 /// A request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
@@ -104,11 +107,14 @@ impl<'a> Iterator for Labels<'a> {
 pub(super) struct Messages<'a> {
     reader: Reader<'a>,
     field: u32,
+    /// The field's tag, which has one byte in every message here.
+    tag: u8,
 }
 
 impl<'a> Messages<'a> {
     pub(super) fn new(raw: &'a [u8], field: u32) -> Self {
-        Self { reader: Reader::new(raw), field }
+        let [tag, ..] = (field << 3 | 2).to_le_bytes();
+        Self { reader: Reader::new(raw), field, tag }
     }
 }
 
@@ -117,6 +123,14 @@ impl<'a> Iterator for Messages<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
+        loop {
+            if let Some(message) = self.reader.take_short(self.tag) {
+                return Some(message);
+            }
+            if !self.reader.skip_short() {
+                break;
+            }
+        }
         while let Some(key) = self.reader.key().ok()? {
             if key.field == self.field {
                 return self.reader.bytes(key).ok();

@@ -29,9 +29,10 @@ impl<'a, 'l> Order<'a, 'l> {
     pub(super) fn push(&mut self, label: Label<'a>, tail: &[u8], offset: usize) -> Result<(), Fault> {
         let Label { name, value } = label;
         let key = sort_key(name, tail);
+        // An empty name is never sorted, since it is not greater than even the empty beginning.
         let sorted = key > self.previous_key || (key == self.previous_key && name > self.previous);
         let within = name.len() <= self.limits.name_bytes && value.len() <= self.limits.value_bytes;
-        if !sorted || !within || name.is_empty() {
+        if !sorted || !within {
             return Err(self.fault(label, offset));
         }
         self.has_metric_name |= key == METRIC_NAME && name.len() == 8 && !value.is_empty();

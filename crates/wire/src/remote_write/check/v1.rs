@@ -6,11 +6,8 @@ use crate::proto::{Malformed, Reader};
 use crate::remote_write::Version;
 use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
 use crate::remote_write::item::Label;
-use crate::remote_write::v1::{field, plain_label};
+use crate::remote_write::v1::{LABELS_TAG, field, plain_label};
 use crate::remote_write::v2;
-
-/// The one-byte tag of a series' label field.
-const LABELS_TAG: u8 = 0x0a;
 
 /// Checks a whole body.
 pub(in crate::remote_write) fn check(raw: &[u8], limits: &Limits) -> Result<Counts, Fault> {

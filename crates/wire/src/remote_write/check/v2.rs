@@ -16,7 +16,7 @@ pub(in crate::remote_write) fn check(
     scratch: &mut Symbols,
 ) -> Result<Counts, Fault> {
     let table = scratch.index(raw, limits.symbols)?;
-    check_symbols(raw, table)?;
+    check_symbols(raw)?;
     let mut counts = Counts { symbols: table.len() as u64, ..Counts::default() };
     let walk = Walk { limits, table };
     let mut other_version = false;
@@ -46,7 +46,7 @@ pub(in crate::remote_write) fn check(
 }
 
 /// That every symbol is UTF-8: all that follow each other in one go, see [`is_utf8_run`].
-fn check_symbols(raw: &[u8], table: Table<'_>) -> Result<(), Fault> {
+fn check_symbols(raw: &[u8]) -> Result<(), Fault> {
     let mut request = Reader::new(raw);
     let mut run: Option<Reader<'_>> = None;
     loop {
@@ -57,7 +57,7 @@ fn check_symbols(raw: &[u8], table: Table<'_>) -> Result<(), Fault> {
         } else if let Some(run) = run.take()
             && !is_utf8_run(run.until(&before))
         {
-            return check_each(table);
+            check_each(run, before.offset())?;
         }
         match key {
             Some(key) => request.skip(key)?,
@@ -66,10 +66,13 @@ fn check_symbols(raw: &[u8], table: Table<'_>) -> Result<(), Fault> {
     }
 }
 
+/// That each symbol from `run` up to `end` is UTF-8.
 #[cold]
-fn check_each(table: Table<'_>) -> Result<(), Fault> {
-    for (symbol, offset) in table.iter() {
-        check_text(Subject::Symbol, symbol, offset)?;
+fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), Fault> {
+    while run.offset() < end {
+        let Some(key) = run.key()? else { break };
+        let symbol = run.message(key)?;
+        check_text(Subject::Symbol, symbol.rest(), symbol.offset())?;
     }
     Ok(())
 }
@@ -93,7 +96,7 @@ impl<'a> Walk<'a, '_> {
                     each_reference(&mut message, key, |reference, offset| {
                         let symbol = self.symbol(reference, Subject::LabelName, offset)?;
                         match pairs.push(symbol) {
-                            Some(label) => order.push(label, label.name, offset),
+                            Some((label, tail)) => order.push(label, tail, offset),
                             None => Ok(()),
                         }
                     })?;
@@ -137,7 +140,7 @@ impl<'a> Walk<'a, '_> {
             match key.field {
                 field::LABELS_REFS => each_reference(&mut message, key, |reference, offset| {
                     match pairs.push(self.symbol(reference, Subject::ExemplarLabel, offset)?) {
-                        Some(Label { name: [], value }) => {
+                        Some((Label { name: [], value }, _)) => {
                             Err(Fault::new(offset, Reason::EmptyName { value: Excerpt::new(value) }))
                         }
                         _ => Ok(()),
@@ -165,29 +168,35 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    #[inline]
-    fn symbol(self, reference: u64, subject: Subject, offset: usize) -> Result<&'a [u8], Fault> {
-        let missing = || {
-            let symbols = self.table.len();
-            Fault::new(offset, Reason::Reference { subject, reference, symbols })
-        };
-        self.table.get(reference).ok_or_else(missing)
+    /// The symbol that `reference` means, with what begins at it.
+    #[inline(always)]
+    fn symbol(self, reference: u64, subject: Subject, offset: usize) -> Result<(&'a [u8], &'a [u8]), Fault> {
+        match self.table.get_with_tail(reference) {
+            Some(symbol) => Ok(symbol),
+            None => Err(self.missing(reference, subject, offset)),
+        }
+    }
+
+    #[cold]
+    fn missing(self, reference: u64, subject: Subject, offset: usize) -> Fault {
+        Fault::new(offset, Reason::Reference { subject, reference, symbols: self.table.len() })
     }
 }
 
 /// Makes labels of symbols that come one by one.
 #[derive(Default)]
 struct Pairs<'a> {
-    name: Option<&'a [u8]>,
+    name: Option<(&'a [u8], &'a [u8])>,
     symbols: usize,
 }
 
 impl<'a> Pairs<'a> {
-    #[inline]
-    fn push(&mut self, symbol: &'a [u8]) -> Option<Label<'a>> {
+    /// Takes the next symbol; returns the label that it completes, with what begins at the label's name.
+    #[inline(always)]
+    fn push(&mut self, symbol: (&'a [u8], &'a [u8])) -> Option<(Label<'a>, &'a [u8])> {
         self.symbols += 1;
         match self.name.take() {
-            Some(name) => Some(Label { name, value: symbol }),
+            Some((name, tail)) => Some((Label { name, value: symbol.0 }, tail)),
             None => {
                 self.name = Some(symbol);
                 None
@@ -204,7 +213,7 @@ impl<'a> Pairs<'a> {
 }
 
 /// Gives each number behind `key`, packed or not, and its offset to `take`.
-#[inline]
+#[inline(always)]
 fn each_reference(
     message: &mut Reader<'_>,
     key: Key,

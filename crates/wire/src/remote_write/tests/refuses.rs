@@ -108,7 +108,7 @@ fn texts_must_be_utf8() {
     }
     let raw = RequestV2 { symbols: vec![String::new(), "QQ".to_owned()], timeseries: vec![] }.encode_to_vec();
     let refusal = refusal(Version::V2, &bad(raw, b"QQ"));
-    assert_eq!(refusal, "a symbol is not valid UTF-8: `\u{fffd}Q` (byte 3)");
+    assert_eq!(refusal, "a symbol is not valid UTF-8: `\u{fffd}Q` (byte 4)");
 }
 
 /// A character that is split between a name and its value is two broken texts, though the bytes around

@@ -16,6 +16,15 @@ impl Encode for Sample {
             start => write::varint(out, 3, start.cast_unsigned()),
         }
     }
+
+    fn encoded_len(&self) -> Result<u64, Full> {
+        let timestamp = write::varint_len(self.timestamp.cast_unsigned());
+        let start = match self.start_timestamp {
+            0 => 0,
+            start => 1 + write::varint_len(start.cast_unsigned()),
+        };
+        Ok(9 + 1 + timestamp + start)
+    }
 }
 
 /// A native histogram with another start timestamp (none for 0); all else is copied as it was sent.

@@ -71,6 +71,10 @@ impl Encode for Label<'_> {
         write::bytes(out, 1, self.name)?;
         write::bytes(out, 2, self.value)
     }
+
+    fn encoded_len(&self) -> Result<u64, Full> {
+        Ok(write::bytes_len(self.name.len() as u64) + write::bytes_len(self.value.len() as u64))
+    }
 }
 
 impl Encode for Exemplar<v2::Labels<'_>> {

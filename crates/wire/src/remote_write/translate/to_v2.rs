@@ -60,9 +60,10 @@ pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result
             dropped.exemplars += exemplars.count() as u64;
             continue;
         }
-        let labels = series.labels().chain(exemplars.flat_map(|exemplar| exemplar.labels));
-        for text in labels.flat_map(|Label { name, value }| [name, value]) {
-            scratch.symbol(raw, text, out)?;
+        for labels in std::iter::once(series.labels()).chain(exemplars.map(|exemplar| exemplar.labels)) {
+            for text in texts(labels) {
+                scratch.symbol(raw, text, out)?;
+            }
         }
         if let Some((number, metadata)) = metadata(raw, &scratch.families, &series) {
             scratch.symbol(raw, metadata.help, out)?;
@@ -76,7 +77,9 @@ pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result
     dropped.metadata = entries.saturating_sub(matched);
     for series in request.series() {
         let metadata = metadata(raw, &scratch.families, &series).map(|(_, metadata)| metadata);
-        let written = Series { raw, symbols: &scratch.symbols, series, metadata, part: Part::Samples };
+        let symbols = &scratch.symbols;
+        let numbers = Numbers::of(&series, raw, symbols);
+        let written = Series { raw, symbols, series, metadata, part: Part::Samples, numbers: &numbers };
         let has_samples = series.samples().next().is_some();
         if has_samples {
             write::message(out, field::TIMESERIES, &written)?;
@@ -150,6 +153,34 @@ enum Part {
     HistogramsAndExemplars,
 }
 
+/// The numbers of the first texts of a series' labels, which are needed several times over while its
+/// lengths are worked out.
+struct Numbers([u32; Self::KEPT]);
+
+impl Numbers {
+    const KEPT: usize = 64;
+
+    fn of(series: &v1::Series<'_>, raw: &[u8], symbols: &Interner) -> Self {
+        let mut numbers = [0; Self::KEPT];
+        for (number, text) in numbers.iter_mut().zip(texts(series.labels())) {
+            *number = number_of(text, raw, symbols);
+        }
+        Self(numbers)
+    }
+}
+
+fn texts<'a>(labels: v1::Labels<'a>) -> impl Iterator<Item = &'a [u8]> + Clone {
+    labels.flat_map(|Label { name, value }| [name, value])
+}
+
+/// The number of a text that [`Scratch::symbol`] has seen.
+fn number_of(text: &[u8], raw: &[u8], symbols: &Interner) -> u32 {
+    if text.is_empty() {
+        return 0;
+    }
+    symbols.find(text, |place| place.of(raw)).unwrap_or(0)
+}
+
 #[derive(Clone, Copy)]
 struct Series<'a> {
     raw: &'a [u8],
@@ -157,32 +188,43 @@ struct Series<'a> {
     series: v1::Series<'a>,
     metadata: Option<Metadata<'a>>,
     part: Part,
+    numbers: &'a Numbers,
 }
 
 impl Series<'_> {
-    /// The number of a text that [`Scratch::symbol`] has seen.
-    fn number(&self, text: &[u8]) -> u64 {
-        if text.is_empty() {
-            return 0;
-        }
-        self.symbols.find(text, |place| place.of(self.raw)).map_or(0, u64::from)
+    fn number(&self, text: &[u8]) -> u32 {
+        number_of(text, self.raw, self.symbols)
     }
 
-    fn put_references(&self, labels: v1::Labels<'_>, out: &mut impl Output) -> Result<(), Full> {
-        let numbers =
-            || labels.clone().flat_map(|Label { name, value }| [name, value].map(|text| self.number(text)));
-        let len: u64 = numbers().map(write::varint_len).sum();
-        if len > 0 {
-            write::length(out, field::LABELS_REFS, len)?;
-            numbers().try_for_each(|number| write::raw_varint(out, number))?;
+    /// The labels of the series, as references.
+    fn put_labels(&self, out: &mut impl Output) -> Result<(), Full> {
+        let labels = self.series.labels();
+        let texts = 2 * labels.clone().count();
+        match self.numbers.0.get(..texts) {
+            Some(numbers) => put_references(numbers.iter().copied(), out),
+            None => self.put_any_labels(labels, out),
         }
-        Ok(())
     }
+
+    fn put_any_labels(&self, labels: v1::Labels<'_>, out: &mut impl Output) -> Result<(), Full> {
+        put_references(texts(labels).map(|text| self.number(text)), out)
+    }
+}
+
+fn put_references(numbers: impl Iterator<Item = u32> + Clone, out: &mut impl Output) -> Result<(), Full> {
+    let len: u64 = numbers.clone().map(|number| write::varint_len(number.into())).sum();
+    if len > 0 {
+        write::length(out, field::LABELS_REFS, len)?;
+    }
+    for number in numbers {
+        write::raw_varint(out, number.into())?;
+    }
+    Ok(())
 }
 
 impl Encode for Series<'_> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
-        self.put_references(self.series.labels(), out)?;
+        self.put_labels(out)?;
         if self.part == Part::Samples {
             for sample in self.series.samples() {
                 write::message(out, field::SAMPLES, &sample)?;
@@ -209,7 +251,7 @@ struct ExemplarOf<'s, 'a>(&'s Series<'a>, Exemplar<v1::Labels<'a>>);
 impl Encode for ExemplarOf<'_, '_> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
         let Self(series, exemplar) = self;
-        series.put_references(exemplar.labels.clone(), out)?;
+        series.put_any_labels(exemplar.labels.clone(), out)?;
         write::fixed64(out, 2, exemplar.bits)?;
         write::varint(out, 3, exemplar.timestamp.cast_unsigned())
     }
@@ -221,7 +263,7 @@ impl Encode for MetadataOf<'_, '_> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
         let Self(series, metadata) = self;
         write::varint(out, 1, u64::from(metadata.kind))?;
-        write::varint(out, field::HELP_REF, series.number(metadata.help))?;
-        write::varint(out, field::UNIT_REF, series.number(metadata.unit))
+        write::varint(out, field::HELP_REF, series.number(metadata.help).into())?;
+        write::varint(out, field::UNIT_REF, series.number(metadata.unit).into())
     }
 }
