@@ -21,6 +21,8 @@ fn generate(c: &mut Criterion) {
     for version in [Version::V1, Version::V2] {
         let (mut raw, mut body) = (Vec::new(), Vec::new());
         let batch = Batch::of(&model, model.series(), 1_000, 1);
+        batch.encode(version, &mut raw);
+        compress(&raw, &mut body);
         group.bench_function(format!("{version:?} encode"), |b| b.iter(|| batch.encode(version, &mut raw)));
         group.bench_function(format!("{version:?} compress"), |b| b.iter(|| compress(&raw, &mut body)));
         group.bench_function(format!("{version:?} decode"), |b| {

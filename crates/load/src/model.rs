@@ -28,7 +28,8 @@ pub struct Series {
 impl Series {
     /// A series with these labels, which must be sorted by name; the first is `__name__`.
     pub(crate) fn new(labels: Box<[(&'static str, Box<str>)]>, kind: Kind) -> Self {
-        let key = key_of(labels.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())));
+        let pairs = labels.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let key = key_of(pairs, &mut Vec::new());
         let encoded_labels = encoded_labels(&labels);
         Self { labels, kind, key, encoded_labels }
     }
@@ -98,7 +99,10 @@ impl Model {
             let histogram = every != usize::MAX && n.is_multiple_of(every.max(1));
             if histogram { Kind::Histogram } else { Kind::Float }
         };
-        Self { series: (0..count).map(|n| series(&mut random, n, kind(n))).collect(), timeline }
+        let pods: Vec<Pod> =
+            (0..count.div_ceil(SERIES_PER_POD)).map(|pod| Pod::random(&mut random, pod)).collect();
+        let series = |n: usize| pods[n / SERIES_PER_POD].series(n % SERIES_PER_POD, kind(n));
+        Self { series: (0..count).map(series).collect(), timeline }
     }
 
     /// How many series there are.
@@ -128,28 +132,61 @@ impl Model {
     }
 }
 
-fn series(random: &mut SmallRng, number: usize, kind: Kind) -> Series {
-    fn pick<'a>(random: &mut SmallRng, from: &[&'a str]) -> &'a str {
-        from[random.random_range(0..from.len())]
+/// What the series of one scraped pod have in common.
+struct Pod {
+    service: &'static str,
+    namespace: &'static str,
+    cluster: String,
+    instance: String,
+    node: String,
+    name: String,
+    /// The metric that its first series are of.
+    offset: usize,
+}
+
+/// As in a real scrape, and so in a real request: neighbours come from one pod and differ in the metric
+/// and one more label. With this many from each pod, bodies compress as those of a real fleet: ten to one.
+const SERIES_PER_POD: usize = 16;
+
+const BUCKETS: [&str; 8] = ["0.005", "0.025", "0.1", "0.25", "0.5", "1", "5", "+Inf"];
+
+impl Pod {
+    fn random(random: &mut SmallRng, number: usize) -> Self {
+        let service = SERVICES[random.random_range(0..SERVICES.len())];
+        let [a, b, c]: [u8; 3] = random.random();
+        let (replica_set, suffix): (u32, u16) = (random.random(), random.random());
+        Self {
+            service,
+            namespace: NAMESPACES[random.random_range(0..NAMESPACES.len())],
+            cluster: format!("eu-central-{}", random.random_range(1..4)),
+            instance: format!("10.{a}.{b}.{c}:{}", random.random_range(8_000..10_000)),
+            node: format!("ip-10-{a}-{b}-7.eu-central-1"),
+            // The number makes it unique.
+            name: format!("{service}-{replica_set:08x}-{suffix:04x}{number:04}"),
+            offset: random.random_range(0..METRICS.len()),
+        }
     }
-    let service = pick(random, &SERVICES);
-    let (replica_set, pod): (u32, u32) = (random.random(), random.random());
-    let [a, b, c]: [u8; 3] = random.random();
-    let mut labels: Vec<(&'static str, Box<str>)> = vec![
-        ("__name__", pick(random, &METRICS).into()),
-        ("cluster", format!("eu-central-{}", random.random_range(1..4)).into()),
-        ("container", service.into()),
-        ("instance", format!("10.{a}.{b}.{c}:{}", random.random_range(8_000..10_000)).into()),
-        ("job", format!("pods/{service}").into()),
-        ("le", format!("{}.5", random.random_range(0..30)).into()),
-        ("namespace", pick(random, &NAMESPACES).into()),
-        ("node", format!("ip-10-{a}-{b}-7.eu-central-1").into()),
-        // The number makes the label set unique.
-        ("pod", format!("{service}-{replica_set:08x}-{:05x}-{number:06}", pod >> 12).into()),
-    ];
-    if kind == Kind::Histogram {
-        labels[0].1 = "http_server_request_duration_seconds".into();
-        labels.retain(|(name, _)| *name != "le");
+
+    fn series(&self, number: usize, kind: Kind) -> Series {
+        let metric = METRICS[(self.offset + number / BUCKETS.len()) % METRICS.len()];
+        let bucket = BUCKETS[number % BUCKETS.len()];
+        let (name, handler) = match kind {
+            Kind::Float => (metric, None),
+            Kind::Histogram => ("http_server_request_duration_seconds", Some(format!("/api/v1/{number}"))),
+        };
+        let labels = [
+            ("__name__", Some(name)),
+            ("cluster", Some(&*self.cluster)),
+            ("container", Some(self.service)),
+            ("handler", handler.as_deref()),
+            ("instance", Some(&*self.instance)),
+            ("job", Some(&*format!("pods/{}", self.service))),
+            ("le", (kind == Kind::Float).then_some(bucket)),
+            ("namespace", Some(self.namespace)),
+            ("node", Some(&*self.node)),
+            ("pod", Some(&*self.name)),
+        ];
+        let labels = labels.into_iter().filter_map(|(name, value)| Some((name, value?.into())));
+        Series::new(labels.collect(), kind)
     }
-    Series::new(labels.into(), kind)
 }

@@ -119,9 +119,9 @@ pub fn compress(raw: &[u8], out: &mut Vec<u8>) {
     out.truncate(written);
 }
 
-/// What identifies a label set.
-pub fn key_of<'a>(labels: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> u64 {
-    let mut canonical = Vec::with_capacity(384);
+/// What identifies a label set. `canonical` is room to work in.
+pub(crate) fn key_of<'a>(labels: impl Iterator<Item = (&'a [u8], &'a [u8])>, canonical: &mut Vec<u8>) -> u64 {
+    canonical.clear();
     for (name, value) in labels {
         // 0xff occurs in no UTF-8 text, so no two label sets write the same bytes.
         canonical.extend_from_slice(name);
@@ -129,7 +129,7 @@ pub fn key_of<'a>(labels: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> u64 {
         canonical.extend_from_slice(value);
         canonical.push(0xff);
     }
-    xxhash_rust::xxh3::xxh3_64(&canonical)
+    xxhash_rust::xxh3::xxh3_64(canonical)
 }
 
 /// One sample with any value.

@@ -80,58 +80,114 @@ pub fn decode(
         return Err(Fault::Snappy);
     }
     let raw = snap::raw::Decoder::new().decompress_vec(body).map_err(|_| Fault::Snappy)?;
-    let mut totals = Totals::default();
+    let mut walk =
+        Walk { labels: Vec::with_capacity(32), canonical: Vec::new(), totals: Totals::default(), visit };
     match version {
-        Version::V1 => {
-            for field in Fields(&raw) {
-                match field? {
-                    (1, message) => series_v1(message.bytes()?, &mut totals, visit)?,
-                    (3, _) => totals.metadata += 1,
-                    _ => {}
-                }
-            }
-        }
-        Version::V2 => {
-            let fields = || Fields(&raw).filter_map(Result::ok);
-            let symbols = fields().filter(|(field, _)| *field == 4).map(|(_, symbol)| symbol.bytes());
-            let symbols = symbols.collect::<Result<Vec<_>, _>>()?;
-            if symbols.first() != Some(&&b""[..]) {
-                return Err(Fault::Reference);
-            }
-            for field in Fields(&raw) {
-                if let (5, message) = field? {
-                    series_v2(message.bytes()?, &symbols, &mut totals, visit)?;
-                }
-            }
-        }
+        Version::V1 => walk.request_v1(&raw)?,
+        Version::V2 => walk.request_v2(&raw)?,
     }
-    Ok(totals)
+    Ok(walk.totals)
 }
 
-fn series_v1(message: &[u8], totals: &mut Totals, visit: &mut dyn FnMut(Arrival)) -> Result<(), Fault> {
-    let mut labels = Vec::with_capacity(16);
-    for field in Fields(message) {
-        if let (1, label) = field? {
-            labels.push(label_v1(label.bytes()?)?);
-        }
-    }
-    let key = checked_key(&labels)?;
-    totals.series += 1;
-    for field in Fields(message) {
-        match field? {
-            (2, sample) => {
-                totals.samples += 1;
-                visit(arrival(key, Kind::Float, sample, 1, 2)?);
+/// One walk over a message: what is used again from series to series, and what comes of it.
+struct Walk<'a, 'v> {
+    labels: Vec<(&'a [u8], &'a [u8])>,
+    canonical: Vec<u8>,
+    totals: Totals,
+    visit: &'v mut dyn FnMut(Arrival),
+}
+
+impl<'a> Walk<'a, '_> {
+    fn request_v1(&mut self, raw: &'a [u8]) -> Result<(), Fault> {
+        for field in Fields(raw) {
+            match field? {
+                (1, series) => self.series_v1(series.bytes()?)?,
+                (3, _) => self.totals.metadata += 1,
+                _ => {}
             }
-            (3, _) => totals.exemplars += 1,
-            (4, histogram) => {
-                totals.histograms += 1;
-                visit(arrival(key, Kind::Histogram, histogram, 3, 15)?);
-            }
-            _ => {}
         }
+        Ok(())
     }
-    Ok(())
+
+    fn series_v1(&mut self, series: &'a [u8]) -> Result<(), Fault> {
+        self.labels.clear();
+        for field in Fields(series) {
+            if let (1, label) = field? {
+                self.labels.push(label_v1(label.bytes()?)?);
+            }
+        }
+        let key = self.checked_key()?;
+        for field in Fields(series) {
+            match field? {
+                (2, sample) => self.sample(key, sample)?,
+                (3, _) => self.totals.exemplars += 1,
+                (4, histogram) => self.histogram(key, histogram)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn request_v2(&mut self, raw: &'a [u8]) -> Result<(), Fault> {
+        let fields = Fields(raw).filter_map(Result::ok);
+        let symbols = fields.filter(|(field, _)| *field == 4).map(|(_, symbol)| symbol.bytes());
+        let symbols = symbols.collect::<Result<Vec<_>, _>>()?;
+        if symbols.first() != Some(&&b""[..]) {
+            return Err(Fault::Reference);
+        }
+        for field in Fields(raw) {
+            if let (5, series) = field? {
+                self.series_v2(series.bytes()?, &symbols)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn series_v2(&mut self, series: &'a [u8], symbols: &[&'a [u8]]) -> Result<(), Fault> {
+        self.labels.clear();
+        for field in Fields(series) {
+            if let (1, refs) = field? {
+                let mut refs = refs.bytes()?;
+                while !refs.is_empty() {
+                    let name = symbol(&mut refs, symbols)?;
+                    self.labels.push((name, symbol(&mut refs, symbols)?));
+                }
+            }
+        }
+        let key = self.checked_key()?;
+        for field in Fields(series) {
+            match field? {
+                (2, sample) => self.sample(key, sample)?,
+                (3, histogram) => self.histogram(key, histogram)?,
+                (4, _) => self.totals.exemplars += 1,
+                (5, metadata) if !metadata.bytes()?.is_empty() => self.totals.metadata += 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn checked_key(&mut self) -> Result<u64, Fault> {
+        let labels = &self.labels;
+        let complete = labels.iter().all(|(name, value)| !name.is_empty() && !value.is_empty());
+        if labels.is_empty() || !complete || !labels.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(Fault::Labels);
+        }
+        self.totals.series += 1;
+        Ok(key_of(labels.iter().copied(), &mut self.canonical))
+    }
+
+    fn sample(&mut self, key: u64, sample: Value<'a>) -> Result<(), Fault> {
+        self.totals.samples += 1;
+        (self.visit)(arrival(key, Kind::Float, sample, 1, 2)?);
+        Ok(())
+    }
+
+    fn histogram(&mut self, key: u64, histogram: Value<'a>) -> Result<(), Fault> {
+        self.totals.histograms += 1;
+        (self.visit)(arrival(key, Kind::Histogram, histogram, 3, 15)?);
+        Ok(())
+    }
 }
 
 fn label_v1(label: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
@@ -146,60 +202,10 @@ fn label_v1(label: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
     Ok((name, value))
 }
 
-fn series_v2(
-    message: &[u8],
-    symbols: &[&[u8]],
-    totals: &mut Totals,
-    visit: &mut dyn FnMut(Arrival),
-) -> Result<(), Fault> {
-    let mut labels = Vec::with_capacity(16);
-    for field in Fields(message) {
-        if let (1, refs) = field? {
-            let mut refs = refs.bytes()?;
-            let mut symbol = || {
-                let reference = usize::try_from(take_varint(&mut refs)?).map_err(|_| Fault::Reference)?;
-                let symbol = symbols.get(reference).copied().ok_or(Fault::Reference)?;
-                Ok((symbol, refs.is_empty()))
-            };
-            loop {
-                let (name, odd) = symbol()?;
-                if odd {
-                    return Err(Fault::Reference);
-                }
-                let (value, end) = symbol()?;
-                labels.push((name, value));
-                if end {
-                    break;
-                }
-            }
-        }
-    }
-    let key = checked_key(&labels)?;
-    totals.series += 1;
-    for field in Fields(message) {
-        match field? {
-            (2, sample) => {
-                totals.samples += 1;
-                visit(arrival(key, Kind::Float, sample, 1, 2)?);
-            }
-            (3, histogram) => {
-                totals.histograms += 1;
-                visit(arrival(key, Kind::Histogram, histogram, 3, 15)?);
-            }
-            (4, _) => totals.exemplars += 1,
-            (5, metadata) if !metadata.bytes()?.is_empty() => totals.metadata += 1,
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn checked_key(labels: &[(&[u8], &[u8])]) -> Result<u64, Fault> {
-    let complete = labels.iter().all(|(name, value)| !name.is_empty() && !value.is_empty());
-    if labels.is_empty() || !complete || !labels.is_sorted_by(|a, b| a.0 < b.0) {
-        return Err(Fault::Labels);
-    }
-    Ok(key_of(labels.iter().copied()))
+/// The symbol that the next reference names.
+fn symbol<'a>(refs: &mut &[u8], symbols: &[&'a [u8]]) -> Result<&'a [u8], Fault> {
+    let reference = take_varint(refs).ok().and_then(|reference| usize::try_from(reference).ok());
+    reference.and_then(|reference| symbols.get(reference).copied()).ok_or(Fault::Reference)
 }
 
 /// Reads value and time from the fields with these numbers; the last of each counts, a missing one is zero.

@@ -10,8 +10,8 @@ use super::{TIMELINE, model};
 use crate::hostile::exchange;
 use crate::remote_write::{Extras, Version, compress};
 use crate::{
-    Behaviour, Check, CheckingSink, Connection, Limit, Model, OnRefused, Profile, Report, TRICKLE_SERIES,
-    Target, compare, drive_blocking, trickle,
+    Behaviour, Check, CheckingSink, Connection, Limit, Model, OnRefused, Profile, Report, TRICKLE_BYTES,
+    TRICKLE_SERIES, Target, compare, drive_blocking, trickle,
 };
 
 const SOON: Duration = Duration::from_secs(10);
@@ -219,17 +219,22 @@ fn chunked_bodies_are_read() {
     assert_eq!((arrived.samples(), arrived.malformed, arrived.faults.len()), (2, 1, 1));
 }
 
-/// The trickle has as many series as it says, keeps its counters growing, and stops when told.
+/// The trickle has as many series as it says, keeps within its memory, and stops when told.
 #[test]
 fn the_trickle_flows_until_stopped() {
     let sink = CheckingSink::start(Behaviour::Healthy, Check::Everything).unwrap();
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let target = sink.target();
-    let trickling =
-        thread::spawn(move || runtime().block_on(trickle(&target, Duration::from_millis(10), stopped)));
+    let trickling = thread::spawn(move || {
+        let (runtime, mut trickled) = (runtime(), None);
+        let flow = async { trickled = Some(trickle(&target, Duration::from_millis(10), stopped).await) };
+        let memory = allocation_counter::measure(|| runtime.block_on(flow));
+        (trickled.unwrap(), memory.bytes_max)
+    });
     assert!(sink.wait_for(SOON, |arrivals| arrivals.versions[0] >= 5));
     stop.send(true).unwrap();
-    let trickled = trickling.join().unwrap();
+    let (trickled, bytes) = trickling.join().unwrap();
+    assert!(bytes < TRICKLE_BYTES as u64, "{bytes}");
     let arrived = sink.stop();
     assert!(trickled.accepted >= 5 && trickled.failed == 0);
     assert_eq!((arrived.series.len(), arrived.malformed, arrived.unnumbered), (TRICKLE_SERIES, 0, 0));

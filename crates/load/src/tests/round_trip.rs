@@ -70,7 +70,7 @@ proptest! {
     }
 }
 
-/// Bodies are as large as real ones: nine labels and about 300 bytes a series, less in 2.0.
+/// Bodies are as large as real ones: nine labels about 300 bytes a series, compressed to a tenth or so.
 #[test]
 fn bodies_have_realistic_sizes() {
     let model = Model::new(1, 2_000, TIMELINE);
@@ -79,6 +79,9 @@ fn bodies_have_realistic_sizes() {
     let bytes_per_series = raw.len() / 2_000;
     assert!((280..330).contains(&bytes_per_series), "{bytes_per_series}");
     assert!(model.series().iter().all(|series| series.labels.len() == 9));
+    let mut body = Vec::new();
+    compress(&raw, &mut body);
+    assert!((7..12).contains(&(raw.len() / body.len())), "{} of {}", body.len(), raw.len());
     Batch::of(&model, model.series(), 5, 1).encode(Version::V2, &mut raw);
     assert!(raw.len() / 2_000 < bytes_per_series / 2 + 30, "{}", raw.len() / 2_000);
 }
