@@ -3,9 +3,9 @@
 use crate::refusal::{Flaw, Refusal};
 
 /// The most bytes of chunk extensions in one body, all chunks together.
-const MAX_EXTENSIONS: usize = 1 << 10;
+const MAX_EXTENSIONS: u16 = 1 << 10;
 /// The most bytes of trailers, which are checked and ignored.
-const MAX_TRAILERS: usize = 4 << 10;
+const MAX_TRAILERS: u16 = 4 << 10;
 /// The most digits of a chunk's size, leading zeros included.
 const MAX_DIGITS: u8 = 16;
 
@@ -15,8 +15,8 @@ pub(crate) struct Chunked {
     state: State,
     /// Bytes of the body so far, counting all of the chunk that is being read.
     body: usize,
-    extensions: usize,
-    trailers: usize,
+    extensions: u16,
+    trailers: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,15 @@
 //! One connection: requests one after the other, and nothing held in between.
+//!
+//! What lives across an await here is what an idle connection costs. So nothing large is passed to an
+//! async function by value (its future would hold it twice), no await stands inside a `match` that owns
+//! something, and a reply is written as soon as it is made: only what the socket did not take is kept.
 
+mod intake;
 mod link;
 mod pace;
 mod receive;
 
-pub(crate) use link::Link;
+pub(crate) use link::{Link, Unsent};
 
 use crate::head::{Framing, Length, Version, parse};
 use crate::refusal::Refusal;
@@ -27,7 +32,7 @@ pub(crate) struct Connection<'a, 's, S: Service, T> {
     link: Link<'a, T>,
     /// Resolves when the server shuts down.
     signal: Pin<&'a mut Notified<'s>>,
-    peer: SocketAddr,
+    peer: &'a SocketAddr,
     ahead: Ahead,
     /// How large the last request was: how much to take for the next at once.
     hint: usize,
@@ -45,8 +50,8 @@ enum Ahead {
 /// Why a request could not be received.
 enum Fault {
     Refusal(Refusal),
-    /// The transport failed: nobody is there to answer.
-    Lost,
+    /// There is nobody to answer, or nothing to answer.
+    End(Ended),
 }
 
 impl From<Refusal> for Fault {
@@ -57,8 +62,33 @@ impl From<Refusal> for Fault {
 
 impl From<io::Error> for Fault {
     fn from(_: io::Error) -> Fault {
-        Fault::Lost
+        Fault::End(Ended::Lost)
     }
+}
+
+/// An answer that is on its way: what of it is left to send, and what follows. Or the end without one.
+type Answered = Result<(Option<Box<Unsent>>, After), Ended>;
+
+/// What follows an answer.
+#[derive(Debug, Clone, Copy)]
+struct After {
+    ending: Ending,
+    /// How the connection ends, if it does.
+    ended: Ended,
+    /// Before the end, wait for the client to take the answer: it does not know of the end.
+    linger: bool,
+    /// Before the next request, throw away this much of the body of a refused one.
+    discard: usize,
+}
+
+impl After {
+    /// After the answer to a request that could not be received: where the next would begin is not known.
+    const END: After = After {
+        ending: Ending { close: true, keep_alive: false, bodiless: false },
+        ended: Ended::Refused,
+        linger: true,
+        discard: 0,
+    };
 }
 
 /// What woke an idle connection.
@@ -73,34 +103,100 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         server: &'s Server<S>,
         link: Link<'a, T>,
         signal: Pin<&'a mut Notified<'s>>,
-        peer: SocketAddr,
+        peer: &'a SocketAddr,
     ) -> Self {
         Connection { server, link, signal, peer, ahead: Ahead::Nothing, hint: PAGE, served: 0 }
     }
 
-    pub(crate) async fn run(mut self) -> Ended {
+    pub(crate) async fn run(&mut self) -> Ended {
         loop {
-            let window = match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
-                Ahead::Bytes(window) => Ok(window),
-                Ahead::Lost => Err(Fault::Refusal(Refusal::Memory)),
-                Ahead::Nothing => match self.first_bytes().await {
-                    Ok(first) => first,
-                    Err(ended) => return ended,
-                },
+            let (unsent, after) = match self.exchange().await {
+                Ok(answered) => answered,
+                Err(ended) => return ended,
             };
-            let window = match window {
-                Ok(window) => window,
-                Err(fault) => return self.fail(fault, None, 0).await,
-            };
-            if let Err(ended) = self.exchange(window).await {
+            if let Some(unsent) = unsent {
+                let deadline = Instant::now() + self.server.settings.write;
+                if self.link.send_rest(&unsent, deadline).await.is_err() {
+                    return Ended::Lost;
+                }
+            }
+            if let Some(ended) = self.settle(after).await {
                 return ended;
             }
         }
     }
 
-    /// Waits, without a buffer, for the first bytes of the next request. The outer error is an end without
-    /// an answer, the inner one a request that cannot be received.
-    async fn first_bytes(&mut self) -> Result<Result<Window, Fault>, Ended> {
+    /// Receives one request, and has it answered.
+    async fn exchange(&mut self) -> Answered {
+        let (ticket, body, framing) = match self.arrival().await {
+            Ok(arrived) => arrived,
+            Err(answered) => return answered,
+        };
+        let reply = self.server.service.answer(ticket, body).await;
+        self.served = self.served.saturating_add(1);
+        let close = reply.is_closing() || !self.may_go_on(&framing);
+        let after = After {
+            ending: ending(close, &framing),
+            ended: Ended::Answered,
+            // Unless it wished the end, the client may be sending its next request.
+            linger: framing.persistent,
+            discard: 0,
+        };
+        self.answered(reply, after)
+    }
+
+    /// Begins to send an answer.
+    fn answered(&mut self, reply: Reply, after: After) -> Answered {
+        match self.link.begin(reply, after.ending) {
+            Ok(unsent) => Ok((unsent, after)),
+            Err(_) => Err(Ended::Lost),
+        }
+    }
+
+    /// Waits for a request, and receives it. The error is what came of one that was not let in.
+    async fn arrival(&mut self) -> Result<(S::Ticket, Body, Framing), Answered> {
+        let mut window = match self.first_bytes().await {
+            Ok(window) => window,
+            Err(fault) => return Err(self.failed(fault, None, 0)),
+        };
+        let (start, end) = match self.receive_head(&mut window).await {
+            Ok(found) => found,
+            Err(fault) => return Err(self.failed(fault, None, window.len())),
+        };
+        let service = &self.server.service;
+        let bytes = window.get(start..end).unwrap_or_default();
+        let (framing, max_body, ticket) =
+            match parse(bytes, *self.peer, |head| (head.framing, service.admit(head))) {
+                // From here on the head is all that comes before the body.
+                Ok((framing, Ok(Admitted { max_body, ticket }))) => {
+                    (Framing { head: end, ..framing }, max_body, ticket)
+                }
+                Ok((framing, Err(reply))) => {
+                    let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
+                    return Err(self.answered(reply, after));
+                }
+                Err(refusal) => return Err(self.failed(refusal.into(), None, window.len())),
+            };
+        match self.receive_body(&mut window, &framing, max_body).await {
+            Ok(extent) => {
+                self.hint = window.len().clamp(PAGE, STEP);
+                if framing.persistent {
+                    self.keep_ahead(&window, extent.rest);
+                }
+                window.truncate(extent.body);
+                Ok((ticket, Body::new(window, framing.head), framing))
+            }
+            Err(fault) => Err(self.failed(fault, Some(&ticket), window.len())),
+        }
+    }
+
+    /// Gives what arrived ahead, or waits, without a buffer, for the first bytes of the next request.
+    async fn first_bytes(&mut self) -> Result<Window, Fault> {
+        match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
+            Ahead::Bytes(window) => return Ok(window),
+            Ahead::Lost => return Err(Refusal::Memory.into()),
+            Ahead::Nothing => {}
+        }
         let deadline = Instant::now() + self.server.settings.idle;
         loop {
             let woken = poll_fn(|context| {
@@ -116,151 +212,82 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             let last = match woken.await {
                 Woken::Readable => false,
                 Woken::Shutdown => true,
-                Woken::Idle => return Err(Ended::Idle),
+                Woken::Idle => return Err(Fault::End(Ended::Idle)),
             };
             let mut window = match self.window(self.hint, last).await {
                 Ok(window) => window,
-                Err(_) if last => return Err(Ended::Shutdown),
-                Err(refusal) => return Ok(Err(refusal.into())),
+                Err(_) if last => return Err(Fault::End(Ended::Shutdown)),
+                Err(refusal) => return Err(refusal.into()),
             };
             match self.link.try_read(window.spare_mut()).await {
-                Poll::Ready(Ok(0)) => return Err(Ended::ByClient),
+                Poll::Ready(Ok(0)) => return Err(Fault::End(Ended::ByClient)),
                 Poll::Ready(Ok(read)) => {
                     window.advance(read);
-                    return Ok(Ok(window));
+                    return Ok(window);
                 }
-                Poll::Ready(Err(_)) => return Err(Ended::Lost),
-                Poll::Pending if last => return Err(Ended::Shutdown),
+                Poll::Ready(Err(error)) => return Err(error.into()),
+                Poll::Pending if last => return Err(Fault::End(Ended::Shutdown)),
                 // Woken in vain: the window goes back, and the wait goes on.
                 Poll::Pending => {}
             }
         }
     }
 
-    /// Receives and answers one request whose first bytes are in `window`. The error is the end of the
-    /// connection.
-    async fn exchange(&mut self, mut window: Window) -> Result<(), Ended> {
-        let (framing, admitted) = match self.receive_head(&mut window).await {
-            Ok((start, end)) => {
-                let bytes = window.get(start..end).unwrap_or_default();
-                let service = &self.server.service;
-                match parse(bytes, self.peer, |head| (head.framing, service.admit(head))) {
-                    // From here on the head is all that comes before the body.
-                    Ok((framing, admitted)) => (Framing { head: end, ..framing }, admitted),
-                    Err(refusal) => return self.fail_with(refusal, window).await,
-                }
+    /// What comes of a request that could not be received.
+    fn failed(&mut self, fault: Fault, ticket: Option<&S::Ticket>, received: usize) -> Answered {
+        match fault {
+            Fault::Refusal(refusal) => {
+                let context = Context { peer: *self.peer, ticket, received };
+                let reply = self.server.service.refuse(refusal, context);
+                self.answered(reply, After::END)
             }
-            Err(Fault::Refusal(refusal)) => return self.fail_with(refusal, window).await,
-            Err(Fault::Lost) => return Err(Ended::Lost),
-        };
-        let Admitted { max_body, ticket } = match admitted {
-            Ok(admitted) => admitted,
-            Err(reply) => return self.decline(reply, framing, window).await,
-        };
-        match self.receive_body(&mut window, &framing, max_body).await {
-            Ok(extent) => {
-                self.hint = window.len().clamp(PAGE, STEP);
-                if framing.persistent {
-                    self.keep_ahead(&window, extent.rest);
-                }
-                window.truncate(extent.body);
-            }
-            Err(fault) => {
-                let received = window.len();
-                drop(window);
-                return Err(self.fail(fault, Some(ticket), received).await);
-            }
+            Fault::End(ended) => Err(ended),
         }
-        let reply = self.server.service.answer(ticket, Body::new(window, framing.head)).await;
-        self.served = self.served.saturating_add(1);
-        let close = reply.is_closing() || !self.may_go_on(&framing);
-        self.send(&reply, close, &framing).await?;
-        if !close {
-            return Ok(());
-        }
-        if framing.persistent {
-            // The client does not know yet, and may be sending its next request.
-            drop(reply);
-            self.link.linger(&self.server.settings).await;
-        }
-        Err(Ended::Answered)
     }
 
-    /// Answers a request that the service did not let in. If little of its body is missing, that is thrown
-    /// away and the connection goes on; else it ends.
-    async fn decline(&mut self, reply: Reply, framing: Framing, mut window: Window) -> Result<(), Ended> {
-        let arrived = window.len().saturating_sub(framing.head);
-        let missing = match framing.length {
+    /// What follows the answer to a request that the service did not let in. If little of its body is
+    /// missing, that is thrown away and the connection goes on; else it ends.
+    fn declined(&mut self, reply: &Reply, framing: &Framing, mut window: Window) -> After {
+        self.served = self.served.saturating_add(1);
+        let end = match framing.length {
+            Length::Sized(length) => usize::try_from(length).ok().and_then(|l| framing.head.checked_add(l)),
             Length::Chunked => None,
-            Length::Sized(length) => {
-                usize::try_from(length).ok().map(|length| length.saturating_sub(arrived))
-            }
         };
+        let after = After { ending: ending(true, framing), ..After::END };
+        let Some(end) = end.filter(|_| !reply.is_closing() && self.may_go_on(framing)) else {
+            return after;
+        };
+        let missing = end.saturating_sub(window.len());
         // A client that was not told to continue may or may not send the body: no telling where it ends.
-        let known = missing.filter(|missing| {
-            *missing == 0 || (!framing.expects && *missing <= self.server.settings.linger_bytes)
-        });
-        self.served = self.served.saturating_add(1);
-        let close = known.is_none() || reply.is_closing() || !self.may_go_on(&framing);
-        if let (Length::Sized(length), Some(0)) = (framing.length, known) {
-            // `arrived` is at least this much, so it fits.
-            let end = framing.head + usize::try_from(length).unwrap_or(arrived);
-            if end < window.len() && !close {
-                window.copy_within(end.., 0);
-                window.truncate(window.len() - end);
-                self.ahead = Ahead::Bytes(window);
-            } else {
-                drop(window);
-            }
-        } else {
-            drop(window);
+        if missing > 0 && (framing.expects || missing > self.server.settings.linger_bytes) {
+            return after;
         }
-        self.send(&reply, close, &framing).await?;
-        drop(reply);
+        if end < window.len() {
+            window.copy_within(end.., 0);
+            window.truncate(window.len() - end);
+            self.ahead = Ahead::Bytes(window);
+        }
+        After { ending: ending(false, framing), discard: missing, ..after }
+    }
+
+    /// Does what follows an answer. Returns how the connection ended, if it did.
+    async fn settle(&mut self, after: After) -> Option<Ended> {
         let settings = &self.server.settings;
-        match known {
-            Some(missing) if !close => {
-                let deadline = Instant::now() + settings.linger;
-                match self.link.discard(missing, deadline).await {
-                    Ok(discarded) if discarded == missing => Ok(()),
-                    Ok(_) => Err(Ended::Refused),
-                    Err(_) => Err(Ended::Lost),
-                }
+        if !after.ending.close {
+            if after.discard == 0 {
+                return None;
             }
-            _ => {
-                self.link.linger(settings).await;
-                Err(Ended::Refused)
-            }
+            let deadline = Instant::now() + settings.linger;
+            return match self.link.discard(after.discard, deadline).await {
+                Ok(discarded) if discarded == after.discard => None,
+                Ok(_) => Some(after.ended),
+                Err(_) => Some(Ended::Lost),
+            };
         }
-    }
-
-    async fn fail_with(&mut self, refusal: Refusal, window: Window) -> Result<(), Ended> {
-        let received = window.len();
-        drop(window);
-        Err(self.fail(Fault::Refusal(refusal), None, received).await)
-    }
-
-    /// Answers a request that could not be received, and ends the connection: where the next request
-    /// would begin is not known.
-    async fn fail(&mut self, fault: Fault, ticket: Option<S::Ticket>, received: usize) -> Ended {
-        let Fault::Refusal(refusal) = fault else { return Ended::Lost };
-        let context = Context { peer: self.peer, ticket: ticket.as_ref(), received };
-        let reply = self.server.service.refuse(refusal, context);
-        drop(ticket);
-        let settings = &self.server.settings;
-        let ending = Ending { close: true, keep_alive: false, bodiless: false };
-        if self.link.send(&reply, ending, settings.write).await.is_err() {
-            return Ended::Lost;
+        if after.linger {
+            self.link.linger(settings).await;
         }
-        drop(reply);
-        self.link.linger(settings).await;
-        Ended::Refused
-    }
-
-    async fn send(&mut self, reply: &Reply, close: bool, framing: &Framing) -> Result<(), Ended> {
-        let keep_alive = !close && framing.version == Version::Http10;
-        let ending = Ending { close, keep_alive, bodiless: framing.bodiless };
-        self.link.send(reply, ending, self.server.settings.write).await.map_err(|_| Ended::Lost)
+        Some(after.ended)
     }
 
     fn may_go_on(&self, framing: &Framing) -> bool {
@@ -280,4 +307,9 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         let kept = kept.and_then(|mut kept| kept.append(tail).map(|()| kept));
         self.ahead = kept.map_or(Ahead::Lost, Ahead::Bytes);
     }
+}
+
+fn ending(close: bool, framing: &Framing) -> Ending {
+    let keep_alive = !close && framing.version == Version::Http10;
+    Ending { close, keep_alive, bodiless: framing.bodiless }
 }

@@ -115,6 +115,11 @@ impl Reply {
         self
     }
 
+    /// Its content alone.
+    pub(crate) fn into_content(self) -> Content {
+        self.content
+    }
+
     /// Its status.
     pub fn status(&self) -> u16 {
         self.status

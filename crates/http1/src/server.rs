@@ -50,6 +50,11 @@ impl<S: Service> Server<S> {
         &self.service
     }
 
+    /// The arena that requests are received into.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
     /// Serves one connection to its end. The future runs on a tokio runtime with its timer; dropping it
     /// closes the connection.
     ///
@@ -66,7 +71,7 @@ impl<S: Service> Server<S> {
             let timer = pin!(sleep_until(Instant::now() + server.settings.idle));
             let signal = pin!(server.shutdown.notified());
             let link = Link::new(&mut stream, timer);
-            Connection::new(&server, link, signal, peer).run().await
+            Connection::new(&server, link, signal, &peer).run().await
         }
     }
 }
@@ -79,7 +84,13 @@ pub async fn turn_away<T: Stream>(mut stream: T, reply: Reply, settings: &Settin
     let mut link = Link::new(&mut stream, timer);
     link.readable(Instant::now() + settings.linger).await;
     let ending = Ending { close: true, keep_alive: false, bodiless: false };
-    if link.send(&reply, ending, settings.write).await.is_err() {
+    let unsent = match link.begin(reply, ending) {
+        Ok(unsent) => unsent,
+        Err(_) => return Ended::Lost,
+    };
+    if let Some(unsent) = unsent
+        && link.send_rest(&unsent, Instant::now() + settings.write).await.is_err()
+    {
         return Ended::Lost;
     }
     link.linger(settings).await;

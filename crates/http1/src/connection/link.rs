@@ -1,14 +1,13 @@
 //! The transport of a connection with its one timer: every wait has a deadline.
 
-use crate::reply::{Ending, Reply, render_head};
+use crate::reply::{Content, Ending, Reply, render_head};
 use crate::settings::Settings;
 use crate::stream::Stream;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll, Waker, ready};
 use tokio::time::{Instant, Sleep};
 
 /// Bytes of an answer that are put together before they are written; also the size of the sink below.
@@ -122,37 +121,34 @@ impl<'a, T: Stream> Link<'a, T> {
         })
     }
 
-    /// Writes an answer. Nearly always that is one write of bytes put together in the thread's scratch;
-    /// only what the socket does not take at once is kept, on the heap.
-    pub(crate) async fn send(&mut self, reply: &Reply, ending: Ending, within: Duration) -> io::Result<()> {
-        let first = poll_fn(|context| Poll::Ready(self.first_write(context, reply, ending)));
-        let Some(unsent) = first.await? else { return Ok(()) };
-        let deadline = Instant::now() + within;
-        self.write_all(&unsent.scratch, deadline).await?;
-        self.write_all(reply.bytes().get(unsent.content..).unwrap_or_default(), deadline).await
-    }
-
-    fn first_write(
-        &mut self,
-        context: &mut Context<'_>,
-        reply: &Reply,
-        ending: Ending,
-    ) -> io::Result<Option<Unsent>> {
+    /// Begins to send an answer. Nearly always that is all of it: one write of bytes put together in the
+    /// thread's scratch. What the socket does not take at once is given back, for
+    /// [`send_rest`](Self::send_rest).
+    pub(crate) fn begin(&mut self, reply: Reply, ending: Ending) -> io::Result<Option<Box<Unsent>>> {
+        // Nobody has to be woken: whoever gets something back polls again.
+        let mut context = Context::from_waker(Waker::noop());
         OUT.with_borrow_mut(|out| {
             out.clear();
-            let content = if render_head(reply, ending, out) { reply.bytes() } else { &[] };
+            let content = if render_head(&reply, ending, out) { reply.bytes() } else { &[] };
             let room = content.len().min(SCRATCH.saturating_sub(out.len()));
             out.extend_from_slice(content.get(..room).unwrap_or_default());
-            let written = match self.stream.poll_write(context, out)? {
+            let written = match self.stream.poll_write(&mut context, out)? {
                 Poll::Ready(written) => written,
                 Poll::Pending => 0,
             };
             if written == out.len() && room == content.len() {
                 return Ok(None);
             }
-            let content = if content.is_empty() { reply.bytes().len() } else { room };
-            Ok(Some(Unsent { scratch: out.get(written..).unwrap_or_default().into(), content }))
+            let sent = if content.is_empty() { reply.bytes().len() } else { room };
+            let scratch = out.get(written..).unwrap_or_default().into();
+            Ok(Some(Box::new(Unsent { scratch, content: reply.into_content(), sent })))
         })
+    }
+
+    /// Sends what is left of an answer.
+    pub(crate) async fn send_rest(&mut self, unsent: &Unsent, deadline: Instant) -> io::Result<()> {
+        self.write_all(&unsent.scratch, deadline).await?;
+        self.write_all(unsent.content.bytes().get(unsent.sent..).unwrap_or_default(), deadline).await
     }
 
     /// Throws away what arrives, until that is `limit` bytes, or the end, or the deadline has passed.
@@ -198,9 +194,11 @@ impl<'a, T: Stream> Link<'a, T> {
 }
 
 /// What the first write of an answer left.
-struct Unsent {
+#[derive(Debug)]
+pub(crate) struct Unsent {
     /// Of what was put together.
     scratch: Box<[u8]>,
-    /// Where the content that was not put together begins.
-    content: usize,
+    content: Content,
+    /// How much of the content needs no sending any more.
+    sent: usize,
 }

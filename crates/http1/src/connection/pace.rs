@@ -8,20 +8,20 @@ use tokio::time::Instant;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     begun: Instant,
-    heard: Instant,
+    /// Milliseconds from the beginning to the last byte.
+    heard: u32,
     received: usize,
 }
 
 impl Pace {
     pub(crate) fn new() -> Pace {
-        let now = Instant::now();
-        Pace { begun: now, heard: now, received: 0 }
+        Pace { begun: Instant::now(), heard: 0, received: 0 }
     }
 
     /// Notes that bytes arrived.
     pub(crate) fn hear(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes);
-        self.heard = Instant::now();
+        self.heard = u32::try_from(self.begun.elapsed().as_millis()).unwrap_or(u32::MAX);
     }
 
     /// When the body is too slow if nothing arrives before. The bytes received buy time at the least
@@ -31,7 +31,7 @@ impl Pace {
         // The cap comes first, so that no time is added that a clock cannot hold.
         let bought = Duration::from_secs_f64(bought.min(settings.body.as_secs_f64()));
         let by_rate = self.begun + settings.body_grace + bought;
-        let by_stall = self.heard + settings.body_stall;
+        let by_stall = self.begun + Duration::from_millis(self.heard.into()) + settings.body_stall;
         by_rate.min(by_stall).min(self.begun + settings.body)
     }
 }

@@ -1,27 +1,18 @@
 //! Receiving a request into its window: memory first, bytes second.
 
+use super::intake::{Extent, Intake, Step};
 use super::link::Read;
 use super::pace::Pace;
 use super::{Connection, Fault};
-use crate::chunked::Chunked;
-use crate::head::{Framing, Length, Progress, Scan};
+use crate::head::{Framing, Progress, Scan};
 use crate::refusal::Refusal;
 use crate::service::Service;
 use crate::stream::Stream;
 use std::pin::pin;
-use tidegate_arena::{PAGE, Refused, STEP, Window, rounded};
+use tidegate_arena::{PAGE, Refused, Window, rounded};
 use tokio::time::Instant;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// Room that the framing of a chunk may need behind the body.
-const FRAMING: usize = 1 << 10;
-
-/// Where a received body ends.
-pub(super) struct Extent {
-    pub(super) body: usize,
-    /// Where what came behind the request begins.
-    pub(super) rest: usize,
-}
 
 impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
     /// Takes a window with about `hint` bytes, or a page where memory is short, waiting for that if need
@@ -97,93 +88,31 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
         framing: &Framing,
         max_body: usize,
     ) -> Result<Extent, Fault> {
-        let room = self.server.arena.window_len().saturating_sub(framing.head);
-        match framing.length {
-            Length::Sized(length) => {
-                let limit = max_body.min(room);
-                let length = usize::try_from(length).unwrap_or(usize::MAX);
-                if length > limit {
-                    return Err(Refusal::BodyTooLarge { limit }.into());
-                }
-                let end = framing.head + length;
-                self.receive_sized(window, framing, end).await?;
-                Ok(Extent { body: end, rest: end })
-            }
-            Length::Chunked => {
-                let limit = max_body.min(room.saturating_sub(FRAMING));
-                self.receive_chunked(window, framing, limit).await
-            }
-        }
-    }
-
-    async fn receive_sized(
-        &mut self,
-        window: &mut Window,
-        framing: &Framing,
-        end: usize,
-    ) -> Result<(), Fault> {
-        let missing = end.saturating_sub(window.len());
-        if missing == 0 {
-            return Ok(());
-        }
-        self.reserve(window, missing).await?;
-        self.invite(window, framing).await?;
-        let mut pace = Pace::new();
-        while window.len() < end {
-            self.receive_more(window, &mut pace).await?;
-        }
-        Ok(())
-    }
-
-    async fn receive_chunked(
-        &mut self,
-        window: &mut Window,
-        framing: &Framing,
-        limit: usize,
-    ) -> Result<Extent, Fault> {
-        let mut chunked = Chunked::new();
-        let mut pace = Pace::new();
-        let (mut body, mut invited) = (framing.head, false);
+        let mut intake = Intake::new(framing, max_body, self.server.arena.window_len())?;
+        // A client that has begun to send needs no telling.
+        let awaits_telling = framing.expects && window.len() == framing.head;
+        let mut pace = None;
         loop {
-            let undone = chunked.undo(window, body, body, limit)?;
-            body = undone.body;
-            if chunked.is_done() {
-                return Ok(Extent { body, rest: undone.rest });
+            let room = match intake.step(window)? {
+                Step::Done(extent) => return Ok(extent),
+                Step::More { room } => room,
+            };
+            self.reserve(window, room).await?;
+            if pace.is_none() && awaits_telling {
+                let deadline = Instant::now() + self.server.settings.write;
+                self.link.write_all(CONTINUE, deadline).await?;
             }
-            if window.spare() < FRAMING {
-                let most = self.server.arena.window_len().saturating_sub(window.len());
-                let more = chunked.missing().clamp(PAGE, 4 * STEP).min(most);
-                self.reserve(window, more).await?;
+            // The time counts from when there is memory to read into.
+            let pace = pace.get_or_insert_with(Pace::new);
+            let deadline = pace.deadline(&self.server.settings);
+            match self.link.read(window.spare_mut(), deadline).await? {
+                Read::Bytes(read) => {
+                    window.advance(read);
+                    pace.hear(read);
+                }
+                Read::End => return Err(Refusal::Truncated.into()),
+                Read::Late => return Err(Refusal::BodyTooSlow.into()),
             }
-            if !std::mem::replace(&mut invited, true) {
-                self.invite(window, framing).await?;
-                pace = Pace::new();
-            }
-            // All of it has been looked at: what comes next is read where the body goes on.
-            window.truncate(body);
-            self.receive_more(window, &mut pace).await?;
-        }
-    }
-
-    /// Tells a client that waits for it to send the body. One that has begun to send needs no telling.
-    async fn invite(&mut self, window: &Window, framing: &Framing) -> Result<(), Fault> {
-        if framing.expects && window.len() == framing.head {
-            let deadline = Instant::now() + self.server.settings.write;
-            self.link.write_all(CONTINUE, deadline).await?;
-        }
-        Ok(())
-    }
-
-    async fn receive_more(&mut self, window: &mut Window, pace: &mut Pace) -> Result<(), Fault> {
-        let deadline = pace.deadline(&self.server.settings);
-        match self.link.read(window.spare_mut(), deadline).await? {
-            Read::Bytes(read) => {
-                window.advance(read);
-                pace.hear(read);
-                Ok(())
-            }
-            Read::End => Err(Refusal::Truncated.into()),
-            Read::Late => Err(Refusal::BodyTooSlow.into()),
         }
     }
 }

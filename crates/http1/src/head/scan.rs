@@ -27,6 +27,9 @@ impl Scan {
     /// Looks at what has arrived: all of it, from the first byte of the request.
     pub(crate) fn advance(&mut self, bytes: &[u8], limit: usize) -> Result<Progress, Refusal> {
         let had_line = self.line > self.start;
+        if self.seen == 0 {
+            check_first_byte(bytes)?;
+        }
         while let Some(found) = memchr::memchr(b'\n', bytes.get(self.seen..).unwrap_or_default()) {
             let feed = self.seen + found;
             let line = bytes.get(self.line..feed).unwrap_or_default();
@@ -60,8 +63,6 @@ impl Scan {
         }
         if has_line && !had_line {
             check_request_line(bytes.get(self.start..self.line).unwrap_or_default())?;
-        } else if !has_line {
-            check_first_byte(bytes.get(self.start..).unwrap_or_default())?;
         }
         Ok(Progress::Partial)
     }
@@ -78,7 +79,7 @@ fn check_request_line(line: &[u8]) -> Result<(), Refusal> {
 fn check_first_byte(bytes: &[u8]) -> Result<(), Refusal> {
     match bytes.first() {
         Some(0x16) => Err(Refusal::Malformed(Flaw::Tls)),
-        Some(byte) if !byte.is_ascii_graphic() && *byte != b'\r' => {
+        Some(byte) if !byte.is_ascii_graphic() && !matches!(byte, b'\r' | b'\n') => {
             Err(Refusal::Malformed(Flaw::RequestLine))
         }
         _ => Ok(()),

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod deadlines;
+mod memory;
 mod pipe;
 mod record;
+mod strict;
 mod tcp;

@@ -89,13 +89,23 @@ pub(crate) struct Run {
 /// Sends `pieces`, one read each, then closes, and waits for the end. The clock stands still but for
 /// deadlines.
 pub(crate) fn run<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Run {
+    let (server, client, ended) = talk(pieces);
+    outcome(&server, &client, ended)
+}
+
+fn talk<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> (Arc<Server<Record>>, Client, Ended) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let server = server(Settings::default());
     let (client, pipe) = pipe();
     pieces.into_iter().for_each(|piece| client.send(piece));
     client.close();
     let ended = runtime.unwrap().block_on(server.serve(pipe, peer()));
-    outcome(&server, &client, ended)
+    (server, client, ended)
+}
+
+/// As [`run`], giving the answers as they were sent.
+pub(crate) fn answers<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> String {
+    String::from_utf8(talk(pieces).1.answers()).unwrap()
 }
 
 pub(crate) fn outcome(server: &Server<Record>, client: &Client, ended: Ended) -> Run {

@@ -1,0 +1,86 @@
+//! A body on its way in: how much room it needs next, and where it ends.
+
+use crate::chunked::Chunked;
+use crate::head::{Framing, Length};
+use crate::refusal::Refusal;
+use tidegate_arena::{PAGE, STEP, Window};
+
+/// Room behind the body for the framing of a chunk: with less, reads get small.
+const FRAMING: usize = 1 << 10;
+
+/// A body that is being received, by how its end is known.
+#[derive(Debug)]
+pub(super) enum Intake {
+    Sized {
+        /// Where the body ends in the window.
+        end: usize,
+    },
+    Chunked {
+        chunked: Chunked,
+        /// Where the body ends so far. What lies behind is framing not yet looked at.
+        body: usize,
+        limit: usize,
+    },
+}
+
+/// What has to happen next.
+#[derive(Debug)]
+pub(super) enum Step {
+    Done(Extent),
+    /// More has to arrive, into so many bytes of room behind the filled ones; zero when what there is will do.
+    More {
+        room: usize,
+    },
+}
+
+/// Where a received body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) body: usize,
+    /// Where what came behind the request begins.
+    pub(super) rest: usize,
+}
+
+impl Intake {
+    /// A body of at most `max_body` bytes, in a window that can hold `window` bytes with the head.
+    pub(super) fn new(framing: &Framing, max_body: usize, window: usize) -> Result<Intake, Refusal> {
+        let room = window.saturating_sub(framing.head);
+        match framing.length {
+            Length::Sized(length) => {
+                let limit = max_body.min(room);
+                match usize::try_from(length) {
+                    Ok(length) if length <= limit => Ok(Intake::Sized { end: framing.head + length }),
+                    _ => Err(Refusal::BodyTooLarge { limit }),
+                }
+            }
+            Length::Chunked => {
+                let limit = max_body.min(room.saturating_sub(FRAMING));
+                Ok(Intake::Chunked { chunked: Chunked::new(), body: framing.head, limit })
+            }
+        }
+    }
+
+    /// Takes in what has arrived.
+    pub(super) fn step(&mut self, window: &mut Window) -> Result<Step, Refusal> {
+        match self {
+            Intake::Sized { end } => Ok(match end.checked_sub(window.len()) {
+                None | Some(0) => Step::Done(Extent { body: *end, rest: *end }),
+                Some(room) => Step::More { room },
+            }),
+            Intake::Chunked { chunked, body, limit } => {
+                let undone = chunked.undo(window, *body, *body, *limit)?;
+                *body = undone.body;
+                if chunked.is_done() {
+                    return Ok(Step::Done(Extent { body: undone.body, rest: undone.rest }));
+                }
+                // All of it has been looked at: what comes next is read where the body goes on.
+                window.truncate(undone.body);
+                // No more than a few steps ahead of what arrives: a chunk's size is only a claim.
+                let ahead = FRAMING + chunked.missing().clamp(PAGE, 4 * STEP);
+                let left = FRAMING + limit.saturating_sub(window.len());
+                let room = if window.spare() < FRAMING { ahead.min(left) } else { 0 };
+                Ok(Step::More { room })
+            }
+        }
+    }
+}
