@@ -28,11 +28,10 @@ pub use check::{Counts, Limits};
 pub use fault::{Excerpt, Fault, Reason, Subject};
 pub use hash::{lane_of, series_hash};
 pub use histogram::{Count, Histogram, Span};
-pub use intern::Interner;
 pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};
 pub use rewrite::Error;
 pub use symbols::Symbols;
-pub use view::{ExemplarLabels, Labels, Request, Series};
+pub use view::{Labels, Request, Series};
 
 /// Which of the two schemas a body follows; a receiver knows it from the Content-Type alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

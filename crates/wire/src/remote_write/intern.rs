@@ -22,7 +22,7 @@ pub(super) struct Place {
 ///
 /// The hash is seeded anew in every table, so that senders cannot prepare texts that collide.
 #[derive(Debug)]
-pub struct Interner {
+pub(super) struct Interner {
     entries: Vec<Entry>,
     /// Index into `entries` plus one, by hash with linear probing; 0 is free. A power of two, at least
     /// twice the entries.
@@ -39,8 +39,7 @@ struct Entry {
 
 impl Interner {
     /// A table for up to `limit` distinct texts (at most 2³⁰).
-    #[must_use]
-    pub fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize) -> Self {
         let limit = limit.min(1 << 30);
         Self {
             entries: Vec::with_capacity(limit),
@@ -51,21 +50,18 @@ impl Interner {
     }
 
     /// How many bytes a table for `limit` texts takes.
-    #[must_use]
-    pub fn bytes_for(limit: usize) -> usize {
+    pub(super) fn bytes_for(limit: usize) -> usize {
         let limit = limit.min(1 << 30);
         limit * size_of::<Entry>() + slots_for(limit) * size_of::<u32>()
     }
 
     /// How many distinct texts there is room for.
-    #[must_use]
-    pub fn limit(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         self.limit
     }
 
     /// Whether no text has a number.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 

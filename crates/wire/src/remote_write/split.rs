@@ -37,6 +37,9 @@ pub fn split(raw: &[u8], limit: Limit) -> impl Iterator<Item = Piece> {
     std::iter::from_fn(move || {
         let start = reader.offset();
         let mut piece = Piece { range: start..start, series: 0, samples: 0 };
+        // Whether there is anything in the piece that the schema knows: fields that it does not know are
+        // never a piece by themselves, since nobody could tell what body that is.
+        let mut known = false;
         loop {
             let before = reader;
             let Ok(Some(key)) = reader.key() else { break };
@@ -47,11 +50,13 @@ pub fn split(raw: &[u8], limit: Limit) -> impl Iterator<Item = Piece> {
                     (0, 0)
                 }
             };
+            let cuttable = matches!(key.field, field::TIMESERIES | field::METADATA);
             let over = piece.samples + samples > limit.samples || reader.offset() - start > limit.bytes;
-            if over && !piece.range.is_empty() {
+            if over && cuttable && known {
                 reader = before;
                 break;
             }
+            known |= cuttable;
             piece.range.end = reader.offset();
             piece.series += series;
             piece.samples += samples;

@@ -5,19 +5,19 @@ use super::item::{Exemplar, Label, Metadata, Sample};
 use crate::proto::{Reader, low32};
 
 /// Field numbers.
-pub(super) mod field {
+pub mod field {
     /// Of the request.
-    pub(crate) const TIMESERIES: u32 = 1;
+    pub const TIMESERIES: u32 = 1;
     /// Of the request.
-    pub(crate) const METADATA: u32 = 3;
+    pub const METADATA: u32 = 3;
     /// Of a series, and of an exemplar.
-    pub(crate) const LABELS: u32 = 1;
+    pub const LABELS: u32 = 1;
     /// Of a series.
-    pub(crate) const SAMPLES: u32 = 2;
+    pub const SAMPLES: u32 = 2;
     /// Of a series.
-    pub(crate) const EXEMPLARS: u32 = 3;
+    pub const EXEMPLARS: u32 = 3;
     /// Of a series.
-    pub(crate) const HISTOGRAMS: u32 = 4;
+    pub const HISTOGRAMS: u32 = 4;
 }
 
 /// The tag of a series' labels.

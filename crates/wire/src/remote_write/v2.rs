@@ -7,25 +7,25 @@ use super::v1::Messages;
 use crate::proto::{Reader, Varints, low32};
 
 /// Field numbers.
-pub(super) mod field {
+pub mod field {
     /// Of the request.
-    pub(crate) const TIMESERIES: u32 = 5;
+    pub const TIMESERIES: u32 = 5;
     /// Of a series, and of an exemplar.
-    pub(crate) const LABELS_REFS: u32 = 1;
+    pub const LABELS_REFS: u32 = 1;
     /// Of a series.
-    pub(crate) const SAMPLES: u32 = 2;
+    pub const SAMPLES: u32 = 2;
     /// Of a series.
-    pub(crate) const HISTOGRAMS: u32 = 3;
+    pub const HISTOGRAMS: u32 = 3;
     /// Of a series.
-    pub(crate) const EXEMPLARS: u32 = 4;
+    pub const EXEMPLARS: u32 = 4;
     /// Of a series.
-    pub(crate) const METADATA: u32 = 5;
+    pub const METADATA: u32 = 5;
     /// Of a series, until release candidate 3 of the specification; samples carry it since.
-    pub(crate) const CREATED_TIMESTAMP: u32 = 6;
+    pub const CREATED_TIMESTAMP: u32 = 6;
     /// Of the metadata.
-    pub(crate) const HELP_REF: u32 = 3;
+    pub const HELP_REF: u32 = 3;
     /// Of the metadata.
-    pub(crate) const UNIT_REF: u32 = 4;
+    pub const UNIT_REF: u32 = 4;
 }
 
 /// A request.

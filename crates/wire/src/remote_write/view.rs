@@ -22,7 +22,7 @@ pub enum Series<'a> {
     V2(v2::Series<'a>),
 }
 
-/// The labels of a series.
+/// The labels of a series or of an exemplar.
 #[derive(Debug, Clone)]
 pub enum Labels<'a> {
     /// 1.0
@@ -30,9 +30,6 @@ pub enum Labels<'a> {
     /// 2.0
     V2(v2::Labels<'a>),
 }
-
-/// The labels of an exemplar.
-pub type ExemplarLabels<'a> = Labels<'a>;
 
 impl<'a> Request<'a> {
     /// Its series, in order.
@@ -95,7 +92,7 @@ impl<'a> Series<'a> {
     }
 
     /// Its exemplars, in order.
-    pub fn exemplars(&self) -> impl Iterator<Item = Exemplar<ExemplarLabels<'a>>> + Clone + use<'a> {
+    pub fn exemplars(&self) -> impl Iterator<Item = Exemplar<Labels<'a>>> + Clone + use<'a> {
         match self {
             Self::V1(series) => Either::One(series.exemplars().map(|exemplar| {
                 let Exemplar { labels, bits, timestamp } = exemplar;

@@ -2,7 +2,7 @@
 
 use super::labels::{Order, check_text, is_utf8_run};
 use super::{Counts, Limits, histogram, sample};
-use crate::proto::{Malformed, Reader};
+use crate::proto::Reader;
 use crate::remote_write::Version;
 use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
 use crate::remote_write::item::Label;
@@ -60,7 +60,7 @@ fn series<'a>(mut message: Reader<'a>, limits: &Limits, counts: &mut Counts) -> 
         let Some(key) = key else { break };
         match key.field {
             field::LABELS => {
-                let label = label(message.message(key)?)?;
+                let label = label(message.message(key)?, LABEL)?;
                 order.push(label, label.name, before.offset())?;
             }
             field::SAMPLES => {
@@ -91,24 +91,33 @@ fn check_run(run: Reader<'_>, end: Reader<'_>) -> Result<(), Fault> {
 fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), Fault> {
     while run.offset() < end {
         let Some(key) = run.key()? else { break };
-        let message = run.message(key)?;
-        let Label { name, value } = label(message)?;
-        check_text(Subject::LabelName, name, message.offset())?;
-        check_text(Subject::LabelValue, value, message.offset())?;
+        label(run.message(key)?, LABEL)?;
     }
     Ok(())
 }
 
-fn label(mut message: Reader<'_>) -> Result<Label<'_>, Malformed> {
+/// What the name and the value of a label are called in a fault.
+type Subjects = [Subject; 2];
+const LABEL: Subjects = [Subject::LabelName, Subject::LabelValue];
+const EXEMPLAR_LABEL: Subjects = [Subject::ExemplarLabel; 2];
+
+/// Reads any label and checks its texts, those too that a later occurrence of the same field supersedes:
+/// other decoders look at them.
+fn label(mut message: Reader<'_>, [of_name, of_value]: Subjects) -> Result<Label<'_>, Fault> {
     let mut label = Label { name: &[], value: &[] };
     while let Some(key) = message.key()? {
         match key.field {
-            1 => label.name = message.bytes(key)?,
-            2 => label.value = message.bytes(key)?,
+            1 => label.name = text(of_name, message.message(key)?)?,
+            2 => label.value = text(of_value, message.message(key)?)?,
             _ => message.skip(key)?,
         }
     }
     Ok(label)
+}
+
+fn text(subject: Subject, text: Reader<'_>) -> Result<&[u8], Fault> {
+    check_text(subject, text.rest(), text.offset())?;
+    Ok(text.rest())
 }
 
 fn exemplar(mut message: Reader<'_>) -> Result<(), Fault> {
@@ -116,14 +125,9 @@ fn exemplar(mut message: Reader<'_>) -> Result<(), Fault> {
         match key.field {
             field::LABELS => {
                 let message = message.message(key)?;
-                let Label { name, value } = label(message)?;
-                check_text(Subject::ExemplarLabel, name, message.offset())?;
-                check_text(Subject::ExemplarLabel, value, message.offset())?;
-                if name.is_empty() {
-                    return Err(Fault::new(
-                        message.offset(),
-                        Reason::EmptyName { value: Excerpt::new(value) },
-                    ));
+                if let Label { name: [], value } = label(message, EXEMPLAR_LABEL)? {
+                    let value = Excerpt::new(value);
+                    return Err(Fault::new(message.offset(), Reason::EmptyName { value }));
                 }
             }
             2 => drop(message.fixed64(key)?),
@@ -139,8 +143,7 @@ fn metadata(mut message: Reader<'_>) -> Result<(), Fault> {
         match key.field {
             1 => drop(message.varint(key)?),
             2 | 4 | 5 => {
-                let text = message.message(key)?;
-                check_text(Subject::Metadata, text.rest(), text.offset())?;
+                text(Subject::Metadata, message.message(key)?)?;
             }
             _ => message.skip(key)?,
         }

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::remote_write::Interner;
-use crate::remote_write::intern::place_of;
+use crate::remote_write::intern::{Interner, place_of};
 
 proptest! {
     /// Each distinct text gets the next number, and the same one ever after; the table's size is as declared.

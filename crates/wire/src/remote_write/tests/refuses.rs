@@ -127,6 +127,19 @@ fn characters_do_not_cross_texts() {
     assert!(refusal(Version::V1, &raw).contains("a label's name is not valid UTF-8"));
 }
 
+/// A text that a later one supersedes must be UTF-8 as well: strict decoders downstream look at it.
+#[test]
+fn superseded_texts_must_be_utf8() {
+    let label = [&[0x0a, 1, 0xff, 0x0a, 8][..], b"__name__", &[0x12, 1, b'u']].concat();
+    let series = [&[0x0a, u8::try_from(label.len()).unwrap()], &label[..]].concat();
+    let raw = [&[0x0a, u8::try_from(series.len()).unwrap()], &series[..]].concat();
+    assert!(WriteRequest::decode(&raw[..]).is_err());
+    assert_eq!(
+        refusal(Version::V1, &raw),
+        "series 0: a label's name is not valid UTF-8: `\u{fffd}` (byte 6)"
+    );
+}
+
 #[test]
 fn buckets_match_spans() {
     let histogram = HistogramV1 {

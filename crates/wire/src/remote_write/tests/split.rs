@@ -47,3 +47,16 @@ proptest! {
         }
     }
 }
+
+/// A field that the schema does not know stays with a series: alone it would look like another message.
+#[test]
+fn unknown_fields_are_no_piece() {
+    let unknown = [0x2a, 0x00];
+    let series = [0x0a, 0x13, 0x0a, 0x0d, 0x0a, 0x08];
+    let series = [&series[..], b"__name__", &[0x12, 1, b'u', 0x12, 0x02, 0x10, 0x01]].concat();
+    let raw = [&unknown[..], &series, &unknown, &series, &unknown].concat();
+    check(Version::V1, &raw).unwrap();
+    let pieces: Vec<_> = split(&raw, Limit { samples: 1, bytes: 1 }).collect();
+    assert_eq!(pieces.iter().map(|piece| piece.series).collect::<Vec<_>>(), [1, 1]);
+    assert!(pieces.iter().all(|piece| check(Version::V1, &raw[piece.range.clone()]).is_ok()));
+}
