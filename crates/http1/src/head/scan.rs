@@ -24,23 +24,38 @@ pub(crate) enum Progress {
 }
 
 impl Scan {
-    /// Looks at what has arrived: all of it, from the first byte of the request.
+    /// Looks at what has arrived: all of it, from the first byte of the request. What it finds wrong does
+    /// not depend on the pieces in which that arrived.
     pub(crate) fn advance(&mut self, bytes: &[u8], limit: usize) -> Result<Progress, Refusal> {
-        let had_line = self.line > self.start;
         if self.seen == 0 {
             check_first_byte(bytes)?;
         }
+        let had_line = self.has_line();
+        let progress = self.lines(bytes, limit);
+        // With a whole head the parser looks at the request line. Else it is looked at here, once.
+        if self.has_line() && !had_line && !matches!(progress, Ok(Progress::Complete { .. })) {
+            check_request_line(bytes.get(self.start..).unwrap_or_default())?;
+        }
+        progress
+    }
+
+    /// Whether the request line has arrived.
+    fn has_line(&self) -> bool {
+        self.line > self.start
+    }
+
+    fn lines(&mut self, bytes: &[u8], limit: usize) -> Result<Progress, Refusal> {
         while let Some(found) = memchr::memchr(b'\n', bytes.get(self.seen..).unwrap_or_default()) {
             let feed = self.seen + found;
+            if feed - self.start >= limit {
+                return Err(self.too_long(limit));
+            }
             let line = bytes.get(self.line..feed).unwrap_or_default();
             if line.last() != Some(&b'\r') {
                 return Err(Refusal::Malformed(Flaw::LineEnd));
             }
             let end = feed + 1;
-            if line.len() == 1 && self.line > self.start {
-                if end - self.start > limit {
-                    return Err(Refusal::HeadTooLarge { limit });
-                }
+            if line.len() == 1 && self.has_line() {
                 return Ok(Progress::Complete { start: self.start, end });
             }
             if line.len() == 1 {
@@ -53,22 +68,17 @@ impl Scan {
             (self.line, self.seen) = (end, end);
         }
         self.seen = bytes.len();
-        let has_line = self.line > self.start;
-        if bytes.len() - self.start >= limit {
-            return Err(if has_line {
-                Refusal::HeadTooLarge { limit }
-            } else {
-                Refusal::TargetTooLong { limit }
-            });
-        }
-        if has_line && !had_line {
-            check_request_line(bytes.get(self.start..self.line).unwrap_or_default())?;
-        }
-        Ok(Progress::Partial)
+        if bytes.len() - self.start >= limit { Err(self.too_long(limit)) } else { Ok(Progress::Partial) }
+    }
+
+    fn too_long(&self, limit: usize) -> Refusal {
+        if self.has_line() { Refusal::HeadTooLarge { limit } } else { Refusal::TargetTooLong { limit } }
     }
 }
 
-fn check_request_line(line: &[u8]) -> Result<(), Refusal> {
+/// Checks the line that `bytes` begin with.
+fn check_request_line(bytes: &[u8]) -> Result<(), Refusal> {
+    let line = memchr::memchr(b'\n', bytes).and_then(|feed| bytes.get(..=feed)).unwrap_or_default();
     // Room for one header: without any, the parser finds that there are too many before it finds none.
     match httparse::Request::new(&mut [httparse::EMPTY_HEADER]).parse(line) {
         Ok(_) => Ok(()),

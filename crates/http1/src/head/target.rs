@@ -26,9 +26,21 @@ pub(super) fn target<'a>(method: &str, raw: &'a str) -> Option<Target<'a>> {
     path_and_query(rest, Some(authority))
 }
 
-/// Whether `text` can be the host, with or without a port, that a request is addressed to.
+/// Whether `text` can be the host, with or without a port, that a request is addressed to. Percent escapes
+/// are allowed there by the letter, and not taken here: no name needs one.
 pub(super) fn is_authority(text: &str) -> bool {
-    text.bytes().all(|byte| is_unreserved(byte) || is_delimiter(byte) || b":[]%".contains(&byte))
+    let (valid, port) = if let Some(literal) = text.strip_prefix('[') {
+        let Some((address, port)) = literal.split_once(']') else { return false };
+        (address.bytes().all(|byte| byte.is_ascii_hexdigit() || b":.".contains(&byte)), port)
+    } else {
+        let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+        (name.bytes().all(|byte| is_unreserved(byte) || is_delimiter(byte)), port)
+    };
+    valid && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+fn is_port(text: &str) -> bool {
+    text.is_empty() || (text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok())
 }
 
 fn path_and_query<'a>(text: &'a str, authority: Option<&'a str>) -> Option<Target<'a>> {

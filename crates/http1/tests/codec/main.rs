@@ -4,6 +4,7 @@
 
 mod deadlines;
 mod memory;
+mod oracle;
 mod pipe;
 mod record;
 mod strict;

@@ -21,7 +21,6 @@ struct State {
     /// The most bytes of answers the client takes.
     room: usize,
     answers: Vec<u8>,
-    ended: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
@@ -57,11 +56,6 @@ impl Client {
     /// What the server has answered so far.
     pub(crate) fn answers(&self) -> Vec<u8> {
         self.0.lock().unwrap().answers.clone()
-    }
-
-    /// Whether the server has ended its side.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.0.lock().unwrap().ended
     }
 }
 
@@ -112,7 +106,6 @@ impl Stream for Pipe {
     }
 
     fn poll_end(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.lock().unwrap().ended = true;
         Poll::Ready(Ok(()))
     }
 }
