@@ -1,1 +1,22 @@
 //! Who is let in, and the answer to who is not.
+//!
+//! A source asks the [`Gate`] before it reads a body, before it decompresses one, and when it gives one to
+//! the journal. Whatever the gate or a source cannot take becomes a [`Refused`]: a reason that the books
+//! know, words for the person who reads the client's log, and a computed delay. [`answer`] turns it into
+//! the protocol's own response.
+//!
+//! It promises: every refusal is an answer, and says when to return if returning helps (promise P3);
+//! waiting for memory has a deadline; a request is entered in the books exactly once.
+//!
+//! It leaves to others: what a body must look like (`wire`), what memory there is (`arena`), what the disk
+//! takes (`journal`).
+
+mod answer;
+mod gate;
+mod pressure;
+mod refused;
+
+pub use answer::{Protocol, WRITTEN, answer, codec};
+pub use gate::Gate;
+pub use pressure::Pressure;
+pub use refused::{Refused, Words};

@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// thread, no huge pages.
 pub type Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// The value of [`Jemalloc`], for `Counting::new`.
+pub const JEMALLOC: Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// jemalloc reads its options here when it starts, before `main`.
 // SAFETY: the name and the type are what jemalloc's documentation asks for ("TUNING": a global string
 // pointer `malloc_conf`, with this build's prefix); the string is static and ends with a zero byte.
@@ -24,7 +27,7 @@ struct ConfPointer(*const std::ffi::c_char);
 // SAFETY: it points at a constant that nobody writes.
 unsafe impl Sync for ConfPointer {}
 
-/// A global allocator that counts: `#[global_allocator] static A: Counting<Jemalloc> = Counting::new(Jemalloc);`
+/// A global allocator that counts: `#[global_allocator] static A: Counting<Jemalloc> = Counting::new(JEMALLOC);`
 ///
 /// The counters are striped over threads, so counting costs about a nanosecond.
 pub struct Counting<A> {

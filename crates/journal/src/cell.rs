@@ -50,6 +50,7 @@ impl Cell {
         }
         state.followed = true;
         state.when_full = when_full;
+        state.cursor.set_in_order(false);
         state.cursor.rewind();
         true
     }
@@ -96,6 +97,24 @@ impl Cell {
             self.wake();
         }
         true
+    }
+
+    /// Completes everything up to and with a record, and writes the cursor with the book that `enter` makes
+    /// of the items completed and the items before the new low-water mark.
+    pub(crate) fn commit_through(
+        &self,
+        (sequence, items_after, bytes_after): (u64, u64, u64),
+        enter: impl FnOnce(u64, &Cursor) -> Book,
+    ) {
+        let mut state = lock(&self.state);
+        let was_full = !state.cursor.has_room();
+        let completed = state.cursor.complete_through(sequence, items_after, bytes_after);
+        state.cursor.book = enter(completed, &state.cursor);
+        state.write(self.salt);
+        drop(state);
+        if was_full {
+            self.wake();
+        }
     }
 
     /// Writes the cursor with `book` where it is.

@@ -35,6 +35,8 @@ pub(crate) struct Cursor {
     pub(crate) book: Book,
     /// Records handed out, and gaps passed, from `low` on. At most [`IN_FLIGHT`].
     flight: VecDeque<Flight>,
+    /// Records are completed in order only, so that those in flight need one entry for all of them.
+    in_order: bool,
     /// Records beyond `low` that were completed before the last restart: sequence and items.
     restored: VecDeque<(u64, u64)>,
 }
@@ -69,6 +71,7 @@ impl Cursor {
             damaged: 0,
             book: [0; BOOK],
             flight: VecDeque::with_capacity(IN_FLIGHT),
+            in_order: false,
             restored: VecDeque::new(),
         }
     }
@@ -82,6 +85,17 @@ impl Cursor {
         self.flight.iter().filter(|entry| !entry.done).count()
     }
 
+    /// Has records completed in order only from now on: then any number of them may be in flight.
+    pub(crate) fn set_in_order(&mut self, in_order: bool) {
+        self.in_order = in_order;
+    }
+
+    /// Items of records beyond the low-water mark that are completed.
+    pub(crate) fn ahead(&self) -> u64 {
+        let flight = self.flight.iter().filter(|entry| entry.done).map(|entry| entry.items);
+        flight.chain(self.restored.iter().map(|(_, items)| *items)).sum()
+    }
+
     /// Notes that a record is handed out. True when it was completed before the last restart: then it is
     /// only passed.
     pub(crate) fn hand_out(&mut self, sequence: u64, items: u64, items_after: u64, bytes_after: u64) -> bool {
@@ -92,7 +106,11 @@ impl Cursor {
         if done {
             self.restored.pop_front();
         }
-        self.flight.push_back(Flight { sequence, items, items_after, bytes_after, done, gap: false });
+        let entry = Flight { sequence, items, items_after, bytes_after, done, gap: false };
+        match self.flight.back_mut().filter(|back| self.in_order && !done && !back.done) {
+            Some(back) => *back = Flight { items: back.items + items, ..entry },
+            None => self.flight.push_back(entry),
+        }
         self.settle();
         done
     }
@@ -122,6 +140,31 @@ impl Cursor {
         }
         self.settle();
         true
+    }
+
+    /// Notes that every record up to and with `sequence` is completed, behind which there are `items_after`
+    /// items and `bytes_after` bytes. Returns the items that this completed: fewer than were handed out when
+    /// some were dropped in the meantime.
+    pub(crate) fn complete_through(&mut self, sequence: u64, items_after: u64, bytes_after: u64) -> u64 {
+        let mut completed = 0;
+        for entry in &mut self.flight {
+            if entry.sequence <= sequence {
+                completed += if entry.done { 0 } else { entry.items };
+                entry.done = true;
+            } else if !entry.done && self.in_order && sequence >= self.low {
+                // One entry for many records: it is completed as far as the sequence.
+                let before = entry.items_after - entry.items;
+                let items = items_after.saturating_sub(before);
+                completed += items;
+                entry.items -= items.min(entry.items);
+                break;
+            }
+        }
+        self.settle();
+        if sequence >= self.low && self.flight.front().is_some_and(|entry| entry.sequence > sequence && !entry.done) {
+            (self.low, self.items, self.bytes) = (sequence + 1, items_after, bytes_after);
+        }
+        completed
     }
 
     /// Moves past everything before the record `to`, before which there are `items` items and `bytes` bytes.

@@ -1,6 +1,8 @@
 //! The few things the journal asks of a file system, so that tests can put a failing one in its place.
 
 mod real;
+#[cfg(test)]
+pub(crate) mod simulated;
 
 pub(crate) use real::RealFiles;
 

@@ -51,10 +51,21 @@ pub struct Record {
     pub sequence: u64,
     /// The items of all records before it, since the journal was created.
     pub items_before: u64,
+    /// The bytes of the journal behind it, counted from when it was opened.
+    pub(crate) bytes_after: u64,
     /// The length of its body as it is kept, in bytes.
     pub body_len: u32,
     /// What is known about the body.
     pub meta: Meta,
+}
+
+/// What a [`Follower::commit_through`] completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completed {
+    /// Items of the records that it completed: without those that the quota took in the meantime.
+    pub items: u64,
+    /// The items of all records before the cursor, which it has moved.
+    pub position: u64,
 }
 
 /// Records that a sink does not get.
@@ -202,6 +213,37 @@ impl Follower {
         self.commit.commit_with(sequence, book)
     }
 
+    /// Completes every record up to and with `last`, and keeps the book that `enter` makes of what that
+    /// completed: cursor and book are written together, once.
+    pub fn commit_through(&self, last: &Record, enter: impl FnOnce(Completed) -> Book) {
+        let items_after = last.items_before + u64::from(last.meta.items);
+        self.commit.cell.commit_through((last.sequence, items_after, last.bytes_after), |items, cursor| {
+            enter(Completed { items, position: cursor.items })
+        });
+        self.commit.notify();
+    }
+
+    /// Promises that records are completed by [`commit_through`](Self::commit_through) only. Then any number
+    /// of them may be in flight.
+    pub fn in_order(&mut self) {
+        self.commit.cell.with(|cursor| cursor.set_in_order(true));
+    }
+
+    /// Items of records that are completed although earlier ones are not.
+    pub fn ahead(&self) -> u64 {
+        self.commit.cell.with(|cursor| cursor.ahead())
+    }
+
+    /// Whether the journal was closed: when there is no next event, everything was read.
+    pub fn is_closed(&self) -> bool {
+        self.commit.shared.closed.load(Ordering::Acquire)
+    }
+
+    /// Keeps `book` with the cursor where it is: [`Committer::save`].
+    pub fn save(&self, book: &Book) {
+        self.commit.save(book);
+    }
+
     /// The book that was kept last, zeros at first.
     pub fn book(&self) -> Book {
         self.commit.book()
@@ -249,13 +291,20 @@ impl Committer {
 
     fn complete(&self, sequence: u64, book: Option<&Book>) -> bool {
         let completed = self.cell.commit(sequence, book);
+        if completed {
+            self.notify();
+        }
+        completed
+    }
+
+    /// Lets the writer know when it waits for what was completed.
+    fn notify(&self) {
         let shared = &self.shared;
         let awaited =
             shared.settings.durability == Durability::Memory || shared.starved.load(Ordering::Relaxed);
-        if completed && awaited && lock(&shared.log).is_consumed(self.cell.with(|cursor| cursor.low)) {
+        if awaited && lock(&shared.log).is_consumed(self.cell.with(|cursor| cursor.low)) {
             shared.queue.call();
         }
-        completed
     }
 }
 

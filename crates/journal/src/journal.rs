@@ -227,6 +227,22 @@ impl Journal {
         Ok(true)
     }
 
+    /// What an append would be refused with now, when that is known without trying.
+    pub fn barred(&self) -> Option<Refused> {
+        self.shared.queue.barred(self.shared.clock.monotonic_ns()).and_then(Result::err)
+    }
+
+    /// Has `observer` told the items of all records, ever, whenever there are more: before they are
+    /// acknowledged, and before a sink can see them. It runs on the writer's thread, so it should be brief.
+    pub fn observe(&self, observer: impl Fn(u64) + Send + Sync + 'static) {
+        lock(&self.shared.log).observer = Some(Box::new(observer));
+    }
+
+    /// What tells this journal from others: it stays the same as long as its files are there.
+    pub fn id(&self) -> u64 {
+        self.shared.salt
+    }
+
     /// When it is worth trying again after a refusal, from how fast sinks free space: 1 to 60 seconds.
     pub fn retry_after(&self) -> Duration {
         Duration::from_millis(self.shared.retry_after_ms.load(Ordering::Relaxed))

@@ -37,7 +37,7 @@ mod writer;
 
 pub use clock::{Clock, SystemClock};
 pub use cursor::{BOOK, Book, IN_FLIGHT};
-pub use follower::{Committer, Event, Follower, Gap, Position, ReadError, Record};
+pub use follower::{Committer, Completed, Event, Follower, Gap, Position, ReadError, Record};
 pub use journal::{Appending, Batch, Journal, Receipt};
 pub use meta::{Encoding, Meta, Protocol, Signal, TENANT_MAX, Tenant};
 pub use recover::Recovery;

@@ -41,6 +41,8 @@ pub(crate) struct Log {
     /// Unacknowledged records, where the journal is kept in memory.
     pub(crate) held: VecDeque<Held>,
     pub(crate) head: Head,
+    /// Is told the items of all records whenever the head moves.
+    pub(crate) observer: Option<Box<dyn Fn(u64) + Send + Sync>>,
     pub(crate) cells: Vec<Arc<Cell>>,
     /// Damaged segments that every sink is past: names and lengths, oldest first.
     pub(crate) quarantined: VecDeque<(String, u64)>,
@@ -112,13 +114,21 @@ impl Log {
         self.counters.damaged_bytes += bytes;
     }
 
+    /// Lets records up to `head` be read, and the observer know, before anybody else does.
+    pub(crate) fn advance(&mut self, head: Head) {
+        self.head = head;
+        if let Some(observer) = &self.observer {
+            observer(head.items);
+        }
+    }
+
     /// The last segment, when a record was just written to it.
     pub(crate) fn grow(&mut self, end: u64, head: Head, first: SegmentHead) {
         if let Some(segment) = self.segments.back_mut() {
             segment.end = end;
             segment.head.get_or_insert(first);
         }
-        self.head = head;
+        self.advance(head);
     }
 
     /// A cursor at the oldest record that is there.

@@ -183,6 +183,11 @@ impl<T, R: Copy> Queue<T, R> {
         lock(&self.state).barred = Some((answer, until));
     }
 
+    /// What submissions are answered now, while they are.
+    pub(crate) fn barred(&self, now: u64) -> Option<R> {
+        lock(&self.state).barred.filter(|(_, until)| now < *until).map(|(answer, _)| answer)
+    }
+
     /// Lets submissions in again.
     pub(crate) fn unbar(&self) {
         lock(&self.state).barred = None;

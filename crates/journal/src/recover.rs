@@ -60,6 +60,7 @@ pub(crate) fn recover(
     };
     found.recovery.took = Duration::from_nanos(clock.monotonic_ns().saturating_sub(begun));
     let log = Log {
+        observer: None,
         segments: found.segments,
         held: VecDeque::new(),
         head: found.head,

@@ -2,6 +2,8 @@
 
 const SUFFIX: &str = ".seg";
 const DAMAGED: &str = ".seg.damaged";
+/// Not read any more, and its sequences may be given again: so never the name of a segment.
+const KEPT: &str = ".seg.kept";
 /// Digits in a name: as many as the largest sequence has.
 const DIGITS: usize = 20;
 
@@ -42,6 +44,16 @@ pub(crate) fn file_name(first: u64, damaged: bool) -> String {
     format!("{first:0DIGITS$}{suffix}")
 }
 
+/// What a damaged segment is called that is kept for people to look at.
+pub(crate) fn kept_name(first: u64) -> String {
+    format!("{first:0DIGITS$}{KEPT}")
+}
+
+/// Whether a file is such a one.
+pub(crate) fn is_kept(name: &str) -> bool {
+    name.strip_suffix(KEPT).is_some_and(|digits| digits.len() == DIGITS)
+}
+
 /// The first sequence that a file name says, and whether it is marked as damaged; nothing when it is not
 /// the name of a segment.
 pub(crate) fn parse_name(name: &str) -> Option<(u64, bool)> {
@@ -66,6 +78,8 @@ mod tests {
             assert_eq!(parse_name(&file_name(first, false)), Some((first, false)));
             assert_eq!(parse_name(&file_name(first, true)), Some((first, true)));
         }
+        assert!(is_kept(&kept_name(7)));
+        assert_eq!(parse_name(&kept_name(7)), None);
         for other in ["", ".seg", "1.seg", "lock", "-0000000000000000001.seg", "00000000000000000001.segs"] {
             assert_eq!(parse_name(other), None);
         }

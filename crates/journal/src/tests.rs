@@ -9,6 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share, Window};
 
+mod crashes;
+
 /// Long enough for anything that is going to happen at all.
 const PATIENCE: Duration = Duration::from_secs(20);
 

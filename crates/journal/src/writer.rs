@@ -248,7 +248,7 @@ impl Writer {
             };
             log.held.push_back(Held { slot, header, entry, bytes_before: self.head.bytes - header.size() });
         }
-        log.head = self.head;
+        log.advance(self.head);
         log.wakers(&mut self.wakers);
         drop(log);
         self.wakers.drain(..).for_each(Waker::wake);

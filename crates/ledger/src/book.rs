@@ -41,6 +41,14 @@ impl SinkBook {
         self.dropped.iter().fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
+    /// Sets the items dropped for `reason` to `items` if the book has fewer. For what the journal's cursor
+    /// counts itself (records that the quota took, or that cannot be read): a crash may have come between
+    /// the cursor and the book.
+    pub fn restore(&mut self, reason: Dropped, items: u64) {
+        let count = &mut self.dropped[reason as usize];
+        *count = (*count).max(items);
+    }
+
     pub(crate) fn add_dropped(&mut self, reason: Dropped, items: u64) {
         self.dropped[reason as usize] += items;
     }

@@ -1,1 +1,26 @@
-//! The destinations tidegate sends to.
+//! The destinations that tidegate sends to, one file each. Every sink follows the journal with a cursor of
+//! its own, so a slow one slows nobody.
+//!
+//! A sink promises: items leave the queue only when the peer took them or a reason is entered in the books
+//! (promise P4); what it holds in memory stays within its part of the egress share, however long the peer
+//! stalls; and it goes on by itself when the peer does. It knows no source.
+
+mod backoff;
+mod dead_letters;
+mod blackhole;
+mod health;
+mod http;
+mod inbox;
+mod lake;
+mod prometheus_remote_write;
+mod room;
+mod stop;
+
+pub use blackhole::blackhole;
+pub use dead_letters::{DeadLetter, DeadLetters};
+pub use health::{Activity, Health, Trouble};
+pub use inbox::{AttachError, Sinkable};
+pub use lake::{Lake, LakeError};
+pub use prometheus_remote_write::{Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError};
+pub use room::Room;
+pub use stop::{Stop, Stopper};

@@ -1,1 +1,12 @@
-//! The protocols tidegate receives.
+//! The protocols that tidegate receives, one file each, and the table of paths that leads to them.
+//!
+//! A source decides on a request's head what it is, checks the body in one walk, and gives the bytes as
+//! they came to the journal through the gate. It promises that nothing is acknowledged before the journal
+//! has it, and that every request is entered in the books once. It knows no sink.
+
+mod clock;
+mod http;
+mod prometheus_remote_write;
+
+pub use http::{Http, Ticket};
+pub use prometheus_remote_write::RemoteWrite;

@@ -1,2 +1,62 @@
-//! The tidegate command: a telemetry gateway that holds its memory budget.
-fn main() {}
+//! The tidegate command: the command line, and the wiring of the crates into a running gateway.
+//!
+//! It promises nothing of its own; it keeps what the crates promise by starting them in order (the plan
+//! first: what does not fit does not start), and stopping them in the opposite order.
+
+mod cli;
+mod commands;
+mod gateway;
+mod logging;
+mod output;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+use tidegate_arena::heap::{Counting, Jemalloc};
+
+#[global_allocator]
+static HEAP: Counting<Jemalloc> = Counting::new(tidegate_arena::heap::JEMALLOC);
+
+/// What a command leaves with: nothing, or a message for the user.
+type Outcome = Result<(), Failure>;
+
+/// A command failed; the sentence says what was being done, what is wrong, and what to do.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+impl<E: std::fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match logging::start(&cli.log, cli.log_format) {
+        Ok(()) => run(cli.command),
+        Err(message) => Err(Failure(message)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure(message)) => {
+            output::error(&message);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Outcome {
+    match command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Check { file } => commands::check::check(&file),
+        Command::Plan(args) => commands::check::plan(&args),
+        Command::Demo(args) => commands::demo::demo(&args),
+        Command::Bench(args) => commands::bench::bench(&args),
+        Command::Lake(command) => commands::lake::lake(&command),
+        Command::Journal(command) => commands::journal::journal(&command),
+        Command::Schema => commands::print::schema(),
+        Command::Example => commands::print::example(),
+        Command::Completions { shell } => commands::print::completions(shell),
+        Command::Man => commands::print::man(),
+    }
+}

@@ -121,7 +121,7 @@ impl Reader {
             return Ok(Step::Event(Event::Damaged(self.give_up(shared, cell, &header))));
         };
         let Header { sequence, items_before, body_len, .. } = header;
-        let record = Record { sequence, items_before, body_len, meta };
+        let record = Record { sequence, items_before, bytes_after, body_len, meta };
         self.current = Some(Current { record, stored: Some((at, header)) });
         Ok(Step::Event(Event::Record(record)))
     }
@@ -261,7 +261,7 @@ impl Reader {
             let done = cell.with(|cursor| cursor.hand_out(header.sequence, items, self.items, bytes_after));
             if !done {
                 let Header { sequence, items_before, body_len, .. } = header;
-                let record = Record { sequence, items_before, body_len, meta };
+                let record = Record { sequence, items_before, bytes_after, body_len, meta };
                 self.current = Some(Current { record, stored: None });
                 return Some(Event::Record(record));
             }

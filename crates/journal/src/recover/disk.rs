@@ -8,7 +8,7 @@ use crate::cursor::{Cursor, Written};
 use crate::files::{File, Files};
 use crate::log::{Counters, Head};
 use crate::record::{HEADER, Header};
-use crate::segment::{Segment, SegmentHead, file_name, parse_name};
+use crate::segment::{Segment, SegmentHead, file_name, is_kept, kept_name, parse_name};
 use crate::settings::Settings;
 use crate::walker::Walker;
 use crate::writer::{QUARANTINED, Tail};
@@ -37,6 +37,9 @@ impl Found {
     pub(super) fn on_disk(settings: &Settings, files: &dyn Files) -> Result<Found, Failed> {
         let mut found = Found::default();
         let list = files.list().map_err(|error| ("list its files".to_owned(), error))?;
+        let mut kept: Vec<(String, u64)> = list.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
+        kept.sort_unstable();
+        found.quarantined = kept.into();
         let cursors = read_cursors(files, &list)?;
         let written = || cursors.iter().filter_map(|(_, read)| Some(&read.as_ref()?.1));
         found.read_segments(files, &list, written().next().map(|written| written.salt));
@@ -103,15 +106,9 @@ impl Found {
         while self.segments.get(1).is_some_and(|next| next.first <= past) {
             let Some(segment) = self.segments.pop_front() else { break };
             if segment.damaged {
-                self.quarantined.push_back((segment.file_name(), segment.len));
+                self.set_aside(files, &segment);
             } else if let Err(error) = files.remove(&segment.file_name()) {
                 tracing::warn!(%error, segment = segment.file_name(), "a consumed segment cannot be deleted");
-            }
-        }
-        while self.quarantined.len() > QUARANTINED {
-            let Some((name, _)) = self.quarantined.pop_front() else { break };
-            if let Err(error) = files.remove(&name) {
-                tracing::warn!(%error, name, "a damaged segment cannot be deleted");
             }
         }
     }
@@ -158,11 +155,20 @@ impl Found {
         }
     }
 
-    /// Keeps a segment of which nothing can be read, under its damaged name.
+    /// Keeps a damaged segment for people to look at, and the newest few only.
     fn set_aside(&mut self, files: &dyn Files, segment: &Segment) {
-        let kept = file_name(segment.first, true);
-        if segment.marked || files.rename(&segment.file_name(), &kept).is_ok() {
-            self.quarantined.push_back((kept, segment.len));
+        let kept = kept_name(segment.first);
+        if let Err(error) = files.rename(&segment.file_name(), &kept) {
+            tracing::warn!(%error, kept, "a damaged segment cannot be set aside");
+            return;
+        }
+        self.quarantined.retain(|(name, _)| *name != kept);
+        self.quarantined.push_back((kept, segment.len));
+        while self.quarantined.len() > QUARANTINED {
+            let Some((name, _)) = self.quarantined.pop_front() else { break };
+            if let Err(error) = files.remove(&name) {
+                tracing::warn!(%error, name, "a damaged segment cannot be deleted");
+            }
         }
     }
 

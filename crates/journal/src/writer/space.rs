@@ -3,7 +3,7 @@
 use super::{Tail, Writer, trouble};
 use crate::files::File;
 use crate::log::{Log, Shared};
-use crate::segment::{Segment, file_name};
+use crate::segment::{Segment, file_name, kept_name};
 use crate::settings::{Durability, Trouble};
 use crate::sync::lock;
 use crate::walker::Walker;
@@ -126,7 +126,9 @@ impl Writer {
         }
         let Some(past) = cells.iter().map(|cell| cell.durable_low()).min() else { return false };
         let mut freed = false;
-        while let Some(segment) = take_consumed(&mut lock(&self.shared.log), past, self.tail.is_some()) {
+        loop {
+            let consumed = take_consumed(&mut lock(&self.shared.log), past, self.tail.is_some());
+            let Some(segment) = consumed else { break };
             self.dispose(&segment);
             freed = true;
         }
@@ -139,8 +141,8 @@ impl Writer {
         let files = &self.shared.files;
         let name = segment.file_name();
         if segment.damaged {
-            let kept = file_name(segment.first, true);
-            if segment.marked || files.rename(&name, &kept).is_ok() {
+            let kept = kept_name(segment.first);
+            if files.rename(&name, &kept).is_ok() {
                 lock(&self.shared.log).quarantined.push_back((kept, segment.len));
                 return;
             }

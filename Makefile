@@ -1,0 +1,55 @@
+# The two commands to know: `make demo` and `make test`. Both set up what they need first.
+
+TARGET ?= $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
+VENV   ?= $(TARGET)/test-venv
+export CARGO_TARGET_DIR := $(TARGET)
+export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
+export TIDEGATE_BIN := $(TARGET)/release/tidegate
+
+.PHONY: demo test unit loom programs fuzz bench lint install setup setup-test docs
+
+## run the gateway with no configuration, and send it a trickle of metrics
+demo: setup
+	cargo build --release -p tidegate
+	$(TIDEGATE_BIN) demo
+
+## every test: set-up, unit and property tests, concurrency, whole programs, a short fuzz run
+test: setup-test unit loom programs fuzz
+
+unit:
+	cargo test --workspace --exclude tidegate-tests
+
+loom:
+	RUSTFLAGS="--cfg loom" cargo test --target-dir $(TARGET)/loom -p tidegate-arena --test loom
+
+programs:
+	cargo build --release -p tidegate
+	cargo test --release -p tidegate-tests
+
+fuzz:
+	scripts/fuzz 15
+
+## measure; prints a table and writes bench/results/
+bench: setup
+	cargo build --release -p tidegate
+	bench/run
+
+## format, lints, licences
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	scripts/deny
+
+## the binary that users install: smaller, faster, slower to build
+install:
+	cargo build --profile dist -p tidegate
+	install -D $(TARGET)/dist/tidegate $(DESTDIR)/usr/local/bin/tidegate
+
+docs:
+	UPDATE_DOCS=1 cargo test -p tidegate-config --test docs
+
+setup:
+	@scripts/setup build
+
+setup-test: setup
+	@scripts/setup test $(VENV)

@@ -1,0 +1,93 @@
+//! The answer to a refused request, in the shape that the protocol's clients understand.
+
+use crate::refused::Refused;
+use tidegate_http1::{Flaw, Reply};
+use tidegate_ledger::Refusal;
+
+/// Whose shape an answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Plain text, as any HTTP client reads it.
+    Http,
+    /// Prometheus remote write: plain text, and how many items were written (none).
+    RemoteWrite,
+}
+
+/// How many samples of a request were written (Remote-Write 2.0, "Required Written Response Headers").
+pub const WRITTEN: &[&str] = &[
+    "X-Prometheus-Remote-Write-Samples-Written",
+    "X-Prometheus-Remote-Write-Histograms-Written",
+    "X-Prometheus-Remote-Write-Exemplars-Written",
+];
+
+/// The answer to `refused`, for a client of `protocol`.
+pub fn answer(refused: Refused, protocol: Protocol) -> Reply {
+    let mut reply = Reply::new(status(refused.reason)).content(refused.words);
+    if let Some(seconds) = refused.retry_after {
+        reply = reply.retry_after(seconds);
+    }
+    shaped(reply, protocol)
+}
+
+/// The answer to what the codec refused, for a client of `protocol`, and the reason for the books.
+/// `retry_after` is for a refusal that time can mend.
+pub fn codec(refusal: tidegate_http1::Refusal, protocol: Protocol, retry_after: u32) -> (Reply, Refusal) {
+    use tidegate_http1::Refusal as Codec;
+    let reason = match refusal {
+        Codec::Malformed(Flaw::Chunk | Flaw::ChunkExtras) => Refusal::Malformed,
+        Codec::Malformed(_)
+        | Codec::Version
+        | Codec::Connect
+        | Codec::Expectation
+        | Codec::TargetTooLong { .. }
+        | Codec::HeadTooLarge { .. }
+        | Codec::TooManyHeaders { .. } => Refusal::Headers,
+        Codec::Truncated => Refusal::Abandoned,
+        Codec::BodyTooLarge { .. } => Refusal::TooLarge,
+        Codec::HeadTooSlow | Codec::BodyTooSlow => Refusal::Timeout,
+        Codec::Memory => Refusal::Memory,
+    };
+    let mut reply = refusal.reply();
+    if reason == Refusal::Memory {
+        reply = reply.retry_after(retry_after);
+    }
+    (shaped(reply, protocol), reason)
+}
+
+/// 5xx where a client should send the same again: Prometheus retries those, but by default not 429.
+const fn status(reason: Refusal) -> u16 {
+    match reason {
+        Refusal::Memory | Refusal::Disk | Refusal::Connections | Refusal::Shutdown => 503,
+        Refusal::TooLarge => 413,
+        Refusal::Malformed | Refusal::Headers | Refusal::Abandoned => 400,
+        Refusal::Unsupported => 415,
+        Refusal::Timeout => 408,
+        Refusal::Method => 405,
+        Refusal::NotFound => 404,
+        Refusal::Internal => 500,
+    }
+}
+
+fn shaped(reply: Reply, protocol: Protocol) -> Reply {
+    match protocol {
+        Protocol::Http => reply,
+        Protocol::RemoteWrite => reply.numbers(WRITTEN, [0; 3]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P3: what time can mend is answered with a status that clients retry, and everything else is not.
+    #[test]
+    fn only_what_time_can_mend_is_retryable() {
+        for reason in Refusal::ALL {
+            let retryable = matches!(
+                reason,
+                Refusal::Memory | Refusal::Disk | Refusal::Connections | Refusal::Shutdown | Refusal::Internal
+            );
+            assert_eq!(status(*reason) >= 500, retryable, "{}", reason.name());
+        }
+    }
+}

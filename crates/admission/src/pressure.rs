@@ -1,0 +1,84 @@
+//! How long the refused should stay away: from how fast what is full is really being emptied.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Bounds of every delay, in seconds. Shorter, and a client returns before anything has changed; longer,
+/// and it idles when everything is well again.
+const SHORTEST: u64 = 1;
+const LONGEST: u64 = 60;
+/// The delay while nothing is known yet, in seconds.
+const UNKNOWN: u64 = 5;
+
+/// Measures a flow in bytes a second and turns a backlog into a delay.
+#[derive(Debug, Default)]
+pub struct Pressure {
+    passed: AtomicU64,
+    /// Bytes a second, smoothed over about four ticks.
+    rate: AtomicU64,
+    spread: AtomicU64,
+}
+
+impl Pressure {
+    /// Counts `bytes` that went through.
+    pub fn passed(&self, bytes: u64) {
+        self.passed.fetch_add(bytes, Relaxed);
+    }
+
+    /// Ends a measuring interval. To be called once a second.
+    pub fn tick(&self) {
+        let passed = self.passed.swap(0, Relaxed);
+        let rate = self.rate.load(Relaxed);
+        self.rate.store((rate * 3).saturating_add(passed) / 4, Relaxed);
+    }
+
+    /// Seconds after which `backlog` bytes will have gone through, plus up to half as much again so that
+    /// those who are refused together do not return together.
+    pub fn delay(&self, backlog: u64) -> u32 {
+        let seconds = match self.rate.load(Relaxed) {
+            0 => UNKNOWN,
+            rate => backlog.div_ceil(rate).clamp(SHORTEST, LONGEST),
+        };
+        self.spread(seconds)
+    }
+
+    /// `seconds` within the bounds, plus up to half as much again.
+    pub fn spread(&self, seconds: u64) -> u32 {
+        let seconds = seconds.clamp(SHORTEST, LONGEST);
+        // A Weyl sequence: successive callers land evenly over the interval, without a random generator.
+        let step = self.spread.fetch_add(0x9E37_79B9_7F4A_7C15, Relaxed);
+        let extra = ((step >> 32) * (seconds / 2 + 1)) >> 32;
+        u32::try_from(seconds + extra).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_delay_is_the_time_that_the_backlog_takes() {
+        let pressure = Pressure::default();
+        for _ in 0..40 {
+            pressure.passed(1000);
+            pressure.tick();
+        }
+        let delays: Vec<u32> = (0..100).map(|_| pressure.delay(10_000)).collect();
+        assert!(delays.iter().all(|delay| (10..=16).contains(delay)), "{delays:?}");
+        assert!(pressure.delay(1) <= 2);
+        assert!(pressure.delay(u64::MAX) <= 90);
+    }
+
+    #[test]
+    fn those_refused_together_do_not_return_together() {
+        let pressure = Pressure::default();
+        let mut delays: Vec<u32> = (0..100).map(|_| pressure.spread(20)).collect();
+        delays.sort_unstable();
+        delays.dedup();
+        assert_eq!(delays, (20..=30).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn before_anything_is_known_the_delay_is_short() {
+        assert!((UNKNOWN as u32..=8).contains(&Pressure::default().delay(1 << 40)));
+    }
+}

@@ -1,0 +1,61 @@
+//! A refusal: the reason, the words, and when to return.
+
+use tidegate_http1::Content;
+use tidegate_ledger::Refusal;
+
+/// A request that is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The reason, as the books know it.
+    pub reason: Refusal,
+    /// What is wrong and what to do, for whoever reads the client's log.
+    pub words: Words,
+    /// After how many seconds it is worth another try; nothing when it never is.
+    pub retry_after: Option<u32>,
+}
+
+/// A sentence, made without an allocation where it says the same every time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Words {
+    /// Known when the program was built; ends with a line feed.
+    Fixed(&'static str),
+    /// Around a number; ends with a line feed.
+    Around(&'static str, usize, &'static str),
+    /// About this very request; ends with a line feed; bounded by who made it.
+    Own(String),
+}
+
+impl Refused {
+    /// Refused for good, with fixed words.
+    pub const fn new(reason: Refusal, words: &'static str) -> Refused {
+        Refused { reason, words: Words::Fixed(words), retry_after: None }
+    }
+
+    /// The body breaks a rule of its format; `fault` says which and where.
+    pub fn malformed(fault: impl std::fmt::Display) -> Refused {
+        Refused { reason: Refusal::Malformed, words: Words::Own(format!("{fault}\n")), retry_after: None }
+    }
+
+    /// The body is larger than `most` bytes.
+    pub const fn too_large(most: usize) -> Refused {
+        let (before, after) = ("the decompressed body is too large; here at most ", " bytes are taken: send smaller batches\n");
+        Refused { reason: Refusal::TooLarge, words: Words::Around(before, most, after), retry_after: None }
+    }
+
+    /// The same, worth another try after `seconds`.
+    #[must_use]
+    pub const fn retry_after(mut self, seconds: u32) -> Refused {
+        self.retry_after = Some(seconds);
+        self
+    }
+}
+
+impl From<Words> for Content {
+    fn from(words: Words) -> Content {
+        match words {
+            Words::Fixed(text) => Content::Fixed(text.as_bytes()),
+            Words::Around(before, number, after) => Content::Sentence(before, number as u64, after),
+            Words::Own(text) => text.into(),
+        }
+    }
+}

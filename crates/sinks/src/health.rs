@@ -1,0 +1,98 @@
+//! How a sink is doing, for `/status` and `/metrics`.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// The most bytes of an error's text that are kept.
+const LONGEST_ERROR: usize = 512;
+
+/// What a sink is doing. Clones share it; the sink writes, the pages read.
+#[derive(Debug, Clone, Default)]
+pub struct Health(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    requests: AtomicU64,
+    failures: AtomicU64,
+    bytes: AtomicU64,
+    in_flight: AtomicU64,
+    /// Items of requests that were sent more than once: what a peer may have seen twice.
+    resent: AtomicU64,
+    trouble: Mutex<Trouble>,
+}
+
+/// What is wrong with a sink.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// The last error, whether it is over or not.
+    pub last_error: Option<String>,
+    /// When that was.
+    pub last_error_at: Option<SystemTime>,
+    /// When the next attempt is made, while one is waited for.
+    pub retry_at: Option<SystemTime>,
+}
+
+/// The numbers of a sink since the process started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Requests (or files) finished with success.
+    pub requests: u64,
+    /// Attempts that failed.
+    pub failures: u64,
+    /// Bytes of payload sent with success.
+    pub bytes: u64,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Items of requests that had to be sent again.
+    pub resent: u64,
+}
+
+impl Health {
+    /// The numbers now.
+    pub fn activity(&self) -> Activity {
+        let state = &self.0;
+        Activity {
+            requests: state.requests.load(Relaxed),
+            failures: state.failures.load(Relaxed),
+            bytes: state.bytes.load(Relaxed),
+            in_flight: state.in_flight.load(Relaxed),
+            resent: state.resent.load(Relaxed),
+        }
+    }
+
+    /// What is wrong, if anything.
+    pub fn trouble(&self) -> Trouble {
+        self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn started(&self) {
+        self.0.in_flight.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn ended(&self) {
+        self.0.in_flight.fetch_sub(1, Relaxed);
+    }
+
+    pub(crate) fn succeeded(&self, bytes: u64) {
+        self.0.requests.fetch_add(1, Relaxed);
+        self.0.bytes.fetch_add(bytes, Relaxed);
+        let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.retry_at = None;
+    }
+
+    pub(crate) fn resent(&self, items: u64) {
+        self.0.resent.fetch_add(items, Relaxed);
+    }
+
+    pub(crate) fn failed(&self, error: &str, retry_at: Option<SystemTime>) {
+        self.0.failures.fetch_add(1, Relaxed);
+        let end = error.floor_char_boundary(LONGEST_ERROR);
+        let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        *trouble = Trouble {
+            last_error: error.get(..end).map(str::to_owned),
+            last_error_at: Some(SystemTime::now()),
+            retry_at,
+        };
+    }
+}

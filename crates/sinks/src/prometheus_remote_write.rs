@@ -1,0 +1,255 @@
+//! The sink `prometheus_remote_write`: requests as they came, joined where that needs no decoding.
+//!
+//! Specifications: <https://prometheus.io/docs/specs/prw/remote_write_spec/> and
+//! <https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/> (2.0-rc.4).
+//!
+//! Records of 1.0 that go out as 1.0 are joined as compressed bytes. Everything else (another version, more
+//! than one lane, a body over the limits, joining 2.0) is *recoded*: decompressed, cut, translated and
+//! compressed again. One batch of records is on its way at a time, so samples arrive in the order in which
+//! they were accepted; with several lanes a batch becomes one request for each, series by hash.
+
+mod batch;
+mod exchange;
+mod passing;
+mod recode;
+
+use crate::backoff::Backoff;
+use crate::http::{NoRoots, Peer};
+use crate::inbox::{AttachError, Inbox, Outcome, Sinkable};
+use crate::room::Room;
+use crate::stop::Stop;
+use batch::{Batch, Mode};
+use exchange::{Exchange, Verdict};
+use hyper::Uri;
+use hyper::header::HeaderMap;
+use recode::{Recoder, Step, Work};
+use std::time::Duration;
+use tidegate_journal::{Encoding, Record};
+use tidegate_ledger::Dropped;
+use tidegate_wire::remote_write::Version;
+use tidegate_wire::snappy;
+
+/// How a peer is to be served.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where it is.
+    pub url: Uri,
+    /// Headers that go with every request.
+    pub headers: HeaderMap,
+    /// Which version to send.
+    pub prefer: Prefer,
+    /// How many requests a batch is spread over.
+    pub lanes: usize,
+    /// The most bytes of a request before compression.
+    pub max_bytes: usize,
+    /// The most items of a request.
+    pub max_items: u64,
+    /// How long to wait for more records before a batch is sent that is not full.
+    pub linger: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// The shortest and the longest wait between attempts.
+    pub backoff: (Duration, Duration),
+}
+
+/// Which version to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prefer {
+    /// As it was received, or 1.0 when the peer does not take 2.0.
+    AsReceived,
+    /// Always 1.0.
+    V1,
+    /// 2.0, unless the peer does not take it.
+    V2,
+}
+
+/// The sink could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It could not be attached to the journal.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// TLS has no roots.
+    #[error("{0}")]
+    Roots(String),
+}
+
+impl From<NoRoots> for StartError {
+    fn from(error: NoRoots) -> Self {
+        StartError::Roots(error.to_string())
+    }
+}
+
+/// The sink, attached to the journal and ready to run.
+pub struct RemoteWrite {
+    inbox: Inbox,
+    room: Room,
+    settings: Settings,
+    exchange: Exchange,
+    recoder: Recoder,
+    /// A record that was taken and did not fit into the last batch.
+    held: Option<Record>,
+    /// How many records are to be sent one by one, since a batch of them was rejected as a whole.
+    singly: usize,
+}
+
+/// What a batch came to.
+enum Sent {
+    /// Every record of it is done; items that were not delivered, with the reason.
+    Done(Vec<(Dropped, u64)>),
+    /// To be read again and sent again after so long: record by record, or in the version that the peer
+    /// takes, or because it was too large to be held meanwhile.
+    Again { after: Duration, singly: bool },
+    /// The order to stop came first.
+    Stopped,
+}
+
+impl RemoteWrite {
+    /// Bytes that each lane takes beyond payload: buffers of its connection, and the recoder's tables.
+    pub const LANE_BYTES: usize = 2 * crate::http::CONNECTION_BUFFER + snappy::Encoder::BYTES;
+
+    /// Attaches the sink to the journal.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn start(sinkable: Sinkable<'_>, room: Room, settings: Settings, stop: Stop) -> Result<RemoteWrite, StartError> {
+        let peer = Peer::new(settings.url.clone(), settings.headers.clone(), settings.timeout, settings.lanes)?;
+        let backoff = Backoff::new(settings.backoff.0, settings.backoff.1);
+        let health = sinkable.health.clone();
+        let dead_letters = sinkable.dead_letters.clone();
+        let inbox = sinkable.attach()?;
+        let exchange = Exchange::new(inbox.name(), peer, backoff, health, dead_letters, stop);
+        let recoder = Recoder::new(room.clone(), &settings);
+        Ok(RemoteWrite { inbox, room, settings, exchange, recoder, held: None, singly: 0 })
+    }
+
+    /// Sends until the order to stop comes, or the journal is closed and everything was sent.
+    pub async fn run(mut self) {
+        while let Some(batch) = self.gather().await {
+            let (last, records) = (batch.last(), batch.records());
+            match self.send(batch).await {
+                Sent::Done(dropped) => {
+                    self.singly = self.singly.saturating_sub(records);
+                    self.inbox.settle(&last, Outcome::of(&dropped));
+                }
+                Sent::Again { after, singly } => {
+                    self.singly = if singly { records } else { self.singly };
+                    self.held = None;
+                    self.inbox.rewind();
+                    if self.exchange.stop().or(tokio::time::sleep(after)).await.is_none() {
+                        return;
+                    }
+                }
+                Sent::Stopped => return,
+            }
+        }
+    }
+
+    /// The next batch: one record, and those after it that go the same way, until it is full or nothing
+    /// more came for a while.
+    async fn gather(&mut self) -> Option<Batch> {
+        let stop = self.exchange.stop().clone();
+        let first = match self.held.take() {
+            Some(record) => record,
+            None => stop.or(self.inbox.next()).await??,
+        };
+        let mode = self.mode(&first);
+        let mut batch = stop.or(Batch::of(first, mode, &self.room, &mut self.inbox, &self.settings)).await??;
+        let full_at = tokio::time::Instant::now() + self.settings.linger;
+        while self.singly == 0 && !batch.is_full() {
+            let Ok(next) = tokio::time::timeout_at(full_at, stop.or(self.inbox.next())).await else { break };
+            let record = next??;
+            if self.mode(&record) != mode || !batch.add(&record, &mut self.inbox) {
+                self.held = Some(record);
+                break;
+            }
+        }
+        Some(batch)
+    }
+
+    /// How a record goes out.
+    fn mode(&self, record: &Record) -> Mode {
+        let Some(from) = batch::version_of(record) else { return Mode::Alien };
+        let wanted = match self.settings.prefer {
+            Prefer::AsReceived => from,
+            Prefer::V1 => Version::V1,
+            Prefer::V2 => Version::V2,
+        };
+        let to = if self.exchange.peer_is_v1() { Version::V1 } else { wanted };
+        let within = record.meta.raw_len as usize <= self.settings.max_bytes
+            && u64::from(record.meta.items) <= self.settings.max_items;
+        let passes = from == to && from == Version::V1 && self.settings.lanes == 1 && within;
+        if passes && record.meta.encoding == Encoding::Snappy { Mode::Pass(to) } else { Mode::Recode { from, to } }
+    }
+
+    async fn send(&mut self, batch: Batch) -> Sent {
+        match batch.mode() {
+            // Nothing that this peer's protocol could say.
+            Mode::Alien => Sent::Done(vec![(Dropped::Untranslatable, batch.items())]),
+            Mode::Pass(version) => self.send_passing(batch, version).await,
+            Mode::Recode { from, to } => Box::pin(self.send_recoded(batch, from, to)).await,
+        }
+    }
+
+    async fn send_passing(&mut self, batch: Batch, version: Version) -> Sent {
+        let (meta, records, patient) = (*batch.meta(), batch.records(), !batch.is_large());
+        let items = batch.items();
+        let Some((request, _turn)) = batch.into_request(version) else {
+            return Sent::Done(vec![(Dropped::Damaged, items)]);
+        };
+        match self.exchange.deliver(&request, patient).await {
+            Verdict::Delivered => Sent::Done(Vec::new()),
+            Verdict::Rejected(_) if records > 1 => Sent::one_by_one(),
+            Verdict::Rejected(rejection) => {
+                self.exchange.bury(&request, &rejection, &meta);
+                Sent::Done(vec![(Dropped::Rejected, items)])
+            }
+            Verdict::NotThisVersion => Sent::at_once(),
+            Verdict::Later(after) => Sent::Again { after, singly: false },
+            Verdict::Stopped => Sent::Stopped,
+        }
+    }
+
+    async fn send_recoded(&mut self, mut batch: Batch, from: Version, to: Version) -> Sent {
+        let mut dropped = Vec::new();
+        let mut work = Work::new(from, to);
+        loop {
+            let stop = self.exchange.stop().clone();
+            let step = self.recoder.next(&mut work, &mut batch, &mut self.inbox);
+            let Some(step) = stop.or(step).await else { return Sent::Stopped };
+            let requests = match step {
+                Step::Requests(requests) => requests,
+                Step::Lost(reason, items) => {
+                    dropped.push((reason, items));
+                    continue;
+                }
+                Step::Finished => return Sent::Done(dropped),
+            };
+            let verdicts = self.exchange.deliver_all(&requests).await;
+            for (request, verdict) in requests.iter().zip(verdicts) {
+                match verdict {
+                    Verdict::Delivered => {}
+                    Verdict::Rejected(_) if batch.records() > 1 => return Sent::one_by_one(),
+                    Verdict::Rejected(rejection) => {
+                        self.exchange.bury(request, &rejection, batch.meta());
+                        dropped.push((Dropped::Rejected, request.items));
+                    }
+                    Verdict::NotThisVersion => return Sent::at_once(),
+                    Verdict::Later(after) => return Sent::Again { after, singly: false },
+                    Verdict::Stopped => return Sent::Stopped,
+                }
+            }
+        }
+    }
+}
+
+impl Sent {
+    /// Which record of a rejected batch is at fault is found out by sending each alone.
+    const fn one_by_one() -> Sent {
+        Sent::Again { after: Duration::ZERO, singly: true }
+    }
+
+    const fn at_once() -> Sent {
+        Sent::Again { after: Duration::ZERO, singly: false }
+    }
+}

@@ -1,0 +1,221 @@
+//! Records that go out together: their bodies in one window.
+
+use super::Settings;
+use super::exchange::Request;
+use super::passing;
+use crate::inbox::Inbox;
+use crate::room::{Room, Turn};
+use std::ops::Range;
+use tidegate_arena::Window;
+use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Record};
+use tidegate_wire::remote_write::Version;
+
+/// The most records of a batch: what is kept about each has a bound too.
+const MOST_RECORDS: usize = 256;
+
+/// How records go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// As they are, joined without decoding.
+    Pass(Version),
+    /// Decoded and encoded again.
+    Recode {
+        /// The version they came in.
+        from: Version,
+        /// The version they go out in.
+        to: Version,
+    },
+    /// Not at all: they are not of this protocol.
+    Alien,
+}
+
+/// Records that go out together.
+pub(super) struct Batch {
+    mode: Mode,
+    first: Record,
+    last: Record,
+    items: u64,
+    raw_len: usize,
+    bodies: Vec<Body>,
+    /// Room for a preamble, then the bodies; those that pass without their own preambles.
+    window: Option<Window>,
+    turn: Turn,
+    /// It is larger than the sink's own part, so it is not to be held while a peer is waited for.
+    large: bool,
+    limits: Limits,
+}
+
+/// One record's body.
+#[derive(Debug, Clone)]
+pub(super) struct Body {
+    /// Where it is in the window.
+    pub(super) range: Range<usize>,
+    pub(super) raw_len: usize,
+    pub(super) encoding: Encoding,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    raw: usize,
+    items: u64,
+    /// Bytes of the window.
+    kept: usize,
+}
+
+impl Batch {
+    /// A batch of one record. Nothing when its body turned out to be damaged, which the journal tells next.
+    pub(super) async fn of(
+        record: Record,
+        mode: Mode,
+        room: &Room,
+        inbox: &mut Inbox,
+        settings: &Settings,
+    ) -> Option<Batch> {
+        let part = room.part();
+        let raw_len = record.meta.raw_len as usize;
+        let kept = passing::PREAMBLE + record.body_len as usize;
+        let (limits, large) = match mode {
+            Mode::Recode { .. } => {
+                let raw = settings.max_bytes.min(piece_of(part));
+                (Limits { raw, items: settings.max_items, kept: part / 4 }, raw_len > raw || kept > part / 4)
+            }
+            _ => (Limits { raw: settings.max_bytes, items: settings.max_items, kept: part }, kept > part),
+        };
+        let mut batch = Batch {
+            mode,
+            first: record,
+            last: record,
+            items: u64::from(record.meta.items),
+            raw_len,
+            bodies: Vec::new(),
+            window: None,
+            turn: Turn::none(),
+            large,
+            limits,
+        };
+        if mode != Mode::Alien {
+            batch.load(room, inbox).await?;
+        }
+        Some(batch)
+    }
+
+    /// Reads the body of the first record, if it is not there. Nothing when it cannot be read any more.
+    pub(super) async fn load(&mut self, room: &Room, inbox: &mut Inbox) -> Option<()> {
+        if self.window.is_none() {
+            self.turn = if self.large { room.turn().await } else { Turn::none() };
+            let record = self.first;
+            let mut window = room.window(passing::PREAMBLE + record.body_len as usize).await.ok()?;
+            window.advance(passing::PREAMBLE);
+            self.window = Some(window);
+            self.bodies.clear();
+            self.read(&record, inbox).ok()?;
+        }
+        Some(())
+    }
+
+    /// Gives the memory of a large batch back while a peer is waited for; [`load`](Self::load) brings it
+    /// back.
+    pub(super) fn unload(&mut self) {
+        if self.large {
+            self.window = None;
+            self.turn = Turn::none();
+        }
+    }
+
+    /// Adds a record that goes the same way, if it fits and memory for it is free now.
+    pub(super) fn add(&mut self, record: &Record, inbox: &mut Inbox) -> bool {
+        let Some(window) = &self.window else { return false };
+        let (raw_len, items) = (record.meta.raw_len as usize, u64::from(record.meta.items));
+        let fits = self.bodies.len() < MOST_RECORDS
+            && record.meta.tenant == self.first.meta.tenant
+            && self.raw_len + raw_len <= self.limits.raw
+            && self.items + items <= self.limits.items
+            && window.len() + record.body_len as usize <= self.limits.kept;
+        if !fits || self.read(record, inbox).is_err() {
+            return false;
+        }
+        self.last = *record;
+        self.items += items;
+        self.raw_len += raw_len;
+        true
+    }
+
+    /// Whether it is of no use to wait for more.
+    pub(super) fn is_full(&self) -> bool {
+        // Half full counts: what comes next is likely as large as what came, and would not fit.
+        self.window.is_none()
+            || self.large
+            || self.bodies.len() == MOST_RECORDS
+            || self.raw_len > self.limits.raw / 2
+            || self.items > self.limits.items / 2
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What is known of the first record; the others are alike.
+    pub(super) fn meta(&self) -> &Meta {
+        &self.first.meta
+    }
+
+    /// The last record.
+    pub(super) fn last(&self) -> Record {
+        self.last
+    }
+
+    /// Items of all records.
+    pub(super) fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// How many records.
+    pub(super) fn records(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// Whether it must not be held while a peer is waited for.
+    pub(super) fn is_large(&self) -> bool {
+        self.large
+    }
+
+    /// The bodies and the window that they are in.
+    pub(super) fn bodies(&self) -> (&[u8], &[Body]) {
+        (self.window.as_deref().unwrap_or_default(), &self.bodies)
+    }
+
+    /// The batch as one request of `version`, without decoding, and the turn that its memory needs: nothing
+    /// when its bodies are longer together than Snappy can say.
+    pub(super) fn into_request(self, version: Version) -> Option<(Request, Turn)> {
+        let Batch { window, raw_len, items, turn, .. } = self;
+        let body = passing::joined(window?, raw_len)?;
+        Some((Request { body, version, items }, turn))
+    }
+
+    fn read(&mut self, record: &Record, inbox: &mut Inbox) -> Result<(), ReadError> {
+        let Some(window) = &mut self.window else { return Ok(()) };
+        let start = window.len();
+        inbox.follower().read_into(window)?;
+        if matches!(self.mode, Mode::Pass(_)) {
+            passing::strip(window, start);
+        }
+        let (raw_len, encoding) = (record.meta.raw_len as usize, record.meta.encoding);
+        self.bodies.push(Body { range: start..window.len(), raw_len, encoding });
+        Ok(())
+    }
+}
+
+/// The most bytes of one recoded request, for a sink with `part` bytes of its own: what is read, what it
+/// decompresses to, two versions of a piece and the piece compressed are held at a time.
+pub(super) const fn piece_of(part: usize) -> usize {
+    part / 7
+}
+
+/// The version of a record, when it is of this protocol.
+pub(super) fn version_of(record: &Record) -> Option<Version> {
+    match record.meta.protocol {
+        Protocol::RemoteWrite1 => Some(Version::V1),
+        Protocol::RemoteWrite2 => Some(Version::V2),
+        _ => None,
+    }
+}

@@ -1,0 +1,211 @@
+//! Requests and answers: what is sent again, what is not, and what the peer thinks of 2.0.
+
+use crate::backoff::Backoff;
+use crate::health::Health;
+use crate::http::{Answer, NoAnswer, Peer};
+use crate::stop::Stop;
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
+use std::time::{Duration, SystemTime};
+use crate::dead_letters::{DeadLetter, DeadLetters};
+use tidegate_journal::{Meta, Protocol};
+use tidegate_wire::remote_write::Version;
+use tokio::time::Instant;
+
+const VERSION: HeaderName = HeaderName::from_static("x-prometheus-remote-write-version");
+/// The header by which a receiver of 2.0 shows that it is one.
+const WRITTEN: &str = "x-prometheus-remote-write-samples-written";
+/// How long a peer that refused 2.0 is sent 1.0 before it is asked again: it may have been upgraded.
+const ASK_AGAIN: Duration = Duration::from_secs(600);
+
+/// A request to be sent.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    /// Snappy-compressed; holds the memory it lives in.
+    pub(super) body: Bytes,
+    pub(super) version: Version,
+    pub(super) items: u64,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone)]
+pub(super) enum Verdict {
+    Delivered,
+    /// The peer said for good that it does not want it.
+    Rejected(Rejection),
+    /// The peer takes 1.0 only.
+    NotThisVersion,
+    /// It failed, is worth another try after so long, and must not be held until then.
+    Later(Duration),
+    Stopped,
+}
+
+/// How the peer said no.
+#[derive(Debug, Clone)]
+pub(super) struct Rejection {
+    status: StatusCode,
+    text: String,
+}
+
+/// The conversation with one peer.
+pub(super) struct Exchange {
+    sink: String,
+    peer: Peer,
+    backoff: Backoff,
+    health: Health,
+    dead_letters: DeadLetters,
+    stop: Stop,
+    /// Until when the peer is taken for one that knows 1.0 only.
+    v1_until: Option<Instant>,
+}
+
+impl Exchange {
+    pub(super) fn new(
+        sink: &str,
+        peer: Peer,
+        backoff: Backoff,
+        health: Health,
+        dead_letters: DeadLetters,
+        stop: Stop,
+    ) -> Exchange {
+        Exchange { sink: sink.to_owned(), peer, backoff, health, dead_letters, stop, v1_until: None }
+    }
+
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Whether the peer is known to take 1.0 only.
+    pub(super) fn peer_is_v1(&self) -> bool {
+        self.v1_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Sends `request` until there is a verdict. With `patient` false a failure is a verdict too.
+    pub(super) async fn deliver(&mut self, request: &Request, patient: bool) -> Verdict {
+        loop {
+            let answer = self.attempt(request).await;
+            let Some(answer) = answer else { return Verdict::Stopped };
+            match self.judge(request, answer) {
+                Judgement::Final(verdict) => return verdict,
+                Judgement::Again { error, retry_after } => {
+                    let wait = self.failed(&error, retry_after, request.items);
+                    if !patient {
+                        return Verdict::Later(wait);
+                    }
+                    if self.stop.or(tokio::time::sleep(wait)).await.is_none() {
+                        return Verdict::Stopped;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends all of `requests` at once, each until there is a verdict, and waits for all.
+    pub(super) async fn deliver_all(&mut self, requests: &[Request]) -> Vec<Verdict> {
+        let mut verdicts: Vec<Option<Verdict>> = requests.iter().map(|_| None).collect();
+        loop {
+            let open = requests.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
+            let attempts = open.map(|(request, _)| self.attempt(request));
+            let mut answers = futures_util::future::join_all(attempts).await.into_iter();
+            let mut again: Option<Duration> = None;
+            for (request, verdict) in requests.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none()) {
+                *verdict = match answers.next().flatten() {
+                    None => Some(Verdict::Stopped),
+                    Some(answer) => match self.judge(request, answer) {
+                        Judgement::Final(verdict) => Some(verdict),
+                        Judgement::Again { error, retry_after } => {
+                            // One step of the backoff for all lanes of a round.
+                            let wait = match again {
+                                Some(wait) => wait.max(retry_after.unwrap_or_default()),
+                                None => self.failed(&error, retry_after, request.items),
+                            };
+                            again = Some(wait);
+                            None
+                        }
+                    },
+                };
+            }
+            match again {
+                Some(wait) if self.stop.or(tokio::time::sleep(wait)).await.is_some() => {}
+                _ => return verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Stopped)).collect(),
+            }
+        }
+    }
+
+    /// Keeps what the peer rejected, so that somebody can look at it and send it again.
+    pub(super) fn bury(&self, request: &Request, rejection: &Rejection, meta: &Meta) {
+        let Rejection { status, text } = rejection;
+        tracing::warn!(sink = self.sink, %status, items = request.items, answer = text, "the peer rejects a request");
+        let protocol = match request.version {
+            Version::V1 => Protocol::RemoteWrite1,
+            Version::V2 => Protocol::RemoteWrite2,
+        };
+        let meta = Meta { protocol, items: u32::try_from(request.items).unwrap_or(u32::MAX), ..*meta };
+        let reason = format!("{status}: {text}");
+        let letter = DeadLetter { sink: &self.sink, reason: &reason, meta: &meta, body: &request.body };
+        if let Err(error) = self.dead_letters.add(letter) {
+            tracing::error!(sink = self.sink, %error, "a rejected request could not be kept with the dead letters");
+        }
+    }
+
+    async fn attempt(&self, request: &Request) -> Option<Result<Answer, NoAnswer>> {
+        let (content_type, version) = match request.version {
+            Version::V1 => ("application/x-protobuf", "0.1.0"),
+            Version::V2 => ("application/x-protobuf;proto=io.prometheus.write.v2.Request", "2.0.0"),
+        };
+        let headers = [
+            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
+            (CONTENT_ENCODING, HeaderValue::from_static("snappy")),
+            (VERSION, HeaderValue::from_static(version)),
+            (USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")))),
+        ];
+        self.health.started();
+        let answer = self.stop.or(self.peer.post(&headers, request.body.clone())).await;
+        self.health.ended();
+        answer
+    }
+
+    fn judge(&mut self, request: &Request, answer: Result<Answer, NoAnswer>) -> Judgement {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Judgement::Again { error: error.to_string(), retry_after: None },
+        };
+        let status = answer.status;
+        let v2 = request.version == Version::V2;
+        // A 2xx from a receiver that does not know 2.0 means that it read an empty request of 1.0.
+        let oblivious = status.is_success() && v2 && !answer.headers.contains_key(WRITTEN);
+        if oblivious || (status == StatusCode::UNSUPPORTED_MEDIA_TYPE && v2) {
+            tracing::info!(sink = self.sink, url = %self.peer.uri(), "the peer does not take Remote-Write 2.0; sending 1.0");
+            self.v1_until = Some(Instant::now() + ASK_AGAIN);
+            return Judgement::Final(Verdict::NotThisVersion);
+        }
+        if status.is_success() {
+            self.backoff.reset();
+            self.health.succeeded(request.body.len() as u64);
+            return Judgement::Final(Verdict::Delivered);
+        }
+        let text = answer.excerpt;
+        if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
+            self.health.failed(&format!("{status}: {text}"), None);
+            return Judgement::Final(Verdict::Rejected(Rejection { status, text }));
+        }
+        Judgement::Again { error: format!("{status}: {text}"), retry_after: answer.retry_after }
+    }
+
+    /// Notes a failure; how long to wait before the next attempt.
+    fn failed(&mut self, error: &str, retry_after: Option<Duration>, items: u64) -> Duration {
+        let wait = self.backoff.wait(retry_after);
+        if self.health.trouble().retry_at.is_none() {
+            tracing::warn!(sink = self.sink, url = %self.peer.uri(), error, "the peer does not take requests now; trying again");
+        }
+        self.health.failed(error, SystemTime::now().checked_add(wait));
+        self.health.resent(items);
+        wait
+    }
+}
+
+enum Judgement {
+    Final(Verdict),
+    Again { error: String, retry_after: Option<Duration> },
+}

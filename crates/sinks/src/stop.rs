@@ -1,0 +1,41 @@
+//! The order to stop, which every wait of a sink listens to.
+
+use tokio::sync::watch;
+
+/// Gives the order. Dropping it gives it too.
+#[derive(Debug)]
+pub struct Stopper(watch::Sender<bool>);
+
+/// Hears the order. Clones hear the same.
+#[derive(Debug, Clone)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stopper {
+    /// An order that has not been given, and who hears it.
+    pub fn new() -> (Stopper, Stop) {
+        let (sender, receiver) = watch::channel(false);
+        (Stopper(sender), Stop(receiver))
+    }
+
+    /// Gives the order.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Stop {
+    /// Whether the order was given.
+    pub fn is_given(&self) -> bool {
+        *self.0.borrow() || self.0.has_changed().is_err()
+    }
+
+    /// The outcome of `future`, or nothing when the order comes first.
+    pub(crate) async fn or<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut receiver = self.0.clone();
+        tokio::select! {
+            biased;
+            _given = receiver.wait_for(|given| *given) => None,
+            output = future => Some(output),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Prometheus Remote-Write 1.0 and 2.0.
+//!
+//! Specifications: <https://prometheus.io/docs/specs/prw/remote_write_spec/> and
+//! <https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/> (2.0-rc.4). The schema is chosen by the
+//! Content-Type alone. All of a request is taken or nothing of it.
+
+mod form;
+
+pub(crate) use form::Form;
+
+use crate::clock::now_ns;
+use std::cell::RefCell;
+use tidegate_admission::{Gate, Protocol, Refused, WRITTEN, answer};
+use tidegate_arena::{Arena, Share, Window};
+use tidegate_http1::{Body, Head, Reply};
+use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
+use tidegate_ledger as ledger;
+use tidegate_ledger::{Open, Source};
+use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check};
+use tidegate_wire::snappy;
+
+/// Bodies that decompress to more than this are checked on the blocking pool: they would hold up the other
+/// connections of their worker for milliseconds.
+const LARGE: usize = 4 << 20;
+/// Scratch for symbol tables that a worker keeps, in bytes.
+const KEPT_SCRATCH: usize = 64 << 10;
+
+thread_local! {
+    /// Each thread's symbol table of 2.0 bodies. What it takes beyond [`KEPT_SCRATCH`] is charged.
+    static SYMBOLS: RefCell<Symbols> = RefCell::new(Symbols::new());
+}
+
+/// The source `prometheus_remote_write`.
+#[derive(Clone)]
+pub struct RemoteWrite {
+    books: Source,
+    arena: Arena,
+    /// The most bytes that a body may decompress to.
+    max_body: usize,
+    limits: Limits,
+}
+
+impl RemoteWrite {
+    /// Where it is served: as Prometheus, and as Thanos calls it.
+    pub const PATHS: [&str; 2] = ["/api/v1/write", "/api/v1/receive"];
+    /// What a worker keeps for it between requests, in bytes: a line of the memory plan.
+    pub const WORKER_BYTES: usize = KEPT_SCRATCH;
+
+    /// A source that takes bodies of up to `max_body` bytes when decompressed.
+    pub fn new(books: Source, arena: Arena, max_body: usize) -> RemoteWrite {
+        RemoteWrite { books, arena, max_body, limits: Limits::default() }
+    }
+
+    pub(crate) fn books(&self) -> &Source {
+        &self.books
+    }
+
+    /// The longest body that is received: what `max_body` bytes can take when Snappy finds nothing to
+    /// compress.
+    pub(crate) fn max_received(&self) -> usize {
+        snappy::max_compressed_len(self.max_body).unwrap_or(usize::MAX)
+    }
+
+    /// What the head says about the body.
+    pub(crate) fn form(head: &Head<'_>) -> Result<Form, Refused> {
+        form::form(head)
+    }
+
+    /// Checks a body, gives it to the journal, and answers when it is durable.
+    pub(crate) async fn receive(&self, gate: &Gate, open: Open, form: Form, body: Body) -> Reply {
+        let (body, verdict) = self.inspect(gate, form.version, body).await;
+        let refused = match verdict {
+            Ok(content) => match self.keep(gate, open, form.version, content, body).await {
+                Ok(()) => return accepted(&content.counts),
+                Err(refused) => refused,
+            },
+            Err(refused) => {
+                open.refuse(refused.reason);
+                refused
+            }
+        };
+        answer(refused, Protocol::RemoteWrite)
+    }
+
+    /// Decompresses the body into memory of its own and checks it; that memory is free again on return.
+    async fn inspect(&self, gate: &Gate, version: Version, body: Body) -> (Body, Result<Content, Refused>) {
+        let raw_len = match self.claimed(gate, &body) {
+            Ok(raw_len) => raw_len,
+            Err(refused) => return (body, Err(refused)),
+        };
+        let room = match gate.room_to_decode(raw_len).await {
+            Ok(room) => room,
+            Err(refused) => return (body, Err(refused)),
+        };
+        if raw_len <= LARGE {
+            let verdict = self.check(version, &body, room, raw_len);
+            return (body, verdict);
+        }
+        let source = self.clone();
+        let checked = tokio::task::spawn_blocking(move || {
+            let verdict = source.check(version, &body, room, raw_len);
+            (body, verdict)
+        });
+        checked.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+
+    /// The length that the preamble claims, when the body can hold it and it is allowed.
+    fn claimed(&self, gate: &Gate, body: &[u8]) -> Result<usize, Refused> {
+        let most = self.max_body.min(gate.most_decoded());
+        let claimed = snappy::decoded_len(body).map_err(Refused::malformed)?;
+        if claimed > most {
+            return Err(Refused::too_large(most));
+        }
+        snappy::plausible(body).map_err(Refused::malformed)
+    }
+
+    fn check(&self, version: Version, body: &[u8], mut room: Window, raw_len: usize) -> Result<Content, Refused> {
+        let decoded = snappy::decode(body, room.spare_mut()).map_err(Refused::malformed)?;
+        room.advance(decoded);
+        let scratch = if version == Version::V2 { Symbols::bytes_for(&room) } else { 0 };
+        // Held until the symbol table has shrunk again. Not waited for: decode memory is in hand.
+        let _charge = match scratch {
+            0..=KEPT_SCRATCH => None,
+            bytes => match self.arena.try_charge(Share::Decode, bytes as u64) {
+                Ok(charge) => Some(charge),
+                Err(_) => return Err(Refused::too_large(self.max_body / 2)),
+            },
+        };
+        let counts = SYMBOLS.with_borrow_mut(|symbols| {
+            let counts = check(version, &room, &self.limits, symbols);
+            symbols.shrink(KEPT_SCRATCH);
+            counts
+        });
+        let counts = counts.map_err(Refused::malformed)?;
+        match (u32::try_from(raw_len), u32::try_from(items(&counts))) {
+            (Ok(raw_len), Ok(items)) => Ok(Content { counts, raw_len, items }),
+            _ => Err(Refused::too_large(self.max_body)),
+        }
+    }
+
+    async fn keep(
+        &self,
+        gate: &Gate,
+        open: Open,
+        version: Version,
+        content: Content,
+        body: Body,
+    ) -> Result<(), Refused> {
+        if content.items == 0 {
+            open.accept_empty(ledger::Signal::Metrics);
+            return Ok(());
+        }
+        let (window, range) = body.into_parts();
+        let counts = ledger::Counts {
+            signal: ledger::Signal::Metrics,
+            items: u64::from(content.items),
+            bytes: range.len() as u64,
+        };
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal: Signal::Metrics,
+            protocol: match version {
+                Version::V1 => Layout::RemoteWrite1,
+                Version::V2 => Layout::RemoteWrite2,
+            },
+            encoding: Encoding::Snappy,
+            items: content.items,
+            raw_len: content.raw_len,
+            received_at_ns: now_ns(),
+        };
+        gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }).await
+    }
+}
+
+/// What a checked body holds.
+#[derive(Debug, Clone, Copy)]
+struct Content {
+    counts: Counts,
+    raw_len: u32,
+    items: u32,
+}
+
+/// Everything that a sink can deliver or lose.
+fn items(counts: &Counts) -> u64 {
+    counts.samples + counts.histograms + counts.exemplars + counts.metadata
+}
+
+fn accepted(counts: &Counts) -> Reply {
+    let written = [counts.samples, counts.histograms, counts.exemplars];
+    // Each is at most the number of items, which fits.
+    Reply::new(204).numbers(WRITTEN, written.map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
+}

@@ -1,0 +1,203 @@
+//! The command line: what can be said, and the help texts, which are the reference.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A telemetry gateway that holds its memory budget and loses nothing that it acknowledged.
+///
+/// tidegate receives metrics from Prometheus servers and agents, puts them in a journal on disk, answers,
+/// and hands them on to every configured sink: other Prometheus-compatible servers, and a lake of Parquet
+/// files. When something downstream is slow, the journal grows and memory does not.
+#[derive(Debug, Parser)]
+#[command(name = "tidegate", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// What to log: error, warn, info, debug or trace, also by module (`info,tidegate_sinks=debug`)
+    #[arg(long, global = true, env = "TIDEGATE_LOG", default_value = "info", value_name = "LEVEL")]
+    pub(crate) log: String,
+    /// How to log: for people, or one JSON object a line. By default for people on a terminal, else JSON
+    #[arg(long, global = true, env = "TIDEGATE_LOG_FORMAT", value_enum, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the gateway
+    ///
+    /// Without a configuration it listens on 127.0.0.1:4318 and keeps the journal and a lake under
+    /// ./tidegate-data.
+    ///
+    /// SIGTERM and SIGINT: stop accepting, answer what is in flight, sync, leave.
+    /// SIGHUP: read the configuration again; an invalid one is reported and the old one stays.
+    Run(ConfigArgs),
+    /// Check a configuration, and whether it fits in its memory
+    ///
+    /// Prints every error with its line, or the effective configuration with secrets masked.
+    Check {
+        /// The configuration file
+        file: PathBuf,
+    },
+    /// Print who may use how much memory, and the largest body that fits
+    Plan(ConfigArgs),
+    /// Run the gateway with no configuration and send it a trickle of metrics
+    ///
+    /// Everything is kept under the data folder; look at it with `tidegate lake cat metric_points`.
+    Demo(DemoArgs),
+    /// Measure what a sample, a connection and a start cost on this machine
+    Bench(BenchArgs),
+    /// Look into the lake
+    #[command(subcommand)]
+    Lake(LakeCommand),
+    /// Look into the journal
+    #[command(subcommand)]
+    Journal(JournalCommand),
+    /// Print the JSON Schema of the configuration, for editors
+    Schema,
+    /// Print a commented configuration with every setting at its default
+    Example,
+    /// Print a completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, in roff
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// The configuration file; every setting in it is optional
+    #[arg(long, short, env = "TIDEGATE_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// How many series the trickle has
+    #[arg(long, default_value_t = 200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) series: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Which benchmarks: the names that `--list` prints; all of them when none is given
+    #[arg(value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Print the names of the benchmarks
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// How long each measurement under load takes, in seconds
+    #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) seconds: u64,
+    /// Where the results go, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Where the data folder is: said directly, or by a configuration.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    /// The data folder; by default that of the configuration, or ./tidegate-data
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LakeCommand {
+    /// List tables, hours and files
+    Ls(DataArgs),
+    /// Print rows
+    Cat(CatArgs),
+    /// Read every file and compare it with the manifest
+    Verify(DataArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CatArgs {
+    /// The table: metric_points or metric_histograms
+    #[arg(default_value = "metric_points")]
+    pub(crate) table: String,
+    /// Only rows of the last so long, by sample time: 1m, 2h30m, 7d
+    #[arg(long, value_name = "DURATION", conflicts_with = "from")]
+    pub(crate) last: Option<String>,
+    /// Only rows from this time on (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Only rows before this time (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<String>,
+    /// Only rows of this metric
+    #[arg(long, value_name = "NAME")]
+    pub(crate) metric: Option<String>,
+    /// Only rows with this label (name=value) or without it (name!=value); may be given several times
+    #[arg(long = "label", value_name = "MATCHER")]
+    pub(crate) labels: Vec<String>,
+    /// At most so many rows
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Aligned columns, for people
+    Table,
+    /// One JSON object a line
+    Ndjson,
+    /// Comma-separated, as RFC 4180 says
+    Csv,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalCommand {
+    /// List segments and cursors
+    Ls(DataArgs),
+    /// Read every record and check it
+    Verify(DataArgs),
+    /// List what sinks could not deliver
+    DeadLetters(DataArgs),
+    /// Send what sinks could not deliver once more: into a running gateway, as new requests
+    Resend(ResendArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResendArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Only what this sink could not deliver
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sink: Option<String>,
+    /// Where to send it; by default the configuration's `listen.http`
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,9 @@
+//! The commands, one file each.
+
+pub(crate) mod bench;
+pub(crate) mod check;
+pub(crate) mod demo;
+pub(crate) mod journal;
+pub(crate) mod lake;
+pub(crate) mod print;
+pub(crate) mod run;

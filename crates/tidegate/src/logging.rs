@@ -1,0 +1,21 @@
+//! The log: readable on a terminal, JSON otherwise, always on standard error.
+
+use crate::cli::LogFormat;
+use std::io::IsTerminal;
+use tracing_subscriber::EnvFilter;
+
+/// Starts the log.
+///
+/// # Errors
+/// When the filter cannot be read; the message says why.
+pub(crate) fn start(filter: &str, format: Option<LogFormat>) -> Result<(), String> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| format!("reading --log {filter:?}: {error}"))?;
+    let terminal = std::io::stderr().is_terminal();
+    let format = format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.with_target(false).with_ansi(terminal).init(),
+        LogFormat::Json => log.json().flatten_event(true).with_current_span(false).init(),
+    }
+    Ok(())
+}
