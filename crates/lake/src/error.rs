@@ -1,0 +1,93 @@
+//! What can go wrong, as sentences.
+
+use std::path::{Path, PathBuf};
+
+/// Why the lake could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system said no.
+    #[error("{doing} `{}`: {source}", path.display())]
+    Io {
+        /// What was being done: "writing".
+        doing: &'static str,
+        /// To which file or folder.
+        path: PathBuf,
+        /// What was answered.
+        source: std::io::Error,
+    },
+    /// Parquet could not encode or decode.
+    #[error("{doing} `{}`: {source}", path.display())]
+    Parquet {
+        /// What was being done.
+        doing: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What parquet said.
+        source: parquet::errors::ParquetError,
+    },
+    /// Columns could not be put together.
+    #[error("building the columns of a row group: {0}")]
+    Columns(#[from] arrow::error::ArrowError),
+    /// The slice of memory is too small.
+    #[error("the lake writer was given {given} bytes of memory and needs at least {smallest}: give it more")]
+    Slice {
+        /// What was given, in bytes.
+        given: u64,
+        /// The least that it works in, in bytes.
+        smallest: u64,
+    },
+    /// The node's name cannot be part of a file name.
+    #[error("the lake's node name `{0}` must be 1 to 64 letters, digits, `_`, `-` or `.`")]
+    Node(String),
+    /// Another writer has this lake open.
+    #[error("the lake `{}` is being written by another process: stop it, or use another folder", .0.display())]
+    Locked(PathBuf),
+    /// A file that was just written does not read back as it was written.
+    #[error("`{}` reads back wrong ({what}): the disk or its file system is damaged", path.display())]
+    ReadBack {
+        /// Which file.
+        path: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// An earlier error made the writer forget what it had not committed.
+    #[error("the lake writer failed before: call `recover` and push again from the sequence that it names")]
+    Failed,
+    /// The query asks for a column that the table does not have.
+    #[error("the table {table} has no column `{column}`; it has: {known}")]
+    Column {
+        /// The table's name.
+        table: &'static str,
+        /// The column that was asked for.
+        column: String,
+        /// All that there are.
+        known: String,
+    },
+    /// A label matcher cannot be read.
+    #[error("cannot read the label matcher `{0}`: write `name=value` or `name!=value`")]
+    Matcher(String),
+    /// Rows could not be handed on.
+    #[error("writing rows out: {0}")]
+    Output(#[source] std::io::Error),
+}
+
+impl Error {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.to_path_buf();
+        move |source| Error::Io { doing, path, source }
+    }
+
+    pub(crate) fn parquet(
+        doing: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(parquet::errors::ParquetError) -> Error {
+        let path = path.to_path_buf();
+        move |source| Error::Parquet { doing, path, source }
+    }
+
+    /// Whether it says that a file is not there.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+    }
+}

@@ -1,0 +1,166 @@
+//! Labels as the tables keep them: the series' number, the canonical JSON, the promoted ones.
+
+use crate::table::PROMOTED;
+use tidegate_wire::remote_write::Label;
+use xxhash_rust::xxh64::Xxh64;
+
+pub(crate) const METRIC_NAME: &[u8] = b"__name__";
+
+/// What one look at the labels of a series tells.
+#[derive(Debug)]
+pub(crate) struct Labelled<'a> {
+    /// xxh64, seed 0, over name, 0xFF, value, 0xFF of every label in order. Equal labels give equal numbers;
+    /// the converse is likely and no more.
+    pub(crate) id: i64,
+    /// The value of `__name__`, empty when there is none.
+    pub(crate) name: &'a [u8],
+    /// The values of the promoted labels.
+    pub(crate) promoted: [Option<&'a [u8]>; PROMOTED.len()],
+    /// Bytes that [`write_json`] writes for the rest.
+    pub(crate) json_len: usize,
+    /// Whether there is a `quantile`, as series of summaries have.
+    pub(crate) quantile: bool,
+}
+
+impl<'a> Labelled<'a> {
+    pub(crate) fn new(labels: impl Iterator<Item = Label<'a>>) -> Self {
+        let mut hash = Xxh64::new(0);
+        let mut labelled =
+            Labelled { id: 0, name: &[], promoted: [None; PROMOTED.len()], json_len: 2, quantile: false };
+        let mut rest = 0;
+        for label in labels {
+            hash.update(label.name);
+            hash.update(&[0xff]);
+            hash.update(label.value);
+            hash.update(&[0xff]);
+            if label.name == METRIC_NAME {
+                labelled.name = label.value;
+            } else if let Some(place) = promoted(label.name) {
+                if let Some(promoted) = labelled.promoted.get_mut(place) {
+                    *promoted = Some(label.value);
+                }
+            } else {
+                labelled.quantile |= label.name == b"quantile";
+                labelled.json_len += escaped_len(label.name) + escaped_len(label.value) + 5;
+                rest += 1;
+            }
+        }
+        if rest > 0 {
+            labelled.json_len += rest - 1;
+        }
+        labelled.id = hash.digest().cast_signed();
+        labelled
+    }
+
+    /// Bytes of all its texts.
+    pub(crate) fn text_len(&self) -> usize {
+        let promoted: usize = self.promoted.iter().flatten().map(|value| value.len()).sum();
+        self.name.len() + promoted + self.json_len
+    }
+}
+
+/// The place of a promoted label.
+pub(crate) fn promoted(name: &[u8]) -> Option<usize> {
+    PROMOTED.iter().position(|promoted| promoted.as_bytes() == name)
+}
+
+/// Writes `{"name":"value",…}` of the labels that have no column of their own, in order.
+pub(crate) fn write_json<'a>(labels: impl Iterator<Item = Label<'a>>, out: &mut Vec<u8>) {
+    write_object(labels.filter(|label| label.name != METRIC_NAME && promoted(label.name).is_none()), out);
+}
+
+/// Writes `{"name":"value",…}` of all these labels, in order.
+pub(crate) fn write_object<'a>(labels: impl Iterator<Item = Label<'a>>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (place, label) in labels.enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        write_string(label.name, out);
+        out.push(b':');
+        write_string(label.value, out);
+    }
+    out.push(b'}');
+}
+
+/// Bytes of one string between its quotes.
+pub(crate) fn escaped_len(text: &[u8]) -> usize {
+    text.iter().map(|&byte| escape(byte).map_or(1, |escape| if escape == b'u' { 6 } else { 2 })).sum()
+}
+
+/// What stands after the backslash, when there must be one.
+fn escape(byte: u8) -> Option<u8> {
+    match byte {
+        b'"' | b'\\' => Some(byte),
+        b'\n' => Some(b'n'),
+        b'\r' => Some(b'r'),
+        b'\t' => Some(b't'),
+        0x08 => Some(b'b'),
+        0x0c => Some(b'f'),
+        0..0x20 => Some(b'u'),
+        _ => None,
+    }
+}
+
+fn write_string(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for part in text.split_inclusive(|&byte| escape(byte).is_some()) {
+        let Some((&last, plain)) = part.split_last() else { continue };
+        out.extend_from_slice(plain);
+        match escape(last) {
+            None => out.push(last),
+            Some(b'u') => {
+                let digit =
+                    |nibble: u8| b"0123456789abcdef".get(usize::from(nibble)).copied().unwrap_or(b'0');
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(last >> 4), digit(last & 15)]);
+            }
+            Some(escape) => out.extend_from_slice(&[b'\\', escape]),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn labels(pairs: &[(String, String)]) -> impl Iterator<Item = Label<'_>> + Clone {
+        pairs.iter().map(|(name, value)| Label { name: name.as_bytes(), value: value.as_bytes() })
+    }
+
+    proptest! {
+        /// The JSON is what serde_json writes, and exactly as long as was said before it was written.
+        #[test]
+        fn json_is_canonical(pairs in proptest::collection::vec(
+            (any::<String>(), any::<String>()), 0..8)) {
+            let pairs: Vec<_> = pairs.into_iter().filter(|(name, _)| {
+                name != "__name__" && promoted(name.as_bytes()).is_none()
+            }).collect();
+            let mut written = Vec::new();
+            write_json(labels(&pairs), &mut written);
+            prop_assert_eq!(written.len(), Labelled::new(labels(&pairs)).json_len);
+            let parts: Vec<String> = pairs.iter().map(|(name, value)| {
+                format!("{}:{}", serde_json::to_string(name).unwrap(), serde_json::to_string(value).unwrap())
+            }).collect();
+            prop_assert_eq!(String::from_utf8(written).unwrap(), format!("{{{}}}", parts.join(",")));
+        }
+    }
+
+    #[test]
+    fn name_and_promoted_labels_are_taken_out() {
+        let pairs = [("__name__", "up"), ("a", "1"), ("instance", "i"), ("job", "j")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let labelled = Labelled::new(labels(&pairs));
+        assert_eq!(labelled.name, b"up");
+        assert_eq!(labelled.promoted[..2], [Some(&b"j"[..]), Some(&b"i"[..])]);
+        let mut written = Vec::new();
+        write_json(labels(&pairs), &mut written);
+        assert_eq!(written, b"{\"a\":\"1\"}");
+        assert_eq!(
+            labelled.id,
+            xxhash_rust::xxh64::xxh64(b"__name__\xffup\xffa\xff1\xffinstance\xffi\xffjob\xffj\xff", 0)
+                .cast_signed()
+        );
+    }
+}

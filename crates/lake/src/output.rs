@@ -1,0 +1,111 @@
+//! Rows for people and programs: an aligned table, NDJSON, CSV.
+
+mod cell;
+mod csv;
+mod json;
+mod table;
+
+use crate::Error;
+use arrow::array::{Array, RecordBatch};
+use cell::Cell;
+use std::io::Write;
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Columns aligned by spaces under their names, for reading.
+    Table,
+    /// One JSON object a line. Labels are an object; NaN and infinities are strings.
+    Ndjson,
+    /// RFC 4180, names first.
+    Csv,
+}
+
+/// Writes batches of a [`Scan`](crate::Scan).
+///
+/// Times are RFC 3339 in UTC with nanoseconds. In tables and CSV, NULL is empty and what has parts is JSON.
+pub struct Output<W> {
+    format: Format,
+    out: W,
+    columns: Vec<String>,
+    /// Of each column so far, in characters.
+    widths: Vec<usize>,
+    begun: bool,
+}
+
+impl<W: Write> Output<W> {
+    /// Writes `columns` to `out`.
+    pub fn new(format: Format, out: W, columns: Vec<String>) -> Self {
+        let widths = columns.iter().map(|column| column.chars().count()).collect();
+        Output { format, out, columns, widths, begun: false }
+    }
+
+    /// Writes all rows of a batch.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        self.write_rows(batch).map_err(Error::Output)
+    }
+
+    /// Ends the output: names of columns are written even when there were no rows.
+    pub fn finish(mut self) -> Result<W, Error> {
+        self.begin().and_then(|()| self.out.flush()).map_err(Error::Output)?;
+        Ok(self.out)
+    }
+
+    fn begin(&mut self) -> std::io::Result<()> {
+        if std::mem::replace(&mut self.begun, true) {
+            return Ok(());
+        }
+        match self.format {
+            Format::Table => table::line(&mut self.out, &self.columns, &self.widths),
+            Format::Csv => csv::line(&mut self.out, self.columns.iter().map(String::as_str)),
+            Format::Ndjson => Ok(()),
+        }
+    }
+
+    fn write_rows(&mut self, batch: &RecordBatch) -> std::io::Result<()> {
+        let nanos = batch.column_by_name("time_ns").map(|column| &**column);
+        let columns: Vec<(&str, &dyn Array)> = self
+            .columns
+            .iter()
+            .zip(batch.columns())
+            .map(|(name, column)| (name.as_str(), &**column))
+            .collect();
+        let cell = |(name, column): (&str, &dyn Array), row| Cell::of(name, column, nanos, row);
+        match self.format {
+            Format::Ndjson => {
+                for row in 0..batch.num_rows() {
+                    let cells = columns.iter().map(|&column| (column.0, cell(column, row)));
+                    json::line(&mut self.out, cells)?;
+                }
+            }
+            Format::Csv => {
+                let rows = 0..batch.num_rows();
+                let texts = rows.map(|row| columns.iter().map(|&column| cell(column, row).text()).collect());
+                let texts: Vec<Vec<String>> = texts.collect();
+                self.begin()?;
+                for row in texts {
+                    csv::line(&mut self.out, row.iter().map(String::as_str))?;
+                }
+            }
+            Format::Table => {
+                let rows = 0..batch.num_rows();
+                let text = |column, row| table::plain(cell(column, row).text());
+                let texts = rows.map(|row| columns.iter().map(|&column| text(column, row)).collect());
+                let texts: Vec<Vec<String>> = texts.collect();
+                for row in &texts {
+                    for (width, text) in self.widths.iter_mut().zip(row) {
+                        *width = text.chars().count().max(*width);
+                    }
+                }
+                self.begin()?;
+                for row in texts {
+                    table::line(&mut self.out, &row, &self.widths)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

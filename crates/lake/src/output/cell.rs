@@ -1,0 +1,101 @@
+//! One value of one row.
+
+use crate::time::rfc3339;
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{
+    DataType, Field, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// A value as the formats need it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    Null,
+    Text(String),
+    /// Canonical JSON, as the column has it.
+    Json(String),
+    Number(String),
+    /// NaN or infinite: no number in JSON.
+    NoNumber(&'static str),
+}
+
+impl Cell {
+    pub(crate) fn of(name: &str, column: &dyn Array, nanos: Option<&dyn Array>, row: usize) -> Cell {
+        if column.is_null(row) {
+            return Cell::Null;
+        }
+        match column.data_type() {
+            DataType::Utf8View if matches!(name, "attributes" | "resource") => {
+                Cell::Json(column.as_string_view().value(row).to_owned())
+            }
+            DataType::Utf8View => Cell::Text(column.as_string_view().value(row).to_owned()),
+            DataType::Int32 => Cell::Number(column.as_primitive::<Int32Type>().value(row).to_string()),
+            DataType::Int64 => Cell::Number(column.as_primitive::<Int64Type>().value(row).to_string()),
+            DataType::Float64 => Cell::double(column.as_primitive::<Float64Type>().value(row)),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                let nanos = nanos.filter(|_| name == "time").map_or(0, |nanos| {
+                    nanos.as_primitive_opt::<Int32Type>().map_or(0, |nanos| nanos.value(row))
+                });
+                Cell::Text(rfc3339(column.as_primitive::<TimestampMicrosecondType>().value(row), nanos))
+            }
+            _ => Cell::Json(json(column, row).to_string()),
+        }
+    }
+
+    fn double(value: f64) -> Cell {
+        if value.is_nan() {
+            Cell::NoNumber("NaN")
+        } else if value.is_infinite() {
+            Cell::NoNumber(if value > 0.0 { "+Inf" } else { "-Inf" })
+        } else {
+            Cell::Number(format!("{value:?}"))
+        }
+    }
+
+    /// As a table and CSV have it.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Cell::Null => String::new(),
+            Cell::Text(text) | Cell::Json(text) | Cell::Number(text) => text,
+            Cell::NoNumber(text) => text.to_owned(),
+        }
+    }
+
+    /// As JSON has it.
+    pub(crate) fn json(self) -> String {
+        match self {
+            Cell::Null => "null".to_owned(),
+            Cell::Text(text) => Value::String(text).to_string(),
+            Cell::Json(text) | Cell::Number(text) => text,
+            Cell::NoNumber(text) => Value::String(text.to_owned()).to_string(),
+        }
+    }
+}
+
+/// A value that has parts.
+fn json(column: &dyn Array, row: usize) -> Value {
+    if column.is_null(row) {
+        return Value::Null;
+    }
+    if let Some(list) = column.as_list_opt::<i32>() {
+        let values = list.value(row);
+        return (0..values.len()).map(|at| json(&*values, at)).collect();
+    }
+    if let Some(parts) = column.as_struct_opt() {
+        let value = |(field, column): (&Arc<Field>, &ArrayRef)| match json(&**column, row) {
+            Value::String(text) if field.name() == "attributes" => {
+                (field.name().clone(), serde_json::from_str(&text).unwrap_or(Value::Null))
+            }
+            value => (field.name().clone(), value),
+        };
+        return Value::Object(parts.fields().iter().zip(parts.columns()).map(value).collect::<Map<_, _>>());
+    }
+    if let Some(bytes) = column.as_fixed_size_binary_opt() {
+        return Value::String(bytes.value(row).iter().map(|byte| format!("{byte:02x}")).collect());
+    }
+    if let Some(text) = column.as_string_opt::<i32>() {
+        return Value::String(text.value(row).to_owned());
+    }
+    serde_json::from_str(&Cell::of("", column, None, row).json()).unwrap_or(Value::Null)
+}

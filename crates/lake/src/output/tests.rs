@@ -1,0 +1,56 @@
+use super::*;
+use crate::table::timestamp;
+use arrow::array::{Float64Array, Int32Array, StringViewArray, TimestampMicrosecondArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use std::sync::Arc;
+
+fn written(format: Format) -> String {
+    let schema = Schema::new(vec![
+        Field::new("time", timestamp(), false),
+        Field::new("attributes", DataType::Utf8View, false),
+        Field::new("job", DataType::Utf8View, true),
+        Field::new("value", DataType::Float64, true),
+        Field::new("time_ns", DataType::Int32, false),
+    ]);
+    let times = TimestampMicrosecondArray::from(vec![1_700_000_000_000_001, 0]).with_data_type(timestamp());
+    let batch = RecordBatch::try_new(
+        Arc::new(schema),
+        vec![
+            Arc::new(times),
+            Arc::new(StringViewArray::from(vec![r#"{"a":"é"}"#, "{}"])),
+            Arc::new(StringViewArray::from(vec![Some("a,\"b\"\n"), None])),
+            Arc::new(Float64Array::from(vec![Some(f64::NAN), Some(1.5)])),
+            Arc::new(Int32Array::from(vec![7, 0])),
+        ],
+    );
+    let columns = ["time", "attributes", "job", "value"].map(str::to_owned).to_vec();
+    let mut output = Output::new(format, Vec::new(), columns);
+    output.write(&batch.unwrap()).unwrap();
+    String::from_utf8(output.finish().unwrap()).unwrap()
+}
+
+#[test]
+fn csv_is_quoted_as_rfc_4180_says() {
+    let expected = "time,attributes,job,value\r\n\
+        2023-11-14T22:13:20.000001007Z,\"{\"\"a\"\":\"\"é\"\"}\",\"a,\"\"b\"\"\n\",NaN\r\n\
+        1970-01-01T00:00:00.000000000Z,{},,1.5\r\n";
+    assert_eq!(written(Format::Csv), expected);
+}
+
+#[test]
+fn ndjson_is_json_line_by_line() {
+    let expected = r#"{"time":"2023-11-14T22:13:20.000001007Z","attributes":{"a":"é"},"job":"a,\"b\"\n","value":"NaN"}
+{"time":"1970-01-01T00:00:00.000000000Z","attributes":{},"job":null,"value":1.5}
+"#;
+    assert_eq!(written(Format::Ndjson), expected);
+}
+
+#[test]
+fn tables_are_aligned_and_control_characters_escaped() {
+    let expected = concat!(
+        "time                            attributes  job      value\n",
+        "2023-11-14T22:13:20.000001007Z  {\"a\":\"é\"}   a,\"b\"\\n  NaN\n",
+        "1970-01-01T00:00:00.000000000Z  {}                   1.5\n",
+    );
+    assert_eq!(written(Format::Table), expected);
+}

@@ -1,0 +1,170 @@
+//! Reading rows back: files skipped by the manifest, row groups by their statistics, rows by a filter.
+
+mod filter;
+
+use crate::layout::{Hour, Layout};
+use crate::manifest::{self, Entry};
+use crate::{Error, Query};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema};
+use filter::Filter;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Rows that match a query, as batches of at most 1,024. Files come in the order in which they were
+/// committed, rows of one row group sorted by metric, series and time.
+///
+/// Holds one file open and a page of each column that is read. Each batch has the columns that were asked for
+/// and, behind them, `time_ns` when `time` was asked for without it.
+pub struct Scan {
+    layout: Layout,
+    query: Query,
+    filter: Arc<Filter>,
+    columns: Vec<String>,
+    hours: std::vec::IntoIter<Hour>,
+    files: std::vec::IntoIter<PathBuf>,
+    open: Option<(PathBuf, ParquetRecordBatchReader)>,
+    left: u64,
+}
+
+/// Rows of a batch.
+const BATCH: usize = 1024;
+
+/// Reads the rows of the lake at `dir` that match. The lake may be written at the same time: what is
+/// committed after an hour's manifest was read is not seen.
+pub fn scan(dir: &Path, query: &Query) -> Result<Scan, Error> {
+    let layout = Layout::new(dir);
+    let hours = layout.manifest_hours().map_err(Error::io("looking into", layout.root()))?;
+    let mut columns = query.output()?;
+    if columns.iter().any(|column| column == "time") && !columns.iter().any(|column| column == "time_ns") {
+        columns.push("time_ns".to_owned());
+    }
+    Ok(Scan {
+        layout,
+        filter: Arc::new(Filter::new(query)),
+        columns,
+        hours: hours.into_iter(),
+        files: Vec::new().into_iter(),
+        open: None,
+        left: query.limit.unwrap_or(u64::MAX),
+        query: query.clone(),
+    })
+}
+
+impl Scan {
+    /// The columns that were asked for: all of a batch but a `time_ns` behind them.
+    pub fn columns(&self) -> Result<Vec<String>, Error> {
+        self.query.output()
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>, Error> {
+        loop {
+            if self.left == 0 {
+                return Ok(None);
+            }
+            if let Some((path, reader)) = &mut self.open {
+                match reader.next() {
+                    Some(batch) => {
+                        let read = |source: arrow::error::ArrowError| Error::Parquet {
+                            doing: "reading",
+                            path: path.clone(),
+                            source: source.into(),
+                        };
+                        let batch = self.filter.project(&batch.map_err(read)?, &self.columns)?;
+                        let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());
+                        self.left -= rows as u64;
+                        if rows > 0 {
+                            return Ok(Some(batch.slice(0, rows)));
+                        }
+                    }
+                    None => self.open = None,
+                }
+            } else if let Some(path) = self.files.next() {
+                // Retention may have let it go since its name was read.
+                match self.open(&path) {
+                    Err(error) if error.is_missing() => {}
+                    opened => self.open = opened?.map(|reader| (path, reader)),
+                }
+            } else if let Some(hour) = self.hours.next() {
+                let manifest = manifest::read(&self.layout, hour)?;
+                let folder = self.layout.partition(self.query.table, hour);
+                let files = manifest.lines.iter().flat_map(|line| &line.files);
+                let wanted = files.filter(|file| self.is_wanted(file));
+                self.files = wanted.map(|file| folder.join(&file.file)).collect::<Vec<_>>().into_iter();
+            } else {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn is_wanted(&self, file: &Entry) -> bool {
+        file.table() == Some(self.query.table) && self.filter.may_have(file.min_time_us, file.max_time_us)
+    }
+
+    /// Opens a file at its first row group that may have matching rows, if there is one.
+    fn open(&self, path: &Path) -> Result<Option<ParquetRecordBatchReader>, Error> {
+        let file = File::open(path).map_err(Error::io("opening", path))?;
+        self.reader(file).map_err(Error::parquet("reading", path))
+    }
+
+    fn reader(&self, file: File) -> parquet::errors::Result<Option<ParquetRecordBatchReader>> {
+        let mut builder = views(file)?.with_batch_size(BATCH);
+        let mut groups = Vec::new();
+        for group in 0..builder.metadata().num_row_groups() {
+            if self.filter.may_match(&mut builder, group)? {
+                groups.push(group);
+            }
+        }
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        // By place and not by name: `k8s.pod.name` would be taken for a path.
+        let schema = Arc::clone(builder.schema());
+        let columns = |names: Vec<&str>| {
+            let places = names.into_iter().filter_map(|name| schema.index_of(name).ok());
+            ProjectionMask::roots(builder.parquet_schema(), places)
+        };
+        let read = columns(self.columns.iter().map(String::as_str).collect());
+        let filter = columns(self.filter.columns());
+        builder
+            .with_row_groups(groups)
+            .with_projection(read)
+            .with_row_filter(self.filter.rows(filter))
+            .build()
+            .map(Some)
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<RecordBatch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let advanced = self.advance();
+        if advanced.is_err() {
+            // What comes after an error would look like all there is.
+            self.left = 0;
+        }
+        advanced.transpose()
+    }
+}
+
+/// Opens a file so that its texts are shown as views into its pages: a long text that many rows have in
+/// common is in memory once.
+pub(crate) fn views(file: File) -> parquet::errors::Result<ParquetRecordBatchReaderBuilder<File>> {
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+    let fields = metadata.schema().fields().iter().map(|field| {
+        if field.data_type() == &DataType::Utf8 {
+            Field::clone(field).with_data_type(DataType::Utf8View)
+        } else {
+            Field::clone(field)
+        }
+    });
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields.collect::<Vec<_>>())));
+    let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?;
+    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata))
+}

@@ -1,0 +1,216 @@
+//! A commit: from open files to one line in the manifest. `design/lake.md` argues what a crash between any
+//! two of the steps leaves behind.
+
+use super::{Open, Writer};
+use crate::file::Finished;
+use crate::layout::file_name;
+use crate::manifest::{self, Appending, Entry, Line};
+use crate::{Error, Table};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// What has become part of the lake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Everything up to this sequence will not be needed again.
+    pub through: u64,
+    /// The files, none when what was pushed had no rows.
+    pub files: Vec<CommittedFile>,
+}
+
+/// One file of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommittedFile {
+    /// Its table.
+    pub table: Table,
+    /// Where it is.
+    pub path: PathBuf,
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+impl Commit {
+    /// One commit for two that followed each other.
+    pub(crate) fn join(earlier: Option<Commit>, later: Option<Commit>) -> Option<Commit> {
+        match (earlier, later) {
+            (Some(mut earlier), Some(later)) => {
+                earlier.through = later.through;
+                earlier.files.extend(later.files);
+                Some(earlier)
+            }
+            (earlier, later) => later.or(earlier),
+        }
+    }
+}
+
+/// Where a commit can be interrupted: right after this has been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    RowGroups,
+    Footers,
+    Synced,
+    ReadBack,
+    FirstRenamed,
+    Renamed,
+    FoldersSynced,
+    HalfLine,
+    Line,
+    LineSynced,
+}
+
+#[cfg(test)]
+impl Step {
+    pub(crate) const ALL: [Step; 10] = [
+        Step::RowGroups,
+        Step::Footers,
+        Step::Synced,
+        Step::ReadBack,
+        Step::FirstRenamed,
+        Step::Renamed,
+        Step::FoldersSynced,
+        Step::HalfLine,
+        Step::Line,
+        Step::LineSynced,
+    ];
+}
+
+impl Writer {
+    /// Makes everything pushed so far part of the lake: both tables' files in one commit. `None` when nothing
+    /// was pushed since the last one.
+    ///
+    /// Takes as long as the disk needs for a handful of fsyncs.
+    pub fn close_files(&mut self) -> Result<Option<Commit>, Error> {
+        if self.failed {
+            return Err(Error::Failed);
+        }
+        let commit = self.commit();
+        self.fail(commit)
+    }
+
+    fn commit(&mut self) -> Result<Option<Commit>, Error> {
+        self.write_points()?;
+        self.write_histograms()?;
+        let Some(open) = self.open.take() else { return Ok(None) };
+        self.reached(Step::RowGroups)?;
+        let Open { hour, first, last, mut finished, .. } = open;
+        for file in [open.points, open.histograms].into_iter().flatten() {
+            finished.push(file.finish()?);
+        }
+        self.reached(Step::Footers)?;
+        let commit = if finished.is_empty() {
+            Commit { through: last, files: Vec::new() }
+        } else {
+            self.check(&finished)?;
+            let line = self.rename(&finished, hour, first, last)?;
+            self.append(hour, &line)?;
+            self.kept.add(hour, finished.iter().map(|file| file.bytes).sum());
+            let file = |(file, entry): (&Finished, &Entry)| CommittedFile {
+                table: file.table,
+                path: self.layout.partition(file.table, hour).join(&entry.file),
+                rows: file.rows,
+                bytes: file.bytes,
+            };
+            Commit { through: last, files: finished.iter().zip(&line.files).map(file).collect() }
+        };
+        self.durable = Some(last);
+        Ok(Some(commit))
+    }
+
+    fn check(&mut self, finished: &[Finished]) -> Result<(), Error> {
+        for file in finished {
+            file.sync()?;
+        }
+        self.reached(Step::Synced)?;
+        for file in finished {
+            file.read_back()?;
+        }
+        self.reached(Step::ReadBack)
+    }
+
+    fn rename(
+        &mut self,
+        finished: &[Finished],
+        hour: crate::Hour,
+        first: u64,
+        last: u64,
+    ) -> Result<Line, Error> {
+        let mut line = Line { node: self.settings.node.clone(), first, last, files: Vec::new() };
+        let mut folders = BTreeSet::new();
+        for file in finished {
+            let folder = self.layout.partition(file.table, hour);
+            std::fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
+            let part = line.files.iter().filter(|entry| entry.table == file.table.name()).count();
+            let name = file_name(first, last, &self.settings.node, part);
+            let path = folder.join(&name);
+            std::fs::rename(&file.path, &path).map_err(Error::io("renaming to", &path))?;
+            line.files.push(Entry {
+                table: file.table.name().to_owned(),
+                file: name,
+                rows: file.rows,
+                bytes: file.bytes,
+                min_time_us: file.times.0,
+                max_time_us: file.times.1,
+                xxh64: file.checksum.clone(),
+            });
+            folders.insert(folder);
+            if line.files.len() == 1 {
+                self.reached(Step::FirstRenamed)?;
+            }
+        }
+        self.reached(Step::Renamed)?;
+        for folder in folders {
+            sync_up_to(&folder, self.layout.root())?;
+        }
+        self.reached(Step::FoldersSynced)?;
+        Ok(line)
+    }
+
+    fn append(&mut self, hour: crate::Hour, line: &Line) -> Result<(), Error> {
+        let path = self.layout.manifest(hour);
+        let folder = path.parent().unwrap_or(self.layout.root()).to_path_buf();
+        std::fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
+        let mut appending = Appending::open(&path)?;
+        // Until the line is on the disk, whatever comes of it is cut before going on.
+        self.cut = Some((hour, appending.from));
+        let bytes = manifest::encode(line);
+        let (half, rest) = bytes.split_at(bytes.len() / 2);
+        appending.write(half, &path)?;
+        self.reached(Step::HalfLine)?;
+        appending.write(rest, &path)?;
+        self.reached(Step::Line)?;
+        appending.sync(&path)?;
+        sync_up_to(&folder, self.layout.root())?;
+        self.cut = None;
+        self.reached(Step::LineSynced)
+    }
+
+    /// Where tests let the writer fail.
+    #[cfg(test)]
+    fn reached(&mut self, step: Step) -> Result<(), Error> {
+        if self.fail_at.take_if(|at| *at == step).is_some() {
+            let source = std::io::Error::other(format!("failed on purpose after {step:?}"));
+            return Err(Error::Io { doing: "testing", path: self.layout.root().into(), source });
+        }
+        Ok(())
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "tests fail here")]
+    fn reached(&mut self, _: Step) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Syncs a folder and those above it up to `root`: each may be new.
+fn sync_up_to(folder: &Path, root: &Path) -> Result<(), Error> {
+    for folder in folder.ancestors() {
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("syncing", folder))?;
+        if folder == root {
+            break;
+        }
+    }
+    Ok(())
+}
