@@ -161,7 +161,9 @@ impl Cursor {
             }
         }
         self.settle();
-        if sequence >= self.low && self.flight.front().is_some_and(|entry| entry.sequence > sequence && !entry.done) {
+        if sequence >= self.low
+            && self.flight.front().is_some_and(|entry| entry.sequence > sequence && !entry.done)
+        {
             (self.low, self.items, self.bytes) = (sequence + 1, items_after, bytes_after);
         }
         completed

@@ -146,7 +146,7 @@ impl Found {
                 last.damaged = true;
                 self.counters.damaged_segments += 1;
             }
-            self.tail = resume(&*file, &mut last, settings).map(|capacity| {
+            self.tail = resume(files, &*file, &mut last, settings).map(|capacity| {
                 last.len = capacity;
                 Tail { file, end: scan.end, capacity }
             });
@@ -257,12 +257,14 @@ fn first_header(files: &dyn Files, name: &str) -> Option<Header> {
 
 /// Makes what was found in the last segment durable, and room behind it. Nothing when it is to be left as
 /// it is; then the next append begins another.
-fn resume(file: &dyn File, last: &mut Segment, settings: &Settings) -> Option<u64> {
+fn resume(files: &dyn Files, file: &dyn File, last: &mut Segment, settings: &Settings) -> Option<u64> {
     let capacity = settings.segment_bytes.max(last.end);
-    // Cut before reserving, so that what is reserved is zeros.
+    // Cut before reserving, so that what is reserved is zeros. And an empty segment that was removed, now or
+    // before, must not come back after a power cut: its name would end this one where it ends now.
     let cut = file.set_len(last.end).and_then(|()| {
         last.len = last.end;
-        file.sync()
+        file.sync()?;
+        files.sync_names()
     });
     if let Err(error) = cut {
         tracing::warn!(%error, "the journal's last segment is left as it was found");
