@@ -1,0 +1,247 @@
+//! The service behind the admin port: which path leads where, and the answers.
+
+use crate::form::Form;
+use crate::page::Page;
+use crate::sheet::{FIRST, Failure, Sheet};
+use crate::status::Status;
+use crate::{html, text};
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tidegate_arena::{Arena, Declared, Floors, PAGE, Share, Window};
+use tidegate_http1::{Admitted, Body, Context, Head, Refusal, Reply, Service, Settings};
+
+/// Who is asked.
+pub trait Gateway: Send + Sync + 'static {
+    /// How everything is now. Texts in it must hold no secrets.
+    fn status(&self) -> Status;
+
+    /// Writes all metrics in the OpenMetrics text format.
+    ///
+    /// # Errors
+    /// Those of `out`, and only those.
+    fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result;
+
+    /// Whether requests should be sent here now.
+    ///
+    /// # Errors
+    /// Why not, in a sentence.
+    fn ready(&self) -> Result<(), String>;
+}
+
+/// The pages.
+pub struct Console {
+    gateway: Arc<dyn Gateway>,
+    arena: Arena,
+    /// Held while an answer is made, so that there is one snapshot at a time however many threads ask.
+    making: Mutex<()>,
+}
+
+/// The most bytes of an answer.
+pub const LONGEST_ANSWER: usize = 512 << 10;
+
+/// What is served.
+pub const PATHS: [&str; 5] = ["/status", "/status.json", "/metrics", "/health", "/ready"];
+
+/// So many of the longest answers can be on their way at a time; of usual ones, many more.
+const ANSWERS: usize = 4;
+/// So many heads can be received at a time.
+const HEADS: usize = 16;
+const LONGEST_HEAD: usize = 8 << 10;
+/// A [`Status`] with every sink and source that there can be, and the page made of it.
+const SNAPSHOT: usize = 512 << 10;
+
+const DATA_HEADERS: [(&str, &str); 3] =
+    [("Cache-Control", "no-store"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];
+/// The page is one file that fetches nothing and runs nothing.
+const PAGE_HEADERS: [(&str, &str); 5] = [
+    ("Cache-Control", "no-store"),
+    ("Vary", "Accept"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'",
+    ),
+];
+const NOT_FOUND: &str = "nothing is served under this path; there are:\n\
+    /status       how the gateway is doing: a page, text or JSON\n\
+    /status.json  the same as JSON\n\
+    /metrics      all metrics, in the OpenMetrics format\n\
+    /health       200 while the process lives\n\
+    /ready        200 while it takes data, else 503 and the reason\n";
+const TOO_LONG: &str = "the answer would be longer than the 512 KiB that the console may use; \
+    ask for /status as text or HTML, which may be cut\n";
+const METRICS_TOO_LONG: &str = "the metrics would be longer than the 512 KiB that the console may use; \
+    none are given rather than some of them\n";
+
+impl Console {
+    /// Pages about `gateway`, written on the memory of `arena`, which [`reserve`](Self::reserve) gave.
+    pub fn new(gateway: Arc<dyn Gateway>, arena: Arena) -> Console {
+        Console { gateway, arena, making: Mutex::new(()) }
+    }
+
+    /// Reserves the console's own memory, for answers and for the heads of requests: it has to answer just
+    /// when all other memory is in use. The server is given it too, and the owner calls
+    /// [`Arena::tick`] on it as on the other.
+    ///
+    /// # Errors
+    /// When the kernel refuses the address space.
+    pub fn reserve() -> io::Result<Arena> {
+        let (answers, heads) = (ANSWERS * LONGEST_ANSWER, HEADS * LONGEST_HEAD);
+        // Floors that add up to the total: neither can take what is the other's.
+        let floors = Floors::NONE.with(Share::Egress, answers as u64).with(Share::Ingest, heads as u64);
+        // As many windows as there can be heads of one page and answers.
+        let windows = heads / PAGE + answers / FIRST;
+        Arena::new((answers + heads) as u64, floors, LONGEST_ANSWER, windows, HEADS)
+    }
+
+    /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), and the heap of one snapshot.
+    pub fn declared() -> [Declared; 3] {
+        let line = |what, count: usize, each: usize| Declared {
+            owner: "console",
+            what,
+            count: count as u64,
+            each: each as u64,
+            setting: None,
+        };
+        [
+            line("answers on their way", ANSWERS, LONGEST_ANSWER),
+            line("heads of requests", HEADS, LONGEST_HEAD),
+            line("snapshot being shown", 1, SNAPSHOT),
+        ]
+    }
+
+    /// The codec's limits for the admin port, sized for [`reserve`](Self::reserve).
+    pub fn settings() -> Settings {
+        Settings {
+            share: Share::Ingest,
+            max_head: LONGEST_HEAD,
+            idle: Duration::from_secs(60),
+            head: Duration::from_secs(5),
+            ..Settings::default()
+        }
+    }
+
+    fn status(&self, form: Form) -> Reply {
+        let made = self.make(|mut sheet| {
+            let status = self.gateway.status();
+            match form {
+                Form::Json => {
+                    let written = status.write_json(&mut sheet);
+                    sheet.whole(written)
+                }
+                Form::Html => {
+                    let written = html::write(&Page::of(&status), &mut sheet);
+                    sheet.cut(written, html::CUT)
+                }
+                Form::Text => {
+                    let written = text::write(&Page::of(&status), &mut sheet);
+                    sheet.cut(written, text::CUT)
+                }
+            }
+        });
+        let headers: &[_] = if form == Form::Html { &PAGE_HEADERS } else { &DATA_HEADERS };
+        match made {
+            Ok(window) => Reply::new(200).content_type(form.content_type()).headers(headers).content(window),
+            Err(failure) => failed(failure, TOO_LONG),
+        }
+    }
+
+    fn metrics(&self) -> Reply {
+        let made = self.make(|mut sheet| {
+            let written = self.gateway.metrics(&mut sheet);
+            sheet.whole(written)
+        });
+        match made {
+            Ok(window) => Reply::new(200)
+                .content_type(tidegate_meters::CONTENT_TYPE)
+                .headers(&DATA_HEADERS)
+                .content(window),
+            Err(failure) => failed(failure, METRICS_TOO_LONG),
+        }
+    }
+
+    fn ready(&self) -> Reply {
+        match self.gateway.ready() {
+            Ok(()) => Reply::new(200).text("ready\n"),
+            Err(reason) => Reply::new(503).retry_after(5).content(format!("not ready: {reason}\n")),
+        }
+        .headers(&DATA_HEADERS)
+    }
+
+    fn make(&self, make: impl FnOnce(Sheet) -> Result<Window, Failure>) -> Result<Window, Failure> {
+        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        make(Sheet::take(&self.arena)?)
+    }
+}
+
+/// What a request was let in for.
+#[derive(Debug, Clone, Copy)]
+pub struct Ticket(Route);
+
+#[derive(Debug, Clone, Copy)]
+enum Route {
+    Status(Form),
+    Metrics,
+    Health,
+    Ready,
+}
+
+impl Service for Console {
+    type Ticket = Ticket;
+
+    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
+        let route = match head.path() {
+            "/status" => Form::wanted(head).map(Route::Status).ok_or_else(unknown_format),
+            "/status.json" => Ok(Route::Status(Form::Json)),
+            "/metrics" => Ok(Route::Metrics),
+            "/health" => Ok(Route::Health),
+            "/ready" => Ok(Route::Ready),
+            "/" => {
+                Err(Reply::new(307).headers(&[("Location", "/status")]).text("the console is at /status\n"))
+            }
+            _ => Err(Reply::new(404).text(NOT_FOUND)),
+        };
+        // The path first: who asks for nothing should not be told to ask for it in another way.
+        let found = !matches!(&route, Err(reply) if reply.status() == 404);
+        if found && !matches!(head.method(), "GET" | "HEAD") {
+            let reply = Reply::new(405).headers(&[("Allow", "GET, HEAD")]);
+            return Err(reply.text("the console shows and changes nothing: use GET or HEAD\n"));
+        }
+        Ok(Admitted { max_body: 0, ticket: Ticket(route?) })
+    }
+
+    async fn answer(&self, ticket: Ticket, body: Body) -> Reply {
+        drop(body);
+        match ticket.0 {
+            Route::Status(form) => self.status(form),
+            Route::Metrics => self.metrics(),
+            Route::Health => Reply::new(200).headers(&DATA_HEADERS).text("ok\n"),
+            Route::Ready => self.ready(),
+        }
+    }
+
+    fn refuse(&self, refusal: Refusal, _: Context<'_, Ticket>) -> Reply {
+        match refusal {
+            Refusal::Memory => refusal.reply().retry_after(1),
+            other => other.reply(),
+        }
+    }
+}
+
+fn unknown_format() -> Reply {
+    Reply::new(400).text("the format is one of html, json and text, as in /status?format=json\n")
+}
+
+fn failed(failure: Failure, too_long: &'static str) -> Reply {
+    match failure {
+        Failure::TooLong => Reply::new(500).text(too_long),
+        Failure::Busy => Reply::new(503)
+            .retry_after(1)
+            .text("as many answers as the console has memory for are on their way; try again\n"),
+        Failure::Broken => Reply::new(500).text("the answer could not be written; please report this\n"),
+    }
+}

@@ -1,0 +1,35 @@
+//! The pages of operation: `/status` for people, `/status.json` and `/metrics` for programs, `/health` and
+//! `/ready` for whoever starts and stops the gateway.
+//!
+//! A [`Console`] is the service behind the admin port. It asks a [`Gateway`] for its [`Status`], judges in one
+//! word and one sentence how the data flows ([`State`], [`Verdict`]), and shows the same numbers as a page,
+//! as aligned text or as JSON.
+//!
+//! It promises: it answers when the rest of the gateway has no memory left, since its own is reserved at the
+//! start ([`Console::reserve`]) and declared in the plan ([`Console::declared`]); no answer is longer than
+//! [`LONGEST_ANSWER`]; nothing that came from outside can act as markup or steer a terminal; it changes
+//! nothing, so it needs no JavaScript and no password on loopback.
+//!
+//! It leaves to others: collecting the numbers and keeping secrets out of them (the gateway), the books'
+//! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
+
+mod console;
+mod form;
+mod html;
+mod human;
+mod page;
+mod resident;
+mod sheet;
+mod state;
+mod status;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use console::{Console, Gateway, LONGEST_ANSWER, PATHS};
+pub use resident::Resident;
+pub use state::{State, Verdict};
+pub use status::{
+    Damage, DeclaredLine, Journal, Lag, LastError, Memory, Payload, ShareLine, Sink, Status, Syncs,
+};

@@ -1,0 +1,138 @@
+//! What `/status` says, before it is HTML or text: one description for both.
+
+mod books;
+mod journal;
+mod memory;
+mod sinks;
+
+use crate::human::Span;
+use crate::state::Verdict;
+use crate::status::Status;
+use jiff::Timestamp;
+use tidegate_arena::Bytes;
+
+/// The whole page. Texts are as they came; who shows them makes them harmless.
+pub(crate) struct Page {
+    pub(crate) verdict: Verdict,
+    /// One line about the program and the moment.
+    pub(crate) about: String,
+    pub(crate) gauges: Vec<Gauge>,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// How full something is: what the eye meets first.
+pub(crate) struct Gauge {
+    pub(crate) name: &'static str,
+    /// The numbers, in words.
+    pub(crate) words: String,
+    /// Parts of the whole, in percent, one behind the other.
+    pub(crate) parts: Vec<Part>,
+    /// Marks on the same scale, in percent.
+    pub(crate) marks: Vec<(&'static str, f64)>,
+}
+
+/// A part of a gauge.
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) percent: f64,
+    pub(crate) bytes: u64,
+}
+
+/// Something with a title.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// What a section is made of.
+pub(crate) enum Block {
+    /// A sentence.
+    Say(Cell),
+    /// What the next blocks are about.
+    About(String),
+    /// Names and values.
+    Facts(Vec<(&'static str, Cell)>),
+    /// Rows under columns.
+    Rows(Table),
+}
+
+/// Rows under columns.
+pub(crate) struct Table {
+    pub(crate) columns: &'static [(&'static str, Align)],
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// A text, and how it is meant.
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) tone: Tone,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    /// Of little weight.
+    Dim,
+    /// As it should be.
+    Good,
+    /// Somebody should look.
+    Bad,
+}
+
+impl Page {
+    pub(crate) fn of(status: &Status) -> Page {
+        let at = Timestamp::try_from(status.at).map(|at| format!("{at:.0}")).unwrap_or_default();
+        Page {
+            verdict: Verdict::of(status),
+            about: format!("tidegate {}, up {}, {at}", status.version, Span(status.uptime)),
+            gauges: vec![memory::gauge(&status.memory), journal::gauge(&status.journal)],
+            sections: vec![
+                books::section(&status.books),
+                sinks::section(&status.sinks, status.at),
+                journal::section(&status.journal),
+                memory::section(&status.memory),
+            ],
+        }
+    }
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), tone: Tone::Plain }
+    }
+
+    pub(crate) fn bytes(bytes: u64) -> Cell {
+        Cell::new(Bytes(bytes).to_string())
+    }
+
+    pub(crate) fn count(count: u64) -> Cell {
+        Cell::new(crate::human::Count(count).to_string())
+    }
+
+    /// What is not known, or not there.
+    pub(crate) fn none() -> Cell {
+        Cell { text: "–".to_owned(), tone: Tone::Dim }
+    }
+
+    pub(crate) fn maybe_bytes(bytes: Option<u64>) -> Cell {
+        bytes.map_or_else(Cell::none, Cell::bytes)
+    }
+
+    #[must_use]
+    pub(crate) fn tone(mut self, tone: Tone) -> Cell {
+        self.tone = tone;
+        self
+    }
+
+    /// Bad when `bad`.
+    #[must_use]
+    pub(crate) fn bad_if(self, bad: bool) -> Cell {
+        if bad { self.tone(Tone::Bad) } else { self }
+    }
+}

@@ -1,0 +1,114 @@
+//! The balance sheet.
+
+use super::{Align, Block, Cell, Section, Table, Tone};
+use crate::human::Count;
+use tidegate_ledger::{Balance, SinkBalance, SourceBalance};
+
+pub(super) fn section(books: &Balance) -> Section {
+    let journal = &books.journal;
+    let blocks = vec![
+        Block::Say(verdict(books)),
+        Block::About("requests: received = accepted + refused + open".to_owned()),
+        Block::Rows(Table {
+            columns: &[
+                ("source", Align::Left),
+                ("received", Align::Right),
+                ("accepted", Align::Right),
+                ("refused", Align::Right),
+                ("open", Align::Right),
+                ("difference", Align::Right),
+            ],
+            rows: books.sources.iter().map(source).collect(),
+        }),
+        Block::About("items since start: accepted ≤ appended ≤ accepted + handed over".to_owned()),
+        Block::Rows(Table {
+            columns: &[
+                ("journal", Align::Left),
+                ("accepted", Align::Right),
+                ("appended", Align::Right),
+                ("handed over", Align::Right),
+                ("difference", Align::Right),
+            ],
+            rows: vec![vec![
+                Cell::new("journal"),
+                Cell::count(journal.accepted),
+                Cell::count(journal.appended),
+                Cell::count(journal.handed_over),
+                difference(journal.difference),
+            ]],
+        }),
+        Block::About("items since attached: accepted + replayed = delivered + queued + dropped".to_owned()),
+        Block::Rows(Table {
+            columns: &[
+                ("sink", Align::Left),
+                ("accepted", Align::Right),
+                ("replayed", Align::Right),
+                ("delivered", Align::Right),
+                ("queued", Align::Right),
+                ("dropped", Align::Right),
+                ("difference", Align::Right),
+            ],
+            rows: books.sinks.iter().map(sink).collect(),
+        }),
+    ];
+    Section { title: "Books", blocks }
+}
+
+fn verdict(books: &Balance) -> Cell {
+    match books.difference() {
+        0 => Cell::new("The books close.").tone(Tone::Good),
+        off => {
+            let text = format!(
+                "THE BOOKS DO NOT CLOSE: {} unexplained. This is a mistake in the program, please report it.",
+                Count(off)
+            );
+            Cell::new(text).tone(Tone::Bad)
+        }
+    }
+}
+
+fn source(source: &SourceBalance) -> Vec<Cell> {
+    vec![
+        Cell::new(&*source.name),
+        Cell::count(source.received),
+        Cell::count(source.accepted),
+        by_reason(source.refused.iter().map(|(reason, count)| (reason.name(), *count))),
+        Cell::count(source.open),
+        difference(source.difference),
+    ]
+}
+
+fn sink(sink: &SinkBalance) -> Vec<Cell> {
+    vec![
+        Cell::new(&*sink.name),
+        Cell::count(sink.accepted),
+        Cell::count(sink.replayed),
+        Cell::count(sink.delivered),
+        Cell::count(sink.queued),
+        by_reason(sink.dropped.iter().map(|(reason, count)| (reason.name(), *count))),
+        difference(sink.difference),
+    ]
+}
+
+/// `7 (memory 3, timeout 4)`
+pub(super) fn by_reason<'a>(parts: impl Iterator<Item = (&'a str, u64)>) -> Cell {
+    let mut sum = 0_u64;
+    let mut reasons = Vec::new();
+    for (reason, count) in parts {
+        sum = sum.saturating_add(count);
+        reasons.push(format!("{reason} {}", Count(count)));
+    }
+    if reasons.is_empty() {
+        return Cell::count(0);
+    }
+    Cell::new(format!("{} ({})", Count(sum), reasons.join(", ")))
+}
+
+fn difference(difference: i64) -> Cell {
+    let sign = match difference {
+        0 => return Cell::count(0).tone(Tone::Good),
+        1.. => '+',
+        _ => '-',
+    };
+    Cell::new(format!("{sign}{}", Count(difference.unsigned_abs()))).tone(Tone::Bad)
+}

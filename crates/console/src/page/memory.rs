@@ -1,0 +1,129 @@
+//! Who holds memory, and who may.
+
+use super::{Align, Block, Cell, Gauge, Part, Section, Table};
+use crate::human::{Count, percent};
+use crate::status::{DeclaredLine, Memory, ShareLine};
+use tidegate_arena::Bytes;
+
+pub(super) fn gauge(memory: &Memory) -> Gauge {
+    let limit = memory.limit;
+    let part = |name: &str, bytes| Part { name: name.to_owned(), percent: percent(bytes, limit), bytes };
+    // What is set aside for what is not payload, then who holds payload; what is left is free for payload.
+    let mut parts = vec![part("declared overhead", memory.overhead())];
+    parts.extend(memory.payload.shares.iter().map(|share| part(&share.name, share.used)));
+    parts.push(part("hot pages", memory.payload.idle));
+    let (words, marks) = match &memory.resident {
+        Some(resident) => {
+            let (now, peak) = (percent(resident.now, limit), percent(resident.peak, limit));
+            let words = format!(
+                "{} resident of {} ({now:.0} %), at most {} so far",
+                Bytes(resident.now),
+                Bytes(limit),
+                Bytes(resident.peak)
+            );
+            (words, vec![("resident now", now), ("resident at most", peak)])
+        }
+        None => (format!("limit {}; what is resident is not known here", Bytes(limit)), Vec::new()),
+    };
+    Gauge { name: "memory", words, parts, marks }
+}
+
+pub(super) fn section(memory: &Memory) -> Section {
+    let mut rows: Vec<Vec<Cell>> = memory.declared.iter().map(declared).collect();
+    rows.push(total("all overhead", memory.overhead()));
+    let mut shares: Vec<Vec<Cell>> = memory.payload.shares.iter().map(share).collect();
+    shares.push(all_shares(memory));
+    let blocks = vec![
+        Block::Facts(facts(memory)),
+        Block::About("declared overhead".to_owned()),
+        Block::Rows(Table {
+            columns: &[
+                ("owner", Align::Left),
+                ("at most", Align::Right),
+                ("each", Align::Right),
+                ("declared", Align::Right),
+                ("used", Align::Right),
+                ("peak", Align::Right),
+                ("what", Align::Left),
+            ],
+            rows,
+        }),
+        Block::About("payload shares".to_owned()),
+        Block::Rows(Table {
+            columns: &[
+                ("share", Align::Left),
+                ("floor", Align::Right),
+                ("at most", Align::Right),
+                ("used", Align::Right),
+                ("peak", Align::Right),
+                ("waiting", Align::Right),
+            ],
+            rows: shares,
+        }),
+    ];
+    Section { title: "Memory", blocks }
+}
+
+fn facts(memory: &Memory) -> Vec<(&'static str, Cell)> {
+    let mut facts = vec![("limit", Cell::new(format!("{}, {}", Bytes(memory.limit), memory.origin)))];
+    if let Some(resident) = &memory.resident {
+        let text = format!(
+            "{}: {} private, {} of files",
+            Bytes(resident.now),
+            Bytes(resident.anonymous),
+            Bytes(resident.file)
+        );
+        facts.push(("resident", Cell::new(text).bad_if(resident.now > memory.limit)));
+        facts.push(("resident at most", Cell::bytes(resident.peak).bad_if(resident.peak > memory.limit)));
+    }
+    let (open, limit) = (memory.connections_open, memory.connections_limit);
+    facts.push(("heap", Cell::bytes(memory.heap_live)));
+    facts.push((
+        "connections",
+        Cell::new(format!("{} of {}", Count(open), Count(limit))).bad_if(open >= limit && limit > 0),
+    ));
+    facts
+}
+
+fn declared(line: &DeclaredLine) -> Vec<Cell> {
+    let over = |used: Option<u64>| used.is_some_and(|used| used > line.declared);
+    vec![
+        Cell::new(&*line.owner),
+        Cell::count(line.count),
+        Cell::bytes(line.each),
+        Cell::bytes(line.declared),
+        Cell::maybe_bytes(line.used).bad_if(over(line.used)),
+        Cell::maybe_bytes(line.peak).bad_if(over(line.peak)),
+        Cell::new(&*line.what),
+    ]
+}
+
+fn total(name: &str, bytes: u64) -> Vec<Cell> {
+    let nothing = || Cell::new("");
+    vec![Cell::new(name), nothing(), nothing(), Cell::bytes(bytes), nothing(), nothing(), nothing()]
+}
+
+fn share(share: &ShareLine) -> Vec<Cell> {
+    vec![
+        Cell::new(&*share.name),
+        Cell::bytes(share.floor),
+        Cell::bytes(share.at_most),
+        Cell::bytes(share.used),
+        Cell::bytes(share.peak),
+        Cell::count(share.waiting).bad_if(share.waiting > 0),
+    ]
+}
+
+/// The peaks of shares are of different moments, so they have no sum.
+fn all_shares(memory: &Memory) -> Vec<Cell> {
+    let payload = &memory.payload;
+    let used = format!("{} + {} hot", Bytes(payload.used()), Bytes(payload.idle));
+    vec![
+        Cell::new("all payload"),
+        Cell::new(""),
+        Cell::bytes(payload.total),
+        Cell::new(used),
+        Cell::new(""),
+        Cell::new(""),
+    ]
+}

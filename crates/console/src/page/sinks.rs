@@ -1,0 +1,73 @@
+//! The sinks, one after the other.
+
+use super::books::by_reason;
+use super::{Block, Cell, Section, Tone};
+use crate::human::{Count, Of, Span, moment};
+use crate::status::Sink;
+use std::time::SystemTime;
+use tidegate_arena::Bytes;
+
+pub(super) fn section(sinks: &[Sink], now: SystemTime) -> Section {
+    let mut blocks = Vec::new();
+    if sinks.is_empty() {
+        blocks.push(Block::Say(Cell::new("No sink is configured.").tone(Tone::Dim)));
+    }
+    for sink in sinks {
+        blocks.push(Block::About(format!("{} ({})", sink.name, sink.kind)));
+        blocks.push(Block::Facts(facts(sink, now)));
+    }
+    Section { title: "Sinks", blocks }
+}
+
+fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, Cell)> {
+    let mut facts = vec![
+        ("target", Cell::new(&*sink.target)),
+        ("lag", lag(sink)),
+        ("delivered", delivered(sink)),
+        (
+            "dropped",
+            by_reason(sink.dropped.iter().map(|(reason, count)| (reason.name(), *count)))
+                .bad_if(!sink.dropped.is_empty()),
+        ),
+        ("requests", requests(sink)),
+        ("cursor", Cell::count(sink.cursor)),
+    ];
+    if let Some(error) = &sink.last_error {
+        let text = format!("{}: {}", moment(error.at, now), error.message);
+        facts.push((
+            "last error",
+            Cell::new(text).tone(if sink.retry_at.is_some() { Tone::Bad } else { Tone::Dim }),
+        ));
+    }
+    if let Some(at) = sink.retry_at {
+        facts.push(("next attempt", Cell::new(moment(at, now))));
+    }
+    facts
+}
+
+fn lag(sink: &Sink) -> Cell {
+    let Some(age) = sink.lag.age else { return Cell::new("none").tone(Tone::Good) };
+    let text = format!("{}: {}, {}", Span(age), Of(sink.lag.items, "item"), Bytes(sink.lag.bytes));
+    Cell::new(text).bad_if(sink.late().is_some())
+}
+
+fn delivered(sink: &Sink) -> Cell {
+    let mut text = Of(sink.delivered, "item").to_string();
+    if sink.resent > 0 {
+        text.push_str(&format!(", {} of them perhaps twice", Count(sink.resent)));
+    }
+    if let Some(rate) = sink.items_per_second {
+        text.push_str(&format!(", lately {} a second", Count(rate.round() as u64)));
+    }
+    Cell::new(text)
+}
+
+fn requests(sink: &Sink) -> Cell {
+    Cell::new(format!(
+        "{} done with {}, {} failed, {} under way",
+        Count(sink.requests),
+        Bytes(sink.bytes),
+        Count(sink.failures),
+        Count(sink.in_flight)
+    ))
+}

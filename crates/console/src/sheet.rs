@@ -1,0 +1,86 @@
+//! What an answer is written on: a window of the console's own memory, up to a bound.
+
+use crate::console::LONGEST_ANSWER;
+use std::fmt;
+use std::io;
+use tidegate_arena::{Arena, Refused, Share, Window};
+
+/// What is kept free for the note that something was cut.
+const NOTE: usize = 1 << 10;
+/// What is taken at once: most answers need no more.
+pub(crate) const FIRST: usize = 32 << 10;
+
+/// An answer being written. What does not fit is not written, and everything after it neither.
+pub(crate) struct Sheet {
+    window: Window,
+    failure: Option<Failure>,
+}
+
+/// Why an answer is not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It would be longer than answers may be.
+    TooLong,
+    /// Others hold the memory of answers now.
+    Busy,
+    /// Whoever wrote it could not go on.
+    Broken,
+}
+
+impl Sheet {
+    pub(crate) fn take(arena: &Arena) -> Result<Sheet, Failure> {
+        let window = arena.try_window(Share::Egress, FIRST).map_err(|_| Failure::Busy)?;
+        Ok(Sheet { window, failure: None })
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let failure = match self.failure {
+            Some(failure) => failure,
+            None if self.window.len() + bytes.len() > LONGEST_ANSWER - NOTE => Failure::TooLong,
+            None => match self.window.append(bytes) {
+                Ok(()) => return Ok(()),
+                Err(Refused::Never { .. }) => Failure::TooLong,
+                Err(Refused::Short | Refused::Crowded) => Failure::Busy,
+            },
+        };
+        self.failure = Some(failure);
+        Err(failure)
+    }
+
+    /// The answer, if `written` whole.
+    pub(crate) fn whole<E>(self, written: Result<(), E>) -> Result<Window, Failure> {
+        match (self.failure, written) {
+            (Some(failure), _) => Err(failure),
+            (None, Err(_)) => Err(Failure::Broken),
+            (None, Ok(())) => Ok(self.window),
+        }
+    }
+
+    /// The answer; if it was too long, its whole lines and then `note`.
+    pub(crate) fn cut<E>(mut self, written: Result<(), E>, note: &str) -> Result<Window, Failure> {
+        if self.failure != Some(Failure::TooLong) {
+            return self.whole(written);
+        }
+        let whole = self.window.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        self.window.truncate(whole);
+        self.window.append(note.as_bytes()).map_err(|_| Failure::Busy)?;
+        Ok(self.window)
+    }
+}
+
+impl fmt::Write for Sheet {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes()).map_err(|_| fmt::Error)
+    }
+}
+
+impl io::Write for Sheet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let full = |_| io::Error::from(io::ErrorKind::StorageFull);
+        self.push(bytes).map(|()| bytes.len()).map_err(full)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! How the data flows, in one word and one sentence, judged from the numbers alone.
+
+use crate::human::{Count, Span};
+use crate::status::{Sink, Status};
+use serde::Serialize;
+use std::time::Duration;
+use tidegate_arena::Share;
+
+/// How the data flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// What comes in goes out.
+    Flowing,
+    /// What comes in is refused or made to wait, because the memory, the disk or the connections are used up.
+    PushingBack,
+    /// What comes in is taken, and piles up on disk because a sink fails or is too slow.
+    Spilling,
+    /// What piled up is going out.
+    Draining,
+    /// The process was told to stop, and answers what is in flight.
+    Stopping,
+}
+
+/// A state, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The word.
+    pub state: State,
+    /// The reason, in a sentence without a full stop.
+    pub reason: String,
+}
+
+impl State {
+    /// The word for it on the pages.
+    pub const fn word(self) -> &'static str {
+        match self {
+            State::Flowing => "flowing",
+            State::PushingBack => "pushing back",
+            State::Spilling => "spilling",
+            State::Draining => "draining",
+            State::Stopping => "stopping",
+        }
+    }
+}
+
+impl Verdict {
+    /// What `status` amounts to. The worst that is true gives the word; all that is true gives the reason.
+    pub fn of(status: &Status) -> Verdict {
+        let late = Late::of(status);
+        let pushing = pushing_back(status);
+        let state = if status.stopping {
+            State::Stopping
+        } else if !pushing.is_empty() {
+            State::PushingBack
+        } else {
+            late.state()
+        };
+        let mut clauses = Vec::new();
+        if status.stopping {
+            clauses.push("told to stop, answering what is in flight".to_owned());
+        }
+        clauses.extend(pushing);
+        clauses.extend(late.clause());
+        if clauses.is_empty() {
+            clauses.push(match status.sinks.len() {
+                0 => "what arrives is accepted, and no sink is configured".to_owned(),
+                1 => "what arrives is accepted, and the sink keeps up".to_owned(),
+                _ => "what arrives is accepted, and every sink keeps up".to_owned(),
+            });
+        }
+        Verdict { state, reason: clauses.join("; ") }
+    }
+}
+
+/// Why requests are refused or made to wait, each reason in a clause.
+fn pushing_back(status: &Status) -> Vec<String> {
+    let mut clauses = Vec::new();
+    if let Some(trouble) = &status.journal.trouble {
+        clauses.push(format!("the journal takes nothing: {trouble}"));
+    }
+    let intake = [Share::Ingest.name(), Share::Decode.name()];
+    let short = status.memory.payload.shares.iter().filter(|share| share.waiting > 0);
+    for share in short.filter(|share| intake.contains(&share.name.as_str())) {
+        let waiting = if share.waiting == 1 {
+            "1 request waits".to_owned()
+        } else {
+            format!("{} requests wait", Count(share.waiting))
+        };
+        clauses.push(format!("{waiting} for memory of the share `{}`", share.name));
+    }
+    let (open, limit) = (status.memory.connections_open, status.memory.connections_limit);
+    if open >= limit && limit > 0 {
+        clauses.push(format!("all {} connections are in use", Count(limit)));
+    }
+    clauses
+}
+
+/// The sinks that are late, and the one that is latest.
+struct Late<'a> {
+    worst: Option<(&'a Sink, Duration)>,
+    count: usize,
+    /// What came in lately, in items a second.
+    arriving: Option<f64>,
+}
+
+impl<'a> Late<'a> {
+    fn of(status: &'a Status) -> Late<'a> {
+        let late = || status.sinks.iter().filter_map(|sink| Some((sink, sink.late()?)));
+        // One that fails comes before one that only has much to do.
+        let worst = late().max_by_key(|(sink, age)| (sink.retry_at.is_some(), *age));
+        Late { worst, count: late().count(), arriving: status.journal.items_per_second }
+    }
+
+    fn state(&self) -> State {
+        match self.worst {
+            None => State::Flowing,
+            Some((sink, _)) if sink.retry_at.is_some() || self.falls_back(sink) => State::Spilling,
+            Some(_) => State::Draining,
+        }
+    }
+
+    /// Whether what comes in is known to be more than what `sink` completes.
+    fn falls_back(&self, sink: &Sink) -> bool {
+        matches!((sink.items_per_second, self.arriving), (Some(out), Some(arriving)) if out < arriving)
+    }
+
+    fn clause(&self) -> Option<String> {
+        let (sink, age) = self.worst?;
+        let why = match &sink.last_error {
+            Some(error) if sink.retry_at.is_some() => error.message.clone(),
+            _ if sink.retry_at.is_some() => "its last attempt failed".to_owned(),
+            _ if self.falls_back(sink) => "it takes less than arrives".to_owned(),
+            _ => self.catching_up(sink),
+        };
+        let others = match self.count - 1 {
+            0 => String::new(),
+            1 => "; 1 more sink is late".to_owned(),
+            more => format!("; {more} more sinks are late"),
+        };
+        Some(format!("sink `{}` is {} behind: {why}{others}", sink.name, Span(age)))
+    }
+
+    fn catching_up(&self, sink: &Sink) -> String {
+        let (Some(out), Some(arriving)) = (sink.items_per_second, self.arriving) else {
+            return "it is catching up".to_owned();
+        };
+        match Duration::try_from_secs_f64((sink.lag.items as f64 / (out - arriving)).ceil()) {
+            Ok(left) if left < Duration::from_secs(7 * 86_400) => {
+                format!("it is catching up, in about {}", Span(left))
+            }
+            _ => "it is catching up".to_owned(),
+        }
+    }
+}

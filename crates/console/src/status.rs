@@ -1,0 +1,58 @@
+//! What the gateway knows of itself at one moment: plain numbers, as the gateway fills them in.
+//!
+//! As JSON, bytes and counts are numbers, lengths of time are seconds (`…_seconds`), moments are RFC 3339.
+
+mod journal;
+mod memory;
+mod raw;
+mod sink;
+
+pub use journal::{Damage, Journal, Syncs};
+pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
+pub use sink::{Lag, LastError, Sink};
+
+use crate::state::Verdict;
+use serde::Serialize;
+use std::time::{Duration, SystemTime};
+use tidegate_ledger::Balance;
+
+/// Everything that `/status` shows but the verdict, which follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    /// The program's version.
+    pub version: String,
+    /// When these numbers were taken.
+    #[serde(serialize_with = "raw::moment")]
+    pub at: SystemTime,
+    /// How long the process has been running.
+    #[serde(rename = "uptime_seconds", serialize_with = "raw::seconds")]
+    pub uptime: Duration,
+    /// The process was told to stop.
+    pub stopping: bool,
+    /// Who holds memory, and who may.
+    pub memory: Memory,
+    /// The journal, between the sources and the sinks.
+    pub journal: Journal,
+    /// The sinks, in the order of the configuration.
+    pub sinks: Vec<Sink>,
+    /// What came in, and what became of it.
+    #[serde(serialize_with = "raw::books")]
+    pub books: Balance,
+}
+
+impl Status {
+    /// Writes the verdict and the numbers as one JSON object.
+    ///
+    /// # Errors
+    /// Only those of `out`.
+    pub fn write_json(&self, out: impl std::io::Write) -> serde_json::Result<()> {
+        #[derive(Serialize)]
+        struct Judged<'a> {
+            #[serde(flatten)]
+            verdict: &'a Verdict,
+            #[serde(flatten)]
+            status: &'a Status,
+        }
+        serde_json::to_writer(out, &Judged { verdict: &Verdict::of(self), status: self })
+    }
+}

@@ -1,0 +1,125 @@
+//! Who holds memory, and who may.
+
+use crate::resident::Resident;
+use serde::Serialize;
+use tidegate_arena::{Arena, Declared};
+
+/// The process's memory against its limit. Everything is in bytes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Memory {
+    /// The bound on the whole process's resident memory.
+    pub limit: u64,
+    /// Where the limit comes from, in words: `three quarters of the cgroup's limit of 512 MiB`.
+    pub origin: String,
+    /// What the kernel counts; nothing where it does not say.
+    pub resident: Option<Resident>,
+    /// Bytes allocated on the heap and not freed.
+    pub heap_live: u64,
+    /// What is not payload: the plan's lines, in its order.
+    pub declared: Vec<DeclaredLine>,
+    /// What is left for payload, and who holds it.
+    pub payload: Payload,
+    /// Connections that are open on the ingest port.
+    pub connections_open: u64,
+    /// The most that may be.
+    pub connections_limit: u64,
+}
+
+/// "At most `count` things of at most `each` bytes", and what is known of their use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeclaredLine {
+    /// Who declared it.
+    pub owner: String,
+    /// What one of them is, in words.
+    pub what: String,
+    /// The most there can be.
+    pub count: u64,
+    /// The most that one can take.
+    pub each: u64,
+    /// The most that all of them can take.
+    pub declared: u64,
+    /// What they take now, where that is known.
+    pub used: Option<u64>,
+    /// The most they have taken, where that is known.
+    pub peak: Option<u64>,
+}
+
+/// The arena: the memory of bodies and batches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Payload {
+    /// The most that all shares can hold together.
+    pub total: u64,
+    /// Hot pages of idle windows: they count against the total and yield to any charge.
+    pub idle: u64,
+    /// The shares, upstream first.
+    pub shares: Vec<ShareLine>,
+}
+
+/// What one share holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShareLine {
+    /// Its name.
+    pub name: String,
+    /// The bytes that nobody else can take.
+    pub floor: u64,
+    /// The most it can ever hold.
+    pub at_most: u64,
+    /// The bytes charged now.
+    pub used: u64,
+    /// The most charged at any moment so far.
+    pub peak: u64,
+    /// How many charges wait.
+    pub waiting: u64,
+}
+
+impl Memory {
+    /// What all that is not payload may take together.
+    pub fn overhead(&self) -> u64 {
+        self.declared.iter().fold(0, |sum, line| sum.saturating_add(line.declared))
+    }
+}
+
+impl DeclaredLine {
+    /// A line of the plan, its use unknown.
+    pub fn of(line: &Declared) -> DeclaredLine {
+        DeclaredLine {
+            owner: line.owner.to_owned(),
+            what: line.what.to_owned(),
+            count: line.count,
+            each: line.each,
+            declared: line.bytes(),
+            used: None,
+            peak: None,
+        }
+    }
+
+    /// With what its things take now, and have taken at most where that is known.
+    #[must_use]
+    pub fn using(mut self, used: u64, peak: Option<u64>) -> DeclaredLine {
+        (self.used, self.peak) = (Some(used), peak);
+        self
+    }
+}
+
+impl Payload {
+    /// What `arena` holds now. Shares that can have nothing of their own and never held anything are left
+    /// out.
+    pub fn of(arena: &Arena) -> Payload {
+        let usage = arena.usage();
+        let in_use = usage.shares.iter().filter(|share| share.floor > 0 || share.peak > 0);
+        let line = |share: &tidegate_arena::ShareUse| ShareLine {
+            name: share.share.name().to_owned(),
+            floor: share.floor,
+            at_most: arena.ceiling(share.share),
+            used: share.used,
+            peak: share.peak,
+            waiting: share.waiting as u64,
+        };
+        Payload { total: usage.total, idle: usage.idle, shares: in_use.map(line).collect() }
+    }
+
+    /// The bytes charged now, over all shares.
+    pub fn used(&self) -> u64 {
+        self.shares.iter().fold(0, |sum, share| sum.saturating_add(share.used))
+    }
+}

@@ -1,0 +1,76 @@
+//! A sink in numbers.
+
+use super::raw;
+use serde::Serialize;
+use std::time::{Duration, SystemTime};
+use tidegate_ledger::Dropped;
+
+/// One sink. Its counts of requests, failures and bytes begin with the process; its items are those of the
+/// books, since it was attached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sink {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Its type: `prometheus_remote_write`.
+    pub kind: String,
+    /// Where it sends, without secrets.
+    pub target: String,
+    /// How far it is behind the journal's head.
+    pub lag: Lag,
+    /// How old its lag is by design: a file is not closed with every record. Only beyond that it is behind.
+    #[serde(rename = "usual_lag_seconds", serialize_with = "raw::seconds")]
+    pub usual_lag: Duration,
+    /// The sequence of the first record that it has not completed.
+    pub cursor: u64,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Requests (or files) finished with success.
+    pub requests: u64,
+    /// Attempts that failed.
+    pub failures: u64,
+    /// Bytes sent with success.
+    pub bytes: u64,
+    /// Items that were sent more than once: what a peer may have seen twice.
+    pub resent: u64,
+    /// Items completed per second lately, where that is known.
+    pub items_per_second: Option<f64>,
+    /// The last thing that went wrong, whether it is over or not.
+    pub last_error: Option<LastError>,
+    /// When the next attempt is made, while one is waited for: it is failing now.
+    #[serde(serialize_with = "raw::maybe_moment")]
+    pub retry_at: Option<SystemTime>,
+    /// Items that the peer took.
+    pub delivered: u64,
+    /// Items dropped, by reason.
+    #[serde(serialize_with = "raw::by_reason")]
+    pub dropped: Vec<(Dropped, u64)>,
+}
+
+/// The distance between a cursor and the journal's head.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Lag {
+    /// In items.
+    pub items: u64,
+    /// In bytes on disk.
+    pub bytes: u64,
+    /// The age of the oldest record that is not completed; nothing when all are.
+    #[serde(rename = "age_seconds", serialize_with = "raw::maybe_seconds")]
+    pub age: Option<Duration>,
+}
+
+/// What went wrong last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastError {
+    /// In words, without secrets.
+    pub message: String,
+    /// When.
+    #[serde(serialize_with = "raw::moment")]
+    pub at: SystemTime,
+}
+
+impl Sink {
+    /// By how much it is late, when it is: behind for longer than is usual for it.
+    pub fn late(&self) -> Option<Duration> {
+        self.lag.age.filter(|age| *age > self.usual_lag)
+    }
+}

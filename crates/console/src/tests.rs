@@ -1,0 +1,9 @@
+//! The pages of made-up gateways, as people, programs and the wire see them.
+
+mod bounds;
+mod golden;
+mod hostile;
+mod real;
+mod sample;
+mod served;
+mod verdicts;

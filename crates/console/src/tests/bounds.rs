@@ -1,0 +1,74 @@
+//! What is declared for the memory plan is enough.
+
+use super::sample::troubled;
+use crate::page::Page;
+use crate::{Console, LONGEST_ANSWER, Status, html, text};
+use tidegate_arena::Share;
+use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, Refusal};
+
+/// As much as a status can hold: every source and sink that the books have pages for, every reason, errors
+/// as long as sinks keep them.
+fn crowded() -> Status {
+    let mut status = troubled();
+    let mut sink = status.sinks[1].clone();
+    let mut sink_books = status.books.sinks[1].clone();
+    let mut source = status.books.sources[0].clone();
+    let name = "n".repeat(64);
+    let dropped: Vec<_> = Dropped::ALL.iter().map(|reason| (*reason, u64::MAX / 16)).collect();
+    (sink.name, sink.target) = (name.clone(), "t".repeat(256));
+    sink.dropped = dropped.clone();
+    if let Some(error) = &mut sink.last_error {
+        error.message = "e".repeat(512);
+    }
+    (sink_books.name, sink_books.dropped) = (name.clone(), dropped);
+    (source.name, source.refused) =
+        (name, Refusal::ALL.iter().map(|reason| (*reason, u64::MAX / 16)).collect());
+    let line = status.memory.declared[0].clone();
+    status.memory.declared = vec![line; 64];
+    status.sinks = vec![sink; MAX_SINKS];
+    status.books.sinks = vec![sink_books; MAX_SINKS];
+    status.books.sources = vec![source; MAX_SOURCES];
+    status
+}
+
+type Show<'a> = &'a dyn Fn(&Status);
+
+/// Showing the largest status there can be takes no more heap than is declared for it.
+#[test]
+fn a_snapshot_fits_its_declaration() {
+    let arena = Console::reserve().unwrap();
+    let [_, _, snapshot] = Console::declared();
+    let sheet = || crate::sheet::Sheet::take(&arena).unwrap();
+    let shows: [(&str, Show<'_>); 3] = [
+        ("html", &|status| html::write(&Page::of(status), &mut sheet()).unwrap()),
+        ("text", &|status| text::write(&Page::of(status), &mut sheet()).unwrap()),
+        ("json", &|status| status.write_json(sheet()).unwrap()),
+    ];
+    for (form, show) in shows {
+        let taken = allocation_counter::measure(|| show(&crowded()));
+        assert!(taken.bytes_max <= snapshot.each, "{form}: {} bytes", taken.bytes_max);
+    }
+}
+
+/// The largest status there can be is shown whole, in every form, in one answer's memory.
+#[test]
+fn the_largest_status_is_not_cut() {
+    let status = crowded();
+    let (mut page, mut plain, mut json) = (String::new(), String::new(), Vec::new());
+    html::write(&Page::of(&status), &mut page).unwrap();
+    text::write(&Page::of(&status), &mut plain).unwrap();
+    status.write_json(&mut json).unwrap();
+    for (form, length) in [("html", page.len()), ("text", plain.len()), ("json", json.len())] {
+        assert!(length < LONGEST_ANSWER / 2, "{form}: {length} bytes");
+    }
+}
+
+/// What is declared is what can be held: the arena's total and its lines agree.
+#[test]
+fn the_declaration_is_the_reservation() {
+    let arena = Console::reserve().unwrap();
+    let [answers, heads, _] = Console::declared();
+    assert_eq!(arena.usage().total, answers.bytes() + heads.bytes());
+    assert_eq!(arena.ceiling(Share::Egress), answers.bytes());
+    assert_eq!(arena.ceiling(Share::Ingest), heads.bytes());
+}

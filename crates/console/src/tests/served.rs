@@ -1,0 +1,236 @@
+//! The console over real sockets.
+
+use super::sample::{healthy, troubled};
+use crate::{Console, Gateway, LONGEST_ANSWER, Status};
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::{Arena, Share};
+use tidegate_http1::{Server, Shutdown};
+use tidegate_meters::Registry;
+
+/// A gateway that says what it was told to say.
+struct Said {
+    status: Status,
+    metrics: fn(&mut dyn fmt::Write) -> fmt::Result,
+    ready: Result<(), String>,
+}
+
+impl Gateway for Said {
+    fn status(&self) -> Status {
+        self.status.clone()
+    }
+
+    fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        (self.metrics)(out)
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        self.ready.clone()
+    }
+}
+
+fn said(status: Status) -> Said {
+    Said { status, metrics: |mut out| Registry::new(1).encode(&mut out), ready: Ok(()) }
+}
+
+/// A console on its own memory and socket.
+struct Served {
+    arena: Arena,
+    address: std::net::SocketAddr,
+}
+
+/// An answer, taken apart.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Served {
+    fn new(said: Said) -> Served {
+        let arena = Console::reserve().unwrap();
+        let console = Console::new(Arc::new(said), arena.clone());
+        let server = Server::new(console, Console::settings(), arena.clone(), Shutdown::new());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                listener.set_nonblocking(true).unwrap();
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                while let Ok((stream, peer)) = listener.accept().await {
+                    server.serve(stream, peer).await;
+                }
+            });
+        });
+        Served { arena, address }
+    }
+
+    fn ask(&self, request: &str) -> Answer {
+        self.ask_with(request, "Accept: */*")
+    }
+
+    fn ask_with(&self, request: &str, header: &str) -> Answer {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let request = format!("{request} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{header}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        whole(stream)
+    }
+}
+
+fn whole(mut stream: TcpStream) -> Answer {
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        match stream.read(&mut piece).unwrap() {
+            0 => break,
+            read => bytes.extend_from_slice(&piece[..read]),
+        }
+        assert!(bytes.len() < 2 * LONGEST_ANSWER);
+    }
+    let answer = String::from_utf8(bytes).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+impl Answer {
+    fn has(&self, header: &str) -> bool {
+        self.head.lines().any(|line| line == header)
+    }
+}
+
+/// Browsers, programs and terminals each get theirs.
+#[test]
+fn status_comes_in_the_form_asked_for() {
+    let served = Served::new(said(troubled()));
+    let html = "Content-Type: text/html; charset=utf-8";
+    let json = "Content-Type: application/json";
+    let text = "Content-Type: text/plain; charset=utf-8";
+    let table = [
+        ("GET /status", "Accept: */*", text),
+        ("GET /status", "Accept: text/html,application/xhtml+xml,*/*;q=0.8", html),
+        ("GET /status", "Accept: application/json", json),
+        ("GET /status", "X-None: at all", text),
+        ("GET /status.json", "Accept: text/html", json),
+        ("GET /status?format=json", "Accept: text/html", json),
+        ("GET /status?format=text", "Accept: text/html", text),
+        ("GET /status?a=b&format=html", "Accept: */*", html),
+    ];
+    for (request, accept, expected) in table {
+        let answer = served.ask_with(request, accept);
+        assert_eq!(answer.status, 200, "{request} {accept}");
+        assert!(answer.has(expected), "{request} {accept}: {}", answer.head);
+        assert!(answer.has("Cache-Control: no-store") && answer.has("Vary: Accept"), "{}", answer.head);
+    }
+    let page = served.ask("GET /status?format=html");
+    assert!(page.body.contains("<h1>pushing back</h1>"));
+    assert!(page.head.contains("Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline';"));
+    let json: serde_json::Value = serde_json::from_str(&served.ask("GET /status.json").body).unwrap();
+    assert_eq!(json["state"], "pushing_back");
+    assert_eq!(served.ask("GET /status?format=xml").status, 400);
+}
+
+#[test]
+fn metrics_are_openmetrics() {
+    let served = Served::new(said(healthy()));
+    let answer = served.ask("GET /metrics");
+    assert_eq!(answer.status, 200);
+    assert!(answer.has("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"));
+    assert!(answer.body.ends_with("# EOF\n"), "{}", answer.body);
+}
+
+#[test]
+fn health_is_life_and_ready_is_willingness() {
+    let served = Served::new(said(healthy()));
+    assert_eq!((served.ask("GET /health").status, served.ask("GET /health").body.as_str()), (200, "ok\n"));
+    assert_eq!(served.ask("GET /ready").status, 200);
+    let served = Served::new(Said { ready: Err("the journal is being read".to_owned()), ..said(healthy()) });
+    assert_eq!(served.ask("GET /health").status, 200);
+    let answer = served.ask("GET /ready");
+    assert_eq!((answer.status, answer.body.as_str()), (503, "not ready: the journal is being read\n"));
+    assert!(answer.has("Retry-After: 5"), "{}", answer.head);
+}
+
+#[test]
+fn nothing_can_be_changed_and_nothing_else_is_there() {
+    let served = Served::new(said(healthy()));
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "get"] {
+        let answer = served.ask(&format!("{method} /status"));
+        assert_eq!(answer.status, 405, "{method}");
+        assert!(answer.has("Allow: GET, HEAD"), "{}", answer.head);
+    }
+    for path in ["/api/v1/write", "/status/", "//status", "/%2e", "*"] {
+        let answer = served.ask(&format!("{} {path}", if path == "*" { "OPTIONS" } else { "GET" }));
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(crate::PATHS.iter().all(|path| answer.body.contains(path)), "{}", answer.body);
+    }
+    let answer = served.ask("GET /");
+    assert_eq!(answer.status, 307);
+    assert!(answer.has("Location: /status"), "{}", answer.head);
+    assert_eq!(served.ask_with("GET /status", "Content-Length: 5").status, 413);
+}
+
+#[test]
+fn head_is_get_without_content() {
+    let served = Served::new(said(healthy()));
+    for path in crate::PATHS {
+        let (head, get) = (served.ask(&format!("HEAD {path}")), served.ask(&format!("GET {path}")));
+        assert_eq!((head.status, head.body.as_str()), (get.status, ""), "{path}");
+        let length = format!("Content-Length: {}", get.body.len());
+        assert!(head.has(&length), "{path}: {}", head.head);
+    }
+}
+
+/// A page that would be too long is cut behind a whole line and says so; JSON is given whole or not at all.
+#[test]
+fn what_is_too_long_is_cut_visibly() {
+    let mut status = healthy();
+    let line = status.memory.declared[0].clone();
+    status.memory.declared = vec![line; 10_000];
+    let served = Served::new(said(status));
+    let html = served.ask("GET /status?format=html");
+    assert_eq!(html.status, 200);
+    assert!(html.body.len() <= LONGEST_ANSWER && html.body.len() > LONGEST_ANSWER - 4096);
+    let (kept, note) =
+        html.body.split_once("</table></dl></section>\n<p class=\"say bad\">Cut here").unwrap();
+    assert!(kept.ends_with("</tr>\n") && note.ends_with("</html>\n"));
+    let text = served.ask("GET /status?format=text");
+    assert_eq!(text.status, 200);
+    assert!(text.body.ends_with(crate::text::CUT) && text.body.len() <= LONGEST_ANSWER);
+    let json = served.ask("GET /status.json");
+    assert_eq!(json.status, 500);
+    assert!(json.body.contains("512 KiB"), "{}", json.body);
+}
+
+/// Half of the metrics would look like all of them.
+#[test]
+fn metrics_are_never_cut() {
+    let endless = |out: &mut dyn fmt::Write| loop {
+        out.write_str("tidegate_line 1\n")?;
+    };
+    let answer = Served::new(Said { metrics: endless, ..said(healthy()) }).ask("GET /metrics");
+    assert_eq!(answer.status, 500);
+    assert!(answer.body.starts_with("the metrics would be longer than"), "{}", answer.body);
+    let broken = |_: &mut dyn fmt::Write| Err(fmt::Error);
+    let answer = Served::new(Said { metrics: broken, ..said(healthy()) }).ask("GET /metrics");
+    assert_eq!(answer.status, 500);
+}
+
+/// When answers on their way hold all the memory there is for them, the next is refused with a delay, and
+/// heads are still received; when they are gone, it is answered.
+#[test]
+fn too_many_answers_at_a_time_are_refused() {
+    let served = Served::new(said(healthy()));
+    let held: Vec<_> =
+        (0..4).map(|_| served.arena.try_window(Share::Egress, LONGEST_ANSWER).unwrap()).collect();
+    let answer = served.ask("GET /status");
+    assert_eq!(answer.status, 503);
+    assert!(answer.has("Retry-After: 1"), "{}", answer.head);
+    assert_eq!(served.ask("GET /health").status, 200);
+    drop(held);
+    assert_eq!(served.ask("GET /status").status, 200);
+}

@@ -1,0 +1,114 @@
+//! The word and the sentence that the eye meets first.
+
+use super::sample::{healthy, now, troubled};
+use crate::{Lag, LastError, State, Status, Verdict};
+use std::time::Duration;
+
+/// The second sink, behind by a minute and a half.
+fn behind() -> Status {
+    let mut status = healthy();
+    status.sinks[1].lag = Lag { items: 90_000, bytes: 1 << 20, age: Some(Duration::from_secs(90)) };
+    status
+}
+
+fn assert_verdict(status: &Status, state: State, reason: &str) {
+    assert_eq!(Verdict::of(status), Verdict { state, reason: reason.to_owned() });
+}
+
+#[test]
+fn what_keeps_up_flows() {
+    assert_verdict(&healthy(), State::Flowing, "what arrives is accepted, and every sink keeps up");
+    let mut status = healthy();
+    status.sinks.truncate(1);
+    assert_verdict(&status, State::Flowing, "what arrives is accepted, and the sink keeps up");
+    status.sinks.clear();
+    assert_verdict(&status, State::Flowing, "what arrives is accepted, and no sink is configured");
+}
+
+/// What is usual for a sink is not late: a lake gathers rows before it closes a file.
+#[test]
+fn a_lag_by_design_is_not_late() {
+    let mut status = healthy();
+    status.sinks[0].lag.age = Some(status.sinks[0].usual_lag);
+    assert_eq!(Verdict::of(&status).state, State::Flowing);
+}
+
+#[test]
+fn a_failing_sink_spills() {
+    let mut status = behind();
+    let message = "503 Service Unavailable".to_owned();
+    status.sinks[1].last_error = Some(LastError { message, at: now() });
+    status.sinks[1].retry_at = Some(now() + Duration::from_secs(1));
+    let reason = "sink `upstream` is 1 min 30 s behind: 503 Service Unavailable";
+    assert_verdict(&status, State::Spilling, reason);
+    // A short stumble is none: it is shown with the sink, and the state stays.
+    status.sinks[1].lag.age = Some(Duration::from_secs(2));
+    assert_eq!(Verdict::of(&status).state, State::Flowing);
+}
+
+#[test]
+fn a_sink_slower_than_what_arrives_spills() {
+    let mut status = behind();
+    status.sinks[1].items_per_second = Some(1_000.0);
+    assert_verdict(
+        &status,
+        State::Spilling,
+        "sink `upstream` is 1 min 30 s behind: it takes less than arrives",
+    );
+}
+
+#[test]
+fn a_sink_that_catches_up_drains() {
+    let mut status = behind();
+    status.journal.items_per_second = Some(50_000.0);
+    status.sinks[1].items_per_second = Some(51_000.0);
+    let reason = "sink `upstream` is 1 min 30 s behind: it is catching up, in about 1 min 30 s";
+    assert_verdict(&status, State::Draining, reason);
+    for rate in [None, Some(50_000.0), Some(f64::NAN), Some(f64::INFINITY)] {
+        status.sinks[1].items_per_second = rate;
+        assert_eq!(Verdict::of(&status).state, State::Draining, "{rate:?}");
+    }
+}
+
+/// The sink that fails is named before the one that is further behind, and the others are counted.
+#[test]
+fn the_worst_sink_is_named() {
+    let mut status = troubled();
+    status.journal.trouble = None;
+    status.sinks[0].lag.age = Some(Duration::from_secs(86_400));
+    let reason = "sink `upstream` is 3 h behind: connecting to 127.0.0.1:9090: connection refused; \
+                  1 more sink is late";
+    assert_verdict(&status, State::Spilling, reason);
+}
+
+/// Each thing that can be used up pushes back, and is named.
+#[test]
+fn what_is_used_up_pushes_back() {
+    let reason = "the journal takes nothing: its quota is used up by what sinks have not completed yet; \
+                  sink `upstream` is 3 h behind: connecting to 127.0.0.1:9090: connection refused";
+    assert_verdict(&troubled(), State::PushingBack, reason);
+
+    let mut status = healthy();
+    status.memory.payload.shares[0].waiting = 1;
+    assert_verdict(&status, State::PushingBack, "1 request waits for memory of the share `ingest`");
+    status.memory.payload.shares[0].waiting = 1200;
+    assert_verdict(&status, State::PushingBack, "1,200 requests wait for memory of the share `ingest`");
+
+    // What waits to go out does not keep anything from coming in.
+    let mut status = healthy();
+    status.memory.payload.shares[1].waiting = 1;
+    assert_eq!(Verdict::of(&status).state, State::Flowing);
+
+    let mut status = healthy();
+    status.memory.connections_open = 1000;
+    assert_verdict(&status, State::PushingBack, "all 1,000 connections are in use");
+}
+
+#[test]
+fn who_was_told_to_stop_stops() {
+    let mut status = behind();
+    status.stopping = true;
+    let verdict = Verdict::of(&status);
+    assert_eq!(verdict.state, State::Stopping);
+    assert!(verdict.reason.starts_with("told to stop, answering what is in flight; sink `upstream` is"));
+}
