@@ -157,11 +157,11 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     async fn arrival(&mut self) -> Result<(S::Ticket, Body, Framing), Answered> {
         let mut window = match self.first_bytes().await {
             Ok(window) => window,
-            Err(fault) => return Err(self.failed(fault, None, 0)),
+            Err(fault) => return Err(self.failed(fault, None, 0, After::END)),
         };
         let (start, end) = match self.receive_head(&mut window).await {
             Ok(found) => found,
-            Err(fault) => return Err(self.failed(fault, None, window.len())),
+            Err(fault) => return Err(self.failed(fault, None, window.len(), After::END)),
         };
         let service = &self.server.service;
         let bytes = window.get(start..end).unwrap_or_default();
@@ -175,7 +175,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                     let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
                     return Err(self.answered(reply, after));
                 }
-                Err(refusal) => return Err(self.failed(refusal.into(), None, window.len())),
+                Err(refusal) => return Err(self.failed(refusal.into(), None, window.len(), After::END)),
             };
         match self.receive_body(&mut window, &framing, max_body).await {
             Ok(extent) => {
@@ -186,7 +186,10 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 window.truncate(extent.body);
                 Ok((ticket, Body::new(window, framing.head), framing))
             }
-            Err(fault) => Err(self.failed(fault, Some(&ticket), window.len())),
+            Err(fault) => {
+                let after = After { ending: ending(true, &framing), ..After::END };
+                Err(self.failed(fault, Some(&ticket), window.len(), after))
+            }
         }
     }
 
@@ -234,12 +237,18 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     }
 
     /// What comes of a request that could not be received.
-    fn failed(&mut self, fault: Fault, ticket: Option<&S::Ticket>, received: usize) -> Answered {
+    fn failed(
+        &mut self,
+        fault: Fault,
+        ticket: Option<&S::Ticket>,
+        received: usize,
+        after: After,
+    ) -> Answered {
         match fault {
             Fault::Refusal(refusal) => {
                 let context = Context { peer: *self.peer, ticket, received };
                 let reply = self.server.service.refuse(refusal, context);
-                self.answered(reply, After::END)
+                self.answered(reply, after)
             }
             Fault::End(ended) => Err(ended),
         }

@@ -168,3 +168,15 @@ fn answers_wait_for_slow_readers() {
     client.send(large);
     assert_eq!(runtime.unwrap().block_on(server.serve(pipe, peer())), Ended::Lost);
 }
+
+/// After so many requests a connection ends, and the client is told so with the last answer.
+#[test]
+fn connections_end_after_their_requests() {
+    let (run, _) = timed(&server(Settings { max_requests: 2, ..Settings::default() }), |client| async move {
+        client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5));
+        sleep(Duration::from_millis(1)).await;
+        let answers = String::from_utf8(client.answers()).unwrap();
+        assert_eq!(answers.matches("Connection: close").count(), 1, "{answers}");
+    });
+    assert_eq!((run.ended, run.statuses), (Ended::Answered, vec![204, 204]));
+}

@@ -281,10 +281,13 @@ fn a_declined_body_is_thrown_away() {
     }
 }
 
-/// HEAD is answered with the length of what it would be, and without it.
+/// HEAD is answered with the length of what it would be, and without it, refused or not.
 #[test]
 fn head_has_no_content() {
-    let request = "HEAD /text HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
-    let answers = crate::record::answers([request]);
-    assert!(answers.contains("Content-Length: 10\r\n") && answers.ends_with("\r\n\r\n"), "{answers}");
+    for (path, length) in [("/text", 10), ("/refuse", 11), ("/small", 77)] {
+        let request = format!("HEAD {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n01234567890");
+        let answers = crate::record::answers([request]);
+        assert!(answers.contains(&format!("Content-Length: {length}\r\n")), "{answers}");
+        assert!(answers.ends_with("\r\n\r\n"), "{answers}");
+    }
 }
