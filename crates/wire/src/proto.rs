@@ -143,19 +143,25 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// When the value is malformed or cut off.
+    #[inline]
     pub fn skip(&mut self, key: Key) -> Result<(), Malformed> {
+        *self = self.skipped(key)?;
+        Ok(())
+    }
+
+    // This and `long_varint` take and return values, not `&mut self`, so that a cursor whose other methods
+    // are inlined can live in registers.
+    fn skipped(mut self, key: Key) -> Result<Self, Malformed> {
         match key.wire {
-            Wire::Varint => self.varint(key).map(drop),
-            Wire::Fixed64 => self.fixed64(key).map(drop),
-            Wire::Length => self.bytes(key).map(drop),
+            Wire::Varint => drop(self.varint(key)?),
+            Wire::Fixed64 => drop(self.fixed64(key)?),
+            Wire::Length => drop(self.bytes(key)?),
             Wire::Fixed32 => match self.rest.split_at_checked(4) {
-                Some((_, rest)) => {
-                    self.rest = rest;
-                    Ok(())
-                }
-                None => Err(self.malformed(key.field, Problem::Truncated)),
+                Some((_, rest)) => self.rest = rest,
+                None => return Err(self.malformed(key.field, Problem::Truncated)),
             },
         }
+        Ok(self)
     }
 
     /// A number without its key, as packed fields hold them; `field` is for the error.
@@ -164,29 +170,19 @@ impl<'a> Reader<'a> {
     /// When the number is cut off or longer than 64 bits.
     #[inline(always)]
     pub fn raw_varint(&mut self, field: u32) -> Result<u64, Malformed> {
-        match self.rest.split_first() {
-            Some((&byte, rest)) if byte < 0x80 => {
+        if let Some((&byte, rest)) = self.rest.split_first()
+            && byte < 0x80
+        {
+            self.rest = rest;
+            return Ok(u64::from(byte));
+        }
+        match long_varint(self.rest) {
+            Ok((value, rest)) => {
                 self.rest = rest;
-                Ok(u64::from(byte))
+                Ok(value)
             }
-            _ => self.long_varint(field),
+            Err(problem) => Err(self.malformed(field, problem)),
         }
-    }
-
-    fn long_varint(&mut self, field: u32) -> Result<u64, Malformed> {
-        let mut value = 0u64;
-        for (index, &byte) in self.rest.iter().take(10).enumerate() {
-            value |= u64::from(byte & 0x7f) << (7 * index);
-            if byte < 0x80 {
-                if index == 9 && byte > 1 {
-                    break;
-                }
-                self.rest = self.rest.get(index + 1..).unwrap_or_default();
-                return Ok(value);
-            }
-        }
-        let problem = if self.rest.len() < 10 { Problem::Truncated } else { Problem::Varint };
-        Err(self.malformed(field, problem))
     }
 
     #[inline(always)]
@@ -238,9 +234,23 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    pub(crate) fn malformed(&self, field: u32, problem: Problem) -> Malformed {
+    pub(crate) fn malformed(self, field: u32, problem: Problem) -> Malformed {
         Malformed::new(self.offset(), field, problem)
     }
+}
+
+fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8]), Problem> {
+    let mut value = 0u64;
+    for (index, &byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            if index == 9 && byte > 1 {
+                return Err(Problem::Varint);
+            }
+            return Ok((value, bytes.get(index + 1..).unwrap_or_default()));
+        }
+    }
+    Err(if bytes.len() < 10 { Problem::Truncated } else { Problem::Varint })
 }
 
 /// Undoes the zigzag encoding of `sint32` and `sint64`.

@@ -13,6 +13,7 @@ struct Side {
 }
 
 /// Checks a histogram message; `with_start` says whether the version knows the start timestamp.
+#[inline(never)]
 pub(super) fn check(mut message: Reader<'_>, with_start: bool) -> Result<(), Fault> {
     let start = message.offset();
     let (mut positive, mut negative) = (Side::default(), Side::default());

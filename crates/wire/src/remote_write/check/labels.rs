@@ -35,7 +35,9 @@ impl<'a, 'l> Order<'a, 'l> {
         if !sorted || !within {
             return Err(self.fault(label, offset));
         }
-        self.has_metric_name |= key == METRIC_NAME && name.len() == 8 && !value.is_empty();
+        if key == METRIC_NAME && name.len() == 8 {
+            self.has_metric_name = !value.is_empty();
+        }
         self.previous = name;
         self.previous_key = key;
         self.labels += 1;
@@ -79,17 +81,18 @@ impl<'a, 'l> Order<'a, 'l> {
 /// The first eight bytes of `name`, zeros behind a shorter one, as a number that sorts as they do.
 #[inline(always)]
 fn sort_key(name: &[u8], tail: &[u8]) -> u64 {
-    match tail.first_chunk() {
-        Some(head) if name.len() >= 8 => u64::from_be_bytes(*head),
-        Some(head) => u64::from_be_bytes(*head) & !(u64::MAX >> (8 * name.len())),
-        None => {
-            let mut head = [0; 8];
-            for (to, from) in head.iter_mut().zip(name) {
-                *to = *from;
-            }
-            u64::from_be_bytes(head)
-        }
+    let Some(head) = tail.first_chunk() else { return padded(name) };
+    let shorter = u32::try_from(name.len()).ok().and_then(|len| u64::MAX.checked_shr(len.saturating_mul(8)));
+    u64::from_be_bytes(*head) & !shorter.unwrap_or(0)
+}
+
+#[cold]
+fn padded(name: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    for (to, from) in head.iter_mut().zip(name) {
+        *to = *from;
     }
+    u64::from_be_bytes(head)
 }
 
 /// That the texts of `run`, a stretch of the message between the first byte of one text and the last of

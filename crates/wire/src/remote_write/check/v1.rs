@@ -38,30 +38,20 @@ pub(in crate::remote_write) fn check(raw: &[u8], limits: &Limits) -> Result<Coun
     Ok(counts)
 }
 
-fn series<'a>(mut message: Reader<'a>, limits: &Limits, counts: &mut Counts) -> Result<(), Fault> {
+fn series(mut message: Reader<'_>, limits: &Limits, counts: &mut Counts) -> Result<(), Fault> {
     let start = message;
     let mut order = Order::new(limits);
-    // Where the stretch of labels began that the walk is in; `None` while it is in other fields.
-    let mut run: Option<Reader<'a>> = None;
     loop {
-        let before = message;
-        if let Some((label, tail)) = message.take_short(LABELS_TAG).and_then(plain_label) {
-            run.get_or_insert(before);
-            order.push(label, tail, before.offset())?;
-            continue;
+        let run = message;
+        while let Some((label, tail)) = take_plain_label(&mut message) {
+            order.push(label, tail, message.offset())?;
         }
-        message = before;
-        let key = message.key()?;
-        if key.is_some_and(|key| key.field == field::LABELS) {
-            run.get_or_insert(before);
-        } else if let Some(run) = run.take() {
-            check_run(run, before)?;
-        }
-        let Some(key) = key else { break };
+        check_run(run, message)?;
+        let Some(key) = message.key()? else { break };
         match key.field {
             field::LABELS => {
                 let label = label(message.message(key)?, LABEL)?;
-                order.push(label, label.name, before.offset())?;
+                order.push(label, label.name, message.offset())?;
             }
             field::SAMPLES => {
                 sample::check(message.message(key)?, false)?;
@@ -81,7 +71,17 @@ fn series<'a>(mut message: Reader<'a>, limits: &Limits, counts: &mut Counts) -> 
     order.finish(start.offset())
 }
 
-/// That the texts of the label fields from `run` up to `end` are UTF-8.
+/// The next field and its name's tail, if it is a label as every known sender encodes it; the cursor moves
+/// only then.
+#[inline(always)]
+fn take_plain_label<'a>(message: &mut Reader<'a>) -> Option<(Label<'a>, &'a [u8])> {
+    let mut ahead = *message;
+    let label = plain_label(ahead.take_short(LABELS_TAG)?)?;
+    *message = ahead;
+    Some(label)
+}
+
+/// That the texts of the plain labels from `run` up to `end` are UTF-8.
 #[inline]
 fn check_run(run: Reader<'_>, end: Reader<'_>) -> Result<(), Fault> {
     if is_utf8_run(run.until(&end)) { Ok(()) } else { check_each(run, end.offset()) }
@@ -103,6 +103,7 @@ const EXEMPLAR_LABEL: Subjects = [Subject::ExemplarLabel; 2];
 
 /// Reads any label and checks its texts, those too that a later occurrence of the same field supersedes:
 /// other decoders look at them.
+#[inline(never)]
 fn label(mut message: Reader<'_>, [of_name, of_value]: Subjects) -> Result<Label<'_>, Fault> {
     let mut label = Label { name: &[], value: &[] };
     while let Some(key) = message.key()? {
@@ -120,6 +121,7 @@ fn text(subject: Subject, text: Reader<'_>) -> Result<&[u8], Fault> {
     Ok(text.rest())
 }
 
+#[inline(never)]
 fn exemplar(mut message: Reader<'_>) -> Result<(), Fault> {
     while let Some(key) = message.key()? {
         match key.field {
