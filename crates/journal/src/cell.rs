@@ -139,14 +139,7 @@ impl Cell {
             *durable_low = low;
             return Ok(());
         };
-        if low != *durable_low && !file.is_dirty() {
-            // A gap was passed, which is not written by itself.
-            file.write(cursor, self.salt)?;
-        }
-        if !file.is_dirty() {
-            return Ok(());
-        }
-        let open = file.begin_sync(cursor, self.salt)?;
+        let Some(open) = file.begin_sync(cursor, self.salt)? else { return Ok(()) };
         drop(state);
         let synced = open.sync();
         let mut state = lock(&self.state);

@@ -33,7 +33,8 @@ pub(crate) struct Cursor {
     /// Items passed over because they could not be read, since it began.
     pub(crate) damaged: u64,
     pub(crate) book: Book,
-    /// Records handed out, and gaps passed, from `low` on. At most [`IN_FLIGHT`].
+    /// Records handed out, and gaps passed, from `low` on: at most [`IN_FLIGHT`], and one more where
+    /// the last is damaged.
     flight: VecDeque<Flight>,
     /// Records are completed in order only, so that those in flight need one entry for all of them.
     in_order: bool,
@@ -70,7 +71,7 @@ impl Cursor {
             dropped: 0,
             damaged: 0,
             book: [0; BOOK],
-            flight: VecDeque::with_capacity(IN_FLIGHT),
+            flight: VecDeque::with_capacity(IN_FLIGHT + 1),
             in_order: false,
             restored: VecDeque::new(),
         }
@@ -99,9 +100,7 @@ impl Cursor {
     /// Notes that a record is handed out. True when it was completed before the last restart: then it is
     /// only passed.
     pub(crate) fn hand_out(&mut self, sequence: u64, items: u64, items_after: u64, bytes_after: u64) -> bool {
-        while self.restored.front().is_some_and(|(restored, _)| *restored < sequence) {
-            self.restored.pop_front();
-        }
+        self.forget_restored(sequence);
         let done = self.restored.front().is_some_and(|(restored, _)| *restored == sequence);
         if done {
             self.restored.pop_front();
@@ -115,20 +114,56 @@ impl Cursor {
         done
     }
 
-    /// Notes that nothing up to and with `sequence` can be read, `items` items in all.
-    pub(crate) fn pass(&mut self, sequence: u64, items: u64, items_after: u64, bytes_after: u64) {
-        let entry = Flight { sequence, items, items_after, bytes_after, done: true, gap: true };
+    /// Notes that nothing before the record `next` can be read, `items` items in all. What was completed
+    /// among it before the last restart is no loss, and is given back.
+    pub(crate) fn pass(&mut self, next: u64, items: u64, items_after: u64, bytes_after: u64) -> Passed {
+        let delivered = self.forget_restored(next);
+        let items = items.saturating_sub(delivered.items);
+        let entry = Flight {
+            sequence: next.saturating_sub(1),
+            items,
+            items_after,
+            bytes_after,
+            done: true,
+            gap: true,
+        };
         self.flight.push_back(entry);
         self.settle();
+        delivered
     }
 
-    /// A record that was handed out turned out to be damaged.
-    pub(crate) fn give_up(&mut self, sequence: u64) {
-        if let Some(entry) = self.find(sequence) {
-            entry.done = true;
-            entry.gap = true;
-            self.settle();
+    /// Forgets what was completed before the last restart and before the record `next`.
+    fn forget_restored(&mut self, next: u64) -> Passed {
+        let mut forgotten = Passed::default();
+        while let Some((_, items)) = self.restored.front().copied().filter(|(sequence, _)| *sequence < next) {
+            forgotten.records += 1;
+            forgotten.items += items;
+            self.restored.pop_front();
         }
+        forgotten
+    }
+
+    /// The record that was handed out last turned out to be damaged: `items` items of it, with so many items
+    /// and bytes before it.
+    pub(crate) fn give_up(&mut self, sequence: u64, items: u64, items_before: u64, bytes_before: u64) {
+        let before_it = match self.flight.len().checked_sub(2).and_then(|before| self.flight.get(before)) {
+            Some(before) => before.sequence + 1,
+            None => self.low,
+        };
+        let Some(entry) = self.flight.pop_back() else { return };
+        if entry.sequence != sequence || entry.done {
+            // Dropped in the meantime, and counted there.
+            self.flight.push_back(entry);
+            return;
+        }
+        if before_it < sequence {
+            // The entry stands for others too, which are still to be completed.
+            let items = entry.items.saturating_sub(items);
+            let others = Flight { sequence: sequence - 1, items, items_after: items_before, ..entry };
+            self.flight.push_back(Flight { bytes_after: bytes_before, ..others });
+        }
+        self.flight.push_back(Flight { items, done: true, gap: true, ..entry });
+        self.settle();
     }
 
     /// Notes that a record is completed. False when it is not in flight: it was completed before, or it was
@@ -186,11 +221,20 @@ impl Cursor {
             low = entry.sequence + 1;
             self.flight.pop_front();
         }
-        while let Some((_, items)) = self.restored.front().copied().filter(|(sequence, _)| *sequence < to) {
-            passed.records -= 1.min(passed.records);
-            passed.items -= items.min(passed.items);
-            self.restored.pop_front();
+        if let Some(entry) = self.flight.front_mut() {
+            // One that reaches beyond `to`: only what is behind is left of it, and what is before was not
+            // dropped where it was damaged.
+            let before = items.saturating_sub(entry.items_after - entry.items).min(entry.items);
+            if entry.gap {
+                passed.records -= (to - low).min(passed.records);
+                passed.items -= before.min(passed.items);
+            } else {
+                entry.items -= before;
+            }
         }
+        let delivered = self.forget_restored(to);
+        passed.records -= delivered.records.min(passed.records);
+        passed.items -= delivered.items.min(passed.items);
         (self.low, self.items, self.bytes) = (to, items, bytes);
         self.dropped += passed.items;
         self.settle();
@@ -248,7 +292,8 @@ impl Cursor {
         let mut bitmap = [0; BITMAP];
         let flight = self.flight.iter().filter(|entry| entry.done && !entry.gap).map(|entry| entry.sequence);
         for sequence in flight.chain(self.restored.iter().map(|(sequence, _)| *sequence)) {
-            let bit = usize::try_from(sequence - self.low).unwrap_or(usize::MAX);
+            let ahead = sequence.checked_sub(self.low).and_then(|ahead| usize::try_from(ahead).ok());
+            let bit = ahead.unwrap_or(usize::MAX);
             if let Some(byte) = bitmap.get_mut(bit / 8) {
                 *byte |= 1 << (bit % 8);
             }
@@ -296,3 +341,6 @@ impl Written {
         last.map_or(self.cursor.low, |ahead| self.cursor.low + ahead + 1)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

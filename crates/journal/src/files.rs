@@ -27,8 +27,6 @@ pub(crate) trait Files: Send + Sync {
 
 /// One open file.
 pub(crate) trait File: Send + Sync {
-    /// Its length, in bytes.
-    fn len(&self) -> io::Result<u64>;
     /// Reads at `offset`; fewer bytes than asked only where the file ends.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes at `offset`; perhaps fewer bytes than given.

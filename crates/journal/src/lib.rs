@@ -21,6 +21,7 @@ mod drain;
 mod files;
 mod folder;
 mod follower;
+pub mod inspect;
 mod journal;
 mod log;
 mod memory;

@@ -30,7 +30,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(legal)
 }
 
-/// The newest cursor in the file, if there is one that can be read.
+/// The newest cursor in the file, if there is one that can be read. Changes nothing.
 pub(crate) fn read(file: &dyn File) -> Option<Written> {
     places(file).into_iter().flatten().max_by_key(|written| written.generation)
 }
@@ -48,12 +48,15 @@ pub(crate) struct CursorFile {
     file: Arc<dyn File>,
     generation: u64,
     newest: usize,
+    /// The low-water mark that the newest says.
+    newest_low: u64,
     durable: usize,
     syncing: usize,
     /// Something is written that no `fdatasync` has covered.
     dirty: bool,
-    /// The last `fdatasync` failed: the kernel may have forgotten what was written before it.
-    failed: bool,
+    /// The newest is not what the cursor is: it could not be written, or the kernel may have forgotten it
+    /// after an `fdatasync` that failed.
+    stale: bool,
 }
 
 impl CursorFile {
@@ -76,10 +79,11 @@ impl CursorFile {
             file,
             generation: 0,
             newest: 0,
+            newest_low: 0,
             durable: 0,
             syncing: 0,
             dirty: false,
-            failed: false,
+            stale: false,
         };
         this.write(cursor, salt)?;
         this.file.sync()?;
@@ -102,10 +106,11 @@ impl CursorFile {
             file,
             generation,
             newest: at,
+            newest_low: written.cursor.low,
             durable: at,
             syncing: at,
             dirty: false,
-            failed: false,
+            stale: false,
         };
         Ok(Some((this, written)))
     }
@@ -115,36 +120,37 @@ impl CursorFile {
         let taken = [self.newest, self.durable, self.syncing];
         let place = (0..PLACES).find(|place| !taken.contains(place)).unwrap_or(0);
         let bytes = cursor.encode(salt, self.generation + 1);
+        self.stale = true;
+        self.dirty = true;
         write_all(&*self.file, &mut [IoSlice::new(&bytes)], place as u64 * APART)?;
         self.generation += 1;
-        self.newest = place;
-        self.dirty = true;
+        (self.newest, self.newest_low) = (place, cursor.low);
+        self.stale = false;
         Ok(())
     }
 
-    pub(crate) fn is_dirty(&self) -> bool {
-        self.dirty
-    }
-
-    /// Begins to make the newest durable: the caller calls `sync` on the file, holding no lock, and then
-    /// [`end_sync`](Self::end_sync).
-    pub(crate) fn begin_sync(&mut self, cursor: &Cursor, salt: u64) -> io::Result<Arc<dyn File>> {
-        if self.failed {
+    /// Begins to make `cursor` durable, unless it is: the caller calls `sync` on the file, holding no lock,
+    /// and then [`end_sync`](Self::end_sync).
+    pub(crate) fn begin_sync(&mut self, cursor: &Cursor, salt: u64) -> io::Result<Option<Arc<dyn File>>> {
+        // A gap moves the cursor and is not written by itself.
+        if self.stale || self.newest_low != cursor.low {
             self.write(cursor, salt)?;
+        }
+        if !self.dirty {
+            return Ok(None);
         }
         self.syncing = self.newest;
         self.dirty = false;
-        Ok(self.file.clone())
+        Ok(Some(self.file.clone()))
     }
 
     /// After a failed sync nothing written before it may be believed to become durable: the next one begins
     /// with writing the cursor anew.
     pub(crate) fn end_sync(&mut self, synced: bool) {
-        self.failed = !synced;
         if synced {
             self.durable = self.syncing;
         } else {
-            self.dirty = true;
+            (self.stale, self.dirty) = (true, true);
         }
     }
 }

@@ -64,11 +64,6 @@ struct RealFile {
 }
 
 impl File for RealFile {
-    fn len(&self) -> io::Result<u64> {
-        let about = rustix::fs::fstat(&self.fd)?;
-        Ok(u64::try_from(about.st_size).unwrap_or(0))
-    }
-
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {

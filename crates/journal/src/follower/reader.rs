@@ -148,16 +148,23 @@ impl Reader {
         if gap.records == 0 {
             return Step::On;
         }
-        cell.with(|cursor| cursor.pass(next - 1, gap.items, items, bytes));
-        Step::Event(Event::Damaged(gap))
+        let delivered = cell.with(|cursor| cursor.pass(next, gap.items, items, bytes));
+        let records = gap.records.saturating_sub(delivered.records);
+        if records == 0 {
+            return Step::On;
+        }
+        let items = gap.items.saturating_sub(delivered.items);
+        Step::Event(Event::Damaged(Gap { records, items, ..gap }))
     }
 
     /// Counts a record that was handed out as damaged.
     fn give_up(&mut self, shared: &Shared, cell: &Cell, header: &Header) -> Gap {
         self.current = None;
-        cell.with(|cursor| cursor.give_up(header.sequence));
         let gap = Gap { records: 1, items: u64::from(header.items), bytes: header.size() };
-        let segment = self.place.as_ref().map_or(u64::MAX, |place| place.segment.first);
+        let place = self.place.as_ref();
+        let bytes = place.map_or(0, |place| (place.segment.start + place.offset).saturating_sub(gap.bytes));
+        cell.with(|cursor| cursor.give_up(header.sequence, gap.items, header.items_before, bytes));
+        let segment = place.map_or(u64::MAX, |place| place.segment.first);
         lock(&shared.log).damaged(segment, 1, gap.bytes);
         gap
     }

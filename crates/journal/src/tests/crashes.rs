@@ -273,3 +273,18 @@ proptest! {
         lives(seed, Durability::PageCache, keeper, 0);
     }
 }
+
+/// Seeds that once found something: an empty segment that came back, a cursor taken for durable that could
+/// not be written, a gap over records that were completed.
+#[test]
+fn what_was_found_before_is_not_found_again() {
+    lives(3349671046615075207, Durability::PageCache, true, 0);
+    for (seed, keeper) in [
+        (12734097219383216278, false),
+        (4963723418893004779, false),
+        (288154445761571296, false),
+        (8162575170309433656, true),
+    ] {
+        lives(seed, Durability::Fsync, keeper, 60);
+    }
+}

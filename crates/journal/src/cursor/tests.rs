@@ -1,0 +1,204 @@
+//! Invariant: the low-water mark is the first record that is neither completed, damaged nor dropped, and
+//! every item before it is counted as exactly one of the three. Model: one state for each record.
+
+use super::*;
+use proptest::prelude::*;
+
+const RECORDS: u64 = 200;
+
+#[derive(Debug, Clone)]
+enum Step {
+    HandOut,
+    Gap(u64),
+    Complete(usize),
+    Through(usize),
+    GiveUp,
+    Jump(u64),
+    Rewind,
+    Restart,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    Queued,
+    InFlight,
+    Completed,
+    Damaged,
+    Dropped,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        12 => Just(Step::HandOut),
+        1 => (1u64..6).prop_map(Step::Gap),
+        6 => any::<usize>().prop_map(Step::Complete),
+        3 => any::<usize>().prop_map(Step::Through),
+        1 => Just(Step::GiveUp),
+        1 => (1u64..12).prop_map(Step::Jump),
+        1 => Just(Step::Rewind),
+        1 => Just(Step::Restart),
+    ];
+    prop::collection::vec(step, 0..120)
+}
+
+fn items(sequence: u64) -> u64 {
+    sequence % 5
+}
+
+fn before(sequence: u64) -> u64 {
+    (0..sequence).map(items).sum()
+}
+
+struct Model {
+    cursor: Cursor,
+    fates: Vec<Fate>,
+    /// Where the sink reads.
+    next: u64,
+    completed: u64,
+    dropped: u64,
+    in_order: bool,
+}
+
+impl Model {
+    fn low(&self) -> u64 {
+        let open = |fate: &Fate| matches!(fate, Fate::Queued | Fate::InFlight);
+        let low = self.fates.iter().position(open).unwrap_or(self.fates.len()) as u64;
+        // What was completed before a restart counts when the sink has come past it.
+        low.min(self.next.max(self.cursor.low))
+    }
+
+    fn in_flight(&self) -> Vec<u64> {
+        (0..RECORDS).filter(|sequence| self.fates[*sequence as usize] == Fate::InFlight).collect()
+    }
+
+    fn read_again(&mut self) {
+        self.next = self.cursor.low;
+        for (sequence, fate) in self.fates.iter_mut().enumerate() {
+            // A gap beyond the low-water mark is met, and told, again.
+            if *fate == Fate::InFlight || (*fate == Fate::Damaged && sequence as u64 >= self.next) {
+                *fate = Fate::Queued;
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::HandOut if self.next < RECORDS && self.cursor.has_room() => {
+                let sequence = self.next;
+                self.next += 1;
+                let fate = &mut self.fates[sequence as usize];
+                let done = self.cursor.hand_out(sequence, items(sequence), before(self.next), 8 * self.next);
+                assert_eq!(done, *fate == Fate::Completed, "what was completed is not handed out again");
+                if !done {
+                    *fate = Fate::InFlight;
+                }
+            }
+            Step::Gap(records) if self.next + records < RECORDS && self.cursor.has_room() => {
+                let (from, to) = (self.next, self.next + records);
+                self.next = to;
+                let told = before(to) - before(from);
+                let delivered = self.cursor.pass(to, told, before(to), 8 * to);
+                let fates = &mut self.fates[from as usize..to as usize];
+                let known = (from..to).zip(fates.iter()).filter(|(_, fate)| **fate == Fate::Completed);
+                assert_eq!(delivered.items, known.map(|(sequence, _)| items(sequence)).sum::<u64>());
+                for fate in fates.iter_mut().filter(|fate| **fate != Fate::Completed) {
+                    *fate = Fate::Damaged;
+                }
+            }
+            Step::Complete(pick) if !self.in_order => {
+                let in_flight = self.in_flight();
+                let Some(sequence) = in_flight.get(pick % in_flight.len().max(1)).copied() else { return };
+                assert!(self.cursor.complete(sequence));
+                assert!(!self.cursor.complete(sequence), "a record is completed once");
+                self.fates[sequence as usize] = Fate::Completed;
+                self.completed += items(sequence);
+            }
+            Step::Through(pick) => {
+                let in_flight = self.in_flight();
+                let Some(last) = in_flight.get(pick % in_flight.len().max(1)).copied() else { return };
+                let completed = self.cursor.complete_through(last, before(last + 1), 8 * (last + 1));
+                let through = in_flight.iter().filter(|sequence| **sequence <= last);
+                assert_eq!(completed, through.clone().map(|sequence| items(*sequence)).sum::<u64>());
+                self.completed += completed;
+                for sequence in through {
+                    self.fates[*sequence as usize] = Fate::Completed;
+                }
+            }
+            Step::GiveUp => {
+                let Some(last) = self.next.checked_sub(1) else { return };
+                if self.fates[last as usize] == Fate::InFlight {
+                    self.cursor.give_up(last, items(last), before(last), 8 * last);
+                    self.fates[last as usize] = Fate::Damaged;
+                }
+            }
+            Step::Jump(records) => {
+                // Not into a gap that is not passed yet: that this is no loss is another test's.
+                let to = (self.cursor.low + records).min(RECORDS);
+                if to < self.next && self.fates[to as usize] == Fate::Damaged {
+                    return;
+                }
+                let passed = self.cursor.jump(to, before(to), 8 * to);
+                let lost = |fate: &Fate| matches!(fate, Fate::Queued | Fate::InFlight);
+                let fates = self.fates[..to as usize].iter_mut().enumerate().filter(|(_, fate)| lost(fate));
+                let (mut records, mut sum) = (0, 0);
+                for (sequence, fate) in fates {
+                    *fate = Fate::Dropped;
+                    records += 1;
+                    sum += items(sequence as u64);
+                }
+                assert_eq!(passed, Passed { records, items: sum });
+                self.dropped += sum;
+                self.next = self.next.max(to);
+            }
+            Step::Rewind => {
+                self.cursor.rewind();
+                self.read_again();
+            }
+            Step::Restart => {
+                let written = Written::decode(&self.cursor.encode(7, 1)).unwrap();
+                let mut cursor = written.cursor.clone();
+                let known = (cursor.low..written.known_to()).filter(|sequence| written.completed(*sequence));
+                cursor.restore(known.map(|sequence| (sequence, items(sequence))).collect());
+                cursor.set_in_order(self.in_order);
+                cursor.bytes = self.cursor.bytes;
+                self.cursor = cursor;
+                self.read_again();
+            }
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_item_is_counted_once(steps in steps(), in_order in any::<bool>()) {
+        let mut cursor = Cursor::new(0, 0, 0);
+        cursor.set_in_order(in_order);
+        let fates = vec![Fate::Queued; RECORDS as usize];
+        let mut model = Model { cursor, fates, next: 0, completed: 0, dropped: 0, in_order };
+        for step in &steps {
+            model.step(step);
+            prop_assert_eq!(model.cursor.low, model.low(), "after {:?}", step);
+            prop_assert_eq!(model.cursor.items, before(model.cursor.low));
+            prop_assert_eq!(model.cursor.bytes, 8 * model.cursor.low);
+            prop_assert_eq!(model.cursor.dropped, model.dropped);
+            let damaged = (0..model.cursor.low).filter(|s| model.fates[*s as usize] == Fate::Damaged);
+            prop_assert_eq!(model.cursor.damaged, damaged.map(items).sum::<u64>());
+            let ahead = (model.cursor.low..RECORDS).filter(|s| model.fates[*s as usize] == Fate::Completed);
+            prop_assert_eq!(
+                model.completed + model.cursor.dropped + model.cursor.damaged,
+                model.cursor.items + ahead.map(items).sum::<u64>()
+            );
+            prop_assert!(model.cursor.flight.len() <= IN_FLIGHT + 1);
+        }
+    }
+
+    /// No flipped bit is taken for a cursor.
+    #[test]
+    fn a_damaged_cursor_is_not_believed(flip in 0..(WRITTEN - 4) * 8) {
+        let mut bytes = Cursor::new(3, 4, 5).encode(6, 7);
+        prop_assert!(Written::decode(&bytes).is_some());
+        bytes[flip / 8] ^= 1 << (flip % 8);
+        prop_assert!(Written::decode(&bytes).is_none());
+    }
+}

@@ -1,0 +1,231 @@
+//! Looking at a journal from outside, whether or not a process has it open: nothing is locked or changed, and
+//! memory does not grow with what is looked at.
+
+use crate::cursor::file::{self, sink_of};
+use crate::files::{Files, RealFiles};
+use crate::follower::Position;
+use crate::meta::Meta;
+use crate::record::{HEADER, Header};
+use crate::segment::{is_kept, parse_name};
+use crate::walker::Walker;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How many places [`verify`] names; further ones are only counted.
+pub const PLACES: usize = 100;
+
+/// A journal's folder.
+pub struct Inspection {
+    files: Arc<dyn Files>,
+    salt: Option<u64>,
+    /// The segments, oldest first.
+    pub segments: Vec<SegmentInfo>,
+    /// The cursors: each sink's name, and where it is, unless that cannot be read.
+    pub cursors: Vec<(String, Option<Position>)>,
+    /// Damaged segments that are kept for people to look at: names and lengths.
+    pub kept: Vec<(String, u64)>,
+}
+
+/// One segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentInfo {
+    /// Its file.
+    pub name: String,
+    /// The sequence of its first record.
+    pub first: u64,
+    /// The sequence of the next segment's first record, where there is one.
+    pub next: Option<u64>,
+    /// The length of its file, in bytes. That of the last one includes what is reserved.
+    pub len: u64,
+    /// Damage was found in it before.
+    pub damaged: bool,
+}
+
+/// One record as it stands in a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordInfo {
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// What it takes, in bytes.
+    pub size: u64,
+    /// Bytes stepped over before it: damaged, or never written.
+    pub skipped: u64,
+    /// What its header says of its body; nothing when that uses codes that this version does not know.
+    pub meta: Option<Meta>,
+    /// The length of its body as it is kept, in bytes.
+    pub body_len: u32,
+    /// Its number.
+    pub sequence: u64,
+    /// How many items it holds.
+    pub items: u64,
+    /// The items of all records before it.
+    pub items_before: u64,
+    /// Whether its bytes are as they were written.
+    pub whole: bool,
+}
+
+/// What [`verify`] found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Segments read.
+    pub segments: u64,
+    /// Whole records.
+    pub records: u64,
+    /// Their items.
+    pub items: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Records between the first and the last whole one that cannot be read.
+    pub missing_records: u64,
+    /// Their items.
+    pub missing_items: u64,
+    /// Where something is wrong: the first [`PLACES`] of them, in words.
+    pub places: Vec<String>,
+    /// How many places there are.
+    pub wrong: u64,
+    /// Sinks whose cursor cannot be read.
+    pub lost_cursors: Vec<String>,
+}
+
+impl Report {
+    /// Whether all that should be there is there.
+    pub fn is_sound(&self) -> bool {
+        self.wrong == 0 && self.missing_records == 0 && self.lost_cursors.is_empty()
+    }
+
+    fn wrong(&mut self, place: impl FnOnce() -> String) {
+        self.wrong += 1;
+        if self.places.len() < PLACES {
+            self.places.push(place());
+        }
+    }
+}
+
+/// Looks at the journal in `dir`.
+///
+/// # Errors
+/// When the folder cannot be listed.
+pub fn inspect(dir: &Path) -> io::Result<Inspection> {
+    let files = Arc::new(RealFiles::new(dir.to_owned()));
+    let mut list = files.list()?;
+    list.sort_unstable();
+    let mut inspection =
+        Inspection { files, salt: None, segments: Vec::new(), cursors: Vec::new(), kept: Vec::new() };
+    for (name, len) in list {
+        if let Some((first, damaged)) = parse_name(&name) {
+            inspection.salt = inspection.first_salt(&name).or(inspection.salt);
+            let segments = &mut inspection.segments;
+            if let Some(before) = segments.last_mut() {
+                before.next = Some(first);
+            }
+            segments.push(SegmentInfo { name, first, next: None, len, damaged });
+        } else if let Some(sink) = sink_of(&name) {
+            let written = inspection.files.open(&name, false).ok().and_then(|file| file::read(&*file));
+            let position = written.map(|written| Position::of(&written.cursor));
+            inspection.cursors.push((sink.to_owned(), position));
+        } else if is_kept(&name) {
+            inspection.kept.push((name, len));
+        }
+    }
+    Ok(inspection)
+}
+
+/// Reads every record of the journal in `dir` and checks it.
+///
+/// # Errors
+/// When the folder cannot be listed.
+pub fn verify(dir: &Path) -> io::Result<Report> {
+    let inspection = inspect(dir)?;
+    let mut report = Report::default();
+    // The next record's sequence and the items before it, once one is known.
+    let mut expected: Option<(u64, u64)> = None;
+    for segment in &inspection.segments {
+        report.segments += 1;
+        let records = match inspection.records(segment) {
+            Ok(records) => records,
+            Err(error) => {
+                report.wrong(|| format!("{}: cannot be opened ({error})", segment.name));
+                continue;
+            }
+        };
+        for found in records {
+            if found.skipped > 0 {
+                report.wrong(|| {
+                    format!(
+                        "{}: {} bytes before {} are not a record",
+                        segment.name, found.skipped, found.offset
+                    )
+                });
+            }
+            if !found.whole || found.meta.is_none() {
+                let what = if found.whole { "is of a newer version" } else { "is damaged" };
+                report.wrong(|| {
+                    format!("{}: the record {} at {} {what}", segment.name, found.sequence, found.offset)
+                });
+                continue;
+            }
+            if let Some((sequence, items)) = expected {
+                report.missing_records += found.sequence.saturating_sub(sequence);
+                report.missing_items += found.items_before.saturating_sub(items);
+            }
+            expected = Some((found.sequence + 1, found.items_before + found.items));
+            report.records += 1;
+            report.items += found.items;
+            report.bytes += found.size;
+        }
+    }
+    let lost = inspection.cursors.iter().filter(|(_, position)| position.is_none());
+    report.lost_cursors = lost.map(|(name, _)| name.clone()).collect();
+    Ok(report)
+}
+
+impl Inspection {
+    /// The records of a segment, each of them read and checked.
+    ///
+    /// # Errors
+    /// When the segment cannot be opened.
+    pub fn records(&self, segment: &SegmentInfo) -> io::Result<Records> {
+        let walker = Walker::new(self.files.open(&segment.name, false)?, self.salt);
+        let bound = segment.next.unwrap_or(u64::MAX);
+        Ok(Records { walker, at: 0, end: segment.len, next: segment.first, bound })
+    }
+
+    fn first_salt(&self, name: &str) -> Option<u64> {
+        let mut bytes = [0; HEADER];
+        self.files.open(name, false).ok()?.read_at(&mut bytes, 0).ok()?;
+        Header::decode(&bytes).map(|header| header.salt)
+    }
+}
+
+/// The records of one segment; see [`Inspection::records`].
+pub struct Records {
+    walker: Walker,
+    at: u64,
+    end: u64,
+    next: u64,
+    bound: u64,
+}
+
+impl Iterator for Records {
+    type Item = RecordInfo;
+
+    fn next(&mut self) -> Option<RecordInfo> {
+        let (offset, header) = self.walker.find(self.at, self.end, self.next..self.bound)?;
+        let skipped = offset - self.at;
+        (self.at, self.next) = (offset + header.size(), header.sequence + 1);
+        let whole = self.walker.is_whole(offset, &header);
+        let Header { sequence, items_before, body_len, .. } = header;
+        Some(RecordInfo {
+            offset,
+            size: header.size(),
+            skipped,
+            meta: self.walker.tenant(offset, &header).and_then(|tenant| header.meta(tenant)),
+            body_len,
+            sequence,
+            items: u64::from(header.items),
+            items_before,
+            whole,
+        })
+    }
+}
