@@ -38,7 +38,8 @@ pub(crate) struct Cursor {
     flight: VecDeque<Flight>,
     /// Records are completed in order only, so that those in flight need one entry for all of them.
     in_order: bool,
-    /// Records beyond `low` that were completed before the last restart: sequence and items.
+    /// Records beyond `low` that were completed before the last restart and were not met since, or cannot
+    /// be read any more: sequence and items, ascending.
     restored: VecDeque<(u64, u64)>,
 }
 
@@ -100,11 +101,8 @@ impl Cursor {
     /// Notes that a record is handed out. True when it was completed before the last restart: then it is
     /// only passed.
     pub(crate) fn hand_out(&mut self, sequence: u64, items: u64, items_after: u64, bytes_after: u64) -> bool {
-        self.forget_restored(sequence);
-        let done = self.restored.front().is_some_and(|(restored, _)| *restored == sequence);
-        if done {
-            self.restored.pop_front();
-        }
+        let known = self.restored.binary_search_by_key(&sequence, |(sequence, _)| *sequence);
+        let done = known.is_ok_and(|at| self.restored.remove(at).is_some());
         let entry = Flight { sequence, items, items_after, bytes_after, done, gap: false };
         match self.flight.back_mut().filter(|back| self.in_order && !done && !back.done) {
             Some(back) => *back = Flight { items: back.items + items, ..entry },
@@ -117,7 +115,7 @@ impl Cursor {
     /// Notes that nothing before the record `next` can be read, `items` items in all. What was completed
     /// among it before the last restart is no loss, and is given back.
     pub(crate) fn pass(&mut self, next: u64, items: u64, items_after: u64, bytes_after: u64) -> Passed {
-        let delivered = self.forget_restored(next);
+        let delivered = self.restored_between(self.read_to(), next);
         let items = items.saturating_sub(delivered.items);
         let entry = Flight {
             sequence: next.saturating_sub(1),
@@ -132,15 +130,18 @@ impl Cursor {
         delivered
     }
 
-    /// Forgets what was completed before the last restart and before the record `next`.
-    fn forget_restored(&mut self, next: u64) -> Passed {
-        let mut forgotten = Passed::default();
-        while let Some((_, items)) = self.restored.front().copied().filter(|(sequence, _)| *sequence < next) {
-            forgotten.records += 1;
-            forgotten.items += items;
-            self.restored.pop_front();
-        }
-        forgotten
+    /// One past the last record that was handed out or passed.
+    fn read_to(&self) -> u64 {
+        self.flight.back().map_or(self.low, |last| last.sequence + 1)
+    }
+
+    /// What was completed before the last restart, of the records from `from` up to before `to`.
+    fn restored_between(&self, from: u64, to: u64) -> Passed {
+        let within = self.restored.iter().filter(|(sequence, _)| (from..to).contains(sequence));
+        within.fold(Passed::default(), |sum, (_, items)| Passed {
+            records: sum.records + 1,
+            items: sum.items + items,
+        })
     }
 
     /// The record that was handed out last turned out to be damaged: `items` items of it, with so many items
@@ -210,29 +211,31 @@ impl Cursor {
             return Passed::default();
         }
         let mut passed = Passed { records: to - self.low, items: items.saturating_sub(self.items) };
-        let mut low = self.low;
+        let unread = self.read_to();
+        // Where the next entry begins.
+        let (mut sequence_at, mut items_at) = (self.low, self.items);
         while let Some(entry) = self.flight.front().copied().filter(|entry| entry.sequence < to) {
             if entry.done {
                 // Delivered or damaged: either way it is not this jump that loses it.
-                passed.records -= (entry.sequence + 1 - low).min(passed.records);
-                passed.items -= entry.items.min(passed.items);
+                passed.records -= (entry.sequence + 1 - sequence_at).min(passed.records);
+                passed.items -= (entry.items_after - items_at).min(passed.items);
                 self.damaged += if entry.gap { entry.items } else { 0 };
             }
-            low = entry.sequence + 1;
+            (sequence_at, items_at) = (entry.sequence + 1, entry.items_after);
             self.flight.pop_front();
         }
         if let Some(entry) = self.flight.front_mut() {
             // One that reaches beyond `to`: only what is behind is left of it, and what is before was not
             // dropped where it was damaged.
-            let before = items.saturating_sub(entry.items_after - entry.items).min(entry.items);
+            let before = items.saturating_sub(items_at);
             if entry.gap {
-                passed.records -= (to - low).min(passed.records);
+                passed.records -= (to - sequence_at).min(passed.records);
                 passed.items -= before.min(passed.items);
             } else {
-                entry.items -= before;
+                entry.items -= before.min(entry.items);
             }
         }
-        let delivered = self.forget_restored(to);
+        let delivered = self.restored_between(unread, to);
         passed.records -= delivered.records.min(passed.records);
         passed.items -= delivered.items.min(passed.items);
         (self.low, self.items, self.bytes) = (to, items, bytes);
@@ -249,9 +252,8 @@ impl Cursor {
     /// Forgets what is in flight, so that it is handed out again; what was completed among it is not.
     pub(crate) fn rewind(&mut self) {
         let done = self.flight.iter().filter(|entry| entry.done && !entry.gap);
-        let mut restored: VecDeque<(u64, u64)> = done.map(|entry| (entry.sequence, entry.items)).collect();
-        restored.append(&mut self.restored);
-        self.restored = restored;
+        self.restored.extend(done.map(|entry| (entry.sequence, entry.items)));
+        self.restored.make_contiguous().sort_unstable();
         self.flight.clear();
     }
 
@@ -268,6 +270,9 @@ impl Cursor {
             self.bytes = entry.bytes_after;
             self.damaged += if entry.gap { entry.items } else { 0 };
             self.flight.pop_front();
+        }
+        while self.restored.front().is_some_and(|(sequence, _)| *sequence < self.low) {
+            self.restored.pop_front();
         }
     }
 
