@@ -139,7 +139,7 @@ impl Journal {
         let Batch { meta, window, from, len } = batch;
         let end = from.checked_add(len).ok_or(Refused::Unfit)?;
         let body = window.get(from..end).ok_or(Refused::Unfit)?;
-        let crc = checksum(&meta.tenant, body);
+        let crc = checksum(&meta.tenant, &[], body);
         let len = u32::try_from(len).map_err(|_| Refused::Unfit)?;
         let entry = Entry { meta, window, from, len, crc };
         if entry.size() > self.shared.settings.quota {

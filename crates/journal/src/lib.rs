@@ -17,6 +17,7 @@
 mod cell;
 mod clock;
 mod cursor;
+pub mod dead_letters;
 mod drain;
 mod files;
 mod folder;

@@ -34,7 +34,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header of a record without a note.
+    /// The header of a record without a note, whose tenant and body have the checksum `crc`.
     pub(crate) fn new(
         salt: u64,
         sequence: u64,
@@ -148,8 +148,9 @@ pub(crate) fn size_of_record(prefix: usize, body: u32) -> u64 {
 }
 
 /// CRC32C of what a header's checksum covers.
-pub(crate) fn checksum(tenant: &Tenant, body: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(tenant.as_str().as_bytes()), body)
+pub(crate) fn checksum(tenant: &Tenant, note: &[u8], body: &[u8]) -> u32 {
+    let tenant = crc32c::crc32c(tenant.as_str().as_bytes());
+    crc32c::crc32c_append(crc32c::crc32c_append(tenant, note), body)
 }
 
 /// Writes fields one behind the other.

@@ -84,6 +84,6 @@ pub(crate) fn recover(
 }
 
 /// A number that no client can guess.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

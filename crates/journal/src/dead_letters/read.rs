@@ -1,0 +1,135 @@
+//! Reading letters, whether or not a process is writing more.
+
+use super::{NEWER, OLDER, SENT, SINK_MAX};
+use crate::files::{Files, RealFiles, write_all};
+use crate::meta::Meta;
+use crate::record::{Header, u64_at};
+use crate::walker::Walker;
+use std::io::{self, IoSlice};
+use std::path::Path;
+
+/// One letter, without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// Its number: later ones have larger numbers.
+    pub id: u64,
+    /// When it was rejected, in nanoseconds since 1970.
+    pub at_ns: u64,
+    /// Which sink could not deliver it.
+    pub sink: String,
+    /// What the peer said.
+    pub reason: String,
+    /// What is known about the body.
+    pub meta: Meta,
+    /// The body's length, in bytes.
+    pub body_len: u32,
+}
+
+/// The letters in a folder, oldest first; see [`read`].
+pub struct Letters {
+    /// The files still to be read, the next one last: each with its length.
+    files: Vec<(Walker, u64)>,
+    at: u64,
+    after: u64,
+    /// The letter that was given last: where it is, and its header.
+    last: Option<(u64, Header)>,
+}
+
+/// The letters in the folder `dir` that were not marked as sent; all of them where `sent_too` says so.
+///
+/// # Errors
+/// When the folder cannot be listed, or a file in it cannot be opened.
+pub fn read(dir: &Path, sent_too: bool) -> io::Result<Letters> {
+    let folder = RealFiles::new(dir.to_owned());
+    let list = match folder.list() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        other => other?,
+    };
+    let mut files = Vec::new();
+    for name in [NEWER, OLDER] {
+        if let Some((_, len)) = list.iter().find(|(known, _)| known == name) {
+            files.push((Walker::new(folder.open(name, false)?, None), *len));
+        }
+    }
+    let after = if sent_too { 0 } else { sent(&folder) };
+    Ok(Letters { files, at: 0, after, last: None })
+}
+
+/// Marks every letter up to and with `id` as sent. They stay until newer ones need their room.
+///
+/// # Errors
+/// When that cannot be written down.
+pub fn mark_sent(dir: &Path, id: u64) -> io::Result<()> {
+    let folder = RealFiles::new(dir.to_owned());
+    let fresh = format!("{SENT}.new");
+    match folder.remove(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = folder.create(&fresh)?;
+    let id = id.max(sent(&folder));
+    write_all(&*file, &mut [IoSlice::new(&id.to_le_bytes())], 0)?;
+    file.sync()?;
+    folder.rename(&fresh, SENT)?;
+    folder.sync_names()
+}
+
+fn sent(folder: &dyn Files) -> u64 {
+    let mut bytes = [0; 8];
+    match folder.open(SENT, false).and_then(|file| file.read_at(&mut bytes, 0)) {
+        Ok(8) => u64_at(&bytes, 0),
+        _ => 0,
+    }
+}
+
+impl Letters {
+    /// The body of the letter that was given last.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not as it was written.
+    pub fn body(&mut self) -> io::Result<Vec<u8>> {
+        let (Some((at, header)), Some((walker, _))) = (self.last, self.files.last_mut()) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        // As long as the header says, which the file's own length has confirmed.
+        let mut body = vec![0; header.body_len as usize];
+        if walker.body(at, &header, &mut body)? { Ok(body) } else { Err(io::ErrorKind::InvalidData.into()) }
+    }
+}
+
+impl Iterator for Letters {
+    type Item = Letter;
+
+    fn next(&mut self) -> Option<Letter> {
+        loop {
+            let (walker, len) = self.files.last_mut()?;
+            let Some((at, header)) = walker.find(self.at, *len, 0..u64::MAX) else {
+                self.files.pop();
+                (self.at, self.last) = (0, None);
+                continue;
+            };
+            self.at = at + header.size();
+            if header.sequence <= self.after {
+                continue;
+            }
+            let meta = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant));
+            let Some((meta, note)) = meta.zip(walker.note(at, &header)) else { continue };
+            let Some((sink, reason)) = note
+                .get(9..)
+                .and_then(|texts| texts.split_at_checked(usize::from(*note.get(8)?).min(SINK_MAX)))
+            else {
+                continue;
+            };
+            let letter = Letter {
+                id: header.sequence,
+                at_ns: u64_at(note, 0),
+                sink: String::from_utf8_lossy(sink).into_owned(),
+                reason: String::from_utf8_lossy(reason).into_owned(),
+                meta,
+                body_len: header.body_len,
+            };
+            self.last = Some((at, header));
+            return Some(letter);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Promises: letters come back as they were put; the bound holds and the newest stay; a torn letter does not
+//! hide the others.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::tests::meta;
+
+fn add(letters: &DeadLetters, reason: &str, body: &[u8]) {
+    letters.add(DeadLetter { sink: "upstream", reason, meta: &meta(3), body }).unwrap();
+}
+
+fn bytes_in(dir: &Path) -> u64 {
+    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn letters_come_back_as_they_were_put_also_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    add(&DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap(), "400: out of bounds", b"first");
+    let long = "ä".repeat(REASON_MAX);
+    add(&DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap(), &long, &[7; 100_000]);
+    let mut letters = read(dir.path(), false).unwrap();
+    let first = letters.next().unwrap();
+    assert_eq!((first.id, first.sink.as_str(), first.reason.as_str()), (1, "upstream", "400: out of bounds"));
+    assert_eq!((first.meta, first.body_len), (meta(3), 5));
+    assert!(first.at_ns > 0);
+    assert_eq!(letters.body().unwrap(), b"first");
+    let second = letters.next().unwrap();
+    assert_eq!((second.id, second.reason), (2, "ä".repeat(REASON_MAX / 2)));
+    assert_eq!(letters.body().unwrap(), [7; 100_000]);
+    assert_eq!(letters.next(), None);
+}
+
+#[test]
+fn the_bound_holds_and_the_newest_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let letters = DeadLetters::open(dir.path(), 20_000).unwrap();
+    for number in 0..100u8 {
+        add(&letters, "no", &[number; 900]);
+        assert!(bytes_in(dir.path()) <= 20_000);
+    }
+    let ids: Vec<u64> = read(dir.path(), false).unwrap().map(|letter| letter.id).collect();
+    assert!(ids.len() >= 9 && ids.last() == Some(&100), "{ids:?}");
+    assert!(ids.is_sorted());
+    let too_large = DeadLetter { sink: "s", reason: "no", meta: &meta(1), body: &[0; 10_000] };
+    assert_eq!(letters.add(too_large).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+}
+
+#[test]
+fn what_was_sent_is_not_listed_again() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(read(dir.path(), false).unwrap().count(), 0);
+    let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
+    for _ in 0..3 {
+        add(&letters, "no", b"body");
+    }
+    mark_sent(dir.path(), 2).unwrap();
+    mark_sent(dir.path(), 1).unwrap();
+    let left: Vec<u64> = read(dir.path(), false).unwrap().map(|letter| letter.id).collect();
+    assert_eq!(left, [3]);
+    assert_eq!(read(dir.path(), true).unwrap().count(), 3);
+}
+
+#[test]
+fn a_torn_letter_is_cut_and_a_damaged_one_stepped_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
+    for number in 0..3u8 {
+        add(&letters, "no", &[number; 500]);
+    }
+    drop(letters);
+    let path = dir.path().join(NEWER);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.truncate(bytes.len() - 100);
+    bytes[20] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
+    add(&letters, "no", &[9; 500]);
+    let mut letters = read(dir.path(), false).unwrap();
+    assert_eq!(letters.next().unwrap().id, 2);
+    assert_eq!(letters.body().unwrap(), [1; 500]);
+    assert_eq!(letters.next().unwrap().id, 3);
+    assert_eq!(letters.body().unwrap(), [9; 500]);
+}
