@@ -85,7 +85,11 @@ mod tests {
         for reason in Refusal::ALL {
             let retryable = matches!(
                 reason,
-                Refusal::Memory | Refusal::Disk | Refusal::Connections | Refusal::Shutdown | Refusal::Internal
+                Refusal::Memory
+                    | Refusal::Disk
+                    | Refusal::Connections
+                    | Refusal::Shutdown
+                    | Refusal::Internal
             );
             assert_eq!(status(*reason) >= 500, retryable, "{}", reason.name());
         }

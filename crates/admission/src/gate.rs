@@ -101,6 +101,11 @@ impl Gate {
         }
     }
 
+    /// Whether [`stop`](Self::stop) was called.
+    pub fn is_stopping(&self) -> bool {
+        self.0.stopping.load(Relaxed)
+    }
+
     /// When a request that found no memory should return, in seconds: after what is charged now has
     /// passed through.
     pub fn memory_delay(&self) -> u32 {

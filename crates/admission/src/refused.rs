@@ -38,7 +38,8 @@ impl Refused {
 
     /// The body is larger than `most` bytes.
     pub const fn too_large(most: usize) -> Refused {
-        let (before, after) = ("the decompressed body is too large; here at most ", " bytes are taken: send smaller batches\n");
+        let (before, after) =
+            ("the decompressed body is too large; here at most ", " bytes are taken: send smaller batches\n");
         Refused { reason: Refusal::TooLarge, words: Words::Around(before, most, after), retry_after: None }
     }
 

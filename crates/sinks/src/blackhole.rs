@@ -7,7 +7,10 @@ use crate::stop::Stop;
 ///
 /// # Errors
 /// When it cannot be attached to the journal.
-pub fn blackhole(sinkable: Sinkable<'_>, stop: Stop) -> Result<impl Future<Output = ()> + Send, AttachError> {
+pub fn blackhole(
+    sinkable: Sinkable<'_>,
+    stop: Stop,
+) -> Result<impl Future<Output = ()> + Send + use<>, AttachError> {
     let health = sinkable.health.clone();
     let mut inbox = sinkable.attach()?;
     Ok(async move {

@@ -4,10 +4,19 @@ use tidegate_journal::Meta;
 #[derive(Clone, Debug)]
 pub struct DeadLetters;
 /// shim
-pub struct DeadLetter<'a> { /// s
- pub sink: &'a str, /// s
- pub reason: &'a str, /// s
- pub meta: &'a Meta, /// s
- pub body: &'a [u8] }
-impl DeadLetters { /// s
- pub fn add(&self, _l: DeadLetter<'_>) -> std::io::Result<()> { Ok(()) } }
+pub struct DeadLetter<'a> {
+    /// s
+    pub sink: &'a str,
+    /// s
+    pub reason: &'a str,
+    /// s
+    pub meta: &'a Meta,
+    /// s
+    pub body: &'a [u8],
+}
+impl DeadLetters {
+    /// s
+    pub fn add(&self, _l: DeadLetter<'_>) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -62,7 +62,12 @@ pub(crate) struct NoRoots {
 
 impl Peer {
     /// A peer at `uri`. `headers` go with every request, before those of the protocol.
-    pub(crate) fn new(uri: Uri, headers: HeaderMap, timeout: Duration, connections: usize) -> Result<Peer, NoRoots> {
+    pub(crate) fn new(
+        uri: Uri,
+        headers: HeaderMap,
+        timeout: Duration,
+        connections: usize,
+    ) -> Result<Peer, NoRoots> {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.enforce_http(false);

@@ -119,7 +119,9 @@ impl Lake {
         }
         match self.writer.close_files() {
             Ok(commit) => self.committed(commit, self.dropped, self.pushed),
-            Err(error) => tracing::error!(sink = self.inbox.name(), %error, "the lake's last files are not finished; their rows are in the journal"),
+            Err(error) => {
+                tracing::error!(sink = self.inbox.name(), %error, "the lake's last files are not finished; their rows are in the journal")
+            }
         }
     }
 
@@ -160,6 +162,9 @@ impl Lake {
         let body_len = record.body_len as usize;
         // The last is for the symbol table, at its usual largest.
         let most = body_len + raw_len + raw_len / 4;
+        if most > self.room.most() {
+            return Err(Failure::Lost(Losses::too_large(record)));
+        }
         let _turn = if most > self.room.part() { self.wait(self.room.turn())? } else { Turn::none() };
         let mut body = self.window(body_len, record)?;
         match self.inbox.follower().read_into(&mut body) {

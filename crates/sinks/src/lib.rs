@@ -6,8 +6,8 @@
 //! stalls; and it goes on by itself when the peer does. It knows no source.
 
 mod backoff;
-mod dead_letters;
 mod blackhole;
+mod dead_letters;
 mod health;
 mod http;
 mod inbox;

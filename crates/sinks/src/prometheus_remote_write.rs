@@ -18,7 +18,7 @@ use crate::http::{NoRoots, Peer};
 use crate::inbox::{AttachError, Inbox, Outcome, Sinkable};
 use crate::room::Room;
 use crate::stop::Stop;
-use batch::{Batch, Mode};
+use batch::{Batch, Mode, NoBody};
 use exchange::{Exchange, Verdict};
 use hyper::Uri;
 use hyper::header::HeaderMap;
@@ -112,8 +112,14 @@ impl RemoteWrite {
     ///
     /// # Errors
     /// [`StartError`].
-    pub fn start(sinkable: Sinkable<'_>, room: Room, settings: Settings, stop: Stop) -> Result<RemoteWrite, StartError> {
-        let peer = Peer::new(settings.url.clone(), settings.headers.clone(), settings.timeout, settings.lanes)?;
+    pub fn start(
+        sinkable: Sinkable<'_>,
+        room: Room,
+        settings: Settings,
+        stop: Stop,
+    ) -> Result<RemoteWrite, StartError> {
+        let peer =
+            Peer::new(settings.url.clone(), settings.headers.clone(), settings.timeout, settings.lanes)?;
         let backoff = Backoff::new(settings.backoff.0, settings.backoff.1);
         let health = sinkable.health.clone();
         let dead_letters = sinkable.dead_letters.clone();
@@ -149,12 +155,22 @@ impl RemoteWrite {
     /// more came for a while.
     async fn gather(&mut self) -> Option<Batch> {
         let stop = self.exchange.stop().clone();
-        let first = match self.held.take() {
-            Some(record) => record,
-            None => stop.or(self.inbox.next()).await??,
+        let (mut batch, mode) = loop {
+            let first = match self.held.take() {
+                Some(record) => record,
+                None => stop.or(self.inbox.next()).await??,
+            };
+            let mode = self.mode(&first);
+            match stop.or(Batch::of(first, mode, &self.room, &mut self.inbox, &self.settings)).await? {
+                Ok(batch) => break (batch, mode),
+                // The journal counts it, and goes on to the next.
+                Err(NoBody::Damaged) => {}
+                Err(NoBody::TooLarge) => {
+                    let lost = [(Dropped::TooLarge, u64::from(first.meta.items))];
+                    self.inbox.settle(&first, Outcome::Dropped(&lost));
+                }
+            }
         };
-        let mode = self.mode(&first);
-        let mut batch = stop.or(Batch::of(first, mode, &self.room, &mut self.inbox, &self.settings)).await??;
         let full_at = tokio::time::Instant::now() + self.settings.linger;
         while self.singly == 0 && !batch.is_full() {
             let Ok(next) = tokio::time::timeout_at(full_at, stop.or(self.inbox.next())).await else { break };
@@ -179,7 +195,11 @@ impl RemoteWrite {
         let within = record.meta.raw_len as usize <= self.settings.max_bytes
             && u64::from(record.meta.items) <= self.settings.max_items;
         let passes = from == to && from == Version::V1 && self.settings.lanes == 1 && within;
-        if passes && record.meta.encoding == Encoding::Snappy { Mode::Pass(to) } else { Mode::Recode { from, to } }
+        if passes && record.meta.encoding == Encoding::Snappy {
+            Mode::Pass(to)
+        } else {
+            Mode::Recode { from, to }
+        }
     }
 
     async fn send(&mut self, batch: Batch) -> Sent {

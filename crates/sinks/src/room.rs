@@ -15,18 +15,29 @@ pub struct Room {
     share: Share,
     /// Bytes that are this sink's alone.
     part: usize,
+    /// The most that it can ever hold: its part, and all that is nobody's.
+    most: usize,
     turn: Arc<Semaphore>,
 }
 
 impl Room {
     /// A room with a part of `part` bytes in `share`. All rooms take turns with one `turn`.
     pub fn new(arena: &Arena, share: Share, part: usize, turn: &Arc<Semaphore>) -> Room {
-        Room { arena: arena.clone(), share, part, turn: Arc::clone(turn) }
+        let usage = arena.usage();
+        let floor: u64 =
+            usage.shares.iter().filter(|known| known.share == share).map(|known| known.floor).sum();
+        let free = usize::try_from(arena.ceiling(share) - floor).unwrap_or(usize::MAX);
+        Room { arena: arena.clone(), share, part, most: free.saturating_add(part), turn: Arc::clone(turn) }
     }
 
     /// Bytes that are this sink's alone.
     pub(crate) fn part(&self) -> usize {
         self.part
+    }
+
+    /// The most that this sink can ever hold, with its turn to borrow.
+    pub(crate) fn most(&self) -> usize {
+        self.most
     }
 
     /// Waits for the turn to borrow more than the sink's own part. To be kept until it is given back.

@@ -34,6 +34,11 @@ impl Http {
     pub fn new(gate: Gate, stray: Source, remote_write: RemoteWrite) -> Http {
         Http(Arc::new(Inner { gate, stray, remote_write }))
     }
+
+    /// Enters a connection that was refused before it could send a request.
+    pub fn refuse_stray(&self, reason: Refusal) {
+        self.0.stray.open().refuse(reason);
+    }
 }
 
 impl Service for Http {
@@ -55,7 +60,8 @@ impl Service for Http {
             }
             Err(refused) => {
                 open.refuse(refused.reason);
-                let allowed: &[_] = if refused.reason == Refusal::Method { &[("Allow", "POST")] } else { &[] };
+                let allowed: &[_] =
+                    if refused.reason == Refusal::Method { &[("Allow", "POST")] } else { &[] };
                 Err(answer(refused, Protocol::RemoteWrite).headers(allowed))
             }
         }

@@ -37,6 +37,9 @@ pub struct RemoteWrite {
     arena: Arena,
     /// The most bytes that a body may decompress to.
     max_body: usize,
+    /// The most bytes that a sink can hold of a body: as it came, decompressed, and a quarter of that for
+    /// what is made of it.
+    most_held: usize,
     limits: Limits,
 }
 
@@ -46,9 +49,10 @@ impl RemoteWrite {
     /// What a worker keeps for it between requests, in bytes: a line of the memory plan.
     pub const WORKER_BYTES: usize = KEPT_SCRATCH;
 
-    /// A source that takes bodies of up to `max_body` bytes when decompressed.
-    pub fn new(books: Source, arena: Arena, max_body: usize) -> RemoteWrite {
-        RemoteWrite { books, arena, max_body, limits: Limits::default() }
+    /// A source that takes bodies of up to `max_body` bytes when decompressed, if all sinks can hold them:
+    /// as they came, decompressed, and a quarter of that for what is made of them, in `most_held` bytes.
+    pub fn new(books: Source, arena: Arena, max_body: usize, most_held: usize) -> RemoteWrite {
+        RemoteWrite { books, arena, max_body, most_held, limits: Limits::default() }
     }
 
     pub(crate) fn books(&self) -> &Source {
@@ -111,10 +115,19 @@ impl RemoteWrite {
         if claimed > most {
             return Err(Refused::too_large(most));
         }
+        if body.len() + claimed + claimed / 4 > self.most_held {
+            return Err(Refused::too_large(self.most_held / 9 * 4));
+        }
         snappy::plausible(body).map_err(Refused::malformed)
     }
 
-    fn check(&self, version: Version, body: &[u8], mut room: Window, raw_len: usize) -> Result<Content, Refused> {
+    fn check(
+        &self,
+        version: Version,
+        body: &[u8],
+        mut room: Window,
+        raw_len: usize,
+    ) -> Result<Content, Refused> {
         let decoded = snappy::decode(body, room.spare_mut()).map_err(Refused::malformed)?;
         room.advance(decoded);
         let scratch = if version == Version::V2 { Symbols::bytes_for(&room) } else { 0 };

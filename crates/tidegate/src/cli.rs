@@ -53,8 +53,6 @@ pub(crate) enum Command {
     ///
     /// Everything is kept under the data folder; look at it with `tidegate lake cat metric_points`.
     Demo(DemoArgs),
-    /// Measure what a sample, a connection and a start cost on this machine
-    Bench(BenchArgs),
     /// Look into the lake
     #[command(subcommand)]
     Lake(LakeCommand),
@@ -85,25 +83,6 @@ pub(crate) struct ConfigArgs {
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// How many series the trickle has
-    #[arg(long, default_value_t = 200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) series: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// Which benchmarks: the names that `--list` prints; all of them when none is given
-    #[arg(value_name = "NAME")]
-    pub(crate) only: Vec<String>,
-    /// Print the names of the benchmarks
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// How long each measurement under load takes, in seconds
-    #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=600))]
-    pub(crate) seconds: u64,
-    /// Where the results go, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
 }
 
 /// Where the data folder is: said directly, or by a configuration.
@@ -148,7 +127,10 @@ pub(crate) struct CatArgs {
     pub(crate) labels: Vec<String>,
     /// At most so many rows
     #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<u64>,
+    /// Only these columns, separated by commas
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -173,10 +155,20 @@ pub(crate) enum JournalCommand {
     Ls(DataArgs),
     /// Read every record and check it
     Verify(DataArgs),
+    /// Forget the cursor of a sink that is gone for good, and what it had not sent
+    Forget(ForgetArgs),
     /// List what sinks could not deliver
     DeadLetters(DataArgs),
     /// Send what sinks could not deliver once more: into a running gateway, as new requests
     Resend(ResendArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArgs {
+    /// The sink's name
+    pub(crate) sink: String,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use super::passing;
 use crate::inbox::Inbox;
 use crate::room::{Room, Turn};
 use std::ops::Range;
-use tidegate_arena::Window;
+use tidegate_arena::{Refused, Window};
 use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Record};
 use tidegate_wire::remote_write::Version;
 
@@ -54,6 +54,30 @@ pub(super) struct Body {
     pub(super) encoding: Encoding,
 }
 
+/// Why a record's body cannot be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoBody {
+    /// It cannot be read any more; the journal's next event says so.
+    Damaged,
+    /// It is more than this sink can ever hold: it was accepted when there was more memory.
+    TooLarge,
+}
+
+impl From<ReadError> for NoBody {
+    fn from(error: ReadError) -> NoBody {
+        match error {
+            ReadError::Damaged | ReadError::NoRecord => NoBody::Damaged,
+            ReadError::Memory(_) => NoBody::TooLarge,
+        }
+    }
+}
+
+impl From<Refused> for NoBody {
+    fn from(_: Refused) -> NoBody {
+        NoBody::TooLarge
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     raw: usize,
@@ -63,14 +87,17 @@ struct Limits {
 }
 
 impl Batch {
-    /// A batch of one record. Nothing when its body turned out to be damaged, which the journal tells next.
+    /// A batch of one record.
+    ///
+    /// # Errors
+    /// When its body cannot be had.
     pub(super) async fn of(
         record: Record,
         mode: Mode,
         room: &Room,
         inbox: &mut Inbox,
         settings: &Settings,
-    ) -> Option<Batch> {
+    ) -> Result<Batch, NoBody> {
         let part = room.part();
         let raw_len = record.meta.raw_len as usize;
         let kept = passing::PREAMBLE + record.body_len as usize;
@@ -81,6 +108,14 @@ impl Batch {
             }
             _ => (Limits { raw: settings.max_bytes, items: settings.max_items, kept: part }, kept > part),
         };
+        // Recoding holds the body in both forms, and pieces made of it.
+        let needed = match mode {
+            Mode::Recode { .. } => kept + raw_len + 3 * piece_of(part),
+            _ => kept,
+        };
+        if needed > room.most() {
+            return Err(NoBody::TooLarge);
+        }
         let mut batch = Batch {
             mode,
             first: record,
@@ -96,21 +131,24 @@ impl Batch {
         if mode != Mode::Alien {
             batch.load(room, inbox).await?;
         }
-        Some(batch)
+        Ok(batch)
     }
 
-    /// Reads the body of the first record, if it is not there. Nothing when it cannot be read any more.
-    pub(super) async fn load(&mut self, room: &Room, inbox: &mut Inbox) -> Option<()> {
+    /// Reads the body of the first record, if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be had.
+    pub(super) async fn load(&mut self, room: &Room, inbox: &mut Inbox) -> Result<(), NoBody> {
         if self.window.is_none() {
             self.turn = if self.large { room.turn().await } else { Turn::none() };
             let record = self.first;
-            let mut window = room.window(passing::PREAMBLE + record.body_len as usize).await.ok()?;
+            let mut window = room.window(passing::PREAMBLE + record.body_len as usize).await?;
             window.advance(passing::PREAMBLE);
             self.window = Some(window);
             self.bodies.clear();
-            self.read(&record, inbox).ok()?;
+            self.read(&record, inbox)?;
         }
-        Some(())
+        Ok(())
     }
 
     /// Gives the memory of a large batch back while a peer is waited for; [`load`](Self::load) brings it

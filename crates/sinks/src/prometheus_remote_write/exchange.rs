@@ -1,6 +1,7 @@
 //! Requests and answers: what is sent again, what is not, and what the peer thinks of 2.0.
 
 use crate::backoff::Backoff;
+use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::health::Health;
 use crate::http::{Answer, NoAnswer, Peer};
 use crate::stop::Stop;
@@ -8,7 +9,6 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use std::time::{Duration, SystemTime};
-use crate::dead_letters::{DeadLetter, DeadLetters};
 use tidegate_journal::{Meta, Protocol};
 use tidegate_wire::remote_write::Version;
 use tokio::time::Instant;
@@ -109,7 +109,9 @@ impl Exchange {
             let attempts = open.map(|(request, _)| self.attempt(request));
             let mut answers = futures_util::future::join_all(attempts).await.into_iter();
             let mut again: Option<Duration> = None;
-            for (request, verdict) in requests.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none()) {
+            for (request, verdict) in
+                requests.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none())
+            {
                 *verdict = match answers.next().flatten() {
                     None => Some(Verdict::Stopped),
                     Some(answer) => match self.judge(request, answer) {
@@ -128,7 +130,9 @@ impl Exchange {
             }
             match again {
                 Some(wait) if self.stop.or(tokio::time::sleep(wait)).await.is_some() => {}
-                _ => return verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Stopped)).collect(),
+                _ => {
+                    return verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Stopped)).collect();
+                }
             }
         }
     }

@@ -110,7 +110,7 @@ impl Recoder {
 
     /// The batch, decompressed.
     async fn decode(&self, version: Version, batch: &mut Batch, inbox: &mut Inbox) -> Option<Source> {
-        batch.load(&self.room, inbox).await?;
+        batch.load(&self.room, inbox).await.ok()?;
         let (window, bodies) = batch.bodies();
         let needed = bodies.iter().map(|body| body.raw_len).sum();
         let mut raw = self.room.window(needed).await.ok()?;
@@ -130,7 +130,12 @@ impl Recoder {
         Some(Source::new(version, raw, ranges))
     }
 
-    async fn encode(&mut self, source: &Source, piece: &Piece, to: Version) -> Result<Vec<Request>, TooLarge> {
+    async fn encode(
+        &mut self,
+        source: &Source,
+        piece: &Piece,
+        to: Version,
+    ) -> Result<Vec<Request>, TooLarge> {
         let whole = match (source.version(), to) {
             (Version::V1, Version::V1) => None,
             (Version::V1, Version::V2) => Some(self.newer(source.bytes(piece)).await?),
@@ -237,7 +242,10 @@ impl From<tidegate_arena::Refused> for TooLarge {
 }
 
 /// Runs `write` over the charged bytes of `out`.
-fn fill<E>(out: &mut Window, write: impl FnOnce(&mut SliceOutput<'_>) -> Result<(), E>) -> Result<(), TooLarge> {
+fn fill<E>(
+    out: &mut Window,
+    write: impl FnOnce(&mut SliceOutput<'_>) -> Result<(), E>,
+) -> Result<(), TooLarge> {
     let mut output = SliceOutput::new(out.spare_mut());
     write(&mut output).map_err(|_| TooLarge)?;
     let len = output.len();
@@ -258,7 +266,6 @@ async fn with_symbols<T>(
 /// Items in a body of our own making.
 fn items(version: Version, raw: &[u8], symbols: &mut Symbols) -> u64 {
     let limits = Limits { require_metric_name: false, ..Limits::default() };
-    check(version, raw, &limits, symbols).map_or(0, |counts| {
-        counts.samples + counts.histograms + counts.exemplars + counts.metadata
-    })
+    check(version, raw, &limits, symbols)
+        .map_or(0, |counts| counts.samples + counts.histograms + counts.exemplars + counts.metadata)
 }

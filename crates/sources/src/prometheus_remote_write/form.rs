@@ -66,7 +66,10 @@ mod tests {
             ("Application/X-Protobuf", Some(Version::V1)),
             ("application/x-protobuf;proto=prometheus.WriteRequest", Some(Version::V1)),
             ("application/x-protobuf; proto=io.prometheus.write.v2.Request", Some(Version::V2)),
-            ("application/x-protobuf ; charset=utf-8 ; PROTO=\"io.prometheus.write.v2.Request\"", Some(Version::V2)),
+            (
+                "application/x-protobuf ; charset=utf-8 ; PROTO=\"io.prometheus.write.v2.Request\"",
+                Some(Version::V2),
+            ),
             ("application/x-protobuf;proto=io.prometheus.write.v3.Request", None),
             ("application/x-protobuf;proto=", None),
             ("application/json", None),

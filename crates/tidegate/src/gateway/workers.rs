@@ -53,21 +53,17 @@ impl Workers {
         &self.workers[number % self.workers.len()].handle
     }
 
-    /// The runtime of the worker with the fewest connections, and a place there.
-    pub(crate) fn least_loaded(&self) -> (&Handle, Place) {
-        let mut least = &self.workers[0];
-        for worker in &self.workers[1..] {
-            if worker.connections.load(Relaxed) < least.connections.load(Relaxed) {
-                least = worker;
+    /// The worker with the fewest connections: its number, its runtime, and a place there.
+    pub(crate) fn least_loaded(&self) -> (usize, &Handle, Place) {
+        let mut least = (0, &self.workers[0]);
+        for (number, worker) in self.workers.iter().enumerate() {
+            if worker.connections.load(Relaxed) < least.1.connections.load(Relaxed) {
+                least = (number, worker);
             }
         }
-        least.connections.fetch_add(1, Relaxed);
-        (&least.handle, Place { connections: Arc::clone(&least.connections) })
-    }
-
-    /// Connections on all workers.
-    pub(crate) fn connections(&self) -> usize {
-        self.workers.iter().map(|worker| worker.connections.load(Relaxed)).sum()
+        let (number, worker) = least;
+        worker.connections.fetch_add(1, Relaxed);
+        (number, &worker.handle, Place { connections: Arc::clone(&worker.connections) })
     }
 
     /// Ends the workers; tasks that still run are dropped.
@@ -94,14 +90,13 @@ impl Worker {
             .build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
-        let thread = std::thread::Builder::new()
-            .name(format!("worker-{number}"))
-            .stack_size(STACK)
-            .spawn(move || {
+        let thread = std::thread::Builder::new().name(format!("worker-{number}")).stack_size(STACK).spawn(
+            move || {
                 let _ = runtime.block_on(stopped);
                 // Name resolution of a sink may hang in its blocking thread; do not hang with it.
                 runtime.shutdown_timeout(Duration::from_millis(100));
-            })?;
+            },
+        )?;
         Ok(Worker { handle, connections: Arc::default(), running: Mutex::new(Some((stop, thread))) })
     }
 }

@@ -29,7 +29,9 @@ pub(super) enum Piece {
 pub(super) enum Cut {
     Halves(Piece, Piece),
     /// It is one series, or one entry of metadata.
-    Single { items: u64 },
+    Single {
+        items: u64,
+    },
 }
 
 impl Piece {
@@ -76,7 +78,9 @@ impl Source {
     pub(super) fn cut(&self, piece: Piece, bytes: usize, items: u64) -> (Piece, Option<Piece>) {
         match piece {
             Piece::Bytes(ref range) => match self.first(range, Limit { samples: items, bytes }) {
-                Some(end) if end < range.end => (Piece::Bytes(range.start..end), Some(Piece::Bytes(end..range.end))),
+                Some(end) if end < range.end => {
+                    (Piece::Bytes(range.start..end), Some(Piece::Bytes(end..range.end)))
+                }
                 _ => (piece, None),
             },
             Piece::Series(ref range) => {
@@ -135,12 +139,8 @@ impl Source {
                 let mut series = self.fields().filter(|(field, _)| *field == v2::field::TIMESERIES);
                 let at = usize::try_from(range.start).unwrap_or(usize::MAX);
                 let one = series.nth(at).map_or(&[][..], |(_, value)| value);
-                let counted = [
-                    v2::field::SAMPLES,
-                    v2::field::HISTOGRAMS,
-                    v2::field::EXEMPLARS,
-                    v2::field::METADATA,
-                ];
+                let counted =
+                    [v2::field::SAMPLES, v2::field::HISTOGRAMS, v2::field::EXEMPLARS, v2::field::METADATA];
                 items(one, &counted)
             }
         }

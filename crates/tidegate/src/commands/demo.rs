@@ -1,0 +1,49 @@
+//! `tidegate demo`: a gateway with no configuration, and a trickle of metrics to look at.
+
+use super::check::config;
+use super::run::{greeting, signals, until_told};
+use crate::cli::DemoArgs;
+use crate::gateway::Gateway;
+use crate::{Outcome, output};
+use std::time::Duration;
+use tidegate_config::{Config, Sink};
+use tidegate_load::{Target, trickle};
+use tokio::sync::watch;
+
+/// How often the trickle comes.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// `tidegate demo`
+pub(crate) fn demo(args: &DemoArgs) -> Outcome {
+    let signals = signals()?;
+    let config = impatient(config(&args.config)?);
+    let gateway = Gateway::start(config.clone())?;
+    let (stop, stopped) = watch::channel(false);
+    let target = Target::remote_write(config.listen.http);
+    let trickling = gateway.runtime().spawn(async move { trickle(&target, EVERY, stopped).await });
+    output::print(&greeting(&config, &gateway))?;
+    output::print(&format!(
+        "\nEach second it sends itself {} samples. In a few seconds, in another terminal:\n  \
+         tidegate lake cat metric_points --last 1m --limit 10 --data {data}\n  \
+         tidegate lake ls --data {data}\n  \
+         curl http://{}/status\n\
+         Ctrl-C ends it.\n\n",
+        tidegate_load::TRICKLE_SERIES,
+        config.listen.admin,
+        data = config.data.display(),
+    ))?;
+    let outcome = until_told(signals, &args.config, gateway);
+    stop.send_replace(true);
+    trickling.abort();
+    outcome
+}
+
+/// Who tries something out wants to see it at once: the lake's files are finished every two seconds.
+fn impatient(mut config: Config) -> Config {
+    for sink in config.sinks.values_mut() {
+        if let Sink::Lake(lake) = sink {
+            lake.file_age = tidegate_config::Duration::seconds(2);
+        }
+    }
+    config
+}

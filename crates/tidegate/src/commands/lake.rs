@@ -1,0 +1,128 @@
+//! `tidegate lake ls|cat|verify`: the lake as it is on disk, whether or not a gateway is running.
+
+use super::check::config;
+use crate::cli::{CatArgs, DataArgs, Format, LakeCommand};
+use crate::{Failure, Outcome, output};
+use jiff::Timestamp;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use tidegate_arena::Bytes;
+use tidegate_config::Sink;
+use tidegate_lake::{Error, Matcher, Output, Query, Table};
+
+/// `tidegate lake …`
+pub(crate) fn lake(command: &LakeCommand) -> Outcome {
+    match command {
+        LakeCommand::Ls(args) => ls(args),
+        LakeCommand::Cat(args) => cat(args),
+        LakeCommand::Verify(args) => verify(args),
+    }
+}
+
+/// The folder of the lake: under the data folder, or where the configuration has its (first) lake.
+fn folder(args: &DataArgs) -> Result<PathBuf, Failure> {
+    let folder = match &args.data {
+        Some(data) => data.join("lake"),
+        None => {
+            let config = config(&args.config)?;
+            let configured = config.sinks.values().find_map(|sink| match sink {
+                Sink::Lake(lake) => Some(lake.folder(&config.data)),
+                _ => None,
+            });
+            configured.unwrap_or_else(|| config.data.join("lake"))
+        }
+    };
+    if !folder.is_dir() {
+        return Err(Failure(format!(
+            "there is no lake at {}: name the data folder with --data, or the configuration with --config",
+            folder.display()
+        )));
+    }
+    Ok(folder)
+}
+
+fn ls(args: &DataArgs) -> Outcome {
+    let partitions = tidegate_lake::list(&folder(args)?)?;
+    let mut text = format!(
+        "{:<18} {:<14} {:>6} {:>12} {:>10}  {:<24} {}\n",
+        "table", "hour (UTC)", "files", "rows", "bytes", "first sample", "last sample"
+    );
+    for partition in &partitions {
+        let hour = Timestamp::from_second((partition.hour.start_ns() / 1_000_000_000).cast_signed())?;
+        text.push_str(&format!(
+            "{:<18} {:<14} {:>6} {:>12} {:>10}  {:<24} {}\n",
+            partition.table.name(),
+            hour.strftime("%Y-%m-%d %H").to_string(),
+            partition.files,
+            partition.rows,
+            Bytes(partition.bytes),
+            time(partition.times_us.0),
+            time(partition.times_us.1),
+        ));
+    }
+    Ok(output::print(&text)?)
+}
+
+fn time(microseconds: i64) -> String {
+    Timestamp::from_microsecond(microseconds).map_or_else(|_| "-".to_owned(), |time| time.to_string())
+}
+
+fn cat(args: &CatArgs) -> Outcome {
+    let Some(table) = Table::of_name(&args.table) else {
+        let known: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+        return Err(Failure(format!("there is no table `{}`; there are: {}", args.table, known.join(", "))));
+    };
+    let mut query = Query::new(table);
+    if let Some(last) = &args.last {
+        let duration: tidegate_config::Duration =
+            last.parse().map_err(|error: tidegate_config::Invalid| {
+                format!("--last {last}: {}; {}", error.message, error.help)
+            })?;
+        query = query.last(duration.get(), Timestamp::now());
+    }
+    if let Some(from) = &args.from {
+        query.from = Some(moment("--from", from)?);
+    }
+    query.to = args.to.as_deref().map(|to| moment("--to", to)).transpose()?;
+    query.metric.clone_from(&args.metric);
+    query.limit = args.limit;
+    query.columns.clone_from(&args.columns);
+    for matcher in &args.labels {
+        query.labels.push(matcher.parse::<Matcher>().map_err(|error| format!("--label {matcher}: {error}"))?);
+    }
+    let mut scan = tidegate_lake::scan(&folder(&args.data)?, &query)?;
+    let format = match args.format {
+        Format::Table => tidegate_lake::Format::Table,
+        Format::Ndjson => tidegate_lake::Format::Ndjson,
+        Format::Csv => tidegate_lake::Format::Csv,
+    };
+    let mut out = Output::new(format, BufWriter::new(io::stdout().lock()), scan.columns()?);
+    let written = scan.try_for_each(|batch| out.write(&batch?));
+    match written.and_then(|()| out.finish().map(drop)) {
+        // The reader of a pipe has seen enough.
+        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => Ok(outcome?),
+    }
+}
+
+fn moment(option: &str, text: &str) -> Result<Timestamp, Failure> {
+    let example = "write it as 2026-01-31T12:00:00Z";
+    text.parse().map_err(|error: jiff::Error| Failure(format!("{option} {text}: {error}; {example}")))
+}
+
+fn verify(args: &DataArgs) -> Outcome {
+    let folder = folder(args)?;
+    let report = tidegate_lake::verify(&folder)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{} files, {} rows, {} are sound", report.files, report.rows, Bytes(report.bytes))?;
+    for orphan in &report.orphans {
+        writeln!(out, "not in a manifest (a commit under way, or left by a crash): {}", orphan.display())?;
+    }
+    for (path, problem) in &report.problems {
+        writeln!(out, "{}: {problem}", path.display())?;
+    }
+    if report.is_sound() {
+        return Ok(());
+    }
+    Err(Failure(format!("{} problems in the lake at {}", report.problem_count, folder.display())))
+}

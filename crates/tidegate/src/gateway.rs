@@ -1,0 +1,291 @@
+//! The gateway: the parts wired together, started in order, and stopped in the opposite one.
+//!
+//! The plan first: what does not fit in the memory does not start. Then the arena, the journal, the books,
+//! the sinks, and last the doors. On the way out the doors are closed first, and the journal last.
+
+pub(crate) mod acceptor;
+mod ingest;
+mod metrics;
+pub(crate) mod plan;
+mod sinks;
+mod status;
+pub(crate) mod workers;
+
+use crate::Failure;
+use acceptor::{Doorkeeper, accept, listen};
+use ingest::Ingest;
+use plan::Planned;
+use sinks::Running;
+use status::View;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tidegate_admission::Gate;
+use tidegate_arena::{Arena, Bytes, Share};
+use tidegate_config::{Config, Durability};
+use tidegate_console::Console;
+use tidegate_http1::{Server, Shutdown};
+use tidegate_journal::{Journal, Recovery};
+use tidegate_ledger::Ledger;
+use tidegate_meters::Registry;
+use tidegate_sources::{Http, RemoteWrite};
+use tokio::task::AbortHandle;
+use workers::Workers;
+
+/// How often what changes by itself is looked after.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A running gateway.
+pub(crate) struct Gateway {
+    config: Mutex<Config>,
+    planned: Planned,
+    workers: Arc<Workers>,
+    door: Arc<Doorkeeper>,
+    gate: Gate,
+    journal: Journal,
+    sinks: Arc<Mutex<Vec<Running>>>,
+    attach: sinks::Attach,
+    shutdowns: Vec<Shutdown>,
+    tasks: Vec<AbortHandle>,
+}
+
+impl Gateway {
+    /// Starts everything that `config` says.
+    ///
+    /// # Errors
+    /// In words: what was being started, what is wrong, what to do. Nothing is left running then.
+    pub(crate) fn start(config: Config) -> Result<Gateway, Failure> {
+        let planned = plan::of(&config);
+        planned.plan.check()?;
+        let http = listen(config.listen.http, "listen.http")?;
+        let admin = listen(config.listen.admin, "listen.admin")?;
+        allow_files(planned.connections, config.sinks.len());
+        std::fs::create_dir_all(&config.data)
+            .map_err(|error| format!("making the data folder {} (`data`): {error}", config.data.display()))?;
+
+        let arena = arena(&planned)?;
+        let (journal, recovery) = Journal::open(journal_settings(&config))?;
+        tell(&recovery);
+        let registry = Registry::new(planned.workers + 2);
+        let ledger = Ledger::new(&registry, recovery.items);
+        let head = ledger.head();
+        journal.observe(move |items| head.advance_to(items));
+
+        let workers = Arc::new(Workers::start(planned.workers)?);
+        let attach = sinks::Attach::new(&config, &planned, &arena, &journal, &ledger, &workers)?;
+        let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
+
+        let gate = Gate::new(arena.clone(), journal.clone(), config.limits.memory_wait.get());
+        let source = &config.sources.prometheus_remote_write;
+        let remote_write = RemoteWrite::new(
+            ledger.source("prometheus_remote_write")?,
+            arena.clone(),
+            source.max_body.as_usize().min(usize::try_from(planned.largest_body).unwrap_or(usize::MAX)),
+            usize::try_from(planned.most_held).unwrap_or(usize::MAX),
+        );
+        let http_service = Http::new(gate.clone(), ledger.source("http")?, remote_write);
+        let settings = http_settings(&config);
+        let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
+        let servers = shutdowns
+            .iter()
+            .map(|shutdown| Server::new(http_service.clone(), settings, arena.clone(), shutdown.clone()))
+            .collect();
+        let door = Arc::new(Doorkeeper::new(planned.connections as usize));
+        let ingest = Arc::new(Ingest::new(servers, http_service, gate.clone(), settings));
+
+        let view = Arc::new(View {
+            started: Instant::now(),
+            memory: planned.budget.to_string(),
+            plan: planned.plan.clone(),
+            arena: arena.clone(),
+            journal: journal.clone(),
+            journal_dir: config.data.join("journal").display().to_string(),
+            durability: config.journal.durability,
+            ledger,
+            sinks: Arc::clone(&running),
+            door: Arc::clone(&door),
+            gate: gate.clone(),
+            registry,
+        });
+        metrics::publish(&view);
+        let console_arena = Console::reserve()?;
+        let console =
+            Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone());
+        let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
+        let admin_door = Arc::new(Doorkeeper::new(ingest::ADMIN_CONNECTIONS));
+
+        let first = workers.worker(0);
+        let tasks = vec![
+            first.spawn(accept(http, Arc::clone(&workers), Arc::clone(&door), ingest)).abort_handle(),
+            first
+                .spawn(accept(admin, Arc::clone(&workers), admin_door, Arc::new(ingest::Admin::new(console))))
+                .abort_handle(),
+            first.spawn(tick(arena, console_arena, gate.clone())).abort_handle(),
+        ];
+        let config = Mutex::new(config);
+        Ok(Gateway {
+            config,
+            planned,
+            workers,
+            door,
+            gate,
+            journal,
+            sinks: running,
+            attach,
+            shutdowns,
+            tasks,
+        })
+    }
+
+    /// What it was planned with.
+    pub(crate) fn planned(&self) -> &Planned {
+        &self.planned
+    }
+
+    /// A runtime for what runs beside it, such as the demo's trickle.
+    pub(crate) fn runtime(&self) -> &tokio::runtime::Handle {
+        self.workers.worker(0)
+    }
+
+    /// Changes what can be changed while running: the sinks.
+    ///
+    /// # Errors
+    /// When the new configuration does not fit, or changes what needs a restart; nothing has changed then.
+    pub(crate) fn reload(&self, new: Config) -> Result<(), Failure> {
+        let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let same_but_sinks = Config { sinks: config.sinks.clone(), ..new.clone() } == *config;
+        if !same_but_sinks {
+            return Err(Failure::from(
+                "only `sinks` can change while running; restart tidegate for the other settings",
+            ));
+        }
+        let planned = plan::of(&new);
+        planned.plan.check()?;
+        if planned.plan.payload() < self.planned.plan.payload() {
+            return Err(Failure::from(
+                "the new sinks need memory that is already given to the arena; restart tidegate to plan anew",
+            ));
+        }
+        let mut running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+        self.attach.change(&mut running, &config.sinks, &new.sinks)?;
+        *config = new;
+        Ok(())
+    }
+
+    /// Stops accepting, answers what is in flight, lets the sinks finish what they are at, syncs. Returns
+    /// whether all of that was done within the deadline.
+    pub(crate) fn stop(self) -> bool {
+        let limit = self.config.lock().unwrap_or_else(PoisonError::into_inner).limits.shutdown_timeout.get();
+        let deadline = Instant::now() + limit;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        self.gate.stop();
+        self.tasks.iter().for_each(AbortHandle::abort);
+        self.shutdowns.iter().for_each(Shutdown::begin);
+        while self.door.open() > 0 && !left().is_zero() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let answered = self.door.open() == 0;
+        let sinks = std::mem::take(&mut *self.sinks.lock().unwrap_or_else(PoisonError::into_inner));
+        sinks::stop_all(sinks, self.workers.worker(0), deadline);
+        let synced = self.journal.close(left().max(Duration::from_secs(1)));
+        self.workers.stop();
+        if !answered {
+            tracing::warn!(connections = self.door.open(), "requests were still in flight at the deadline");
+        }
+        answered && synced
+    }
+}
+
+fn arena(planned: &Planned) -> Result<Arena, Failure> {
+    let total = planned.plan.payload();
+    // A window holds the largest body in any form: as received (Snappy may add a sixth), with its head.
+    let window = usize::try_from(planned.most_held).unwrap_or(usize::MAX).max(1 << 20) + (64 << 10);
+    let arena = Arena::new(total, planned.plan.floors(), window, planned.windows, plan::WAITERS);
+    arena.map_err(|error| {
+        let space = Bytes((window * planned.windows) as u64);
+        Failure(format!(
+            "reserving {space} of address space: {error}; is `ulimit -v` set, or overcommit off?"
+        ))
+    })
+}
+
+fn journal_settings(config: &Config) -> tidegate_journal::Settings {
+    let journal = &config.journal;
+    tidegate_journal::Settings {
+        segment_bytes: journal.segment.get(),
+        quota: journal.quota.get(),
+        durability: match journal.durability {
+            Durability::Fsync => tidegate_journal::Durability::Fsync,
+            Durability::PageCache => tidegate_journal::Durability::PageCache,
+            Durability::Memory => tidegate_journal::Durability::Memory,
+        },
+        queue: plan::JOURNAL_QUEUE,
+        ..tidegate_journal::Settings::new(config.data.join("journal"))
+    }
+}
+
+fn http_settings(config: &Config) -> tidegate_http1::Settings {
+    let limits = &config.limits;
+    tidegate_http1::Settings {
+        share: Share::Ingest,
+        idle: limits.idle_timeout.get(),
+        head: limits.header_timeout.get(),
+        body: limits.body_timeout.get(),
+        memory_wait: limits.memory_wait.get(),
+        ..tidegate_http1::Settings::default()
+    }
+}
+
+/// Says what was found in the journal, where that is worth a line.
+fn tell(recovery: &Recovery) {
+    tracing::info!(
+        segments = recovery.segments,
+        bytes = recovery.bytes,
+        items = recovery.items,
+        took = ?recovery.took,
+        "the journal is open"
+    );
+    if recovery.torn_bytes > 0 {
+        tracing::info!(bytes = recovery.torn_bytes, "cut a write that was under way, and not acknowledged");
+    }
+    if recovery.damaged_records > 0 || recovery.unreadable_segments > 0 {
+        tracing::warn!(
+            records = recovery.damaged_records,
+            segments = recovery.unreadable_segments,
+            "the journal is damaged; what can be read is kept, and damaged segments are set aside"
+        );
+    }
+    for sink in &recovery.lost_cursors {
+        tracing::warn!(sink, "the sink's cursor could not be read; it begins again at the oldest record");
+    }
+}
+
+async fn tick(arena: Arena, console: Arena, gate: Gate) {
+    let mut interval = tokio::time::interval(TICK);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        arena.tick();
+        console.tick();
+        gate.tick();
+    }
+}
+
+/// Raises the number of files that the process may have open to what the configuration can need.
+fn allow_files(connections: u32, sinks: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let needed = u64::from(connections) + 64 * sinks as u64 + 256;
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.current.unwrap_or(u64::MAX);
+    if current >= needed {
+        return;
+    }
+    let wanted = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
+    if raised.is_err() || wanted < needed {
+        tracing::warn!(
+            allowed = wanted,
+            needed,
+            "fewer files may be open than `limits.connections` can need; raise `ulimit -n`"
+        );
+    }
+}

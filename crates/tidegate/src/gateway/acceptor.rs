@@ -1,0 +1,151 @@
+//! The acceptor: takes connections and gives each to the least loaded worker, up to a number.
+
+use super::workers::{Place, Workers};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+
+/// Connections that the kernel keeps for us until they are accepted.
+const BACKLOG: i32 = 4096;
+/// How long to wait when the system has no means for another connection.
+const EXHAUSTED: Duration = Duration::from_millis(50);
+
+/// Listens on `address`.
+///
+/// # Errors
+/// In words: what was tried and what the system said.
+pub(crate) fn listen(address: SocketAddr, setting: &str) -> Result<std::net::TcpListener, String> {
+    let listen = || -> io::Result<std::net::TcpListener> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(socket.into())
+    };
+    listen().map_err(|error| {
+        format!("listening on {address} (`{setting}`): {error}; is another program, or another tidegate, using it?")
+    })
+}
+
+/// What becomes of a connection.
+pub(crate) trait Serve: Send + Sync + 'static {
+    /// Serves a connection on this worker, from its first byte to its end.
+    fn serve(&self, worker: usize, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + Send;
+    /// Counts one that is too many.
+    fn count_turned_away(&self);
+    /// Answers it.
+    fn turn_away(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ()> + Send;
+}
+
+/// Connections by number: how many are open, and how many may be.
+#[derive(Debug)]
+pub(crate) struct Doorkeeper {
+    most: usize,
+    open: AtomicUsize,
+    /// Of those that are turned away, how many are being told so.
+    leaving: AtomicUsize,
+}
+
+/// How many connections can be told at a time that they are too many; more are closed.
+const LEAVING: usize = 256;
+
+impl Doorkeeper {
+    pub(crate) fn new(most: usize) -> Doorkeeper {
+        Doorkeeper { most, open: AtomicUsize::default(), leaving: AtomicUsize::default() }
+    }
+
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Relaxed)
+    }
+
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+}
+
+/// Accepts from `listener` for as long as the task runs; returns only when it cannot be used at all.
+pub(crate) async fn accept<S: Serve>(
+    listener: std::net::TcpListener,
+    workers: Arc<Workers>,
+    door: Arc<Doorkeeper>,
+    service: Arc<S>,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    loop {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) if is_of_the_connection(&error) => continue,
+            Err(error) => {
+                tracing::warn!(%error, "connections cannot be accepted now; trying again");
+                tokio::time::sleep(EXHAUSTED).await;
+                continue;
+            }
+        };
+        let Ok(stream) = stream.into_std() else { continue };
+        let (worker, handle, place) = workers.least_loaded();
+        admit(&door, worker, handle, place, stream, peer, Arc::clone(&service));
+    }
+}
+
+fn admit<S: Serve>(
+    door: &Arc<Doorkeeper>,
+    worker: usize,
+    handle: &Handle,
+    place: Place,
+    stream: std::net::TcpStream,
+    peer: SocketAddr,
+    service: Arc<S>,
+) {
+    if door.open.fetch_add(1, Relaxed) < door.most {
+        let guest = Guest { door: Arc::clone(door), count: |door| &door.open, _place: place };
+        handle.spawn(async move {
+            let _guest = guest;
+            let _ = stream.set_nodelay(true);
+            // From here on the socket is registered with this worker's reactor.
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                service.serve(worker, stream, peer).await;
+            }
+        });
+        return;
+    }
+    door.open.fetch_sub(1, Relaxed);
+    service.count_turned_away();
+    if door.leaving.fetch_add(1, Relaxed) < LEAVING {
+        let guest = Guest { door: Arc::clone(door), count: |door| &door.leaving, _place: place };
+        handle.spawn(async move {
+            let _guest = guest;
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                service.turn_away(worker, stream).await;
+            }
+        });
+    } else {
+        door.leaving.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A connection's count at the door; dropping it counts it out.
+struct Guest {
+    door: Arc<Doorkeeper>,
+    count: fn(&Doorkeeper) -> &AtomicUsize,
+    _place: Place,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        (self.count)(&self.door).fetch_sub(1, Relaxed);
+    }
+}
+
+/// The connection was gone before it was accepted, which says nothing about the next one.
+fn is_of_the_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,72 @@
+//! What is behind each door: the sources on one listener, the console on the other.
+
+use super::acceptor::Serve;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_admission::{Gate, Protocol, Refused, answer};
+use tidegate_console::Console;
+use tidegate_http1::{Server, Settings, turn_away};
+use tidegate_ledger::Refusal;
+use tidegate_sources::Http;
+use tokio::net::TcpStream;
+
+/// The most connections to the admin port: scrapers, probes, and some people. They are counted among the
+/// small things of the plan.
+pub(crate) const ADMIN_CONNECTIONS: usize = 64;
+
+/// The sources: a server for each worker, so that shutting down wakes each worker's connections on their own.
+pub(crate) struct Ingest {
+    servers: Vec<Arc<Server<Http>>>,
+    http: Http,
+    gate: Gate,
+    settings: Settings,
+}
+
+impl Ingest {
+    pub(crate) fn new(servers: Vec<Arc<Server<Http>>>, http: Http, gate: Gate, settings: Settings) -> Ingest {
+        Ingest { servers, http, gate, settings }
+    }
+}
+
+impl Serve for Ingest {
+    async fn serve(&self, worker: usize, stream: TcpStream, peer: SocketAddr) {
+        if let Some(server) = self.servers.get(worker) {
+            let _ended = server.serve(stream, peer).await;
+        }
+    }
+
+    fn count_turned_away(&self) {
+        self.http.refuse_stray(Refusal::Connections);
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        let words = "as many connections as are allowed are open; connect again later\n";
+        let refused = Refused::new(Refusal::Connections, words).retry_after(self.gate.memory_delay());
+        turn_away(stream, answer(refused, Protocol::Http), &self.settings).await;
+    }
+}
+
+/// The console.
+pub(crate) struct Admin {
+    server: Arc<Server<Console>>,
+}
+
+impl Admin {
+    pub(crate) fn new(server: Arc<Server<Console>>) -> Admin {
+        Admin { server }
+    }
+}
+
+impl Serve for Admin {
+    async fn serve(&self, _worker: usize, stream: TcpStream, peer: SocketAddr) {
+        let _ended = self.server.serve(stream, peer).await;
+    }
+
+    fn count_turned_away(&self) {}
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        let words = "as many connections as the console takes are open; try again\n";
+        let refused = Refused::new(Refusal::Connections, words).retry_after(1);
+        turn_away(stream, answer(refused, Protocol::Http), &Console::settings()).await;
+    }
+}

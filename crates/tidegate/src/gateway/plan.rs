@@ -1,0 +1,180 @@
+//! The memory plan of a configuration: what every part of the program may take, and what is left for
+//! payload. `design/memory.md` has the argument; here are the numbers.
+
+use super::workers::{self, Workers};
+use std::fmt;
+use tidegate_arena::{Bytes, Declared, Plan, Share};
+use tidegate_config::{Config, MemoryBudget, Sink};
+use tidegate_console::Console;
+use tidegate_lake::Writer;
+use tidegate_ledger::Ledger;
+use tidegate_sinks::RemoteWrite as RemoteWriteSink;
+use tidegate_sources::RemoteWrite as RemoteWriteSource;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// What a parked connection takes: its task, its socket's registration, its timer. `tidegate bench
+/// connections` measures it.
+const CONNECTION: u64 = 1536;
+/// Threads beside the workers: the main one, the journal's, the allocator's, and the workers' own helpers
+/// for name resolution and large bodies.
+const THREADS: u64 = 4;
+/// Slots of the journal's queue: as many requests as can wait for the disk at a time.
+pub(crate) const JOURNAL_QUEUE: usize = 1024;
+/// Charges that can wait for memory at a time.
+pub(crate) const WAITERS: usize = 4096;
+/// The least part of the payload with which a sink works.
+const LEAST_PART: u64 = MIB / 2;
+/// The largest lake writer's slice: beyond it files do not become better.
+const LARGEST_SLICE: u64 = 24 * MIB;
+
+/// A plan, and what follows from it for the parts.
+pub(crate) struct Planned {
+    /// The bound on the process, and where it comes from.
+    pub(crate) budget: MemoryBudget,
+    pub(crate) plan: Plan,
+    pub(crate) workers: usize,
+    pub(crate) connections: u32,
+    /// The lake writer's slice, in bytes; zero without a lake.
+    pub(crate) slice: u64,
+    /// What the lake may hold of the journal beside its slice, in bytes.
+    pub(crate) lake_part: u64,
+    /// What each other sink may hold of the journal, in bytes.
+    pub(crate) sink_part: u64,
+    /// The most bytes of a body, received and decompressed together with a quarter for what is made of it.
+    pub(crate) most_held: u64,
+    /// The most bytes that a body may decompress to.
+    pub(crate) largest_body: u64,
+    /// How many windows the arena has.
+    pub(crate) windows: usize,
+}
+
+/// The plan of `config`. Whether it fits is for its `check` to say.
+pub(crate) fn of(config: &Config) -> Planned {
+    let budget = config.memory_budget();
+    let memory = budget.bytes.get();
+    let mut plan = Plan::new(memory);
+    let workers = Workers::cores();
+    let connections = config.limits.connections(budget.bytes);
+    let windows = usize::try_from(memory / (16 * KIB)).unwrap_or(usize::MAX).clamp(1024, 16 * 1024);
+    declare(&mut plan, config, workers, connections, windows);
+
+    let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
+    let others = config.sinks.len() as u64 - lakes;
+    let payload = plan.payload();
+    let part = |of: u64| (payload / of).max(LEAST_PART);
+    let slice = (payload / 3).clamp(Writer::smallest_slice(), LARGEST_SLICE) & !(MIB / 4 - 1);
+    let (lake_part, sink_part) = (part(24).min(4 * MIB), part(8 * others.max(1)).min(32 * MIB));
+    plan.floor(Share::Lake, lakes * (slice + lake_part));
+    plan.floor(Share::Egress, others * sink_part);
+    plan.floor(Share::Decode, part(16));
+    plan.floor(Share::Ingest, part(16));
+
+    let common = payload.saturating_sub(plan.floors().sum());
+    let most_held = common + part(16);
+    let allowed = config.sources.prometheus_remote_write.max_body.get();
+    // A quarter for what is made of it, and Snappy's usual gain of four and more for how it came.
+    let largest_body = allowed.min(most_held / 3 * 2);
+    Planned {
+        budget,
+        plan,
+        workers,
+        connections,
+        slice: if lakes > 0 { slice } else { 0 },
+        lake_part,
+        sink_part,
+        most_held,
+        largest_body,
+        windows,
+    }
+}
+
+fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, windows: usize) {
+    let mut declare = |owner, what, count: u64, each: u64, setting| {
+        plan.declare(Declared { owner, what, count, each, setting });
+    };
+    declare("program", "the executable and its libraries, all of their pages", 1, mapped_files(), None);
+    let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
+    let threads = workers as u64 + THREADS + lakes;
+    declare("threads", "stacks, to their full depth", threads, workers::STACK as u64, None);
+    let scratch = RemoteWriteSource::WORKER_BYTES as u64 + 128 * KIB;
+    declare("workers", "a runtime, and scratch for requests", workers as u64, scratch, None);
+    declare("connections", "a parked connection", connections.into(), CONNECTION, Some("limits.connections"));
+    declare("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64, None);
+    declare("journal", "a batch on its way to the disk", JOURNAL_QUEUE as u64, 512, None);
+    declare("journal", "a sink's cursor", config.sinks.len() as u64, 64 * KIB, Some("sinks"));
+    declare("books", "all pages", 1, Ledger::size_bytes() as u64, None);
+    declare("meters", "all series", 1, 512 * KIB, None);
+    Console::declared().into_iter().for_each(|declared| plan.declare(declared));
+    let mut declare = |owner, what, count: u64, each: u64, setting| {
+        plan.declare(Declared { owner, what, count, each, setting });
+    };
+    for sink in config.sinks.values() {
+        if let Sink::PrometheusRemoteWrite(sink) = sink {
+            let lanes = u64::from(sink.lanes);
+            declare(
+                "sink",
+                "a connection to a peer",
+                lanes,
+                RemoteWriteSink::LANE_BYTES as u64,
+                Some("sinks.….lanes"),
+            );
+            if sink.url.is_https() {
+                declare("sink", "the roots that TLS trusts", 1, 2 * MIB, None);
+                declare("sink", "a TLS session", lanes, 64 * KIB, Some("sinks.….lanes"));
+            }
+        }
+    }
+    declare("rest", "configuration, log, and what else is small", 1, MIB, None);
+    declare("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB, None);
+}
+
+/// All of the executable and its libraries that could become resident, in bytes: the kernel maps their pages
+/// as they are used, and never more than there are.
+fn mapped_files() -> u64 {
+    const UNKNOWN: u64 = 16 * MIB;
+    std::fs::read_to_string("/proc/self/maps")
+        .map_or(UNKNOWN, |maps| maps.lines().filter_map(mapped_file).sum())
+}
+
+/// The bytes of a line of `/proc/self/maps` that is a file's: `from-to mode offset device inode path`.
+fn mapped_file(line: &str) -> Option<u64> {
+    let mut parts = line.split_whitespace();
+    let (range, inode) = (parts.next()?, parts.nth(3)?);
+    let (from, to) = range.split_once('-')?;
+    let len = u64::from_str_radix(to, 16).ok()?.checked_sub(u64::from_str_radix(from, 16).ok()?)?;
+    (inode != "0").then_some(len)
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "memory {}\n", self.budget)?;
+        writeln!(f, "{}", self.plan)?;
+        writeln!(f, "largest body: {} when decompressed", Bytes(self.largest_body))?;
+        if self.slice > 0 {
+            writeln!(f, "lake writer's slice: {}", Bytes(self.slice))?;
+        }
+        // Sockets' kernel structures, page tables of windows in use, and room for the page cache to work.
+        let kernel = u64::from(self.connections) * 5 * KIB + self.windows as u64 * 4 * KIB + 16 * MIB;
+        writeln!(
+            f,
+            "a cgroup's limit should leave the kernel {} beside this: sockets, page tables, page cache",
+            Bytes(kernel)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_of_files_count() {
+        let file = "7f1000-7f3000 r-xp 00001000 08:01 1234   /usr/lib/x.so";
+        assert_eq!(mapped_file(file), Some(0x2000));
+        assert_eq!(mapped_file("7f1000-7f3000 rw-p 00000000 00:00 0 [heap]"), None);
+        assert_eq!(mapped_file("nonsense"), None);
+        assert!(mapped_files() > 0);
+    }
+}

@@ -1,0 +1,160 @@
+//! What the pages show, collected from the parts.
+
+use super::acceptor::Doorkeeper;
+use super::sinks::Running;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use tidegate_admission::Gate;
+use tidegate_arena::{Arena, Plan, heap};
+use tidegate_config::Durability;
+use tidegate_console::{
+    Damage, DeclaredLine, Gateway, Journal as JournalStatus, Lag, LastError, Memory, Payload, Resident, Sink,
+    Status, Syncs,
+};
+use tidegate_journal::{Journal, Stats};
+use tidegate_ledger::{Balance, Ledger};
+use tidegate_meters::Registry;
+
+/// The parts that know something.
+pub(crate) struct View {
+    pub(crate) started: Instant,
+    /// The bound on memory, with where it comes from.
+    pub(crate) memory: String,
+    pub(crate) plan: Plan,
+    pub(crate) arena: Arena,
+    pub(crate) journal: Journal,
+    pub(crate) journal_dir: String,
+    pub(crate) durability: Durability,
+    pub(crate) ledger: Ledger,
+    pub(crate) sinks: Arc<Mutex<Vec<Running>>>,
+    pub(crate) door: Arc<Doorkeeper>,
+    pub(crate) gate: Gate,
+    pub(crate) registry: Registry,
+}
+
+impl Gateway for View {
+    fn status(&self) -> Status {
+        let stats = self.journal.stats();
+        let books = self.ledger.balance();
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            at: SystemTime::now(),
+            uptime: self.started.elapsed(),
+            stopping: self.gate.is_stopping(),
+            memory: self.memory(),
+            sinks: self.sinks(&stats, &books),
+            journal: self.journal(&stats),
+            books,
+        }
+    }
+
+    fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.registry.encode(&mut Adapter(out))
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        if self.gate.is_stopping() {
+            return Err("the gateway is stopping".to_owned());
+        }
+        self.journal.barred().map_or(Ok(()), |refused| Err(refused.to_string()))
+    }
+}
+
+/// `Registry::encode` wants to know the writer's type.
+struct Adapter<'a>(&'a mut dyn fmt::Write);
+
+impl fmt::Write for Adapter<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write_str(text)
+    }
+}
+
+impl View {
+    fn memory(&self) -> Memory {
+        let open = self.door.open() as u64;
+        let declared = self.plan.declared().iter().map(|line| {
+            let shown = DeclaredLine::of(line);
+            if line.owner == "connections" { shown.using(open * line.each, None) } else { shown }
+        });
+        Memory {
+            limit: self.plan.memory(),
+            origin: self.memory.clone(),
+            resident: Resident::read().ok(),
+            heap_live: heap::heap().live,
+            declared: declared.collect(),
+            payload: Payload::of(&self.arena),
+            connections_open: open,
+            connections_limit: self.door.most() as u64,
+        }
+    }
+
+    fn journal(&self, stats: &Stats) -> JournalStatus {
+        let durability = match self.durability {
+            Durability::Fsync => "fsync",
+            Durability::PageCache => "page_cache",
+            Durability::Memory => "memory",
+        };
+        JournalStatus {
+            dir: self.journal_dir.clone(),
+            durability: durability.to_owned(),
+            bytes: stats.bytes,
+            quota: stats.quota,
+            segments: stats.segments as u64,
+            oldest_age: stats.oldest_age,
+            head: stats.head,
+            items_total: stats.items,
+            items_per_second: None,
+            damage: Damage {
+                records: stats.damaged_records,
+                bytes: stats.damaged_bytes,
+                quarantined_segments: stats.quarantined as u64,
+            },
+            syncs: Syncs { count: stats.syncs, mean: mean(stats) },
+            trouble: self.journal.barred().map(|refused| refused.to_string()),
+        }
+    }
+
+    fn sinks(&self, stats: &Stats, books: &Balance) -> Vec<Sink> {
+        let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().map(|sink| Self::sink(sink, stats, books)).collect()
+    }
+
+    fn sink(sink: &Running, stats: &Stats, books: &Balance) -> Sink {
+        let cursor = stats.sinks.iter().find(|cursor| cursor.name == sink.name);
+        let book = books.sinks.iter().find(|book| book.name == sink.name);
+        let (activity, trouble) = (sink.health.activity(), sink.health.trouble());
+        Sink {
+            name: sink.name.clone(),
+            kind: sink.kind.to_owned(),
+            target: sink.target.clone(),
+            lag: cursor.map_or(Lag::default(), |cursor| Lag {
+                items: cursor.lag_items,
+                bytes: cursor.lag_bytes,
+                age: cursor.lag_age,
+            }),
+            usual_lag: sink.usual_lag,
+            cursor: cursor.map_or(0, |cursor| cursor.position.sequence),
+            in_flight: activity.in_flight,
+            requests: activity.requests,
+            failures: activity.failures,
+            bytes: activity.bytes,
+            resent: activity.resent,
+            items_per_second: None,
+            last_error: trouble
+                .last_error
+                .zip(trouble.last_error_at)
+                .map(|(message, at)| LastError { message, at }),
+            retry_at: trouble.retry_at,
+            delivered: book.map_or(0, |book| book.delivered),
+            dropped: book.map_or_else(Vec::new, |book| book.dropped.clone()),
+        }
+    }
+}
+
+fn mean(stats: &Stats) -> Duration {
+    u32::try_from(stats.syncs)
+        .ok()
+        .filter(|syncs| *syncs > 0)
+        .map_or(Duration::ZERO, |syncs| stats.sync_time / syncs)
+}
