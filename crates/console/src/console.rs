@@ -45,7 +45,7 @@ pub const LONGEST_ANSWER: usize = 512 << 10;
 pub const PATHS: [&str; 5] = ["/status", "/status.json", "/metrics", "/health", "/ready"];
 
 /// So many of the longest answers can be on their way at a time; of usual ones, many more.
-const ANSWERS: usize = 4;
+pub(crate) const ANSWERS: usize = 2;
 /// So many heads can be received at a time.
 const HEADS: usize = 16;
 const LONGEST_HEAD: usize = 8 << 10;

@@ -5,7 +5,7 @@ settings! {
     /// What clients may use up.
     pub struct Limits {
         /// How many connections may be open at once, idle ones included. One more is answered 503 and
-        /// closed. Without it: one for every 5 KiB of `memory`, at most 12000.
+        /// closed. Without it: one for every 4 KiB of `memory` beyond 24 MiB, from 1024 to 12000.
         connections: Option<u32> [1..=1_000_000] = None,
         /// How long a request's headers may take from their first byte.
         header_timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(10),
@@ -25,8 +25,10 @@ settings! {
 impl Limits {
     /// How many connections may be open at once with this much memory.
     pub fn connections(&self, memory: Bytes) -> u32 {
+        const LEAST: u32 = 1024;
         const MOST: u32 = 12_000;
-        let affordable = u32::try_from(memory.get() / Bytes::kib(5).get()).unwrap_or(MOST);
-        self.connections.unwrap_or(affordable.clamp(1, MOST))
+        let beyond = memory.get().saturating_sub(Bytes::mib(24).get());
+        let affordable = u32::try_from(beyond / Bytes::kib(4).get()).unwrap_or(MOST);
+        self.connections.unwrap_or(affordable.clamp(LEAST, MOST))
     }
 }

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 /// A worker's stack, in bytes: declared in the plan.
-pub(crate) const STACK: usize = 512 << 10;
+pub(crate) const STACK: usize = 256 << 10;
 
 /// The threads that serve connections and sinks.
 pub(crate) struct Workers {
