@@ -26,7 +26,8 @@ pub const REASON_MAX: usize = 1024;
 pub const DEFAULT_MAX: u64 = 64 << 20;
 const NEWER: &str = "letters";
 const OLDER: &str = "letters.old";
-const SENT: &str = "sent";
+/// The end of the name of a sink's file that says up to which letter its letters were sent.
+const SENT: &str = ".sent";
 const SINK_MAX: usize = 64;
 const PADDING: [u8; ALIGN as usize] = [0; ALIGN as usize];
 

@@ -9,7 +9,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share, Window};
 
+mod allocations;
 mod crashes;
+mod damage;
+mod pressure;
 
 /// Long enough for anything that is going to happen at all.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -163,4 +166,63 @@ fn a_record_larger_than_a_segment_gets_one_of_its_own() {
         assert_eq!(body(&mut follower, &arena).len(), size);
     }
     assert_eq!(journal.stats().segments, 3);
+}
+
+#[test]
+fn many_who_append_at_once_are_all_answered_and_followed() {
+    let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+    let settings = Settings { segment_bytes: 64 << 10, ..Settings::new(dir.path()) };
+    let (journal, _) = Journal::open(settings).unwrap();
+    let mut follower = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let (journal, arena) = (&journal, &arena);
+            scope.spawn(move || {
+                for number in 0..100u64 {
+                    let body = [thread.to_le_bytes(), number.to_le_bytes()].concat();
+                    wait(journal.append(batch(arena, 1, &body))).unwrap();
+                }
+            });
+        }
+        let mut seen = [0u64; 8];
+        for sequence in 0..800 {
+            let read = record(&mut follower);
+            assert_eq!((read.sequence, read.items_before), (sequence, sequence));
+            let body = body(&mut follower, &arena);
+            let (thread, number) = body.split_at(8);
+            let seen = &mut seen[thread[0] as usize];
+            assert_eq!(number, seen.to_le_bytes(), "each one's batches stay in order");
+            *seen += 1;
+            follower.commit(sequence);
+        }
+    });
+    let stats = journal.stats();
+    assert!(stats.syncs < 800, "batches that arrive together are synced together");
+    assert_eq!(inspect::verify(dir.path()).unwrap().missing_records, 0);
+    assert!(inspect::verify(dir.path()).unwrap().is_sound());
+}
+
+#[test]
+fn looking_at_a_journal_changes_nothing_and_says_what_is_wrong() {
+    let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+    let (journal, _) = Journal::open(Settings::new(dir.path())).unwrap();
+    drop(journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap());
+    for number in 0..5u8 {
+        wait(journal.append(batch(&arena, 2, &[number; 50]))).unwrap();
+    }
+    let inspection = inspect::inspect(dir.path()).unwrap();
+    assert_eq!(inspection.segments.len(), 1);
+    assert!(matches!(&inspection.cursors[..], [(name, Some(_))] if name == "sink"));
+    let records: Vec<_> = inspection.records(&inspection.segments[0]).unwrap().collect();
+    assert_eq!(records.iter().map(|record| record.sequence).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert!(records.iter().all(|record| record.whole && record.meta == Some(meta(2))));
+    assert!(journal.close(PATIENCE));
+    drop(journal);
+    let segment = dir.path().join(&inspection.segments[0].name);
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[records[2].offset as usize + 80] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let report = inspect::verify(dir.path()).unwrap();
+    assert_eq!((report.records, report.missing_records, report.missing_items), (4, 1, 2));
+    assert!(!report.is_sound() && report.places.len() == 1, "{report:?}");
 }

@@ -1,10 +1,12 @@
 //! Reading letters, whether or not a process is writing more.
 
 use super::{NEWER, OLDER, SENT, SINK_MAX};
+use crate::cursor::file::is_name;
 use crate::files::{Files, RealFiles, write_all};
 use crate::meta::Meta;
 use crate::record::{Header, u64_at};
 use crate::walker::Walker;
+use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::Path;
 
@@ -30,7 +32,8 @@ pub struct Letters {
     /// The files still to be read, the next one last: each with its length.
     files: Vec<(Walker, u64)>,
     at: u64,
-    after: u64,
+    /// Up to which letter each sink's were sent; a sink for each file that says so.
+    sent: BTreeMap<String, u64>,
     /// The letter that was given last: where it is, and its header.
     last: Option<(u64, Header)>,
 }
@@ -51,32 +54,40 @@ pub fn read(dir: &Path, sent_too: bool) -> io::Result<Letters> {
             files.push((Walker::new(folder.open(name, false)?, None), *len));
         }
     }
-    let after = if sent_too { 0 } else { sent(&folder) };
-    Ok(Letters { files, at: 0, after, last: None })
+    let sinks = list.iter().filter_map(|(name, _)| name.strip_suffix(SENT));
+    let sent = match sent_too {
+        true => BTreeMap::new(),
+        false => sinks.map(|sink| (sink.to_owned(), sent(&folder, sink))).collect(),
+    };
+    Ok(Letters { files, at: 0, sent, last: None })
 }
 
-/// Marks every letter up to and with `id` as sent. They stay until newer ones need their room.
+/// Marks every letter of `sink` up to and with `id` as sent. They stay until newer ones need their room.
 ///
 /// # Errors
 /// When that cannot be written down.
-pub fn mark_sent(dir: &Path, id: u64) -> io::Result<()> {
+pub fn mark_sent(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
+    if !is_name(sink) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     let folder = RealFiles::new(dir.to_owned());
-    let fresh = format!("{SENT}.new");
+    let name = format!("{sink}{SENT}");
+    let fresh = format!("{name}.new");
     match folder.remove(&fresh) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let file = folder.create(&fresh)?;
-    let id = id.max(sent(&folder));
+    let id = id.max(sent(&folder, sink));
     write_all(&*file, &mut [IoSlice::new(&id.to_le_bytes())], 0)?;
     file.sync()?;
-    folder.rename(&fresh, SENT)?;
+    folder.rename(&fresh, &name)?;
     folder.sync_names()
 }
 
-fn sent(folder: &dyn Files) -> u64 {
+fn sent(folder: &dyn Files, sink: &str) -> u64 {
     let mut bytes = [0; 8];
-    match folder.open(SENT, false).and_then(|file| file.read_at(&mut bytes, 0)) {
+    match folder.open(&format!("{sink}{SENT}"), false).and_then(|file| file.read_at(&mut bytes, 0)) {
         Ok(8) => u64_at(&bytes, 0),
         _ => 0,
     }
@@ -109,9 +120,6 @@ impl Iterator for Letters {
                 continue;
             };
             self.at = at + header.size();
-            if header.sequence <= self.after {
-                continue;
-            }
             let meta = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant));
             let Some((meta, note)) = meta.zip(walker.note(at, &header)) else { continue };
             let Some((sink, reason)) = note
@@ -120,10 +128,14 @@ impl Iterator for Letters {
             else {
                 continue;
             };
+            let sink = String::from_utf8_lossy(sink).into_owned();
+            if self.sent.get(&sink).is_some_and(|sent| header.sequence <= *sent) {
+                continue;
+            }
             let letter = Letter {
                 id: header.sequence,
                 at_ns: u64_at(note, 0),
-                sink: String::from_utf8_lossy(sink).into_owned(),
+                sink,
                 reason: String::from_utf8_lossy(reason).into_owned(),
                 meta,
                 body_len: header.body_len,

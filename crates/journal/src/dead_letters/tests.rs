@@ -55,11 +55,15 @@ fn what_was_sent_is_not_listed_again() {
     for _ in 0..3 {
         add(&letters, "no", b"body");
     }
-    mark_sent(dir.path(), 2).unwrap();
-    mark_sent(dir.path(), 1).unwrap();
-    let left: Vec<u64> = read(dir.path(), false).unwrap().map(|letter| letter.id).collect();
-    assert_eq!(left, [3]);
-    assert_eq!(read(dir.path(), true).unwrap().count(), 3);
+    letters.add(DeadLetter { sink: "other", reason: "no", meta: &meta(1), body: b"body" }).unwrap();
+    let left = || read(dir.path(), false).unwrap().map(|letter| letter.id).collect::<Vec<_>>();
+    mark_sent(dir.path(), "upstream", 2).unwrap();
+    mark_sent(dir.path(), "upstream", 1).unwrap();
+    assert_eq!(left(), [3, 4]);
+    mark_sent(dir.path(), "other", 4).unwrap();
+    assert_eq!(left(), [3], "one sink's mark says nothing about another's letters");
+    assert_eq!(read(dir.path(), true).unwrap().count(), 4);
+    assert!(mark_sent(dir.path(), "../other", 4).is_err());
 }
 
 #[test]

@@ -82,6 +82,21 @@ impl Simulated {
         })))
     }
 
+    /// A folder with these files.
+    pub(crate) fn of(contents: &BTreeMap<String, Vec<u8>>) -> Simulated {
+        let this = Simulated::new(0);
+        let mut world = this.world();
+        for (name, bytes) in contents {
+            let inode = world.inodes.len();
+            let (cached, durable) = (bytes.clone(), bytes.clone());
+            world.inodes.push(Inode { cached, durable, dirty: BTreeSet::new() });
+            world.names.insert(name.clone(), inode);
+        }
+        world.durable_names = world.names.clone();
+        drop(world);
+        this
+    }
+
     fn world(&self) -> MutexGuard<'_, World> {
         self.0.lock().unwrap()
     }
@@ -134,15 +149,6 @@ impl Simulated {
     pub(crate) fn contents(&self) -> BTreeMap<String, Vec<u8>> {
         let world = self.world();
         world.names.iter().map(|(name, inode)| (name.clone(), world.inodes[*inode].cached.clone())).collect()
-    }
-
-    /// Changes a file behind everybody's back.
-    pub(crate) fn tamper(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
-        let mut world = self.world();
-        let inode = world.names[name];
-        let inode = &mut world.inodes[inode];
-        change(&mut inode.cached);
-        inode.durable = inode.cached.clone();
     }
 }
 

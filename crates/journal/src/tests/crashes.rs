@@ -256,7 +256,7 @@ fn lives(seed: u64, durability: Durability, keeper: bool, faults: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
     #[test]
     fn a_crash_loses_nothing_acknowledged(seed in any::<u64>(), keeper in any::<bool>()) {

@@ -1,0 +1,217 @@
+//! The promise: whatever happens to the bytes of a journal at rest, it opens, loses nothing outside the
+//! damaged records, says what it skipped, and goes on. Tried at every byte of a small journal.
+
+use super::crashes::Driven;
+use super::{arena, batch};
+use crate::files::simulated::Simulated;
+use crate::record::Header;
+use crate::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tidegate_arena::{Arena, Share};
+
+type Image = BTreeMap<String, Vec<u8>>;
+
+/// A journal of a few segments, and where each record is: file, from, to.
+struct Sample {
+    image: Image,
+    records: Vec<(String, usize, usize)>,
+    arena: Arena,
+}
+
+const ITEMS: u32 = 5;
+const RECORDS: u64 = 16;
+
+fn body_of(id: u64) -> Vec<u8> {
+    let fill = (0..id * 397 % 1200).map(|at| (at * 7 + id) as u8);
+    id.to_le_bytes().into_iter().chain(fill).collect()
+}
+
+fn id_of(body: &[u8]) -> u64 {
+    let id = u64::from_le_bytes(body[..8].try_into().unwrap());
+    assert_eq!(body, body_of(id), "a body is not as it was appended");
+    id
+}
+
+fn settings() -> Settings {
+    Settings { segment_bytes: 4096, quota: 1 << 30, queue: 8, ..Settings::new("/simulated") }
+}
+
+fn open(files: &Simulated) -> (Journal, crate::writer::Writer, Recovery) {
+    Journal::assemble(settings(), Arc::new(files.clone()), Arc::<Driven>::default()).expect("it always opens")
+}
+
+fn append(journal: &Journal, writer: &mut crate::writer::Writer, arena: &Arena, id: u64) -> Receipt {
+    let mut appending = journal.append(batch(arena, ITEMS, &body_of(id)));
+    writer.step(Some(Duration::ZERO));
+    match std::pin::Pin::new(&mut appending).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(receipt)) => receipt,
+        _ => panic!("it goes on after damage"),
+    }
+}
+
+impl Sample {
+    fn new() -> Sample {
+        let (files, arena) = (Simulated::new(1), arena());
+        let (journal, mut writer, _) = open(&files);
+        drop(journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap());
+        for id in 0..RECORDS {
+            append(&journal, &mut writer, &arena, id);
+        }
+        drop(writer);
+        let image = files.contents();
+        let mut records = Vec::new();
+        for (name, bytes) in image.iter().filter(|(name, _)| name.ends_with(".seg")) {
+            let mut at = 0;
+            while let Some(header) = bytes.get(at..).and_then(Header::decode) {
+                records.push((name.clone(), at, at + header.size() as usize));
+                at += header.size() as usize;
+            }
+        }
+        assert_eq!(records.len() as u64, RECORDS);
+        assert!(image.len() >= 4, "several segments and a cursor");
+        Sample { image, records, arena }
+    }
+
+    /// Opens a changed journal, and checks that all records are there that `untouched` says are.
+    fn check(&self, image: &Image, what: &str, untouched: impl Fn(&str, usize, usize) -> bool) {
+        let files = Simulated::of(image);
+        let (journal, mut writer, recovery) = open(&files);
+        let fresh = append(&journal, &mut writer, &self.arena, 1000);
+        assert!(fresh.sequence >= recovery.head, "{what}");
+        let mut follower = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+        let (mut found, mut lost_records, mut lost_items) = (BTreeMap::new(), 0, 0);
+        let mut context = Context::from_waker(Waker::noop());
+        while let Poll::Ready(event) = follower.poll_next(&mut context) {
+            match event.unwrap().unwrap() {
+                Event::Record(record) => {
+                    let mut window = self.arena.try_window(Share::Egress, 1).unwrap();
+                    if follower.read_into(&mut window).is_ok() {
+                        found.insert(record.sequence, id_of(&window));
+                    }
+                }
+                Event::Damaged(gap) => {
+                    lost_records += gap.records;
+                    lost_items += gap.items;
+                }
+                Event::Dropped(_) => panic!("{what}: nothing is dropped"),
+            }
+        }
+        for (sequence, (file, from, to)) in self.records.iter().enumerate() {
+            if untouched(file, *from, *to) {
+                assert_eq!(found.get(&(sequence as u64)), Some(&(sequence as u64)), "{what}");
+            }
+        }
+        assert_eq!(found.remove(&fresh.sequence), Some(1000), "{what}");
+        assert!(found.iter().all(|(sequence, id)| sequence == id), "{what}");
+        // The books balance: what is not delivered is reported, up to the last record that is known of.
+        let stats = journal.stats();
+        assert_eq!((found.len() as u64 + 1 + lost_records, stats.head), (stats.head, stats.head), "{what}");
+        assert_eq!((found.len() as u64 + 1) * u64::from(ITEMS) + lost_items, stats.items, "{what}");
+        // It also opens again, and nothing more is lost by that.
+        drop((follower, journal, writer));
+        let (journal, _, _) = open(&files);
+        assert_eq!(journal.stats().items, stats.items, "{what}");
+    }
+
+    fn changed(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Image {
+        let mut image = self.image.clone();
+        change(image.get_mut(name).unwrap());
+        image
+    }
+
+    fn names(&self) -> Vec<(String, usize)> {
+        self.image.iter().map(|(name, bytes)| (name.clone(), bytes.len())).collect()
+    }
+}
+
+#[test]
+fn a_flipped_bit_costs_one_record_at_most() {
+    let sample = Sample::new();
+    for (name, len) in sample.names() {
+        for at in 0..len {
+            let image = sample.changed(&name, |bytes| bytes[at] ^= 1 << (at % 8));
+            let outside = |file: &str, from, to| file != name || at < from || at >= to;
+            sample.check(&image, &format!("a bit of {name} at {at}"), outside);
+        }
+    }
+}
+
+#[test]
+fn a_truncated_file_costs_what_was_cut_off() {
+    let sample = Sample::new();
+    for (name, len) in sample.names() {
+        for at in 0..len {
+            let image = sample.changed(&name, |bytes| bytes.truncate(at));
+            let before = |file: &str, _, to| file != name || to <= at;
+            sample.check(&image, &format!("{name} cut at {at}"), before);
+        }
+    }
+}
+
+#[test]
+fn a_tail_of_zeros_costs_what_they_cover() {
+    let sample = Sample::new();
+    for (name, len) in sample.names() {
+        for at in (0..len).step_by(4) {
+            let image = sample.changed(&name, |bytes| bytes[at..].fill(0));
+            let before = |file: &str, _, to| file != name || to <= at;
+            sample.check(&image, &format!("{name} zero from {at}"), before);
+        }
+    }
+}
+
+#[test]
+fn noise_in_the_middle_costs_what_it_covers() {
+    let sample = Sample::new();
+    for (name, len) in sample.names() {
+        for at in (0..len).step_by(16) {
+            let end = (at + 300).min(len);
+            let image = sample.changed(&name, |bytes| {
+                bytes[at..end].iter_mut().for_each(|byte| *byte = byte.wrapping_mul(37) ^ 0x5A);
+            });
+            let outside = |file: &str, from, to| file != name || end <= from || at >= to;
+            sample.check(&image, &format!("noise in {name} at {at}"), outside);
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_costs_what_was_in_it() {
+    let sample = Sample::new();
+    for (name, _) in sample.names() {
+        let mut image = sample.image.clone();
+        image.remove(&name);
+        sample.check(&image, &format!("{name} is gone"), |file, _, _| file != name);
+    }
+}
+
+#[test]
+fn a_record_inside_a_body_is_never_taken_for_one() {
+    let (files, arena) = (Simulated::new(1), arena());
+    let (journal, mut writer, _) = open(&files);
+    drop(journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap());
+    // A client sends what looks like a record; then the record around it is damaged.
+    let mut body = vec![0u8; 512];
+    for at in 0..8 {
+        let header = Header::new(0x1234_5678, 0, 0, &super::meta(1_000_000), 0, 0);
+        body[at * 64..at * 64 + 64].copy_from_slice(&header.encode());
+    }
+    let mut appending = journal.append(batch(&arena, ITEMS, &body));
+    writer.step(Some(Duration::ZERO));
+    assert!(std::pin::Pin::new(&mut appending).poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    append(&journal, &mut writer, &arena, 1);
+    let mut image = files.contents();
+    image.get_mut("00000000000000000000.seg").unwrap()[20] ^= 1;
+    let (journal, _, _) = open(&Simulated::of(&image));
+    let mut follower = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let mut next = || match follower.poll_next(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(Some(event))) => event,
+        other => panic!("{other:?}"),
+    };
+    let gap = next();
+    assert!(matches!(gap, Event::Damaged(Gap { records: 1, items: 5, .. })), "{gap:?}");
+    assert!(matches!(next(), Event::Record(Record { sequence: 1, .. })));
+}

@@ -1,0 +1,232 @@
+//! The promise: a journal that cannot write says so, with a reason and a delay, and goes on by itself when it
+//! can; nobody is dropped who did not allow it, and what is dropped is counted.
+
+use super::crashes::Driven;
+use super::{arena, batch};
+use crate::files::simulated::Simulated;
+use crate::writer::Writer;
+use crate::*;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tidegate_arena::{Arena, Share};
+
+struct Rig {
+    files: Simulated,
+    clock: Arc<Driven>,
+    arena: Arena,
+    journal: Journal,
+    writer: Writer,
+}
+
+impl Rig {
+    /// Segments of 4 KiB, each with room for three of the batches that [`append`](Self::append) appends.
+    fn new(quota: u64, durability: Durability) -> Rig {
+        let (files, clock) = (Simulated::new(1), Arc::<Driven>::default());
+        let settings =
+            Settings { segment_bytes: 4096, quota, queue: 8, durability, ..Settings::new("/simulated") };
+        let assembled = Journal::assemble(settings, Arc::new(files.clone()), clock.clone());
+        let (journal, writer, _) = assembled.unwrap();
+        Rig { files, clock, arena: arena(), journal, writer }
+    }
+
+    fn append(&mut self) -> Result<Receipt, Refused> {
+        let mut appending = pin!(self.journal.append(batch(&self.arena, 10, &[1; 1200])));
+        self.writer.step(Some(Duration::ZERO));
+        match appending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => panic!("everyone is answered"),
+        }
+    }
+
+    fn later(&mut self, time: Duration) {
+        self.clock.pass(time);
+        self.writer.step(Some(Duration::ZERO));
+    }
+}
+
+fn next(follower: &mut Follower) -> Option<Event> {
+    match follower.poll_next(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(event) => event.unwrap(),
+        Poll::Pending => None,
+    }
+}
+
+fn complete_all(follower: &mut Follower) {
+    while let Some(event) = next(follower) {
+        if let Event::Record(record) = event {
+            assert!(follower.commit(record.sequence));
+        }
+    }
+}
+
+fn trouble(outcome: Result<Receipt, Refused>) -> Trouble {
+    match outcome {
+        Err(Refused::Disk { trouble, retry_after }) => {
+            assert!((1..=60).contains(&retry_after.as_secs()), "{retry_after:?}");
+            trouble
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_full_quota_blocks_until_a_sink_moves_on() {
+    let mut rig = Rig::new(4 * 4096, Durability::Fsync);
+    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let appended = (0..).take_while(|_| rig.append().is_ok()).count();
+    assert_eq!(appended, 12);
+    assert_eq!(trouble(rig.append()), Trouble::Quota);
+    assert!(rig.journal.stats().starved);
+    assert!(rig.journal.barred().is_some());
+    // Completing what is in the oldest segment is enough, and no time has to pass.
+    for _ in 0..3 {
+        let Some(Event::Record(record)) = next(&mut sink) else { panic!("a record") };
+        sink.commit(record.sequence);
+    }
+    rig.writer.step(Some(Duration::ZERO));
+    assert!(rig.append().is_ok());
+    assert!(!rig.journal.stats().starved);
+    assert!(rig.journal.stats().bytes <= 4 * 4096);
+}
+
+#[test]
+fn with_no_sink_everything_is_kept_until_the_quota() {
+    let mut rig = Rig::new(4 * 4096, Durability::Fsync);
+    let appended = (0..).take_while(|_| rig.append().is_ok()).count();
+    assert_eq!(appended, 12);
+    rig.later(Duration::from_secs(5));
+    assert_eq!(trouble(rig.append()), Trouble::Quota);
+    let mut sink = rig.journal.follow("late", Start::Oldest, WhenFull::Block).unwrap();
+    complete_all(&mut sink);
+    assert_eq!(sink.position().items, 120);
+    rig.later(Duration::from_secs(1));
+    assert!(rig.append().is_ok());
+}
+
+#[test]
+fn a_sink_that_allows_it_is_moved_on_and_told_what_it_lost() {
+    let mut rig = Rig::new(4 * 4096, Durability::Fsync);
+    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::DropOldest).unwrap();
+    rig.append().unwrap();
+    rig.append().unwrap();
+    // The first record is in flight, the second is completed before it, the others are not taken.
+    let (Some(Event::Record(first)), Some(Event::Record(second))) = (next(&mut sink), next(&mut sink)) else {
+        panic!("two records")
+    };
+    assert!(sink.commit(second.sequence));
+    for _ in 0..14 {
+        assert!(rig.append().is_ok(), "it never blocks");
+    }
+    assert_eq!(next(&mut sink), Some(Event::Dropped(Gap { records: 5, items: 50, bytes: 0 })));
+    assert!(!sink.commit(first.sequence), "it was counted as dropped already");
+    complete_all(&mut sink);
+    let position = sink.position();
+    assert_eq!((position.items, position.dropped, position.in_flight), (160, 50, 0));
+}
+
+#[test]
+fn one_sink_that_blocks_is_enough() {
+    let mut rig = Rig::new(4 * 4096, Durability::Fsync);
+    let _loose = rig.journal.follow("loose", Start::Oldest, WhenFull::DropOldest).unwrap();
+    let _strict = rig.journal.follow("strict", Start::Oldest, WhenFull::Block).unwrap();
+    let appended = (0..).take_while(|_| rig.append().is_ok()).count();
+    assert_eq!(appended, 12);
+    assert_eq!(rig.journal.stats().sinks[0].position.dropped, 0);
+}
+
+#[test]
+fn a_sink_that_is_gone_holds_its_data_until_it_is_forgotten() {
+    let mut rig = Rig::new(4 * 4096, Durability::Fsync);
+    drop(rig.journal.follow("gone", Start::Oldest, WhenFull::DropOldest).unwrap());
+    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    while rig.append().is_ok() {}
+    complete_all(&mut sink);
+    rig.later(Duration::from_secs(2));
+    assert_eq!(trouble(rig.append()), Trouble::Quota);
+    assert!(!rig.journal.forget("sink").unwrap(), "one that is followed is not forgotten");
+    assert!(rig.journal.forget("gone").unwrap());
+    rig.later(Duration::from_secs(2));
+    assert!(rig.append().is_ok());
+    assert_eq!(rig.journal.sinks(), ["sink"]);
+}
+
+#[test]
+fn a_full_disk_refuses_and_goes_on_by_itself() {
+    let mut rig = Rig::new(1 << 30, Durability::Fsync);
+    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    rig.files.set_room(16384 + 2 * 4096);
+    let appended = (0..).take_while(|_| rig.append().is_ok()).count();
+    assert_eq!(appended, 6);
+    assert_eq!(trouble(rig.append()), Trouble::Full);
+    rig.files.set_room(1 << 20);
+    // At most one try a second, and that one finds the room.
+    assert_eq!(trouble(rig.append()), Trouble::Full);
+    rig.clock.pass(Duration::from_secs(1));
+    assert_eq!(rig.append().unwrap().sequence, 6);
+    complete_all(&mut sink);
+    assert_eq!(sink.position().items, 70);
+}
+
+#[test]
+fn the_queue_and_a_batch_that_can_never_fit_are_refused() {
+    let rig = Rig::new(1 << 20, Durability::Fsync);
+    let mut context = Context::from_waker(Waker::noop());
+    let kept: Vec<_> = (0..8).map(|_| rig.journal.append(batch(&rig.arena, 1, b"x"))).collect();
+    let mut busy = pin!(rig.journal.append(batch(&rig.arena, 1, b"x")));
+    assert_eq!(busy.as_mut().poll(&mut context), Poll::Ready(Err(Refused::Busy)));
+    drop(kept);
+    let window = rig.arena.try_window(Share::Ingest, 1).unwrap();
+    let outside = Batch { meta: super::meta(1), window, from: 1, len: usize::MAX };
+    let mut unfit = pin!(rig.journal.append(outside));
+    assert_eq!(unfit.as_mut().poll(&mut context), Poll::Ready(Err(Refused::Unfit)));
+}
+
+#[test]
+fn records_beyond_those_in_flight_wait_for_completion() {
+    let mut rig = Rig::new(1 << 30, Durability::PageCache);
+    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    for _ in 0..IN_FLIGHT + 3 {
+        rig.append().unwrap();
+    }
+    let taken = std::iter::from_fn(|| next(&mut sink)).count();
+    assert_eq!(taken, IN_FLIGHT);
+    assert_eq!(sink.position().in_flight, IN_FLIGHT);
+    assert!(sink.commit(1));
+    assert_eq!(next(&mut sink), None, "the oldest is what holds it up");
+    assert!(sink.commit(0));
+    assert_eq!(std::iter::from_fn(|| next(&mut sink)).count(), 2);
+}
+
+#[test]
+fn in_memory_an_append_is_acknowledged_when_every_sink_has_it() {
+    let mut rig = Rig::new(1 << 30, Durability::Memory);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut one = rig.journal.follow("one", Start::Oldest, WhenFull::Block).unwrap();
+    let mut two = rig.journal.follow("two", Start::Oldest, WhenFull::Block).unwrap();
+    let mut first = pin!(rig.journal.append(batch(&rig.arena, 10, b"first")));
+    let mut second = pin!(rig.journal.append(batch(&rig.arena, 10, b"second")));
+    rig.writer.step(Some(Duration::ZERO));
+    for sink in [&mut one, &mut two] {
+        for expected in [&b"first"[..], b"second"] {
+            assert!(matches!(next(sink), Some(Event::Record(_))));
+            let mut window = rig.arena.try_window(Share::Egress, 1).unwrap();
+            sink.read_into(&mut window).unwrap();
+            assert_eq!(*window, *expected);
+        }
+    }
+    one.commit(1);
+    one.commit(0);
+    two.commit(0);
+    rig.writer.step(Some(Duration::ZERO));
+    let receipt = Receipt { sequence: 0, items_before: 0 };
+    assert_eq!(first.as_mut().poll(&mut context), Poll::Ready(Ok(receipt)));
+    assert!(second.as_mut().poll(&mut context).is_pending());
+    two.commit(1);
+    rig.writer.step(Some(Duration::ZERO));
+    assert!(second.as_mut().poll(&mut context).is_ready());
+    assert_eq!(rig.arena.usage().shares[Share::Ingest as usize].used, 0, "the windows are given back");
+    assert!(rig.files.contents().is_empty(), "nothing touches the disk");
+}
