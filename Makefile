@@ -27,7 +27,7 @@ programs:
 	cargo test --release -p tidegate-tests
 
 fuzz:
-	scripts/fuzz 15
+	fuzz/run 10
 
 ## measure; prints a table and writes bench/results/
 bench: setup
