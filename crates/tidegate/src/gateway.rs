@@ -197,8 +197,7 @@ impl Gateway {
 
 fn arena(planned: &Planned) -> Result<Arena, Failure> {
     let total = planned.plan.payload();
-    // A window holds the largest body in any form: as received (Snappy may add a sixth), with its head.
-    let window = usize::try_from(planned.most_held).unwrap_or(usize::MAX).max(1 << 20) + (64 << 10);
+    let window = planned.window;
     let arena = Arena::new(total, planned.plan.floors(), window, planned.windows, plan::WAITERS);
     arena.map_err(|error| {
         let space = Bytes((window * planned.windows) as u64);

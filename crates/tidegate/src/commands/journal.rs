@@ -1,25 +1,39 @@
-//! `tidegate journal …`: the journal as it is on disk.
+//! `tidegate journal …`: the journal as it is on disk, whether or not a gateway is running.
+
+mod dead_letters;
 
 use super::check::config;
 use crate::cli::{DataArgs, ForgetArgs, JournalCommand};
 use crate::{Failure, Outcome, output};
+use jiff::Timestamp;
+use std::io::{self, Write};
 use std::path::PathBuf;
+use tidegate_arena::Bytes;
+use tidegate_journal::inspect::{Inspection, PLACES, SegmentInfo, inspect};
 use tidegate_journal::{Journal, Settings};
 
 /// `tidegate journal …`
 pub(crate) fn journal(command: &JournalCommand) -> Outcome {
     match command {
+        JournalCommand::Ls(args) => ls(args),
+        JournalCommand::Verify(args) => verify(args),
         JournalCommand::Forget(args) => forget(args),
-        _ => Err(Failure::from("x")),
+        JournalCommand::DeadLetters(args) => dead_letters::list(args),
+        JournalCommand::Resend(args) => dead_letters::resend(args),
     }
 }
 
+/// The data folder that the arguments name.
+fn data(args: &DataArgs) -> Result<PathBuf, Failure> {
+    match &args.data {
+        Some(data) => Ok(data.clone()),
+        None => Ok(config(&args.config)?.data),
+    }
+}
+
+/// The folder of the journal.
 fn folder(args: &DataArgs) -> Result<PathBuf, Failure> {
-    let data = match &args.data {
-        Some(data) => data.clone(),
-        None => config(&args.config)?.data,
-    };
-    let folder = data.join("journal");
+    let folder = data(args)?.join("journal");
     if !folder.is_dir() {
         return Err(Failure(format!(
             "there is no journal at {}: name the data folder with --data, or the configuration with --config",
@@ -27,6 +41,105 @@ fn folder(args: &DataArgs) -> Result<PathBuf, Failure> {
         )));
     }
     Ok(folder)
+}
+
+fn ls(args: &DataArgs) -> Outcome {
+    let journal = inspect(&folder(args)?)?;
+    let mut text = format!("{:<32} {:>12} {:>10} {:>10}  {}\n", "segment", "first", "records", "bytes", "begun");
+    let mut head = Ends::default();
+    for segment in &journal.segments {
+        let ends = Ends::of(&journal, segment)?;
+        // The next segment knows better, should the end of this one be damaged.
+        let records = segment.next.unwrap_or(ends.after.max(segment.first)) - segment.first;
+        text.push_str(&format!(
+            "{:<32} {:>12} {:>10} {:>10}  {}{}\n",
+            segment.name,
+            segment.first,
+            records,
+            Bytes(segment.len),
+            ends.begun_ns.map_or_else(|| "-".to_owned(), time),
+            if segment.damaged { "  (damage was found in it)" } else { "" },
+        ));
+        head = ends;
+    }
+    for (name, bytes) in &journal.kept {
+        text.push_str(&format!("{name:<32} {:>12} {:>10} {:>10}  kept to be looked at\n", "", "", Bytes(*bytes)));
+    }
+    text.push_str(&format!(
+        "\n{:<32} {:>12} {:>14} {:>14} {:>10} {:>10}\n",
+        "cursor", "next", "records behind", "items behind", "dropped", "damaged"
+    ));
+    for (sink, position) in &journal.cursors {
+        text.push_str(&match position {
+            Some(position) => format!(
+                "{sink:<32} {:>12} {:>14} {:>14} {:>10} {:>10}\n",
+                position.sequence,
+                head.after.saturating_sub(position.sequence),
+                head.items_after.saturating_sub(position.items),
+                position.dropped,
+                position.damaged,
+            ),
+            None => format!("{sink:<32} cannot be read; the sink will begin at the oldest record\n"),
+        });
+    }
+    Ok(output::print(&text)?)
+}
+
+/// Where a segment begins and where it ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ends {
+    /// When its first record was received, in nanoseconds since 1970.
+    begun_ns: Option<u64>,
+    /// The sequence after its last record, and the items before that. Only looked for in the last segment.
+    after: u64,
+    items_after: u64,
+}
+
+impl Ends {
+    fn of(journal: &Inspection, segment: &SegmentInfo) -> io::Result<Ends> {
+        let mut ends = Ends::default();
+        for record in journal.records(segment)? {
+            ends.begun_ns = ends.begun_ns.or(record.meta.map(|meta| meta.received_at_ns));
+            (ends.after, ends.items_after) = (record.sequence + 1, record.items_before + record.items);
+            if segment.next.is_some() {
+                break;
+            }
+        }
+        Ok(ends)
+    }
+}
+
+fn verify(args: &DataArgs) -> Outcome {
+    let folder = folder(args)?;
+    let report = tidegate_journal::inspect::verify(&folder)?;
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "{} segments, {} records, {} items, {} are sound",
+        report.segments,
+        report.records,
+        report.items,
+        Bytes(report.bytes)
+    )?;
+    for place in &report.places {
+        writeln!(out, "{place}")?;
+    }
+    if report.wrong > PLACES as u64 {
+        writeln!(out, "and {} more places", report.wrong - PLACES as u64)?;
+    }
+    for sink in &report.lost_cursors {
+        writeln!(out, "the cursor of `{sink}` cannot be read; the sink will begin at the oldest record")?;
+    }
+    if report.is_sound() {
+        return Ok(());
+    }
+    Err(Failure(format!(
+        "the journal at {} has {} damaged places and lacks {} records with {} items; what can be read is delivered",
+        folder.display(),
+        report.wrong,
+        report.missing_records,
+        report.missing_items,
+    )))
 }
 
 fn forget(args: &ForgetArgs) -> Outcome {
@@ -44,4 +157,10 @@ fn forget(args: &ForgetArgs) -> Outcome {
         "forgot `{}`, which had {} items still to send\n",
         args.sink, queued.lag_items
     ))?)
+}
+
+/// Nanoseconds since 1970, to the second, for people.
+fn time(ns: u64) -> String {
+    let second = Timestamp::from_second((ns / 1_000_000_000).cast_signed());
+    second.map_or_else(|_| "-".to_owned(), |time| time.to_string())
 }

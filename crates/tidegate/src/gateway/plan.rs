@@ -40,12 +40,12 @@ pub(crate) struct Planned {
     pub(crate) slice: u64,
     /// What the lake may hold of the journal beside its slice, in bytes.
     pub(crate) lake_part: u64,
-    /// What each other sink may hold of the journal, in bytes.
-    pub(crate) sink_part: u64,
     /// The most bytes of a body, received and decompressed together with a quarter for what is made of it.
     pub(crate) most_held: u64,
     /// The most bytes that a body may decompress to.
     pub(crate) largest_body: u64,
+    /// The length of a window's address space, in bytes.
+    pub(crate) window: usize,
     /// How many windows the arena has.
     pub(crate) windows: usize,
 }
@@ -76,14 +76,18 @@ pub(crate) fn of(config: &Config) -> Planned {
     let allowed = config.sources.prometheus_remote_write.max_body.get();
     // A quarter for what is made of it, and Snappy's usual gain of four and more for how it came.
     let largest_body = allowed.min(most_held / 3 * 2);
+    // The largest body in any form, as received (Snappy may add a sixth) and with its head; and what a sink
+    // joins from smaller ones. Address space is free, but not endless.
+    let longest = allowed / 6 * 7 + MIB;
+    let window = most_held.min(longest.max(sink_part)).max(MIB) + 64 * KIB;
     Planned {
+        window: usize::try_from(window).unwrap_or(usize::MAX),
         budget,
         plan,
         workers,
         connections,
         slice: if lakes > 0 { slice } else { 0 },
         lake_part,
-        sink_part,
         most_held,
         largest_body,
         windows,

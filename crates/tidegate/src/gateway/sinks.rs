@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Share};
 use tidegate_config::{Config, LakeSink, Name, Protocol, RemoteWriteSink, Sink};
+use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, WhenFull};
 use tidegate_ledger::Ledger;
 use tidegate_sinks::{
-    DeadLetters, Health, Lake, Prefer, RemoteWrite, RemoteWriteSettings, Room, Sinkable, Stop, Stopper,
-    blackhole,
+    Health, Lake, Prefer, RemoteWrite, RemoteWriteSettings, Room, Sinkable, Stop, Stopper, blackhole,
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -68,6 +68,9 @@ impl Attach {
         ledger: &Ledger,
         workers: &Arc<Workers>,
     ) -> Result<Attach, Failure> {
+        let letters = config.data.join("dead-letters");
+        let dead_letters = DeadLetters::open(&letters, dead_letters::DEFAULT_MAX)
+            .map_err(|error| format!("opening the dead letters in {}: {error}", letters.display()))?;
         Ok(Attach {
             data: config.data.clone(),
             journal_config: config.journal.clone(),
@@ -77,7 +80,7 @@ impl Attach {
             arena: arena.clone(),
             journal: journal.clone(),
             ledger: ledger.clone(),
-            dead_letters: DeadLetters,
+            dead_letters,
             workers: Arc::clone(workers),
             turn: Arc::new(Semaphore::new(1)),
             next_worker: AtomicUsize::new(0),
