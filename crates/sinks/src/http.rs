@@ -121,6 +121,8 @@ impl Peer {
             };
             read(response.map_err(|error| NoAnswer::Connection(chain(&error)))?).await
         };
+        // On the heap: it is the largest part of what a sink waits in.
+        let exchange = Box::pin(exchange);
         tokio::time::timeout(self.timeout, exchange).await.map_err(|_| NoAnswer::Timeout(self.timeout))?
     }
 }

@@ -1,9 +1,9 @@
 //! A sink's side of the journal and of the books: what comes next, and what became of it.
 
-use crate::dead_letters::DeadLetters;
 use crate::health::Health;
 use std::io;
 use std::time::Duration;
+use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{BOOK, Book, Event, Follower, Journal, OpenError, Record, Start, WhenFull};
 use tidegate_ledger::{Dropped, Ledger, Settled, Sink, SinkBook, TooMany, UnknownBook};
 

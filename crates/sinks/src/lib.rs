@@ -7,7 +7,6 @@
 
 mod backoff;
 mod blackhole;
-mod dead_letters;
 mod health;
 mod http;
 mod inbox;
@@ -17,7 +16,6 @@ mod room;
 mod stop;
 
 pub use blackhole::blackhole;
-pub use dead_letters::{DeadLetter, DeadLetters};
 pub use health::{Activity, Health, Trouble};
 pub use inbox::{AttachError, Sinkable};
 pub use lake::{Lake, LakeError};

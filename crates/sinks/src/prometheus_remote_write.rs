@@ -161,7 +161,8 @@ impl RemoteWrite {
                 None => stop.or(self.inbox.next()).await??,
             };
             let mode = self.mode(&first);
-            match stop.or(Batch::of(first, mode, &self.room, &mut self.inbox, &self.settings)).await? {
+            let loaded = Box::pin(Batch::of(first, mode, &self.room, &mut self.inbox, &self.settings));
+            match stop.or(loaded).await? {
                 Ok(batch) => break (batch, mode),
                 // The journal counts it, and goes on to the next.
                 Err(NoBody::Damaged) => {}
@@ -206,7 +207,7 @@ impl RemoteWrite {
         match batch.mode() {
             // Nothing that this peer's protocol could say.
             Mode::Alien => Sent::Done(vec![(Dropped::Untranslatable, batch.items())]),
-            Mode::Pass(version) => self.send_passing(batch, version).await,
+            Mode::Pass(version) => Box::pin(self.send_passing(batch, version)).await,
             Mode::Recode { from, to } => Box::pin(self.send_recoded(batch, from, to)).await,
         }
     }

@@ -1,7 +1,6 @@
 //! Requests and answers: what is sent again, what is not, and what the peer thinks of 2.0.
 
 use crate::backoff::Backoff;
-use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::health::Health;
 use crate::http::{Answer, NoAnswer, Peer};
 use crate::stop::Stop;
@@ -9,6 +8,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use std::time::{Duration, SystemTime};
+use tidegate_journal::dead_letters::{DeadLetter, DeadLetters};
 use tidegate_journal::{Meta, Protocol};
 use tidegate_wire::remote_write::Version;
 use tokio::time::Instant;

@@ -45,7 +45,8 @@ fn folder(args: &DataArgs) -> Result<PathBuf, Failure> {
 
 fn ls(args: &DataArgs) -> Outcome {
     let journal = inspect(&folder(args)?)?;
-    let mut text = format!("{:<32} {:>12} {:>10} {:>10}  {}\n", "segment", "first", "records", "bytes", "begun");
+    let mut text =
+        format!("{:<32} {:>12} {:>10} {:>10}  {}\n", "segment", "first", "records", "bytes", "begun");
     let mut head = Ends::default();
     for segment in &journal.segments {
         let ends = Ends::of(&journal, segment)?;
@@ -63,7 +64,12 @@ fn ls(args: &DataArgs) -> Outcome {
         head = ends;
     }
     for (name, bytes) in &journal.kept {
-        text.push_str(&format!("{name:<32} {:>12} {:>10} {:>10}  kept to be looked at\n", "", "", Bytes(*bytes)));
+        text.push_str(&format!(
+            "{name:<32} {:>12} {:>10} {:>10}  kept to be looked at\n",
+            "",
+            "",
+            Bytes(*bytes)
+        ));
     }
     text.push_str(&format!(
         "\n{:<32} {:>12} {:>14} {:>14} {:>10} {:>10}\n",
