@@ -53,6 +53,11 @@ pub(crate) enum Command {
     ///
     /// Everything is kept under the data folder; look at it with `tidegate lake cat metric_points`.
     Demo(DemoArgs),
+    /// Measure what this gateway costs, each figure against its bar
+    ///
+    /// Starts gateways on free ports of loopback, loads them, and prints a table. Takes about five minutes
+    /// and up to 11 GiB of disk; the fewer other programs are at work, the better.
+    Bench(BenchArgs),
     /// Look into the lake
     #[command(subcommand)]
     Lake(LakeCommand),
@@ -83,6 +88,28 @@ pub(crate) struct ConfigArgs {
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// What to measure; everything by default
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Say what can be measured, and do nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// How long the loaded part of each measurement takes
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) seconds: u64,
+    /// Coarser and sooner: 3 seconds, and a journal of 512 MiB to start with
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the gateways keep their data: a disk, not memory. By default the folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Write the figures to this file as well, in JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Where the data folder is: said directly, or by a configuration.

@@ -51,6 +51,7 @@ fn run(command: Command) -> Outcome {
         Command::Check { file } => commands::check::check(&file),
         Command::Plan(args) => commands::check::plan(&args),
         Command::Demo(args) => commands::demo::demo(&args),
+        Command::Bench(args) => commands::bench::bench(&args),
         Command::Lake(command) => commands::lake::lake(&command),
         Command::Journal(command) => commands::journal::journal(&command),
         Command::Schema => commands::print::schema(),

@@ -4,7 +4,6 @@ use super::status::View;
 use std::sync::{Arc, PoisonError};
 use tidegate_arena::{Share, heap};
 use tidegate_console::Resident;
-use tidegate_journal::Stats;
 use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
 use tidegate_sinks::Activity;
@@ -13,6 +12,7 @@ const LIMIT: Name = Name::bytes("memory_limit", "The bound on resident memory");
 const RESIDENT: Name = Name::bytes("memory_resident", "Resident memory of the process");
 const PEAK: Name = Name::bytes("memory_resident_peak", "The most that was ever resident");
 const HEAP: Name = Name::bytes("memory_heap_live", "Heap that is allocated and not freed");
+const ALLOCATIONS: Name = Name::plain("heap_allocations", "Times that heap was allocated");
 const DECLARED: Name = Name::bytes("memory_declared", "What everything but payload may take");
 const IDLE: Name = Name::bytes("memory_idle", "Resident pages of idle windows, which yield to any charge");
 const SHARE: Name = Name::bytes("memory_share_used", "Payload charged to each share");
@@ -37,10 +37,12 @@ pub(crate) fn publish(view: &Arc<View>) {
     gauge(view, CONNECTIONS, |view| view.door.open() as u64);
     gauge(view, JOURNAL_BYTES, |view| view.journal.stats().bytes);
     gauge(view, JOURNAL_QUOTA, |view| view.journal.stats().quota);
-    counter(view, JOURNAL_SYNCS, |stats| stats.syncs);
-    counter(view, JOURNAL_SYNC_TIME, |stats| u64::try_from(stats.sync_time.as_nanos()).unwrap_or(u64::MAX));
-    counter(view, JOURNAL_ERRORS, |stats| stats.write_errors);
-    counter(view, JOURNAL_DAMAGED, |stats| stats.damaged_records);
+    counter(view, JOURNAL_SYNCS, |view| view.journal.stats().syncs);
+    counter(view, JOURNAL_SYNC_TIME, |view| {
+        u64::try_from(view.journal.stats().sync_time.as_nanos()).unwrap_or(u64::MAX)
+    });
+    counter(view, JOURNAL_ERRORS, |view| view.journal.stats().write_errors);
+    counter(view, JOURNAL_DAMAGED, |view| view.journal.stats().damaged_records);
     let parts = Arc::downgrade(view);
     view.registry.computed(LAG, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };
@@ -59,6 +61,7 @@ fn memory(view: &Arc<View>) {
     gauge(view, RESIDENT, |_| Resident::read().unwrap_or_default().now);
     gauge(view, PEAK, |_| Resident::read().unwrap_or_default().peak);
     gauge(view, HEAP, |_| heap::heap().live);
+    counter(view, ALLOCATIONS, |_| heap::heap().allocations);
     gauge(view, DECLARED, |view| view.plan.overhead());
     gauge(view, IDLE, |view| view.arena.usage().idle);
     for (name, column) in [(SHARE, 0), (SHARE_WAITING, 1)] {
@@ -82,11 +85,11 @@ fn gauge(view: &Arc<View>, name: Name, read: fn(&View) -> u64) {
     });
 }
 
-fn counter(view: &Arc<View>, name: Name, read: fn(&Stats) -> u64) {
+fn counter(view: &Arc<View>, name: Name, read: fn(&View) -> u64) {
     let parts = Arc::downgrade(view);
     view.registry.computed(name, Kind::Counter, [], 1, move |emit| {
         if let Some(view) = parts.upgrade() {
-            emit([], Value::Counter(read(&view.journal.stats())));
+            emit([], Value::Counter(read(&view)));
         }
     });
 }

@@ -1,0 +1,225 @@
+//! A gateway under test: this program, in a process of its own, in a folder that goes with it.
+
+use super::figure::Bench;
+use crate::Failure;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tidegate_load::Target;
+
+/// How long a start, a stop, or the settling of what was sent may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(20);
+/// The longest answer of a console that is read.
+const LONGEST_ANSWER: u64 = 4 << 20;
+
+/// A running gateway. Dropping it ends it.
+pub(super) struct Subject {
+    process: Child,
+    http: SocketAddr,
+    admin: SocketAddr,
+    /// From starting the process to the first connection that it accepted.
+    pub(super) listening_after: Duration,
+}
+
+/// A folder for one gateway. Dropping it deletes it.
+pub(super) struct Folder(PathBuf);
+
+/// What a process has used, from `/proc`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Used {
+    pub(super) user: Duration,
+    pub(super) system: Duration,
+}
+
+impl Used {
+    pub(super) fn since(self, before: Used) -> Used {
+        Used {
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+        }
+    }
+
+    pub(super) fn total(self) -> Duration {
+        self.user + self.system
+    }
+}
+
+impl Folder {
+    pub(super) fn new(bench: &Bench) -> Result<Folder, Failure> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tidegate-bench-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        let path = bench.dir.join(name);
+        std::fs::create_dir(&path).map_err(|error| format!("making {}: {error}", path.display()))?;
+        Ok(Folder(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left behind is in a folder for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Subject {
+    /// Starts a gateway that keeps its data in `folder`, with these settings beside addresses and data.
+    pub(super) fn start(folder: &Folder, settings: &str) -> Result<Subject, Failure> {
+        let (http, admin) = (free_address()?, free_address()?);
+        let file = folder.path().join("tidegate.yaml");
+        let data = folder.path().join("data");
+        let config = format!("data: {:?}\nlisten: {{ http: {http}, admin: {admin} }}\n{settings}\n", data);
+        std::fs::write(&file, config).map_err(|error| format!("writing {}: {error}", file.display()))?;
+        let begun = Instant::now();
+        let process = Command::new(std::env::current_exe()?)
+            .args(["--log", "warn", "run", "--config"])
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("starting a gateway: {error}"))?;
+        let mut subject = Subject { process, http, admin, listening_after: Duration::ZERO };
+        while TcpStream::connect(http).is_err() {
+            if let Ok(Some(status)) = subject.process.try_wait() {
+                return Err(Failure(format!("the gateway under test ended at once: {status}")));
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(Failure(format!("the gateway under test was not listening within {PATIENCE:?}")));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        subject.listening_after = begun.elapsed();
+        Ok(subject)
+    }
+
+    pub(super) fn target(&self) -> Target {
+        Target::remote_write(self.http)
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// The processor time that it has used.
+    pub(super) fn used(&self) -> Result<Used, Failure> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        used_in(&stat).ok_or_else(|| Failure::from("/proc/PID/stat is not as expected"))
+    }
+
+    /// A line of its `/proc/PID/status` that is in kB, such as `VmRSS`, in bytes.
+    pub(super) fn memory(&self, line: &str) -> Result<f64, Failure> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let value = status.lines().find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
+        let kib = value.and_then(|value| value.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+        Ok(kib.ok_or_else(|| format!("/proc/PID/status has no {line}"))? * 1024.0)
+    }
+
+    /// The sum of a meter's series.
+    pub(super) fn meter(&self, name: &str) -> Result<f64, Failure> {
+        let text = self.metrics().map_err(|error| format!("reading /metrics of the gateway: {error}"))?;
+        meter_in(&text, name).ok_or_else(|| Failure(format!("/metrics has no {name}")))
+    }
+
+    /// Waits until its sinks have settled everything that it accepted.
+    pub(super) fn wait_until_settled(&self) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while self.meter("tidegate_sink_lag_bytes")? > 0.0 {
+            if begun.elapsed() > PATIENCE {
+                return Err(Failure(format!("the sink had not sent everything within {PATIENCE:?}")));
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Ends it as an operator does.
+    pub(super) fn stop(mut self) -> Result<(), Failure> {
+        self.signal(Signal::TERM);
+        let begun = Instant::now();
+        while self.process.try_wait()?.is_none() {
+            if begun.elapsed() > PATIENCE {
+                return Err(Failure(format!("the gateway under test did not end within {PATIENCE:?}")));
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn metrics(&self) -> io::Result<String> {
+        let mut stream = TcpStream::connect(self.admin)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")?;
+        let mut answer = Vec::new();
+        // Bounded by `take`.
+        #[allow(clippy::disallowed_methods)]
+        stream.take(LONGEST_ANSWER).read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// An address on loopback where nobody listens now.
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// User and system time in `/proc/PID/stat`, fields 14 and 15.
+fn used_in(stat: &str) -> Option<Used> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let per_second = rustix::param::clock_ticks_per_second() as f64;
+    let mut next = || Some(Duration::from_secs_f64(fields.next()?.parse::<f64>().ok()? / per_second));
+    Some(Used { user: next()?, system: next()? })
+}
+
+/// The sum of the series of `name` in Prometheus' text format.
+fn meter_in(text: &str, name: &str) -> Option<f64> {
+    let values = text.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        let value = if rest.starts_with('{') { rest.rsplit_once('}')?.1 } else { rest };
+        value.starts_with(' ').then(|| value.split_whitespace().next()?.parse::<f64>().ok())?
+    });
+    values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_found_behind_a_name_with_spaces_and_brackets() {
+        let stat = "42 (a) b) S 1 1 1 0 -1 4194560 9 0 0 0 200 100 0 0 20 0 7 0 12345";
+        let used = used_in(stat).unwrap();
+        assert_eq!(used.user, used.system * 2);
+        assert!(used.system > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_meter_is_the_sum_of_its_series_and_of_no_others() {
+        let text =
+            "# HELP a_total of } a\na_total{sink=\"x y\"} 3\na_total{sink=\"z\"} 4\na_total_more 9\nb 7\n";
+        assert_eq!(meter_in(text, "a_total"), Some(7.0));
+        assert_eq!(meter_in(text, "b"), Some(7.0));
+        assert_eq!(meter_in(text, "c"), None);
+    }
+}

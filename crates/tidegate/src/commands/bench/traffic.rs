@@ -1,0 +1,67 @@
+//! The load: requests of 2,000 series with one sample each, over 16 connections, made before they are sent.
+
+use crate::Failure;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_load::remote_write::{Batch, Version, compress};
+use tidegate_load::{Limit, Model, OnRefused, Profile, Report, Target, Timeline, drive_blocking};
+
+pub(super) const CONNECTIONS: usize = 16;
+pub(super) const PER_REQUEST: usize = 2_000;
+/// Requests that each connection sends in turn: with all connections 128,000 series.
+const REQUESTS: usize = 4;
+
+/// The series, and how they are sent.
+pub(super) struct Traffic {
+    model: Arc<Model>,
+    connections: usize,
+    requests: usize,
+}
+
+impl Traffic {
+    /// At least 100,000 series.
+    pub(super) fn fleet() -> Traffic {
+        Traffic::of(CONNECTIONS, REQUESTS)
+    }
+
+    /// As many requests as there are connections, so that they are made in no time.
+    pub(super) fn brief() -> Traffic {
+        Traffic::of(CONNECTIONS, 1)
+    }
+
+    fn of(connections: usize, requests: usize) -> Traffic {
+        let timeline = Timeline { base_ms: 1_790_000_000_000, interval_ms: 15_000 };
+        let model = Arc::new(Model::new(7, connections * requests * PER_REQUEST, timeline));
+        Traffic { model, connections, requests }
+    }
+
+    /// Sends until the limit; every request must be accepted.
+    pub(super) fn send(&self, target: &Target, limit: Limit) -> Result<Report, Failure> {
+        let profile = Profile {
+            connections: self.connections,
+            series_per_request: PER_REQUEST,
+            limit,
+            on_refused: OnRefused::Count,
+            deadline: Duration::from_secs(600),
+            prebuilt: Some(self.requests),
+            ..Profile::default()
+        };
+        let report = drive_blocking(target, &self.model, &profile)?;
+        if report.refused() > 0 || report.failed > 0 || report.accepted() == 0 {
+            return Err(Failure(format!("the gateway did not accept every request:\n{report}")));
+        }
+        Ok(report)
+    }
+
+    /// The compressed bodies of all requests.
+    pub(super) fn bodies(&self) -> Vec<Vec<u8>> {
+        let mut raw = Vec::new();
+        let bodies = self.model.series().chunks(PER_REQUEST).map(|series| {
+            let mut body = Vec::new();
+            Batch::of(&self.model, series, 0, 1).encode(Version::V1, &mut raw);
+            compress(&raw, &mut body);
+            body
+        });
+        bodies.collect()
+    }
+}
