@@ -3,6 +3,8 @@
 
 mod properties;
 mod spill;
+#[cfg(test)]
+mod tests;
 
 use crate::checksum::Summed;
 use crate::run::Run;
@@ -203,5 +205,5 @@ impl Finished {
     }
 }
 
-const PER_COLUMN: usize = 1200;
+const PER_COLUMN: usize = 1000;
 const PER_PAGE: usize = 64;

@@ -9,6 +9,8 @@ const MIB: u64 = 1 << 20;
 
 /// The least slice: below it row groups become so short that files are mostly footers.
 pub(crate) const SMALLEST: u64 = 6 * MIB;
+/// Of the smallest slice: what zstd, one column's encoder, footers and metadata need.
+const ENCODING: usize = 5 << 19;
 /// More does not make better files.
 const LARGEST: u64 = 64 * MIB;
 
@@ -56,8 +58,10 @@ impl Shape {
             return Err(Error::Slice { given: slice, smallest: SMALLEST });
         }
         let slice = usize::try_from(slice.min(LARGEST)).unwrap_or(SMALLEST as usize);
-        let points = slice / 4;
-        let histograms = slice / 8;
+        // What encoding takes grows slowly with the slice; the rest is for rows.
+        let rows = slice - ENCODING;
+        let points = rows / 2;
+        let histograms = rows / 4;
         Ok(Shape {
             point_rows: points / 128,
             exemplars: points / 2048,

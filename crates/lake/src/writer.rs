@@ -45,6 +45,9 @@ pub struct Writer {
     _lock: File,
 }
 
+/// Files that were closed for the length of their footers and wait for the commit.
+const MOST_FINISHED: usize = 8;
+
 /// What was pushed since the last commit.
 struct Open {
     hour: Hour,
@@ -114,7 +117,8 @@ impl Writer {
         let most = self.settings.file_bytes;
         let large = self.open.as_ref().is_some_and(|open| {
             let files = [&open.points, &open.histograms];
-            !open.finished.is_empty() || files.into_iter().flatten().any(|file| file.bytes() >= most)
+            open.finished.len() >= MOST_FINISHED
+                || files.into_iter().flatten().any(|file| file.bytes() >= most)
         });
         if large { self.close_files() } else { Ok(None) }
     }

@@ -40,6 +40,33 @@ fn metadata_is_joined_to_the_points() {
     assert_eq!(serde_json::Value::from(rows), expected);
 }
 
+/// 2.0 says when a counter began, in each sample.
+#[test]
+fn start_times_are_kept_when_given() {
+    let (mut sample, mut series, mut raw) = (Vec::new(), Vec::new(), Vec::new());
+    for symbol in ["", "__name__", "up"] {
+        body::bytes(&mut raw, 4, symbol.as_bytes());
+    }
+    body::fixed64(&mut sample, 1, 1.0_f64.to_bits());
+    body::varint(&mut sample, 2, NOW_MS.cast_unsigned());
+    let started = sample.len();
+    body::varint(&mut sample, 3, (NOW_MS - 1500).cast_unsigned());
+    body::bytes(&mut series, 1, &[1, 2]);
+    body::bytes(&mut series, 2, &sample);
+    body::bytes(&mut series, 2, &sample[..started]);
+    body::bytes(&mut raw, 5, &series);
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = writer(dir.path());
+    let mut symbols = Symbols::new();
+    let request = view(Version::V2, &raw, &mut symbols).unwrap();
+    let position = crate::Position { sequence: 1, received_at_ns: NOW_NS };
+    assert_eq!(writer.push(&position, &request, NOW_NS).unwrap().rows, 2);
+    writer.close_files().unwrap();
+    let rows = ndjson(dir.path(), Table::MetricPoints, &["metric_name", "start_time"]);
+    assert_eq!(rows[0]["start_time"], "2023-11-14T22:13:18.500000000Z");
+    assert_eq!(rows[1]["start_time"], serde_json::Value::Null);
+}
+
 /// Exemplars go with the last point of their series; without one they have a row of their own, which has no
 /// value.
 #[test]

@@ -137,17 +137,17 @@ fn number(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-fn varint(out: &mut Vec<u8>, field: u64, value: u64) {
+pub(crate) fn varint(out: &mut Vec<u8>, field: u64, value: u64) {
     number(out, field << 3);
     number(out, value);
 }
 
-fn fixed64(out: &mut Vec<u8>, field: u64, bits: u64) {
+pub(crate) fn fixed64(out: &mut Vec<u8>, field: u64, bits: u64) {
     number(out, field << 3 | 1);
     out.extend_from_slice(&bits.to_le_bytes());
 }
 
-fn bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
+pub(crate) fn bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
     number(out, field << 3 | 2);
     number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

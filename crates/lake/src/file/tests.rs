@@ -1,0 +1,64 @@
+use super::*;
+use crate::metadata::Families;
+use crate::run::{Head, HistogramRun, NO_START, PointRun};
+use tidegate_wire::remote_write::{Histogram, Label};
+
+const GROUPS: u64 = 8;
+
+fn label(serial: &str) -> [Label<'_>; 2] {
+    let name = Label { name: b"__name__", value: serial.as_bytes() };
+    [name, Label { name: b"serial", value: serial.as_bytes() }]
+}
+
+/// What a file holds after some row groups, and what it says that it holds, in bytes.
+fn measured<R: Run>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let shape = Shape::of(crate::shape::SMALLEST).unwrap();
+    let kind = Kind::new(table, &shape, &dir.path().join("spill")).unwrap();
+    let mut file = kind.create(dir.path().join("file")).unwrap();
+    let mut held = 0;
+    for _ in 0..GROUPS {
+        fill(&mut run);
+        let measured = allocation_counter::measure(|| file.write(&kind, &mut run).unwrap());
+        run.clear();
+        held += measured.bytes_current.unsigned_abs();
+    }
+    let said = file.footer_bytes() as u64;
+    let mut finished = None;
+    let end = allocation_counter::measure(|| finished = Some(file.finish().unwrap()));
+    let read = allocation_counter::measure(|| finished.unwrap().read_back().unwrap());
+    println!(
+        "{table}: {} held, {} said, {} to finish, {} to read back for each row group",
+        held / GROUPS,
+        said / GROUPS,
+        end.bytes_max / GROUPS,
+        read.bytes_max / GROUPS
+    );
+    (held, said)
+}
+
+/// Files are closed by what they say that their footers take, so it must not be less than what they do take.
+#[test]
+fn footers_are_not_longer_than_they_say() {
+    let shape = Shape::of(crate::shape::SMALLEST).unwrap();
+    let families = Families::new(1, 1000);
+    let (held, said) = measured(Table::MetricPoints, PointRun::new(&shape), |run| {
+        for serial in 0..shape.point_keys.series {
+            let serial = format!("{serial:0>100}");
+            let Ok(series) = run.keys.series_of(label(&serial).into_iter(), &families) else { break };
+            for time_us in 0..3 {
+                let head = Head { time_us, start_us: NO_START, series, time_ns: 0, flags: 0 };
+                let _ = run.add(head, u64::from(series));
+            }
+        }
+    });
+    assert!(held <= said, "points: {held} held, {said} said");
+    let (held, said) = measured(Table::MetricHistograms, HistogramRun::new(&shape), |run| {
+        for serial in 0..shape.histogram_keys.series {
+            let serial = format!("{serial:0>100}");
+            let Ok(series) = run.keys.series_of(label(&serial).into_iter(), &families) else { break };
+            let _ = run.add(series, &Histogram::new(&[]).unwrap());
+        }
+    });
+    assert!(held <= said, "histograms: {held} held, {said} said");
+}
