@@ -1,7 +1,7 @@
 //! The few things the journal asks of a file system, so that tests can put a failing one in its place.
 
 mod real;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 pub(crate) mod simulated;
 
 pub(crate) use real::RealFiles;

@@ -66,6 +66,10 @@ pub struct Completed {
     pub items: u64,
     /// The items of all records before the cursor, which it has moved.
     pub position: u64,
+    /// Items that the quota has taken, since the cursor began.
+    pub dropped: u64,
+    /// Items that could not be read, since the cursor began.
+    pub damaged: u64,
 }
 
 /// Records that a sink does not get.
@@ -218,7 +222,8 @@ impl Follower {
     pub fn commit_through(&self, last: &Record, enter: impl FnOnce(Completed) -> Book) {
         let items_after = last.items_before + u64::from(last.meta.items);
         self.commit.cell.commit_through((last.sequence, items_after, last.bytes_after), |items, cursor| {
-            enter(Completed { items, position: cursor.items })
+            let (dropped, damaged) = (cursor.dropped, cursor.damaged);
+            enter(Completed { items, position: cursor.items, dropped, damaged })
         });
         self.commit.notify();
     }

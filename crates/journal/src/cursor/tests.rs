@@ -1,6 +1,8 @@
 //! Invariant: the low-water mark is the first record that is neither completed, damaged nor dropped, and
 //! every item before it is counted as exactly one of the three. Model: one state for each record.
 
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,6 +1,8 @@
 //! A folder in memory that fails as real ones do: writes that stop half way, disks that fill up, syncs that
 //! fail and forget, and power cuts that keep some of what was not synced, in any order.
 
+#![allow(clippy::unwrap_used)]
+
 use super::{File, Files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, IoSlice};

@@ -62,36 +62,13 @@ mod alone {
 #[cfg(loom)]
 mod interleaved {
     use super::*;
+    use loom::future::block_on;
     use loom::sync::Arc;
-    use loom::sync::atomic::{AtomicBool, Ordering};
     use loom::thread;
-    use std::task::Wake;
-
-    /// Stands for a task: awake until it goes to sleep, and awake again when woken.
-    struct Sleeper {
-        awake: AtomicBool,
-        thread: thread::Thread,
-    }
-
-    impl Wake for Sleeper {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.awake.store(true, Ordering::Release);
-            self.thread.unpark();
-        }
-    }
+    use std::future::poll_fn;
 
     fn outcome(queue: &Queue<u32, u32>, slot: u32) -> u32 {
-        let sleeper =
-            std::sync::Arc::new(Sleeper { awake: AtomicBool::new(false), thread: thread::current() });
-        let waker = Waker::from(sleeper.clone());
-        loop {
-            if let Poll::Ready(outcome) = queue.poll(slot, &waker) {
-                return outcome;
-            }
-            while !sleeper.awake.swap(false, Ordering::AcqRel) {
-                thread::park();
-            }
-        }
+        block_on(poll_fn(|context| queue.poll(slot, context.waker())))
     }
 
     fn write(queue: &Queue<u32, u32>) -> usize {
