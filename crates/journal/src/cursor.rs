@@ -98,9 +98,12 @@ impl Cursor {
         flight.chain(self.restored.iter().map(|(_, items)| *items)).sum()
     }
 
-    /// Notes that a record is handed out. True when it was completed before the last restart: then it is
-    /// only passed.
+    /// Notes that a record is handed out. True when it is only to be passed: it was completed before the last
+    /// restart, or dropped since the sink looked for it.
     pub(crate) fn hand_out(&mut self, sequence: u64, items: u64, items_after: u64, bytes_after: u64) -> bool {
+        if sequence < self.low {
+            return true;
+        }
         let known = self.restored.binary_search_by_key(&sequence, |(sequence, _)| *sequence);
         let done = known.is_ok_and(|at| self.restored.remove(at).is_some());
         let entry = Flight { sequence, items, items_after, bytes_after, done, gap: false };
@@ -112,9 +115,19 @@ impl Cursor {
         done
     }
 
-    /// Notes that nothing before the record `next` can be read, `items` items in all. What was completed
-    /// among it before the last restart is no loss, and is given back.
-    pub(crate) fn pass(&mut self, next: u64, items: u64, items_after: u64, bytes_after: u64) -> Passed {
+    /// Notes that nothing from the record `from` up to the record `next` can be read, `items` items in all.
+    /// What was completed among it before the last restart is no loss, and is given back. Nothing when the
+    /// sink was moved past `from` in the meantime: that is why it cannot be read, and was counted there.
+    pub(crate) fn pass(
+        &mut self,
+        (from, next): (u64, u64),
+        items: u64,
+        items_after: u64,
+        bytes_after: u64,
+    ) -> Option<Passed> {
+        if from < self.low {
+            return None;
+        }
         let delivered = self.restored_between(self.read_to(), next);
         let items = items.saturating_sub(delivered.items);
         let entry = Flight {
@@ -127,7 +140,7 @@ impl Cursor {
         };
         self.flight.push_back(entry);
         self.settle();
-        delivered
+        Some(delivered)
     }
 
     /// One past the last record that was handed out or passed.

@@ -6,6 +6,7 @@
 
 use super::{Event, Gap, ReadError, Record};
 use crate::cell::Cell;
+use crate::cursor::Passed;
 use crate::log::{Head, Shared, View};
 use crate::record::Header;
 use crate::segment::Segment;
@@ -104,8 +105,8 @@ impl Reader {
                 items: header.items_before.saturating_sub(self.items),
                 bytes: skipped,
             };
-            lock(&shared.log).damaged(segment, gap.records, gap.bytes);
-            return Ok(self.over(cell, gap, header.sequence, header.items_before, bytes_before));
+            let to = (header.sequence, header.items_before, bytes_before);
+            return Ok(self.over((shared, cell), segment, gap, to));
         }
         place.offset = at + header.size();
         (self.next, self.items) = (header.sequence + 1, header.items_after());
@@ -138,17 +139,36 @@ impl Reader {
         let records = head.sequence - self.next;
         let gap = Gap { records, items: head.items.saturating_sub(self.items), bytes: 0 };
         let segment = self.place.as_ref().map_or(u64::MAX, |place| place.segment.first);
-        lock(&shared.log).damaged(segment, records, 0);
-        self.over(cell, gap, head.sequence, head.items, head.bytes)
+        self.over((shared, cell), segment, gap, (head.sequence, head.items, head.bytes))
     }
 
-    /// Passes over what is missing before the record `next`.
-    fn over(&mut self, cell: &Cell, gap: Gap, next: u64, items: u64, bytes: u64) -> Step {
-        (self.next, self.items, self.current) = (next, items, None);
-        if gap.records == 0 {
-            return Step::On;
+    /// Passes over what is missing before the record `next`, and counts it as damage of the segment, unless
+    /// the quota has just taken it.
+    fn over(
+        &mut self,
+        (shared, cell): (&Shared, &Cell),
+        segment: u64,
+        gap: Gap,
+        (next, items, bytes): (u64, u64, u64),
+    ) -> Step {
+        self.current = None;
+        let mut delivered = Passed::default();
+        if gap.records > 0 {
+            let between = (self.next, next);
+            let passed = cell.with(|cursor| {
+                cursor.pass(between, gap.items, items, bytes).ok_or((cursor.low, cursor.items))
+            });
+            match passed {
+                Ok(known) => delivered = known,
+                Err(low) => {
+                    (self.next, self.items) = low;
+                    self.place = None;
+                    return Step::On;
+                }
+            }
         }
-        let delivered = cell.with(|cursor| cursor.pass(next, gap.items, items, bytes));
+        lock(&shared.log).damaged(segment, gap.records, gap.bytes);
+        (self.next, self.items) = (next, items);
         let records = gap.records.saturating_sub(delivered.records);
         if records == 0 {
             return Step::On;
