@@ -103,7 +103,23 @@ fn padded(name: &[u8]) -> u64 {
 /// reverse does not hold: a length above 127 is no UTF-8, and then the texts must be looked at one by one.
 #[inline]
 pub(super) fn is_utf8_run(run: &[u8]) -> bool {
-    run.is_ascii() || simdutf8::basic::from_utf8(run).is_ok()
+    is_ascii(run) || simdutf8::basic::from_utf8(run).is_ok()
+}
+
+/// Whether all bytes are below 128: in blocks that compile to vectors, the last of which overlaps the one
+/// before, so that no byte is looked at by itself but in the shortest of runs.
+#[inline(always)]
+fn is_ascii(run: &[u8]) -> bool {
+    const BLOCK: usize = 32;
+    let Some(last) = run.last_chunk::<BLOCK>() else { return run.is_ascii() };
+    let mut seen = *last;
+    let (blocks, _) = run.as_chunks::<BLOCK>();
+    for block in blocks {
+        for (seen, byte) in seen.iter_mut().zip(block) {
+            *seen |= byte;
+        }
+    }
+    seen.iter().fold(0, |all, byte| all | byte) < 0x80
 }
 
 /// That one text is UTF-8.
@@ -112,4 +128,20 @@ pub(super) fn check_text(subject: Subject, text: &[u8], offset: usize) -> Result
         return Ok(());
     }
     Err(Fault::new(offset, Reason::Utf8(subject, Excerpt::new(text))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_that_is_not_ascii_is_seen_wherever_it_stands() {
+        for len in 0..100 {
+            assert!(is_ascii(&vec![b'a'; len]));
+            for at in 0..len {
+                let run: Vec<u8> = (0..len).map(|n| if n == at { 0x80 } else { b'a' }).collect();
+                assert!(!is_ascii(&run), "byte {at} of {len}");
+            }
+        }
+    }
 }

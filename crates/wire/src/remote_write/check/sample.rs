@@ -5,8 +5,10 @@ use crate::proto::{Malformed, Reader};
 /// Checks a sample message: value, timestamp and, in 2.0, start timestamp.
 #[inline]
 pub(super) fn check(message: Reader<'_>, with_start: bool) -> Result<(), Malformed> {
-    // As every known sender writes it: nine bytes of value, a one-byte tag, a timestamp up to the end.
-    if let [0x09, _, _, _, _, _, _, _, _, 0x10, timestamp @ .., last] = message.rest()
+    // As every known sender writes it: nine bytes of value, or none for zero, a one-byte tag, a timestamp up
+    // to the end.
+    if let [0x09, _, _, _, _, _, _, _, _, 0x10, timestamp @ .., last] | [0x10, timestamp @ .., last] =
+        message.rest()
         && timestamp.len() < 9
         && *last < 0x80
         && timestamp.iter().all(|&byte| byte >= 0x80)
