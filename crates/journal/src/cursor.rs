@@ -78,6 +78,12 @@ impl Cursor {
         }
     }
 
+    /// The most that one takes, in bytes: its flight, and what was completed out of order before a restart
+    /// or a rewind.
+    pub(crate) fn most_bytes() -> usize {
+        size_of::<Cursor>() + (IN_FLIGHT + 1) * size_of::<Flight>() + 2 * IN_FLIGHT * size_of::<(u64, u64)>()
+    }
+
     /// Whether another record may be handed out.
     pub(crate) fn has_room(&self) -> bool {
         self.flight.len() < IN_FLIGHT

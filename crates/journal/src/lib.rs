@@ -27,6 +27,7 @@ mod journal;
 mod log;
 mod memory;
 mod meta;
+mod overhead;
 mod queue;
 mod record;
 mod recover;

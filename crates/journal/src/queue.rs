@@ -42,6 +42,11 @@ enum Phase<T, R> {
     Done(R),
 }
 
+/// What one slot takes, with its places in the two lists of slots, in bytes.
+pub(crate) const fn slot_len<T, R>() -> usize {
+    size_of::<Slot<T, R>>() + 2 * size_of::<u32>()
+}
+
 /// Why a submission was not taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Declined<R> {

@@ -226,3 +226,13 @@ fn looking_at_a_journal_changes_nothing_and_says_what_is_wrong() {
     assert_eq!((report.records, report.missing_records, report.missing_items), (4, 1, 2));
     assert!(!report.is_sound() && report.places.len() == 1, "{report:?}");
 }
+
+#[test]
+fn what_is_declared_is_small_and_grows_with_its_settings() {
+    let settings = Settings { queue: 64, followers: 2, ..Settings::new("journal") };
+    let bytes =
+        |settings: &Settings| settings.overhead().iter().map(|declared| declared.bytes()).sum::<u64>();
+    assert!(bytes(&settings) < 512 << 10, "{}", bytes(&settings));
+    assert!(bytes(&Settings { queue: 1024, ..settings.clone() }) > bytes(&settings));
+    assert!(bytes(&Settings { followers: 3, ..settings.clone() }) > bytes(&settings));
+}

@@ -1,0 +1,51 @@
+//! What the journal takes of memory beside the windows that bodies come in, to be declared before it starts.
+
+use crate::cursor::Cursor;
+use crate::log::Outcome;
+use crate::meta::TENANT_MAX;
+use crate::queue;
+use crate::record::HEADER;
+use crate::segment::Segment;
+use crate::settings::Settings;
+use crate::walker::READ_AHEAD;
+use crate::writer::Entry;
+use std::mem::size_of;
+use std::task::Waker;
+use tidegate_arena::Declared;
+
+/// A name, a lock, a file handle, and what the allocator rounds up to.
+const SUNDRIES: usize = 1024;
+
+impl Settings {
+    /// At most so many things of at most so many bytes each: the journal's entries in the plan.
+    pub fn overhead(&self) -> [Declared; 3] {
+        // In its slot, in the group that the writer took, its outcome, its waker, its header.
+        let batch = queue::slot_len::<Entry, Outcome>()
+            + size_of::<(u32, Entry)>()
+            + size_of::<(u32, Outcome)>()
+            + size_of::<Waker>()
+            + HEADER
+            + TENANT_MAX
+            + 3 * size_of::<usize>();
+        let sink = Cursor::most_bytes() + READ_AHEAD + SUNDRIES;
+        let segments = self.quota / self.segment_bytes.max(1) + 2;
+        let declared = |what, count: u64, each: usize, setting| Declared {
+            owner: "journal",
+            what,
+            count,
+            each: each as u64,
+            setting,
+        };
+        [
+            declared("batches on their way to the disk", self.queue as u64, batch, None),
+            declared("sinks' cursors", self.followers as u64, sink, Some("sinks")),
+            // A deque keeps up to twice what it holds.
+            declared(
+                "segments, as known in memory",
+                segments,
+                2 * size_of::<Segment>(),
+                Some("journal.quota"),
+            ),
+        ]
+    }
+}
