@@ -282,7 +282,17 @@ impl Gateway {
 /// # Panics
 /// When it cannot be started.
 pub fn tidegate(args: &[&str]) -> Finished {
-    finish(Command::new(binary()).args(args))
+    finish(&mut command(args))
+}
+
+/// The program with these arguments, to be started.
+///
+/// # Panics
+/// When there is no program.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.args(args);
+    command
 }
 
 fn binary() -> PathBuf {

@@ -22,7 +22,7 @@ mod until;
 
 pub use cgroup::Cgroup;
 pub use duckdb::duckdb;
-pub use gateway::{Gateway, tidegate};
+pub use gateway::{Gateway, command, tidegate};
 pub use ports::free_address;
 pub use program::{Finished, Program, finish};
 pub use prometheus::{Prometheus, Samples};

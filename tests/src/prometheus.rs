@@ -3,6 +3,7 @@
 use crate::http::{self, encode};
 use crate::messages::{self, Matcher, Query, ReadRequest, ReadResponse, TimeSeries};
 use crate::{Program, SOON, free_address, until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -63,6 +64,14 @@ impl Prometheus {
     pub fn term(&mut self) {
         let code = self.process.take().expect("Prometheus is not running").term();
         assert_eq!(code, 0, "Prometheus ended with {code}");
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it is not running.
+    pub fn signal(&self, signal: Signal) {
+        self.process.as_ref().expect("Prometheus is not running").signal(signal);
     }
 
     /// Where it listens.
