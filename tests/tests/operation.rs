@@ -1,0 +1,392 @@
+//! What an operator does and is told: starting, stopping, reloading, looking, and mistakes.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
+
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_load::remote_write::Version;
+use tidegate_load::{
+    Behaviour, Check, CheckingSink, Limit, Model, OnRefused, Profile, Report, Timeline, compare,
+    drive_blocking,
+};
+use tidegate_tests::http::request;
+use tidegate_tests::{Finished, Gateway, SOON, skip, tidegate, until};
+
+const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
+const MIB: u64 = 1 << 20;
+
+fn checking() -> CheckingSink {
+    CheckingSink::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap()
+}
+
+fn to(sink: &CheckingSink) -> Value {
+    let url = sink.target().to_string();
+    json!({"type": "prometheus_remote_write", "url": url, "backoff": {"max": "200ms"}})
+}
+
+fn settings(sinks: Value) -> Value {
+    json!({"memory": "96MiB", "sinks": sinks})
+}
+
+/// Sends in the background, for as long as said.
+fn driving(
+    gateway: &Gateway,
+    model: &Arc<Model>,
+    first: u64,
+    time: Duration,
+) -> std::thread::JoinHandle<Report> {
+    let (target, model) = (gateway.target(), Arc::clone(model));
+    let limit = Limit::Time(time);
+    let on_refused = OnRefused::Retry { at_most: Duration::from_millis(50) };
+    let profile = Profile { first, limit, on_refused, series_per_request: 50, ..Profile::default() };
+    std::thread::spawn(move || drive_blocking(&target, &model, &profile).unwrap())
+}
+
+#[track_caller]
+fn told(finished: &Finished, words: &[&str]) {
+    let Finished { code, stderr, .. } = finished;
+    println!("{}", stderr.trim_end());
+    assert_eq!(*code, Some(1), "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "it should say {word:?}: {stderr}");
+    }
+    assert!(!stderr.contains("panicked") && !stderr.contains("Os {"), "{stderr}");
+}
+
+/// One process per data folder: the second says so, names the folder, and leaves the first alone.
+#[test]
+fn a_second_one_on_the_same_folder_is_refused() {
+    let first = Gateway::started(settings(json!({"nowhere": {"type": "blackhole"}})));
+    let mut second = Gateway::new(json!({"data": first.data(), "sinks": {"nowhere": {"type": "blackhole"}}}));
+    told(&second.refuses_to_start(), &[first.data().to_str().unwrap(), "another"]);
+    assert_eq!(first.page("/ready").status, 200);
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let mut gateway = Gateway::new(settings(json!({})));
+    for (setting, address) in [("listen.http", gateway.http()), ("listen.admin", gateway.admin())] {
+        let _occupied = TcpListener::bind(address).unwrap();
+        told(&gateway.refuses_to_start(), &[setting, &address.to_string(), "in use"]);
+    }
+}
+
+/// All mistakes at once, each with its place and what to write instead; `run` and `check` say the same.
+#[test]
+fn an_invalid_configuration_is_refused_with_every_mistake() {
+    let mut gateway = Gateway::new(json!({}));
+    let file = gateway.config();
+    gateway.configure_text(
+        "memory: 64MiB\njournal:\n  durabilty: fsync\n  quota: 20 parsecs\nmemory: 32MiB\nsinks:\n  up:\n    \
+         type: prometheus_remote_write\n    url: ftp://x\n",
+    );
+    let places =
+        ["tidegate.yaml:3:3", "durability", "tidegate.yaml:4:10", "tidegate.yaml:5:1", "tidegate.yaml:9:10"];
+    told(&gateway.refuses_to_start(), &places);
+    told(&tidegate(&["check", file.to_str().unwrap()]), &places);
+
+    std::fs::remove_file(&file).unwrap();
+    told(&gateway.refuses_to_start(), &["tidegate.yaml"]);
+}
+
+/// What does not fit does not start, and the message names lines to change.
+#[test]
+fn a_configuration_that_does_not_fit_its_memory_says_what_to_change() {
+    let mut gateway = Gateway::new(json!({"memory": "16MiB", "limits": {"connections": 10_000}}));
+    told(
+        &gateway.refuses_to_start(),
+        &["Raise `memory` to at least", "or lower `limits.connections`", "10000"],
+    );
+    let file = gateway.config();
+    told(&tidegate(&["check", file.to_str().unwrap()]), &["Raise `memory`"]);
+    told(&tidegate(&["plan", "--config", file.to_str().unwrap()]), &["Raise `memory`"]);
+    assert!(!gateway.data().exists(), "nothing is made before it fits");
+}
+
+/// The smallest budget that is promised: 32 MiB with the lake as the only sink, under load.
+#[test]
+fn it_runs_in_32_mib() {
+    const MEMORY: u64 = 32 * MIB;
+    let lake = json!({"lake": {"type": "lake", "file_age": "1s"}});
+    let mut gateway = Gateway::new(json!({"memory": MEMORY, "sinks": lake}));
+    // Beside its memory the kernel wants room for sockets and for the page cache.
+    gateway.limit_memory(MEMORY + 16 * MIB);
+    gateway.start();
+    let model = Arc::new(Model::new(6, 2_000, TIMELINE));
+    let report = driving(&gateway, &model, 0, Duration::from_secs(3)).join().unwrap();
+    assert!(report.samples > 0, "{report}");
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    let hwm = gateway.hwm();
+    println!("{} samples, at most {hwm} bytes resident of {MEMORY}", report.samples);
+    assert!(hwm <= MEMORY, "{hwm} bytes were resident");
+    assert_eq!(gateway.cgroup().map_or(0, tidegate_tests::Cgroup::killed), 0);
+    assert_eq!(gateway.term(), 0);
+    assert_eq!(gateway.lake_rows("metric_points").len() as u64, report.samples);
+}
+
+/// SIGHUP under load: a sink that is added gets what comes from then on, and one that stays misses nothing.
+#[test]
+fn reloading_adds_a_sink() {
+    let (stays, added) = (checking(), checking());
+    let mut gateway = Gateway::started(settings(json!({"stays": to(&stays)})));
+    let model = Arc::new(Model::new(8, 400, TIMELINE));
+    let first = driving(&gateway, &model, 0, Duration::from_secs(3));
+    until(SOON, "samples to flow", || stays.report().samples() > 0);
+    gateway.configure(settings(json!({"stays": to(&stays), "added": to(&added)})));
+    gateway.hangup();
+    let configured = |gateway: &Gateway| gateway.status()["sinks"].as_array().unwrap().len() == 2;
+    until(Duration::from_secs(10), "the sink to be there", || configured(&gateway));
+    let first = first.join().unwrap();
+    let second = driving(&gateway, &model, 100_000, Duration::from_secs(1)).join().unwrap();
+    gateway.at_rest(SOON);
+    gateway.books_close();
+
+    let verdict = compare(&model, &second.acked, &added.stop());
+    assert!(verdict.acked > 1000 && verdict.nothing_lost(), "the added one: {verdict:?}");
+    let mut all = first.acked;
+    all.merge(0, &second.acked);
+    let verdict = compare(&model, &all, &stays.stop());
+    assert!(verdict.nothing_lost() && verdict.duplicates == 0, "the one that stays: {verdict:?}");
+}
+
+/// SIGHUP under load: a sink that is taken away gets nothing more, the others miss nothing; when it comes back
+/// it gets what it has missed. One whose settings change goes on where it was.
+#[test]
+fn reloading_removes_a_sink_and_brings_it_back() {
+    let (stays, leaves, elsewhere) = (checking(), checking(), checking());
+    let both = settings(json!({"stays": to(&stays), "leaves": to(&leaves)}));
+    let mut gateway = Gateway::started(both.clone());
+    let sinks = |gateway: &Gateway| gateway.status()["sinks"].as_array().unwrap().len();
+    let model = Arc::new(Model::new(8, 400, TIMELINE));
+    let load = driving(&gateway, &model, 0, Duration::from_secs(4));
+    until(SOON, "samples to flow to both", || stays.report().samples() > 0 && leaves.report().samples() > 0);
+    gateway.configure(settings(json!({"stays": to(&stays)})));
+    gateway.hangup();
+    until(SOON, "the sink to be gone", || sinks(&gateway) == 1);
+    let (left_with, passed) = (leaves.report().samples(), stays.report().samples());
+    until(SOON, "more to pass", || stays.report().samples() > passed + 2000);
+    assert_eq!(leaves.report().samples(), left_with, "it got something after it was taken away");
+    gateway.configure(both);
+    gateway.hangup();
+    until(SOON, "the sink to be back", || sinks(&gateway) == 2);
+
+    // The same sink, at another address.
+    gateway.configure(settings(json!({"stays": to(&elsewhere), "leaves": to(&leaves)})));
+    gateway.hangup();
+    assert!(elsewhere.wait_for(SOON, |arrivals| arrivals.samples() > 0), "nothing came to the new address");
+    let report = load.join().unwrap();
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    let verdict = compare(&model, &report.acked, &leaves.stop());
+    assert!(verdict.acked > 1000 && verdict.nothing_lost(), "the one that left: {verdict:?}");
+    let (before, after) = (stays.stop(), elsewhere.stop());
+    assert!(
+        before.samples() + after.samples() >= verdict.acked,
+        "{} and {}",
+        before.samples(),
+        after.samples()
+    );
+}
+
+/// SIGHUP with something that cannot be taken over changes nothing, and the log says why.
+#[test]
+fn reloading_something_invalid_changes_nothing() {
+    let sink = checking();
+    let mut gateway = Gateway::started(settings(json!({"up": to(&sink)})));
+    let refusals =
+        [("sinks: [", "tidegate.yaml:"), ("memory: 80MiB\n", "only `sinks` can change while running")];
+    for (text, reason) in refusals {
+        let before = gateway.log().len();
+        gateway.configure_text(text);
+        gateway.hangup();
+        until(SOON, "the log to say why nothing changed", || {
+            let log = gateway.log();
+            log[before..].contains("the configuration was not changed") && log[before..].contains(reason)
+        });
+    }
+    let model = Arc::new(Model::new(8, 100, TIMELINE));
+    let report = drive_blocking(&gateway.target(), &model, &Profile::default()).unwrap();
+    gateway.at_rest(SOON);
+    let verdict = compare(&model, &report.acked, &sink.stop());
+    assert!(verdict.acked == 100 && verdict.nothing_lost(), "{verdict:?}");
+}
+
+/// A new sink that cannot start is reported, and the sinks of before go on, as the message says.
+#[test]
+fn reloading_a_sink_that_cannot_start_changes_nothing() {
+    let (stays, leaves) = (checking(), checking());
+    let lake = |path: &str| json!({"type": "lake", "file_age": "1s", "path": path});
+    let mut gateway = Gateway::new(json!({}));
+    let folder = gateway.folder().join("lake").display().to_string();
+    let before = json!({"stays": to(&stays), "leaves": to(&leaves), "lake": lake(&folder)});
+    gateway.configure(settings(before));
+    gateway.start();
+    gateway.configure(settings(json!({"stays": to(&stays), "lake": lake("/dev/null/lake")})));
+    gateway.hangup();
+    until(SOON, "the log to say why nothing changed", || {
+        gateway.log().contains("the configuration was not changed")
+    });
+    let model = Arc::new(Model::new(8, 100, TIMELINE));
+    let report = drive_blocking(&gateway.target(), &model, &Profile::default()).unwrap();
+    let status = gateway.at_rest(SOON);
+    let names: Vec<&Value> = status["sinks"].as_array().unwrap().iter().map(|sink| &sink["name"]).collect();
+    assert_eq!(names, ["lake", "leaves", "stays"], "nothing has changed");
+    for sink in [stays, leaves] {
+        assert!(compare(&model, &report.acked, &sink.stop()).nothing_lost());
+    }
+}
+
+/// P2 and P3: asked to stop under load it refuses what is new, answers what it has taken, ends with 0, and
+/// what it acknowledged arrives after the next start.
+#[test]
+fn stopping_under_load_loses_nothing() {
+    let sink = checking();
+    // Stalled, so that everything is still queued when it stops.
+    sink.set(Behaviour::Stall);
+    let mut gateway = Gateway::started(settings(json!({"check": to(&sink)})));
+    let model = Arc::new(Model::new(9, 400, TIMELINE));
+    let mut acked = tidegate_load::Acked::none(model.len());
+    for round in 0..3 {
+        let load = driving(&gateway, &model, round * 100_000, Duration::from_secs(2));
+        until(SOON, "samples to be taken", || {
+            gateway.metrics()["tidegate_requests_accepted_total{source=\"prometheus_remote_write\"}"] > 50.0
+        });
+        assert_eq!(gateway.term(), 0);
+        let report = load.join().unwrap();
+        assert!(report.answers.keys().all(|status| [204, 503].contains(status)), "{report}");
+        acked.merge(0, &report.acked);
+        gateway.start();
+    }
+    sink.set(Behaviour::Healthy);
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    let verdict = compare(&model, &acked, &sink.stop());
+    println!("{verdict:?}");
+    assert!(verdict.acked > 1000 && verdict.nothing_lost(), "{verdict:?}");
+    assert!(!gateway.log().contains("panicked"), "{}", gateway.log());
+}
+
+/// What needs no gateway: references for people and editors, and the plan.
+#[test]
+fn reference_commands_print_what_they_promise() {
+    let schema: Value = serde_json::from_str(&tidegate(&["schema"]).succeeded()).unwrap();
+    assert!(schema["properties"]["sinks"].is_object() && schema["properties"]["memory"].is_object());
+    let example = tidegate(&["example"]).succeeded();
+    let gateway = Gateway::new(json!({}));
+    gateway.configure_text(&example);
+    let file = gateway.config();
+    let checked = tidegate(&["check", file.to_str().unwrap()]).succeeded();
+    assert!(checked.contains("is valid") && checked.contains("max_body: 32MiB"), "{checked}");
+    let plan = tidegate(&["plan", "--config", file.to_str().unwrap()]).succeeded();
+    for line in ["connections", "journal", "all overhead", "all payload", "largest body"] {
+        assert!(plan.contains(line), "{plan}");
+    }
+    assert!(tidegate(&["completions", "bash"]).succeeded().contains("complete -F _tidegate"));
+    for shell in ["zsh", "fish"] {
+        assert!(tidegate(&["completions", shell]).succeeded().contains("tidegate"));
+    }
+    let man = tidegate(&["man"]).succeeded();
+    assert!(man.contains(".TH tidegate") && man.contains("journal"), "{man}");
+    let help = tidegate(&["--help"]).succeeded();
+    for command in ["run", "check", "plan", "demo", "bench", "lake", "journal", "completions", "man"] {
+        assert!(help.contains(&format!("\n  {command} ")), "{command} is not in the help:\n{help}");
+    }
+    // Secrets stay secret.
+    let sink = json!({"type": "prometheus_remote_write", "url": "http://127.0.0.1:1/",
+        "headers": {"authorization": "Bearer hunter3"}});
+    gateway.configure(settings(json!({"up": sink})));
+    let shown = tidegate(&["check", file.to_str().unwrap()]);
+    assert!(shown.stdout.contains("authorization") && !shown.stdout.contains("hunter"), "{shown:?}");
+}
+
+/// The journal from outside: segments, cursors, and a check of every record, while the gateway runs and after.
+#[test]
+fn the_journal_can_be_looked_into() {
+    let sink = checking();
+    sink.set(Behaviour::Refuse);
+    let mut gateway = Gateway::started(settings(json!({"far-away": to(&sink)})));
+    let model = Arc::new(Model::new(10, 100, TIMELINE));
+    let profile = Profile { limit: Limit::Passes(3), version: Version::V2, ..Profile::default() };
+    assert_eq!(drive_blocking(&gateway.target(), &model, &profile).unwrap().samples, 300);
+    let data = gateway.data();
+    let journal = |verb: &str| tidegate(&["journal", verb, "--data", data.to_str().unwrap()]);
+    let look = || {
+        let listed = journal("ls").succeeded();
+        assert!(listed.contains("far-away") && listed.contains("300"), "{listed}");
+        let verified = journal("verify").succeeded();
+        println!("{listed}\n{verified}");
+    };
+    look();
+    assert_eq!(gateway.term(), 0);
+    look();
+    let elsewhere = tidegate(&["journal", "ls", "--data", "/nonexistent"]);
+    told(&elsewhere, &["/nonexistent"]);
+}
+
+/// `/status` as a page, as text and as JSON, by what the client asks for; and what else the admin port has.
+#[test]
+fn the_admin_port_answers_people_and_programs() {
+    let sink = checking();
+    let gateway = Gateway::started(settings(json!({"upstream": to(&sink)})));
+    let accept = |accept: &str, path: &str| {
+        request(gateway.admin(), &[&format!("GET {path} HTTP/1.1"), &format!("Accept: {accept}")], b"")
+            .unwrap()
+    };
+    let browser = accept("text/html,application/xhtml+xml,*/*;q=0.8", "/status");
+    assert!(browser.header("content-type").unwrap().starts_with("text/html"));
+    assert!(browser.text().contains("<html") && browser.text().contains("upstream"));
+    let text = accept("*/*", "/status");
+    assert!(text.header("content-type").unwrap().starts_with("text/plain"));
+    assert!(text.text().contains("The books close.") && text.text().contains("upstream"), "{}", text.text());
+    for json in [
+        accept("application/json", "/status"),
+        accept("*/*", "/status?format=json"),
+        gateway.page("/status.json"),
+    ] {
+        assert!(json.header("content-type").unwrap().starts_with("application/json"));
+        let status = json.json();
+        assert_eq!(
+            (&status["state"], &status["memory"]["limit"]),
+            (&json!("flowing"), &json!(96 * MIB)),
+            "{status}"
+        );
+        assert!(status["memory"]["resident"]["peak"].as_u64() > Some(0));
+    }
+    for (path, status) in [("/health", 200), ("/ready", 200), ("/", 307), ("/secrets", 404)] {
+        assert_eq!(gateway.page(path).status, status, "{path}");
+    }
+    let posted = request(gateway.admin(), &["POST /status HTTP/1.1"], b"x").unwrap();
+    assert_eq!((posted.status, posted.header("allow")), (405, Some("GET, HEAD")));
+    let metrics = gateway.page("/metrics");
+    assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    assert!(metrics.text().ends_with("# EOF\n"));
+    assert_eq!(gateway.metrics()["tidegate_books_difference"], 0.0);
+}
+
+/// `tidegate demo`: within seconds there are rows to look at.
+#[test]
+fn the_demo_shows_rows_within_seconds() {
+    let gateway = Gateway::new(json!({}));
+    let mut command = tidegate_tests::command(&["demo", "--config", gateway.config().to_str().unwrap()]);
+    command.current_dir(gateway.folder());
+    let started = std::time::Instant::now();
+    let demo = tidegate_tests::Program::start("demo", command, gateway.folder());
+    let data = gateway.data();
+    until(SOON, "rows to look at", || {
+        let cat = ["lake", "cat", "metric_points", "--last", "1m", "--format", "ndjson", "--data"];
+        let printed = tidegate(&[&cat[..], &[data.to_str().unwrap()]].concat());
+        printed.code == Some(0) && printed.stdout.lines().count() >= tidegate_load::TRICKLE_SERIES
+    });
+    println!("after {:?}", started.elapsed());
+    if started.elapsed() > Duration::from_secs(5) {
+        skip("rows took more than the promised 5 s; is the machine busy?", false);
+    }
+    let greeting = demo.stdout();
+    for line in ["memory", "data", "remote write", "status", "sink", "tidegate lake cat"] {
+        assert!(greeting.contains(line), "{greeting}");
+    }
+    assert_eq!(demo.term(), 0);
+}
