@@ -19,6 +19,7 @@ mod budget;
 pub mod heap;
 mod map;
 mod plan;
+mod program;
 mod share;
 mod sync;
 mod units;
@@ -26,6 +27,7 @@ mod window;
 
 pub use arena::{Arena, Charge, Charging, Refused, ShareUse, Usage};
 pub use plan::{Declared, DoesNotFit, Plan};
+pub use program::Program;
 pub use share::{Floors, Share};
 pub use units::{Bytes, PAGE, STEP, rounded};
 pub use window::Window;

@@ -9,6 +9,7 @@ mod metrics;
 pub(crate) mod plan;
 mod sinks;
 mod status;
+mod upkeep;
 pub(crate) mod workers;
 
 use crate::Failure;
@@ -30,9 +31,6 @@ use tidegate_meters::Registry;
 use tidegate_sources::{Http, RemoteWrite};
 use tokio::task::AbortHandle;
 use workers::Workers;
-
-/// How often what changes by itself is looked after.
-const TICK: Duration = Duration::from_secs(1);
 
 /// A running gateway.
 pub(crate) struct Gateway {
@@ -119,7 +117,7 @@ impl Gateway {
             first
                 .spawn(accept(admin, Arc::clone(&workers), admin_door, Arc::new(ingest::Admin::new(console))))
                 .abort_handle(),
-            first.spawn(tick(arena, console_arena, gate.clone())).abort_handle(),
+            first.spawn(upkeep::run(arena, console_arena, gate.clone())).abort_handle(),
         ];
         let config = Mutex::new(config);
         Ok(Gateway {
@@ -255,17 +253,6 @@ fn tell(recovery: &Recovery) {
     }
     for sink in &recovery.lost_cursors {
         tracing::warn!(sink, "the sink's cursor could not be read; it begins again at the oldest record");
-    }
-}
-
-async fn tick(arena: Arena, console: Arena, gate: Gate) {
-    let mut interval = tokio::time::interval(TICK);
-    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        interval.tick().await;
-        arena.tick();
-        console.tick();
-        gate.tick();
     }
 }
 

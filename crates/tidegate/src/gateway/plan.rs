@@ -3,7 +3,7 @@
 
 use super::workers::{self, Workers};
 use std::fmt;
-use tidegate_arena::{Bytes, Declared, Plan, Share};
+use tidegate_arena::{Bytes, Declared, Plan, Program, Share};
 use tidegate_config::{Config, MemoryBudget, Sink};
 use tidegate_console::Console;
 use tidegate_lake::Writer;
@@ -20,6 +20,9 @@ const CONNECTION: u64 = 1536;
 /// Threads beside the workers: the main one, the journal's, the allocator's, and the workers' own helpers
 /// for name resolution and large bodies.
 const THREADS: u64 = 4;
+/// Pages of the executable and its libraries that may stay resident, in bytes. What a busy gateway uses all
+/// the time is about half of it.
+pub(crate) const PROGRAM: u64 = 10 * MIB;
 /// Slots of the journal's queue: as many requests as can wait for the disk at a time.
 pub(crate) const JOURNAL_QUEUE: usize = 1024;
 /// Charges that can wait for memory at a time.
@@ -98,7 +101,7 @@ fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, w
     let mut declare = |owner, what, count: u64, each: u64, setting| {
         plan.declare(Declared { owner, what, count, each, setting });
     };
-    declare("program", "the executable and its libraries, all of their pages", 1, mapped_files(), None);
+    declare("program", "pages of the executable and its libraries", 1, program_bytes(), None);
     let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
     let threads = workers as u64 + THREADS + lakes;
     declare("threads", "stacks, to their full depth", threads, workers::STACK as u64, None);
@@ -134,21 +137,11 @@ fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, w
     declare("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB, None);
 }
 
-/// All of the executable and its libraries that could become resident, in bytes: the kernel maps their pages
-/// as they are used, and never more than there are.
-fn mapped_files() -> u64 {
-    const UNKNOWN: u64 = 16 * MIB;
-    std::fs::read_to_string("/proc/self/maps")
-        .map_or(UNKNOWN, |maps| maps.lines().filter_map(mapped_file).sum())
-}
-
-/// The bytes of a line of `/proc/self/maps` that is a file's: `from-to mode offset device inode path`.
-fn mapped_file(line: &str) -> Option<u64> {
-    let mut parts = line.split_whitespace();
-    let (range, inode) = (parts.next()?, parts.nth(3)?);
-    let (from, to) = range.split_once('-')?;
-    let len = u64::from_str_radix(to, 16).ok()?.checked_sub(u64::from_str_radix(from, 16).ok()?)?;
-    (inode != "0").then_some(len)
+/// What pages of the program may take: all that there are, or as many as are let stay ([`Upkeep`]).
+///
+/// [`Upkeep`]: super::upkeep::Upkeep
+fn program_bytes() -> u64 {
+    Program::look().map_or(PROGRAM, |program| program.bytes().min(PROGRAM))
 }
 
 impl fmt::Display for Planned {
@@ -166,19 +159,5 @@ impl fmt::Display for Planned {
             "a cgroup's limit should leave the kernel {} beside this: sockets, page tables, page cache",
             Bytes(kernel)
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_lines_of_files_count() {
-        let file = "7f1000-7f3000 r-xp 00001000 08:01 1234   /usr/lib/x.so";
-        assert_eq!(mapped_file(file), Some(0x2000));
-        assert_eq!(mapped_file("7f1000-7f3000 rw-p 00000000 00:00 0 [heap]"), None);
-        assert_eq!(mapped_file("nonsense"), None);
-        assert!(mapped_files() > 0);
     }
 }
