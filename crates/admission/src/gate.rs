@@ -124,7 +124,8 @@ impl Gate {
         self.0.memory.tick();
     }
 
-    fn no_memory(&self) -> Refused {
+    /// The answer to a request for which there is no memory now: that it should return, and when.
+    pub fn no_memory(&self) -> Refused {
         let words = "no memory is free for this request now; send it again later\n";
         Refused::new(Refusal::Memory, words).retry_after(self.memory_delay())
     }

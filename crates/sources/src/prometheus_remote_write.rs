@@ -11,7 +11,7 @@ pub(crate) use form::Form;
 use crate::clock::now_ns;
 use std::cell::RefCell;
 use tidegate_admission::{Gate, Protocol, Refused, WRITTEN, answer};
-use tidegate_arena::{Arena, Share, Window};
+use tidegate_arena::{Arena, Charge, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
@@ -92,17 +92,19 @@ impl RemoteWrite {
             Ok(raw_len) => raw_len,
             Err(refused) => return (body, Err(refused)),
         };
-        let room = match gate.room_to_decode(raw_len).await {
+        // With what a symbol table usually takes: whoever has a body in hand must not wait for more.
+        let scratch = if version == Version::V2 { raw_len / 4 } else { 0 };
+        let room = match gate.room_to_decode((raw_len + scratch).min(gate.most_decoded())).await {
             Ok(room) => room,
             Err(refused) => return (body, Err(refused)),
         };
         if raw_len <= LARGE {
-            let verdict = self.check(version, &body, room, raw_len);
+            let verdict = self.check(gate, version, &body, room, raw_len);
             return (body, verdict);
         }
-        let source = self.clone();
+        let (source, gate) = (self.clone(), gate.clone());
         let checked = tokio::task::spawn_blocking(move || {
-            let verdict = source.check(version, &body, room, raw_len);
+            let verdict = source.check(&gate, version, &body, room, raw_len);
             (body, verdict)
         });
         checked.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
@@ -123,6 +125,7 @@ impl RemoteWrite {
 
     fn check(
         &self,
+        gate: &Gate,
         version: Version,
         body: &[u8],
         mut room: Window,
@@ -131,14 +134,8 @@ impl RemoteWrite {
         let decoded = snappy::decode(body, room.spare_mut()).map_err(Refused::malformed)?;
         room.advance(decoded);
         let scratch = if version == Version::V2 { Symbols::bytes_for(&room) } else { 0 };
-        // Held until the symbol table has shrunk again. Not waited for: decode memory is in hand.
-        let _charge = match scratch {
-            0..=KEPT_SCRATCH => None,
-            bytes => match self.arena.try_charge(Share::Decode, bytes as u64) {
-                Ok(charge) => Some(charge),
-                Err(_) => return Err(Refused::too_large(self.max_body / 2)),
-            },
-        };
+        // Held until the symbol table has shrunk again.
+        let _charge = self.pay_scratch(gate, &room, scratch)?;
         let counts = SYMBOLS.with_borrow_mut(|symbols| {
             let counts = check(version, &room, &self.limits, symbols);
             symbols.shrink(KEPT_SCRATCH);
@@ -148,6 +145,21 @@ impl RemoteWrite {
         match (u32::try_from(raw_len), u32::try_from(items(&counts))) {
             (Ok(raw_len), Ok(items)) => Ok(Content { counts, raw_len, items }),
             _ => Err(Refused::too_large(self.max_body)),
+        }
+    }
+
+    /// Charges what a symbol table takes beyond what the worker keeps for it and what is charged behind the
+    /// decompressed body. Not waited for: decode memory is in hand.
+    fn pay_scratch(&self, gate: &Gate, room: &Window, bytes: usize) -> Result<Option<Charge>, Refused> {
+        if bytes <= room.spare().max(KEPT_SCRATCH) {
+            return Ok(None);
+        }
+        if (room.charged() + bytes) as u64 > self.arena.ceiling(Share::Decode) {
+            return Err(Refused::too_large(self.max_body / 2));
+        }
+        match self.arena.try_charge(Share::Decode, bytes as u64) {
+            Ok(charge) => Ok(Some(charge)),
+            Err(_) => Err(gate.no_memory()),
         }
     }
 
