@@ -60,7 +60,8 @@ pub(crate) struct CursorFile {
 }
 
 impl CursorFile {
-    /// Creates the file for `cursor`, durably.
+    /// Creates the file for `cursor`, durably. It has its name only when it is whole: a sink whose cursor
+    /// cannot be read must never become one that has none, for its data would be deleted.
     pub(crate) fn create(
         files: &dyn Files,
         name: &str,
@@ -68,12 +69,12 @@ impl CursorFile {
         salt: u64,
     ) -> io::Result<CursorFile> {
         let name = file_name(name);
-        // One that is there could not be read: its places are all damaged.
-        match files.remove(&name) {
+        let fresh = format!("{name}.new");
+        match files.remove(&fresh) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = files.create(&name)?;
+        let file = files.create(&fresh)?;
         file.allocate(PLACES as u64 * APART)?;
         let mut this = CursorFile {
             file,
@@ -88,18 +89,23 @@ impl CursorFile {
         this.write(cursor, salt)?;
         this.file.sync()?;
         this.end_sync(true);
+        files.rename(&fresh, &name)?;
         files.sync_names()?;
         Ok(this)
     }
 
-    /// Goes on with a file that can be read. Nothing of it may be overwritten before it is known to be
-    /// durable, so it is synced first.
+    /// Goes on with a file that can be read. Nothing of it may be overwritten before the newest is known to
+    /// be durable. A sync alone would not tell: one that failed in an earlier life leaves pages that the
+    /// kernel takes for written. So the newest is written again, where it is, and synced.
     pub(crate) fn resume(file: Arc<dyn File>) -> io::Result<Option<(CursorFile, Written)>> {
         let places = places(&*file).into_iter().enumerate();
         let newest = places.filter_map(|(at, place)| Some((at, place?)));
         let Some((at, written)) = newest.max_by_key(|(_, written)| written.generation) else {
             return Ok(None);
         };
+        let mut bytes = [0; WRITTEN];
+        file.read_at(&mut bytes, at as u64 * APART)?;
+        write_all(&*file, &mut [IoSlice::new(&bytes)], at as u64 * APART)?;
         file.sync()?;
         let generation = written.generation;
         let this = CursorFile {

@@ -293,7 +293,8 @@ proptest! {
 }
 
 /// Seeds that once found something: an empty segment that came back, a cursor taken for durable that could
-/// not be written, a gap over records that were completed.
+/// not be written, a gap over records that were completed, a lost cursor that was gone before it was made
+/// anew.
 #[test]
 fn what_was_found_before_is_not_found_again() {
     lives(3349671046615075207, Durability::PageCache, [true, false], 0);
@@ -305,4 +306,5 @@ fn what_was_found_before_is_not_found_again() {
     ] {
         lives(seed, Durability::Fsync, [keeper, false], 60);
     }
+    lives(6167360124974085842, Durability::Fsync, [true, true], 60);
 }
