@@ -1,6 +1,7 @@
 //! The sink `blackhole`: takes everything and forgets it, for measuring and for trying things out.
 
-use crate::inbox::{AttachError, Outcome, Sinkable};
+use crate::inbox::{AttachError, Sinkable};
+use crate::losses::Losses;
 use crate::stop::Stop;
 
 /// Attaches the sink; the future runs it until the order to stop comes or the journal is closed.
@@ -15,7 +16,7 @@ pub fn blackhole(
     let mut inbox = sinkable.attach()?;
     Ok(async move {
         while let Some(Some(record)) = stop.or(inbox.next()).await {
-            inbox.settle(&record, Outcome::Delivered);
+            inbox.settle(&record, Losses::NONE);
             health.succeeded(u64::from(record.body_len));
         }
     })

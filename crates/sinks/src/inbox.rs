@@ -1,6 +1,7 @@
 //! A sink's side of the journal and of the books: what comes next, and what became of it.
 
 use crate::health::Health;
+use crate::losses::Losses;
 use std::io;
 use std::time::Duration;
 use tidegate_journal::dead_letters::DeadLetters;
@@ -14,22 +15,15 @@ const PASSING: Duration = Duration::from_secs(1);
 pub(crate) struct Inbox {
     follower: Follower,
     page: Sink,
+    /// What of those is in the books.
+    entered: Passed,
 }
 
-/// What became of records.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Outcome<'a> {
-    /// The peer took all of their items.
-    Delivered,
-    /// These were dropped, and the peer took the others.
-    Dropped(&'a [(Dropped, u64)]),
-}
-
-impl<'a> Outcome<'a> {
-    /// All delivered but what `dropped` lists.
-    pub(crate) fn of(dropped: &'a [(Dropped, u64)]) -> Outcome<'a> {
-        if dropped.is_empty() { Outcome::Delivered } else { Outcome::Dropped(dropped) }
-    }
+/// Items that the cursor was moved past without the sink: it counts them itself, when it passes them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Passed {
+    quota: u64,
+    damaged: u64,
 }
 
 /// Why a sink could not be attached to the journal.
@@ -77,7 +71,8 @@ impl Sinkable<'_> {
         book.restore(Dropped::Quota, position.dropped);
         book.restore(Dropped::Damaged, position.damaged);
         let page = self.ledger.attach(self.name, book, position.items, follower.ahead())?;
-        Ok(Inbox { follower, page })
+        let entered = Passed { quota: position.dropped, damaged: position.damaged };
+        Ok(Inbox { follower, page, entered })
     }
 }
 
@@ -136,17 +131,14 @@ impl Inbox {
         self.follower.in_order();
     }
 
-    /// Enters what became of every record taken up to `last`, and moves the cursor past it.
-    pub(crate) fn settle(&self, last: &Record, outcome: Outcome<'_>) {
-        self.follower.commit_through(last, |completed| {
-            let dropped = match outcome {
-                Outcome::Delivered => &[],
-                Outcome::Dropped(dropped) => dropped,
-            };
-            // What the quota took meanwhile is not in `completed`; it was counted as dropped already.
-            let lost: u64 = dropped.iter().map(|(_, items)| items).sum();
-            let delivered = completed.items.saturating_sub(lost);
-            self.enter(delivered, dropped, completed.position)
+    /// Enters that every record taken up to `last` was delivered but for `losses`, and moves the cursor past it.
+    pub(crate) fn settle(&mut self, last: &Record, losses: Losses) {
+        let Inbox { follower, page, entered } = self;
+        follower.commit_through(last, |completed| {
+            let passed = Passed { quota: completed.dropped, damaged: completed.damaged };
+            // What the quota took meanwhile is not in `items`, so there may be less to lose than was lost.
+            let (losses, delivered) = losses.within(completed.items);
+            enter(page, delivered, losses.and(entered.catch_up(passed)), completed.position)
         });
     }
 
@@ -168,24 +160,42 @@ impl Inbox {
             reason = reason.name(),
             "records of the journal are lost for this sink"
         );
-        let book = self.enter(0, &[(reason, gap.items)], self.follower.position().items);
-        self.follower.save(&book);
+        self.catch_up();
         None
     }
 
-    /// Enters a movement in the books, and gives the page as the journal keeps it.
-    fn enter(&self, delivered: u64, dropped: &[(Dropped, u64)], position: u64) -> Book {
-        self.page.settle(Settled { delivered, dropped, position, ahead: 0 });
-        let mut book = [0; BOOK];
-        if let Some(room) = book.first_chunk_mut::<{ SinkBook::LEN }>() {
-            *room = self.page.book().to_bytes();
-        }
-        book
+    /// Enters what the cursor was moved past without the sink. What lies behind records that are not settled
+    /// is entered with them.
+    fn catch_up(&mut self) {
+        let position = self.follower.position();
+        let passed = Passed { quota: position.dropped, damaged: position.damaged };
+        let book = enter(&self.page, 0, self.entered.catch_up(passed), position.items);
+        self.follower.save(&book);
     }
 
     fn unreadable(&self, error: &io::Error) {
         tracing::warn!(sink = self.name(), %error, "the journal cannot be read now; trying again in a second");
     }
+}
+
+impl Passed {
+    /// What was passed since the last time.
+    fn catch_up(&mut self, now: Passed) -> Losses {
+        let before = std::mem::replace(self, now);
+        let quota = Losses::of(Dropped::Quota, now.quota.saturating_sub(before.quota));
+        quota.and(Losses::of(Dropped::Damaged, now.damaged.saturating_sub(before.damaged)))
+    }
+}
+
+/// Enters a movement of the cursor to `position` in the books, and gives the page as the journal keeps it.
+fn enter(page: &Sink, delivered: u64, losses: Losses, position: u64) -> Book {
+    let dropped: Vec<_> = losses.entries().collect();
+    page.settle(Settled { delivered, dropped: &dropped, position, ahead: 0 });
+    let mut book = [0; BOOK];
+    if let Some(room) = book.first_chunk_mut::<{ SinkBook::LEN }>() {
+        *room = page.book().to_bytes();
+    }
+    book
 }
 
 /// Why there was no record.

@@ -6,13 +6,14 @@
 //! twice.
 
 use crate::health::Health;
-use crate::inbox::{AttachError, Inbox, Outcome, Quiet, Sinkable};
-use crate::room::{Room, Turn};
+use crate::inbox::{AttachError, Inbox, Quiet, Sinkable};
+use crate::losses::Losses;
+use crate::room::{NoRoom, Room, Turn};
 use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
-use tidegate_arena::{Charge, Window};
+use tidegate_arena::Charge;
 use tidegate_journal::{Encoding, Protocol, ReadError, Record};
-use tidegate_lake::{Commit, Error, Position, Settings, Writer};
+use tidegate_lake::{Commit, Error, Position, Pushed, Settings, Writer};
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 use tidegate_wire::snappy;
@@ -35,10 +36,20 @@ pub struct Lake {
     /// Where waiting for memory is done.
     runtime: Handle,
     symbols: Symbols,
-    /// The last record that was pushed, and what the lake could not take of all that is not committed.
-    pushed: Option<Record>,
-    dropped: Losses,
+    /// What was taken since the last commit.
+    taken: Taken,
     ticked: Instant,
+}
+
+/// Records that the next commit settles.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    /// The last of them.
+    last: Option<Record>,
+    /// What the lake could not take of them.
+    losses: Losses,
+    /// Whether any of them is in the lake's unfinished files; so whether there will be a commit.
+    pushed: bool,
 }
 
 /// The lake could not be started.
@@ -52,18 +63,12 @@ pub enum LakeError {
     Lake(#[from] Error),
 }
 
-/// Items that the lake could not take.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Losses {
-    too_large: u64,
-    untranslatable: u64,
-    damaged: u64,
-}
-
 /// Why a record did not become rows.
 enum Failure {
-    /// Of the record itself.
-    Lost(Losses),
+    /// Of the record itself, all of whose items are lost.
+    Lost(Dropped),
+    /// There is no room for it.
+    Room(NoRoom),
     /// The journal says so with the next event.
     Damaged,
     /// Of the lake.
@@ -98,8 +103,7 @@ impl Lake {
             stop,
             runtime,
             symbols: Symbols::new(),
-            pushed: None,
-            dropped: Losses::default(),
+            taken: Taken::default(),
             ticked: Instant::now(),
         })
     }
@@ -118,7 +122,7 @@ impl Lake {
             }
         }
         match self.writer.close_files() {
-            Ok(commit) => self.committed(commit, self.dropped, self.pushed),
+            Ok(commit) => self.committed(commit),
             Err(error) => {
                 tracing::error!(sink = self.inbox.name(), %error, "the lake's last files are not finished; their rows are in the journal")
             }
@@ -129,75 +133,76 @@ impl Lake {
     fn take(&mut self, record: Record) -> Result<(), Error> {
         if self.writer.durable().is_some_and(|durable| record.sequence <= durable) {
             // In the lake already: a crash came before the cursor moved.
-            self.inbox.settle(&record, Outcome::Delivered);
+            self.inbox.settle(&record, Losses::NONE);
             return Ok(());
         }
-        let (before, previous) = (self.dropped, self.pushed);
-        let (commit, losses) = match self.push(&record) {
-            Ok(pushed) => pushed,
-            Err(Failure::Lost(losses)) => (None, losses),
-            Err(Failure::Damaged | Failure::Stopped) => return Ok(()),
-            Err(Failure::Lake(error)) => return Err(error),
-        };
-        self.pushed = Some(record);
-        self.dropped = before.and(losses);
-        // A commit covers this record, or everything before it (when the hour changed).
-        match commit {
-            Some(commit) if commit.through < record.sequence => {
-                self.committed(Some(commit), before, previous);
-                self.dropped = losses;
+        let all = u64::from(record.meta.items);
+        match self.push_with_room(&record) {
+            Ok(Pushed { commit, dropped, .. }) => {
+                let losses = Losses::of(Dropped::TooLarge, dropped.too_large);
+                let losses = losses.and(Losses::of(Dropped::Untranslatable, dropped.malformed));
+                // A commit covers this record, or everything before it (when the hour changed).
+                match commit {
+                    Some(commit) if commit.through < record.sequence => {
+                        self.committed(Some(commit));
+                        self.taken.add(record, losses, true);
+                    }
+                    commit => {
+                        self.taken.add(record, losses, true);
+                        self.committed(commit);
+                    }
+                }
             }
-            commit => self.committed(commit, self.dropped, self.pushed),
+            Err(Failure::Lost(reason)) => self.taken.add(record, Losses::of(reason, all), false),
+            Err(Failure::Room(_)) => self.taken.add(record, Losses::of(Dropped::TooLarge, all), false),
+            Err(Failure::Damaged | Failure::Stopped) => {}
+            Err(Failure::Lake(error)) => return Err(error),
+        }
+        if !self.taken.pushed {
+            // No commit is to come that would settle it.
+            self.settle();
         }
         Ok(())
     }
 
-    fn push(&mut self, record: &Record) -> Result<(Option<Commit>, Losses), Failure> {
+    /// Pushes a record, borrowing where the sink's own part is too small for it.
+    fn push_with_room(&mut self, record: &Record) -> Result<Pushed, Failure> {
+        match self.push(record) {
+            Err(Failure::Room(NoRoom::WithoutTurn)) => {
+                let room = self.room.clone();
+                let _turn: Turn = self.wait(room.turn())?;
+                self.push(record)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn push(&mut self, record: &Record) -> Result<Pushed, Failure> {
         let version = match (record.meta.protocol, record.meta.encoding) {
             (Protocol::RemoteWrite1, Encoding::Snappy) => Version::V1,
             (Protocol::RemoteWrite2, Encoding::Snappy) => Version::V2,
-            _ => return Err(Failure::Lost(Losses::untranslatable(record))),
+            _ => return Err(Failure::Lost(Dropped::Untranslatable)),
         };
-        let raw_len = record.meta.raw_len as usize;
-        let body_len = record.body_len as usize;
-        // The last is for the symbol table, at its usual largest.
-        let most = body_len + raw_len + raw_len / 4;
-        if most > self.room.most() {
-            return Err(Failure::Lost(Losses::too_large(record)));
-        }
-        let _turn = if most > self.room.part() { self.wait(self.room.turn())? } else { Turn::none() };
-        let mut body = self.window(body_len, record)?;
+        let mut body = self.wait(self.room.window(record.body_len as usize))??;
         match self.inbox.follower().read_into(&mut body) {
             Ok(()) => {}
             Err(ReadError::Damaged | ReadError::NoRecord) => return Err(Failure::Damaged),
-            Err(ReadError::Memory(_)) => return Err(Failure::Lost(Losses::too_large(record))),
+            Err(ReadError::Memory(_)) => return Err(Failure::Room(NoRoom::Never)),
         }
-        let mut raw = self.window(raw_len, record)?;
+        let mut raw = self.wait(self.room.window(record.meta.raw_len as usize))??;
         match snappy::decode(&body, raw.spare_mut()) {
             Ok(len) => raw.advance(len),
-            Err(_) => return Err(Failure::Lost(Losses::damaged(record))),
+            Err(_) => return Err(Failure::Lost(Dropped::Damaged)),
         }
         drop(body);
-        let scratch = self.wait(self.room.charge(Symbols::bytes_for(&raw)))?;
-        let _scratch = scratch.map_err(|_| Failure::Lost(Losses::too_large(record)))?;
+        let _scratch = self.wait(self.room.charge(Symbols::bytes_for(&raw)))??;
         let position = Position { sequence: record.sequence, received_at_ns: record.meta.received_at_ns };
         let Ok(request) = view(version, &raw, &mut self.symbols) else {
-            return Err(Failure::Lost(Losses::damaged(record)));
+            return Err(Failure::Lost(Dropped::Damaged));
         };
-        let pushed = self.writer.push(&position, &request, now_ns()).map_err(Failure::Lake)?;
+        let pushed = self.writer.push(&position, &request, now_ns()).map_err(Failure::Lake);
         self.symbols.shrink(0);
-        let losses = Losses {
-            too_large: pushed.dropped.too_large,
-            untranslatable: pushed.dropped.malformed,
-            damaged: 0,
-        };
-        Ok((pushed.commit, losses))
-    }
-
-    /// A window for something of `record`.
-    fn window(&self, bytes: usize, record: &Record) -> Result<Window, Failure> {
-        let window = self.wait(self.room.window(bytes))?;
-        window.map_err(|_| Failure::Lost(Losses::too_large(record)))
+        pushed
     }
 
     /// What `future` gives, unless the order to stop comes first.
@@ -210,65 +215,59 @@ impl Lake {
         if self.ticked.elapsed() >= Duration::from_secs(1) {
             self.ticked = Instant::now();
             let commit = self.writer.tick(now_ns())?;
-            self.committed(commit, self.dropped, self.pushed);
+            self.committed(commit);
         }
         Ok(())
     }
 
     /// Moves the cursor behind what the lake has for good.
-    fn committed(&mut self, commit: Option<Commit>, losses: Losses, last: Option<Record>) {
-        let (Some(commit), Some(last)) = (commit, last) else { return };
-        self.inbox.settle(&last, Outcome::of(&losses.entries()));
-        self.dropped = Losses::default();
+    fn committed(&mut self, commit: Option<Commit>) {
+        let Some(commit) = commit else { return };
+        self.settle();
         let bytes = commit.files.iter().map(|file| file.bytes).sum();
         self.health.succeeded(bytes);
         tracing::debug!(sink = self.inbox.name(), through = commit.through, bytes, "files are finished");
     }
 
+    /// Moves the cursor behind what was taken.
+    fn settle(&mut self) {
+        let Taken { last, losses, .. } = std::mem::take(&mut self.taken);
+        if let Some(last) = last {
+            self.inbox.settle(&last, losses);
+        }
+    }
+
     /// After an error the lake begins again behind its last commit.
     fn failed(&mut self, error: &Error) {
-        let retry_at = SystemTime::now().checked_add(AFTER_ERROR);
         if self.health.trouble().retry_at.is_none() {
             tracing::warn!(sink = self.inbox.name(), %error, "the lake cannot be written now; trying again");
         }
-        self.health.failed(&error.to_string(), retry_at);
-        let _ = self.wait(tokio::time::sleep(AFTER_ERROR));
-        (self.pushed, self.dropped) = (None, Losses::default());
-        match self.writer.recover() {
-            Ok(_durable) => self.inbox.rewind(),
-            Err(error) => self.health.failed(&error.to_string(), retry_at),
+        self.taken = Taken::default();
+        let mut said = error.to_string();
+        loop {
+            self.health.failed(&said, SystemTime::now().checked_add(AFTER_ERROR));
+            if self.wait(tokio::time::sleep(AFTER_ERROR)).is_err() {
+                return;
+            }
+            match self.writer.recover() {
+                Ok(_durable) => return self.inbox.rewind(),
+                Err(error) => said = error.to_string(),
+            }
         }
     }
 }
 
-impl Losses {
-    fn untranslatable(record: &Record) -> Losses {
-        Losses { untranslatable: u64::from(record.meta.items), ..Losses::default() }
+impl Taken {
+    fn add(&mut self, record: Record, losses: Losses, pushed: bool) {
+        self.last = Some(record);
+        self.losses = self.losses.and(losses);
+        self.pushed |= pushed;
     }
+}
 
-    fn too_large(record: &Record) -> Losses {
-        Losses { too_large: u64::from(record.meta.items), ..Losses::default() }
-    }
-
-    fn damaged(record: &Record) -> Losses {
-        Losses { damaged: u64::from(record.meta.items), ..Losses::default() }
-    }
-
-    fn and(self, other: Losses) -> Losses {
-        Losses {
-            too_large: self.too_large + other.too_large,
-            untranslatable: self.untranslatable + other.untranslatable,
-            damaged: self.damaged + other.damaged,
-        }
-    }
-
-    fn entries(self) -> Vec<(Dropped, u64)> {
-        let all = [
-            (Dropped::TooLarge, self.too_large),
-            (Dropped::Untranslatable, self.untranslatable),
-            (Dropped::Damaged, self.damaged),
-        ];
-        all.into_iter().filter(|(_, items)| *items > 0).collect()
+impl From<NoRoom> for Failure {
+    fn from(no_room: NoRoom) -> Failure {
+        Failure::Room(no_room)
     }
 }
 

@@ -11,6 +11,7 @@ mod health;
 mod http;
 mod inbox;
 mod lake;
+mod losses;
 mod prometheus_remote_write;
 mod room;
 mod stop;

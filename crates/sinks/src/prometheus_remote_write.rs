@@ -15,11 +15,12 @@ mod recode;
 
 use crate::backoff::Backoff;
 use crate::http::{NoRoots, Peer};
-use crate::inbox::{AttachError, Inbox, Outcome, Sinkable};
+use crate::inbox::{AttachError, Inbox, Sinkable};
+use crate::losses::Losses;
 use crate::room::Room;
 use crate::stop::Stop;
 use batch::{Batch, Mode, NoBody};
-use exchange::{Exchange, Verdict};
+use exchange::{Exchange, Rejection, Verdict};
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use recode::{Recoder, Step, Work};
@@ -95,10 +96,10 @@ pub struct RemoteWrite {
 
 /// What a batch came to.
 enum Sent {
-    /// Every record of it is done; items that were not delivered, with the reason.
-    Done(Vec<(Dropped, u64)>),
-    /// To be read again and sent again after so long: record by record, or in the version that the peer
-    /// takes, or because it was too large to be held meanwhile.
+    /// Every record of it is done, but for these.
+    Done(Losses),
+    /// To be read again and sent again after so long: record by record, or because it was too large to be held
+    /// meanwhile.
     Again { after: Duration, singly: bool },
     /// The order to stop came first.
     Stopped,
@@ -134,9 +135,9 @@ impl RemoteWrite {
         while let Some(batch) = self.gather().await {
             let (last, records) = (batch.last(), batch.records());
             match self.send(batch).await {
-                Sent::Done(dropped) => {
+                Sent::Done(losses) => {
                     self.singly = self.singly.saturating_sub(records);
-                    self.inbox.settle(&last, Outcome::of(&dropped));
+                    self.inbox.settle(&last, losses);
                 }
                 Sent::Again { after, singly } => {
                     self.singly = if singly { records } else { self.singly };
@@ -167,15 +168,16 @@ impl RemoteWrite {
                 // The journal counts it, and goes on to the next.
                 Err(NoBody::Damaged) => {}
                 Err(NoBody::TooLarge) => {
-                    let lost = [(Dropped::TooLarge, u64::from(first.meta.items))];
-                    self.inbox.settle(&first, Outcome::Dropped(&lost));
+                    let items = u64::from(first.meta.items);
+                    self.inbox.settle(&first, Losses::of(Dropped::TooLarge, items));
                 }
             }
         };
         let full_at = tokio::time::Instant::now() + self.settings.linger;
         while self.singly == 0 && !batch.is_full() {
             let Ok(next) = tokio::time::timeout_at(full_at, stop.or(self.inbox.next())).await else { break };
-            let record = next??;
+            // Of a journal that was closed nothing more comes; what did come is still to be sent.
+            let Some(record) = next? else { break };
             if self.mode(&record) != mode || !batch.add(&record, &mut self.inbox) {
                 self.held = Some(record);
                 break;
@@ -197,7 +199,7 @@ impl RemoteWrite {
             && u64::from(record.meta.items) <= self.settings.max_items;
         let passes = from == to && from == Version::V1 && self.settings.lanes == 1 && within;
         if passes && record.meta.encoding == Encoding::Snappy {
-            Mode::Pass(to)
+            Mode::Pass
         } else {
             Mode::Recode { from, to }
         }
@@ -206,71 +208,112 @@ impl RemoteWrite {
     async fn send(&mut self, batch: Batch) -> Sent {
         match batch.mode() {
             // Nothing that this peer's protocol could say.
-            Mode::Alien => Sent::Done(vec![(Dropped::Untranslatable, batch.items())]),
-            Mode::Pass(version) => Box::pin(self.send_passing(batch, version)).await,
+            Mode::Alien => Sent::Done(Losses::of(Dropped::Untranslatable, batch.items())),
+            Mode::Pass => Box::pin(self.send_passing(batch)).await,
             Mode::Recode { from, to } => Box::pin(self.send_recoded(batch, from, to)).await,
         }
     }
 
-    async fn send_passing(&mut self, batch: Batch, version: Version) -> Sent {
+    async fn send_passing(&mut self, batch: Batch) -> Sent {
         let (meta, records, patient) = (*batch.meta(), batch.records(), !batch.is_large());
         let items = batch.items();
-        let Some((request, _turn)) = batch.into_request(version) else {
-            return Sent::Done(vec![(Dropped::Damaged, items)]);
+        let Some((request, _turn)) = batch.into_request() else {
+            return Sent::Done(Losses::of(Dropped::Damaged, items));
         };
-        match self.exchange.deliver(&request, patient).await {
-            Verdict::Delivered => Sent::Done(Vec::new()),
-            Verdict::Rejected(_) if records > 1 => Sent::one_by_one(),
-            Verdict::Rejected(rejection) => {
-                self.exchange.bury(&request, &rejection, &meta);
-                Sent::Done(vec![(Dropped::Rejected, items)])
+        let verdicts = self.exchange.deliver(std::slice::from_ref(&request), patient).await;
+        match verdicts.into_iter().next() {
+            Some(Verdict::Delivered) => Sent::Done(Losses::NONE),
+            // Which record is at fault is found out by sending each alone.
+            Some(Verdict::Rejected(rejection)) if records > 1 && rejection.written == 0 => {
+                Sent::Again { after: Duration::ZERO, singly: true }
             }
-            Verdict::NotThisVersion => Sent::at_once(),
-            Verdict::Later(after) => Sent::Again { after, singly: false },
-            Verdict::Stopped => Sent::Stopped,
+            Some(Verdict::Rejected(rejection)) => {
+                self.exchange.bury(&request, &rejection, &meta);
+                Sent::Done(Losses::of(Dropped::Rejected, items.saturating_sub(rejection.written)))
+            }
+            Some(Verdict::NotThisVersion) => Sent::Again { after: Duration::ZERO, singly: false },
+            Some(Verdict::Later(after)) => Sent::Again { after, singly: false },
+            Some(Verdict::Stopped) | None => Sent::Stopped,
         }
     }
 
     async fn send_recoded(&mut self, mut batch: Batch, from: Version, to: Version) -> Sent {
-        let mut dropped = Vec::new();
+        let stop = self.exchange.stop().clone();
+        let mut losses = Losses::NONE;
         let mut work = Work::new(from, to);
         loop {
-            let stop = self.exchange.stop().clone();
-            let step = self.recoder.next(&mut work, &mut batch, &mut self.inbox);
+            let step = Box::pin(self.recoder.next(&mut work, &mut batch, &mut self.inbox));
             let Some(step) = stop.or(step).await else { return Sent::Stopped };
-            let requests = match step {
-                Step::Requests(requests) => requests,
+            let (requests, untranslatable) = match step {
+                Step::Requests { requests, untranslatable } => (requests, untranslatable),
                 Step::Lost(reason, items) => {
-                    dropped.push((reason, items));
+                    losses.add(reason, items);
                     continue;
                 }
-                Step::Finished => return Sent::Done(dropped),
+                Step::Finished => return Sent::Done(losses),
             };
-            let verdicts = self.exchange.deliver_all(&requests).await;
-            for (request, verdict) in requests.iter().zip(verdicts) {
-                match verdict {
-                    Verdict::Delivered => {}
-                    Verdict::Rejected(_) if batch.records() > 1 => return Sent::one_by_one(),
-                    Verdict::Rejected(rejection) => {
-                        self.exchange.bury(request, &rejection, batch.meta());
-                        dropped.push((Dropped::Rejected, request.items));
-                    }
-                    Verdict::NotThisVersion => return Sent::at_once(),
-                    Verdict::Later(after) => return Sent::Again { after, singly: false },
-                    Verdict::Stopped => return Sent::Stopped,
+            let verdicts = self.exchange.deliver(&requests, !batch.is_borrowing()).await;
+            let wait = match Piecemeal::of(&verdicts) {
+                Piecemeal::Stopped => return Sent::Stopped,
+                Piecemeal::OtherVersion => {
+                    work.again_as(Version::V1);
+                    Duration::ZERO
                 }
+                Piecemeal::Later(wait) => {
+                    work.again();
+                    wait
+                }
+                // Which record is at fault is found out by sending each alone.
+                Piecemeal::Final { rejected: true } if work.again_apart() => Duration::ZERO,
+                Piecemeal::Final { .. } => {
+                    losses.add(Dropped::Untranslatable, untranslatable);
+                    for (request, verdict) in requests.iter().zip(&verdicts) {
+                        if let Verdict::Rejected(rejection) = verdict {
+                            self.exchange.bury(request, rejection, batch.meta());
+                            losses.add(Dropped::Rejected, request.items.saturating_sub(rejection.written));
+                        }
+                    }
+                    Duration::ZERO
+                }
+            };
+            // Nothing that was borrowed is held over a wait.
+            drop(requests);
+            batch.unload(&self.room);
+            if !wait.is_zero() && stop.or(tokio::time::sleep(wait)).await.is_none() {
+                return Sent::Stopped;
             }
         }
     }
 }
 
-impl Sent {
-    /// Which record of a rejected batch is at fault is found out by sending each alone.
-    const fn one_by_one() -> Sent {
-        Sent::Again { after: Duration::ZERO, singly: true }
-    }
+/// What the verdicts on a piece's requests come to.
+enum Piecemeal {
+    /// Nothing of it is to be sent again; whether something was rejected whole.
+    Final {
+        rejected: bool,
+    },
+    /// It is to be sent again after so long.
+    Later(Duration),
+    /// It is to be sent again as 1.0.
+    OtherVersion,
+    Stopped,
+}
 
-    const fn at_once() -> Sent {
-        Sent::Again { after: Duration::ZERO, singly: false }
+impl Piecemeal {
+    fn of(verdicts: &[Verdict]) -> Piecemeal {
+        let mut sum = Piecemeal::Final { rejected: false };
+        for verdict in verdicts {
+            sum = match (verdict, sum) {
+                (Verdict::Stopped, _) => return Piecemeal::Stopped,
+                (Verdict::NotThisVersion, _) | (_, Piecemeal::OtherVersion) => Piecemeal::OtherVersion,
+                (Verdict::Later(wait), Piecemeal::Later(longest)) => Piecemeal::Later(longest.max(*wait)),
+                (Verdict::Later(wait), _) => Piecemeal::Later(*wait),
+                (Verdict::Rejected(Rejection { written: 0, .. }), Piecemeal::Final { .. }) => {
+                    Piecemeal::Final { rejected: true }
+                }
+                (_, sum) => sum,
+            };
+        }
+        sum
     }
 }

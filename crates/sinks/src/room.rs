@@ -1,16 +1,26 @@
 //! A sink's part of the memory for what is read back from the journal.
 //!
-//! Each sink has a part of its own that always suffices for its usual requests. What is larger (one body
-//! as large as the source allows, to be decompressed) is borrowed, by one sink at a time and never across
-//! a wait for a peer; so whoever waits for its turn waits for computing, not for a stalled peer.
+//! Each sink has a part of its own that always suffices for its usual requests, and takes no more: so it can
+//! wait for memory without anybody waiting for it. What is larger (one body as large as the source allows, to
+//! be decompressed) is borrowed, by one sink at a time. Whoever waits for its turn holds no more than its part,
+//! so whoever has it gets what it needs; and it is kept for the length of one attempt to send at most, so a
+//! stalled peer holds up the others' large bodies for its timeout, and nothing else of theirs.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use tidegate_arena::{Arena, Charge, Refused, Share, Window};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use tidegate_arena::{Arena, Refused, Share, Window, rounded};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What a sink may hold, and the turn to borrow more.
+/// How long to wait when there is memory, but no window or place in the queue for it.
+const CROWDED: Duration = Duration::from_millis(50);
+
+/// What a sink may hold, and the turn to borrow more. Clones are the same room.
 #[derive(Clone)]
-pub struct Room {
+pub struct Room(Arc<Inner>);
+
+struct Inner {
     arena: Arena,
     share: Share,
     /// Bytes that are this sink's alone.
@@ -18,6 +28,19 @@ pub struct Room {
     /// The most that it can ever hold: its part, and all that is nobody's.
     most: usize,
     turn: Arc<Semaphore>,
+    /// Whether it has the turn.
+    borrowing: AtomicBool,
+    /// Invariant: at most `part`, or `most` while borrowing.
+    held: AtomicUsize,
+}
+
+/// It does not fit into the room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoRoom {
+    /// With the turn to borrow it might.
+    WithoutTurn,
+    /// It never does.
+    Never,
 }
 
 impl Room {
@@ -26,43 +49,164 @@ impl Room {
         let usage = arena.usage();
         let floor: u64 =
             usage.shares.iter().filter(|known| known.share == share).map(|known| known.floor).sum();
-        let free = usize::try_from(arena.ceiling(share) - floor).unwrap_or(usize::MAX);
-        Room { arena: arena.clone(), share, part, most: free.saturating_add(part), turn: Arc::clone(turn) }
+        let free = usize::try_from(arena.ceiling(share).saturating_sub(floor)).unwrap_or(usize::MAX);
+        Room(Arc::new(Inner {
+            arena: arena.clone(),
+            share,
+            part,
+            most: free.saturating_add(part),
+            turn: Arc::clone(turn),
+            borrowing: AtomicBool::new(false),
+            held: AtomicUsize::new(0),
+        }))
     }
 
     /// Bytes that are this sink's alone.
     pub(crate) fn part(&self) -> usize {
-        self.part
+        self.0.part
     }
 
     /// The most that this sink can ever hold, with its turn to borrow.
     pub(crate) fn most(&self) -> usize {
-        self.most
+        self.0.most
     }
 
-    /// Waits for the turn to borrow more than the sink's own part. To be kept until it is given back.
+    /// Whether more is held than the sink's own part.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.held.load(Relaxed) > self.0.part
+    }
+
+    /// Waits for the turn to borrow. To be kept until what is held is within the part again.
     pub(crate) async fn turn(&self) -> Turn {
         // The semaphore is never closed.
-        Turn(Arc::clone(&self.turn).acquire_owned().await.ok())
+        let permit = Arc::clone(&self.0.turn).acquire_owned().await.ok();
+        self.0.borrowing.store(true, Relaxed);
+        Turn(Some((self.clone(), permit)))
     }
 
     /// Pays for `bytes` on the heap, waiting for them.
-    pub(crate) async fn charge(&self, bytes: usize) -> Result<Charge, Refused> {
-        self.arena.charge(self.share, bytes as u64).await
+    pub(crate) async fn charge(&self, bytes: usize) -> Result<Held<tidegate_arena::Charge>, NoRoom> {
+        let hold = self.hold(bytes)?;
+        loop {
+            match self.0.arena.charge(self.0.share, bytes as u64).await {
+                Ok(charge) => return Ok(Held { what: charge, hold }),
+                Err(refused) => passing(refused).await?,
+            }
+        }
     }
 
     /// A window with `bytes` charged, waiting for them.
-    pub(crate) async fn window(&self, bytes: usize) -> Result<Window, Refused> {
-        self.arena.window(self.share, bytes).await
+    pub(crate) async fn window(&self, bytes: usize) -> Result<Held<Window>, NoRoom> {
+        let hold = self.hold(rounded(bytes.max(1)))?;
+        loop {
+            match self.0.arena.window(self.0.share, bytes).await {
+                Ok(window) => return Ok(Held { what: window, hold }),
+                Err(refused) => passing(refused).await?,
+            }
+        }
+    }
+
+    fn hold(&self, bytes: usize) -> Result<Hold, NoRoom> {
+        let Inner { part, most, borrowing, held, .. } = &*self.0;
+        let limit = if borrowing.load(Relaxed) { *most } else { *part };
+        let wanted = held.load(Relaxed).saturating_add(bytes);
+        if wanted > *most {
+            return Err(NoRoom::Never);
+        }
+        if wanted > limit {
+            return Err(NoRoom::WithoutTurn);
+        }
+        held.fetch_add(bytes, Relaxed);
+        Ok(Hold { room: self.clone(), bytes })
+    }
+}
+
+/// Waits a little when the refusal is one that passes.
+async fn passing(refused: Refused) -> Result<(), NoRoom> {
+    match refused {
+        Refused::Never { .. } => Err(NoRoom::Never),
+        Refused::Short | Refused::Crowded => {
+            tokio::time::sleep(CROWDED).await;
+            Ok(())
+        }
+    }
+}
+
+/// Something that takes room, until it is dropped.
+pub(crate) struct Held<T> {
+    what: T,
+    hold: Hold,
+}
+
+struct Hold {
+    room: Room,
+    bytes: usize,
+}
+
+impl Held<Window> {
+    /// Makes room for `more` bytes behind the filled ones, if it is free now.
+    pub(crate) fn try_reserve(&mut self, more: usize) -> Result<(), NoRoom> {
+        let wanted = rounded(self.what.len().saturating_add(more));
+        if let Some(missing) = wanted.checked_sub(self.hold.bytes) {
+            let mut growth = self.hold.room.hold(missing)?;
+            self.what.try_reserve(more).map_err(|refused| match refused {
+                Refused::Never { .. } => NoRoom::Never,
+                Refused::Short | Refused::Crowded => NoRoom::WithoutTurn,
+            })?;
+            self.hold.bytes += std::mem::take(&mut growth.bytes);
+        }
+        Ok(())
+    }
+}
+
+impl<T> Deref for Held<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.what
+    }
+}
+
+impl<T> DerefMut for Held<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.what
+    }
+}
+
+impl AsRef<[u8]> for Held<Window> {
+    fn as_ref(&self) -> &[u8] {
+        &self.what
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.room.0.held.fetch_sub(self.bytes, Relaxed);
     }
 }
 
 /// The turn to borrow; dropping it lets the next one borrow.
-pub(crate) struct Turn(#[expect(dead_code, reason = "held for its drop")] Option<OwnedSemaphorePermit>);
+pub(crate) struct Turn(Option<(Room, Option<OwnedSemaphorePermit>)>);
 
 impl Turn {
     /// What needs no turn.
     pub(crate) const fn none() -> Turn {
         Turn(None)
     }
+
+    /// Whether it is one.
+    pub(crate) const fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
 }
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some((room, _permit)) = &self.0 {
+            room.0.borrowing.store(false, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,9 @@ use super::Settings;
 use super::exchange::Request;
 use super::passing;
 use crate::inbox::Inbox;
-use crate::room::{Room, Turn};
+use crate::room::{Held, NoRoom, Room, Turn};
 use std::ops::Range;
-use tidegate_arena::{Refused, Window};
+use tidegate_arena::{PAGE, STEP, Window, rounded};
 use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Record};
 use tidegate_wire::remote_write::Version;
 
@@ -16,8 +16,8 @@ const MOST_RECORDS: usize = 256;
 /// How records go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// As they are, joined without decoding.
-    Pass(Version),
+    /// As they are, joined without decoding: 1.0 as 1.0.
+    Pass,
     /// Decoded and encoded again.
     Recode {
         /// The version they came in.
@@ -38,9 +38,10 @@ pub(super) struct Batch {
     raw_len: usize,
     bodies: Vec<Body>,
     /// Room for a preamble, then the bodies; those that pass without their own preambles.
-    window: Option<Window>,
+    window: Option<Held<Window>>,
+    /// While more than the sink's own part is held.
     turn: Turn,
-    /// It is larger than the sink's own part, so it is not to be held while a peer is waited for.
+    /// It is larger than the sink's own part can take, so it is not to be held while a peer is waited for.
     large: bool,
     limits: Limits,
 }
@@ -72,8 +73,8 @@ impl From<ReadError> for NoBody {
     }
 }
 
-impl From<Refused> for NoBody {
-    fn from(_: Refused) -> NoBody {
+impl From<NoRoom> for NoBody {
+    fn from(_: NoRoom) -> NoBody {
         NoBody::TooLarge
     }
 }
@@ -104,14 +105,19 @@ impl Batch {
         let (limits, large) = match mode {
             Mode::Recode { .. } => {
                 let raw = settings.max_bytes.min(piece_of(part));
-                (Limits { raw, items: settings.max_items, kept: part / 4 }, raw_len > raw || kept > part / 4)
+                let limits = Limits { raw, items: settings.max_items, kept: part / 4 };
+                (limits, raw_len > raw || rounded(kept) > part / 4)
             }
-            _ => (Limits { raw: settings.max_bytes, items: settings.max_items, kept: part }, kept > part),
+            _ => {
+                let limits = Limits { raw: settings.max_bytes, items: settings.max_items, kept: part };
+                (limits, rounded(kept) > part)
+            }
         };
-        // Recoding holds the body in both forms, and pieces made of it.
+        // Recoding holds the body in both forms, and at least one of the pieces made of it.
         let needed = match mode {
-            Mode::Recode { .. } => kept + raw_len + 3 * piece_of(part),
-            _ => kept,
+            Mode::Alien => 0,
+            Mode::Pass => rounded(kept),
+            Mode::Recode { .. } => rounded(kept) + rounded(raw_len),
         };
         if needed > room.most() {
             return Err(NoBody::TooLarge);
@@ -140,7 +146,9 @@ impl Batch {
     /// When it cannot be had.
     pub(super) async fn load(&mut self, room: &Room, inbox: &mut Inbox) -> Result<(), NoBody> {
         if self.window.is_none() {
-            self.turn = if self.large { room.turn().await } else { Turn::none() };
+            if self.large {
+                self.borrow(room).await;
+            }
             let record = self.first;
             let mut window = room.window(passing::PREAMBLE + record.body_len as usize).await?;
             window.advance(passing::PREAMBLE);
@@ -151,11 +159,25 @@ impl Batch {
         Ok(())
     }
 
-    /// Gives the memory of a large batch back while a peer is waited for; [`load`](Self::load) brings it
-    /// back.
-    pub(super) fn unload(&mut self) {
+    /// Waits for the turn to borrow, if it is not had yet.
+    pub(super) async fn borrow(&mut self, room: &Room) {
+        if !self.turn.is_some() {
+            self.turn = room.turn().await;
+        }
+    }
+
+    /// Whether it has the turn to borrow.
+    pub(super) fn is_borrowing(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// Gives back what is not to be held while a peer is waited for: the memory of a large batch, which
+    /// [`load`](Self::load) brings back, and the turn, if what is left is within the part.
+    pub(super) fn unload(&mut self, room: &Room) {
         if self.large {
             self.window = None;
+        }
+        if !room.is_over() {
             self.turn = Turn::none();
         }
     }
@@ -168,7 +190,7 @@ impl Batch {
             && record.meta.tenant == self.first.meta.tenant
             && self.raw_len + raw_len <= self.limits.raw
             && self.items + items <= self.limits.items
-            && window.len() + record.body_len as usize <= self.limits.kept;
+            && rounded(window.len() + record.body_len as usize) <= self.limits.kept;
         if !fits || self.read(record, inbox).is_err() {
             return false;
         }
@@ -219,22 +241,23 @@ impl Batch {
 
     /// The bodies and the window that they are in.
     pub(super) fn bodies(&self) -> (&[u8], &[Body]) {
-        (self.window.as_deref().unwrap_or_default(), &self.bodies)
+        (self.window.as_ref().map_or(&[], AsRef::as_ref), &self.bodies)
     }
 
-    /// The batch as one request of `version`, without decoding, and the turn that its memory needs: nothing
-    /// when its bodies are longer together than Snappy can say.
-    pub(super) fn into_request(self, version: Version) -> Option<(Request, Turn)> {
+    /// The batch as one request, without decoding, and the turn that its memory needs: nothing when its
+    /// bodies are longer together than Snappy can say.
+    pub(super) fn into_request(self) -> Option<(Request, Turn)> {
         let Batch { window, raw_len, items, turn, .. } = self;
         let body = passing::joined(window?, raw_len)?;
-        Some((Request { body, version, items }, turn))
+        Some((Request { body, version: Version::V1, items }, turn))
     }
 
-    fn read(&mut self, record: &Record, inbox: &mut Inbox) -> Result<(), ReadError> {
+    fn read(&mut self, record: &Record, inbox: &mut Inbox) -> Result<(), NoBody> {
         let Some(window) = &mut self.window else { return Ok(()) };
         let start = window.len();
+        window.try_reserve(record.body_len as usize)?;
         inbox.follower().read_into(window)?;
-        if matches!(self.mode, Mode::Pass(_)) {
+        if self.mode == Mode::Pass {
             passing::strip(window, start);
         }
         let (raw_len, encoding) = (record.meta.raw_len as usize, record.meta.encoding);
@@ -243,10 +266,12 @@ impl Batch {
     }
 }
 
-/// The most bytes of one recoded request, for a sink with `part` bytes of its own: what is read, what it
-/// decompresses to, two versions of a piece and the piece compressed are held at a time.
+/// The most bytes of one recoded request, for a sink with `part` bytes of its own: what is read takes a
+/// quarter; what it decompresses to, two versions of a piece and the piece compressed take the rest, and leave
+/// something for tables. In whole steps of the arena, since those are paid for.
 pub(super) const fn piece_of(part: usize) -> usize {
-    part / 7
+    let piece = part / 8;
+    if piece < STEP { piece / PAGE * PAGE } else { piece / STEP * STEP }
 }
 
 /// The version of a record, when it is of this protocol.

@@ -14,8 +14,14 @@ use tidegate_wire::remote_write::Version;
 use tokio::time::Instant;
 
 const VERSION: HeaderName = HeaderName::from_static("x-prometheus-remote-write-version");
-/// The header by which a receiver of 2.0 shows that it is one.
-const WRITTEN: &str = "x-prometheus-remote-write-samples-written";
+/// The headers by which a receiver of 2.0 says what it took: the first shows that it is one.
+const WRITTEN: [&str; 3] = [
+    "x-prometheus-remote-write-samples-written",
+    "x-prometheus-remote-write-histograms-written",
+    "x-prometheus-remote-write-exemplars-written",
+];
+/// How often a rejection is logged; all of them are counted and kept.
+const LOG_EVERY: Duration = Duration::from_secs(10);
 /// How long a peer that refused 2.0 is sent 1.0 before it is asked again: it may have been upgraded.
 const ASK_AGAIN: Duration = Duration::from_secs(600);
 
@@ -36,7 +42,7 @@ pub(super) enum Verdict {
     Rejected(Rejection),
     /// The peer takes 1.0 only.
     NotThisVersion,
-    /// It failed, is worth another try after so long, and must not be held until then.
+    /// It failed, and is worth another try after so long.
     Later(Duration),
     Stopped,
 }
@@ -46,6 +52,8 @@ pub(super) enum Verdict {
 pub(super) struct Rejection {
     status: StatusCode,
     text: String,
+    /// Items that it took all the same.
+    pub(super) written: u64,
 }
 
 /// The conversation with one peer.
@@ -58,6 +66,8 @@ pub(super) struct Exchange {
     stop: Stop,
     /// Until when the peer is taken for one that knows 1.0 only.
     v1_until: Option<Instant>,
+    /// When a rejection was logged last.
+    logged: Option<Instant>,
 }
 
 impl Exchange {
@@ -69,7 +79,16 @@ impl Exchange {
         dead_letters: DeadLetters,
         stop: Stop,
     ) -> Exchange {
-        Exchange { sink: sink.to_owned(), peer, backoff, health, dead_letters, stop, v1_until: None }
+        Exchange {
+            sink: sink.to_owned(),
+            peer,
+            backoff,
+            health,
+            dead_letters,
+            stop,
+            v1_until: None,
+            logged: None,
+        }
     }
 
     pub(super) fn stop(&self) -> &Stop {
@@ -81,37 +100,17 @@ impl Exchange {
         self.v1_until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Sends `request` until there is a verdict. With `patient` false a failure is a verdict too.
-    pub(super) async fn deliver(&mut self, request: &Request, patient: bool) -> Verdict {
-        loop {
-            let answer = self.attempt(request).await;
-            let Some(answer) = answer else { return Verdict::Stopped };
-            match self.judge(request, answer) {
-                Judgement::Final(verdict) => return verdict,
-                Judgement::Again { error, retry_after } => {
-                    let wait = self.failed(&error, retry_after, request.items);
-                    if !patient {
-                        return Verdict::Later(wait);
-                    }
-                    if self.stop.or(tokio::time::sleep(wait)).await.is_none() {
-                        return Verdict::Stopped;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Sends all of `requests` at once, each until there is a verdict, and waits for all.
-    pub(super) async fn deliver_all(&mut self, requests: &[Request]) -> Vec<Verdict> {
+    /// Sends all of `requests` at once, each until there is a verdict, and waits for all. With `patient` false
+    /// a failure is a verdict too.
+    pub(super) async fn deliver(&mut self, requests: &[Request], patient: bool) -> Vec<Verdict> {
         let mut verdicts: Vec<Option<Verdict>> = requests.iter().map(|_| None).collect();
         loop {
             let open = requests.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
             let attempts = open.map(|(request, _)| self.attempt(request));
             let mut answers = futures_util::future::join_all(attempts).await.into_iter();
             let mut again: Option<Duration> = None;
-            for (request, verdict) in
-                requests.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none())
-            {
+            let open = requests.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none());
+            for (request, verdict) in open {
                 *verdict = match answers.next().flatten() {
                     None => Some(Verdict::Stopped),
                     Some(answer) => match self.judge(request, answer) {
@@ -123,24 +122,34 @@ impl Exchange {
                                 None => self.failed(&error, retry_after, request.items),
                             };
                             again = Some(wait);
-                            None
+                            (!patient).then_some(Verdict::Later(wait))
                         }
                     },
                 };
             }
-            match again {
-                Some(wait) if self.stop.or(tokio::time::sleep(wait)).await.is_some() => {}
-                _ => {
-                    return verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Stopped)).collect();
-                }
+            let waited = match again {
+                Some(wait) if patient => self.stop.or(tokio::time::sleep(wait)).await,
+                _ => None,
+            };
+            if waited.is_none() {
+                return verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Stopped)).collect();
             }
         }
     }
 
     /// Keeps what the peer rejected, so that somebody can look at it and send it again.
-    pub(super) fn bury(&self, request: &Request, rejection: &Rejection, meta: &Meta) {
-        let Rejection { status, text } = rejection;
-        tracing::warn!(sink = self.sink, %status, items = request.items, answer = text, "the peer rejects a request");
+    pub(super) fn bury(&mut self, request: &Request, rejection: &Rejection, meta: &Meta) {
+        let Rejection { status, text, .. } = rejection;
+        if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY) {
+            self.logged = Some(Instant::now());
+            tracing::warn!(
+                sink = self.sink,
+                %status,
+                items = request.items,
+                answer = text,
+                "the peer rejects a request; it is kept, see `tidegate journal dead-letters`"
+            );
+        }
         let protocol = match request.version {
             Version::V1 => Protocol::RemoteWrite1,
             Version::V2 => Protocol::RemoteWrite2,
@@ -178,7 +187,7 @@ impl Exchange {
         let status = answer.status;
         let v2 = request.version == Version::V2;
         // A 2xx from a receiver that does not know 2.0 means that it read an empty request of 1.0.
-        let oblivious = status.is_success() && v2 && !answer.headers.contains_key(WRITTEN);
+        let oblivious = status.is_success() && v2 && !answer.headers.contains_key(WRITTEN[0]);
         if oblivious || (status == StatusCode::UNSUPPORTED_MEDIA_TYPE && v2) {
             tracing::info!(sink = self.sink, url = %self.peer.uri(), "the peer does not take Remote-Write 2.0; sending 1.0");
             self.v1_until = Some(Instant::now() + ASK_AGAIN);
@@ -192,7 +201,10 @@ impl Exchange {
         let text = answer.excerpt;
         if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
             self.health.failed(&format!("{status}: {text}"), None);
-            return Judgement::Final(Verdict::Rejected(Rejection { status, text }));
+            let written =
+                WRITTEN.iter().filter_map(|name| answer.headers.get(*name)?.to_str().ok()?.parse().ok());
+            let written = written.fold(0, u64::saturating_add);
+            return Judgement::Final(Verdict::Rejected(Rejection { status, text, written }));
         }
         Judgement::Again { error: format!("{status}: {text}"), retry_after: answer.retry_after }
     }

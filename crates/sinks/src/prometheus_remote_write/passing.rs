@@ -4,6 +4,7 @@
 //! union; and the elements of several Snappy blocks one after the other, behind a preamble with the sum of
 //! their lengths, decode to the concatenation (see `tidegate_wire::snappy::join`).
 
+use crate::room::Held;
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_wire::snappy;
@@ -23,7 +24,7 @@ pub(super) fn strip(window: &mut Window, start: usize) {
 
 /// The elements in `window`, behind a preamble for `raw_len` bytes. Nothing when that is more than Snappy
 /// can say.
-pub(super) fn joined(mut window: Window, raw_len: usize) -> Option<Bytes> {
+pub(super) fn joined(mut window: Held<Window>, raw_len: usize) -> Option<Bytes> {
     let preamble = snappy::join::joined_preamble(raw_len as u64).ok()?;
     let preamble = preamble.as_bytes();
     let start = PREAMBLE.checked_sub(preamble.len())?;

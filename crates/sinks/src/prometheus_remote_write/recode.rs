@@ -4,31 +4,37 @@
 //! for each lane. What proves too large when encoded is cut in halves until it fits, or until it is a single
 //! series, which then cannot be sent at all.
 
+mod encode;
 mod piece;
 
 use super::Settings;
-use super::batch::{Batch, piece_of};
+use super::batch::{Batch, NoBody, piece_of};
 use super::exchange::Request;
 use crate::inbox::Inbox;
-use crate::room::Room;
-use bytes::Bytes;
-use piece::{Cut, Piece, Source};
-use tidegate_arena::Window;
+use crate::room::{NoRoom, Room};
+use encode::{Encoded, Encoder, Unfit};
+use piece::{Piece, Source};
 use tidegate_journal::Encoding;
 use tidegate_ledger::Dropped;
-use tidegate_wire::output::{Counter, SliceOutput};
-use tidegate_wire::remote_write::{Limits, Symbols, Version, check, join, split, translate, view};
+use tidegate_wire::remote_write::Version;
 use tidegate_wire::snappy;
 
 /// Encodes batches anew, within a sink's part of the memory.
 pub(super) struct Recoder {
     room: Room,
-    lanes: usize,
-    /// The most bytes of a piece, before compression.
-    most_bytes: usize,
+    encoder: Encoder,
+    limits: Limits,
+}
+
+/// How large a request may be.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// The most bytes of a piece, before compression, that the sink's own part has room for.
+    bytes: usize,
+    /// The most bytes of a piece that the peer takes. Only a single series becomes as large.
+    peer_bytes: usize,
     /// The most items of a piece.
-    most_items: u64,
-    encoder: snappy::Encoder,
+    items: u64,
 }
 
 /// How far a batch has come.
@@ -36,15 +42,22 @@ pub(super) struct Work {
     from: Version,
     to: Version,
     source: Option<Source>,
-    /// What is still to be sent, the next at the end. At most one for each halving, so about forty.
+    /// What is still to be sent, the next at the end. At most one for each record and each halving.
     left: Vec<Piece>,
+    /// What was given out last.
+    sent: Option<Piece>,
     begun: bool,
 }
 
 /// What comes next of a batch.
 pub(super) enum Step {
     /// Requests that may be sent at the same time.
-    Requests(Vec<Request>),
+    Requests {
+        /// One for each lane that has something.
+        requests: Vec<Request>,
+        /// Items that the version which is sent cannot say.
+        untranslatable: u64,
+    },
     /// Items that cannot be sent.
     Lost(Dropped, u64),
     /// Nothing.
@@ -53,219 +66,137 @@ pub(super) enum Step {
 
 impl Work {
     pub(super) const fn new(from: Version, to: Version) -> Work {
-        Work { from, to, source: None, left: Vec::new(), begun: false }
+        Work { from, to, source: None, left: Vec::new(), sent: None, begun: false }
+    }
+
+    /// The requests that were given out last come again, record by record. False when they are of one.
+    pub(super) fn again_apart(&mut self) -> bool {
+        let (Some(piece), Some(source)) = (&self.sent, &self.source) else { return false };
+        let Some(pieces) = source.apart(piece) else { return false };
+        self.left.extend(pieces.into_iter().rev());
+        true
+    }
+
+    /// The requests that were given out last come again.
+    pub(super) fn again(&mut self) {
+        self.left.extend(self.sent.take());
+    }
+
+    /// The same, in another version.
+    pub(super) fn again_as(&mut self, to: Version) {
+        self.to = to;
+        self.again();
     }
 }
 
 impl Recoder {
     pub(super) fn new(room: Room, settings: &Settings) -> Recoder {
-        Recoder {
-            lanes: settings.lanes,
-            most_bytes: settings.max_bytes.min(piece_of(room.part())),
-            most_items: settings.max_items,
-            encoder: snappy::Encoder::new(),
-            room,
-        }
+        let limits = Limits {
+            bytes: settings.max_bytes.min(piece_of(room.part())),
+            peer_bytes: settings.max_bytes,
+            items: settings.max_items,
+        };
+        Recoder { encoder: Encoder::new(room.clone(), settings.lanes), room, limits }
     }
 
     /// The next requests of the batch.
     pub(super) async fn next(&mut self, work: &mut Work, batch: &mut Batch, inbox: &mut Inbox) -> Step {
-        if work.begun && work.left.is_empty() {
-            return Step::Finished;
-        }
-        let source = match work.source.take() {
-            Some(source) => source,
-            None => match self.decode(work.from, batch, inbox).await {
+        loop {
+            if work.begun && work.left.is_empty() {
+                return Step::Finished;
+            }
+            let source = match work.source.take() {
                 Some(source) => source,
-                None => {
-                    // The source let it in, so it was whole then.
-                    (work.begun, work.left) = (true, Vec::new());
-                    return Step::Lost(Dropped::Damaged, batch.items());
-                }
-            },
-        };
-        if !work.begun {
-            (work.begun, work.left) = (true, vec![source.whole()]);
+                None => match self.decode(work.from, batch, inbox).await {
+                    Ok(source) => source,
+                    Err(reason) => {
+                        (work.begun, work.left) = (true, Vec::new());
+                        return Step::Lost(reason, batch.items());
+                    }
+                },
+            };
+            if !work.begun {
+                (work.begun, work.left) = (true, vec![source.whole()]);
+            }
+            let Some(piece) = work.left.pop() else { return Step::Finished };
+            let (piece, rest) = source.cut(piece, self.limits.bytes, self.limits.items);
+            work.left.extend(rest);
+            let Some(step) = self.step(&source, piece, work, batch).await else {
+                work.source = Some(source);
+                continue;
+            };
+            // That of a large batch is gone before the batch looks at what is held.
+            work.source = Some(source).filter(|_| !batch.is_large());
+            batch.unload(&self.room);
+            return step;
         }
-        let Some(piece) = work.left.pop() else { return Step::Finished };
-        let (piece, rest) = source.cut(piece, self.most_bytes, self.most_items);
-        work.left.extend(rest);
-        let step = match self.encode(&source, &piece, work.to).await {
-            Ok(requests) => Step::Requests(requests),
-            Err(TooLarge) => match source.halve(&piece) {
-                Cut::Halves(first, second) => {
-                    work.left.extend([second, first]);
-                    Step::Requests(Vec::new())
+    }
+
+    /// What comes of `piece`; nothing when it is left in halves.
+    async fn step(
+        &mut self,
+        source: &Source,
+        piece: Piece,
+        work: &mut Work,
+        batch: &mut Batch,
+    ) -> Option<Step> {
+        let mut most = self.limits.bytes;
+        loop {
+            match self.encoder.encode(source, &piece, work.to, most).await {
+                Ok(Encoded { requests, untranslatable }) => {
+                    work.sent = Some(piece);
+                    return Some(Step::Requests { requests, untranslatable });
                 }
-                Cut::Single { items } => Step::Lost(Dropped::TooLarge, items),
-            },
-        };
-        if batch.is_large() {
-            batch.unload();
-        } else {
-            work.source = Some(source);
+                Err(Unfit::Room(NoRoom::WithoutTurn)) => batch.borrow(&self.room).await,
+                Err(unfit) => match source.halve(&piece) {
+                    Some((first, second)) => {
+                        work.left.extend([second, first]);
+                        return None;
+                    }
+                    // A single series may be as large as the peer takes it.
+                    None if unfit == Unfit::Large && most < self.limits.peer_bytes => {
+                        most = self.limits.peer_bytes;
+                    }
+                    None => return Some(Step::Lost(Dropped::TooLarge, source.items(&piece))),
+                },
+            }
         }
-        step
     }
 
     /// The batch, decompressed.
-    async fn decode(&self, version: Version, batch: &mut Batch, inbox: &mut Inbox) -> Option<Source> {
-        batch.load(&self.room, inbox).await.ok()?;
+    async fn decode(
+        &self,
+        version: Version,
+        batch: &mut Batch,
+        inbox: &mut Inbox,
+    ) -> Result<Source, Dropped> {
+        batch.load(&self.room, inbox).await.map_err(|no_body| match no_body {
+            NoBody::Damaged => Dropped::Damaged,
+            NoBody::TooLarge => Dropped::TooLarge,
+        })?;
+        let needed = batch.bodies().1.iter().map(|body| body.raw_len).sum();
+        let mut room = self.room.window(needed).await;
+        if let Err(NoRoom::WithoutTurn) = room {
+            batch.borrow(&self.room).await;
+            room = self.room.window(needed).await;
+        }
+        let mut raw = room.map_err(|_| Dropped::TooLarge)?;
         let (window, bodies) = batch.bodies();
-        let needed = bodies.iter().map(|body| body.raw_len).sum();
-        let mut raw = self.room.window(needed).await.ok()?;
         let mut ranges = Vec::with_capacity(bodies.len());
         for body in bodies {
-            let (from, bytes) = (raw.len(), window.get(body.range.clone())?);
-            match body.encoding {
+            let from = raw.len();
+            // The source checked it before it was accepted, and the journal checks what it gives back.
+            let bytes = window.get(body.range.clone()).ok_or(Dropped::Damaged)?;
+            let decoded = match body.encoding {
                 Encoding::Snappy => {
-                    let len = snappy::decode(bytes, raw.spare_mut()).ok()?;
-                    raw.advance(len);
+                    snappy::decode(bytes, raw.spare_mut()).map(|len| raw.advance(len)).map_err(drop)
                 }
-                Encoding::Identity => raw.append(bytes).ok()?,
-                Encoding::Gzip | Encoding::Zstd => return None,
-            }
+                Encoding::Identity => raw.append(bytes).map_err(drop),
+                Encoding::Gzip | Encoding::Zstd => return Err(Dropped::Untranslatable),
+            };
+            decoded.map_err(|()| Dropped::Damaged)?;
             ranges.push(from..raw.len());
         }
-        Some(Source::new(version, raw, ranges))
+        Ok(Source::new(version, raw, ranges))
     }
-
-    async fn encode(
-        &mut self,
-        source: &Source,
-        piece: &Piece,
-        to: Version,
-    ) -> Result<Vec<Request>, TooLarge> {
-        let whole = match (source.version(), to) {
-            (Version::V1, Version::V1) => None,
-            (Version::V1, Version::V2) => Some(self.newer(source.bytes(piece)).await?),
-            (Version::V2, Version::V2) => Some(self.joined(&source.bodies(), piece).await?),
-            (Version::V2, Version::V1) => {
-                let joined = self.joined(&source.bodies(), piece).await?;
-                Some(self.older(&joined).await?)
-            }
-        };
-        let whole = whole.as_deref().unwrap_or_else(|| source.bytes(piece));
-        if self.lanes == 1 {
-            return Ok(vec![self.request(whole, to).await?]);
-        }
-        let mut requests = Vec::with_capacity(self.lanes);
-        for lane in self.spread(whole, to).await?.into_iter().filter(|lane| !lane.is_empty()) {
-            requests.push(self.request(&lane, to).await?);
-        }
-        Ok(requests)
-    }
-
-    /// The series of `piece` from all of `bodies`, with one symbol table.
-    async fn joined(&self, bodies: &[&[u8]], piece: &Piece) -> Result<Window, TooLarge> {
-        let wanted = piece.series().ok_or(TooLarge)?;
-        let mut out = self.room.window(self.most_bytes).await?;
-        self.join_some(bodies, |position, _| wanted.contains(&position), &mut out).await?;
-        Ok(out)
-    }
-
-    async fn join_some(
-        &self,
-        bodies: &[&[u8]],
-        keep: impl FnMut(u64, &tidegate_wire::remote_write::v2::Series<'_>) -> bool,
-        out: &mut Window,
-    ) -> Result<(), TooLarge> {
-        let symbols = bodies.iter().map(|raw| Symbols::count(raw)).sum();
-        let _charge = self.room.charge(join::Scratch::bytes_for(symbols)).await?;
-        let mut scratch = join::Scratch::new(symbols);
-        fill(out, |out| join::join_some(bodies, keep, &mut scratch, out).map(drop))
-    }
-
-    async fn newer(&self, raw: &[u8]) -> Result<Window, TooLarge> {
-        let (symbols, families) = piece::texts_of(raw);
-        let _charge = self.room.charge(translate::Scratch::bytes_for(symbols, families)).await?;
-        let mut scratch = translate::Scratch::new(symbols, families);
-        let mut out = self.room.window(self.most_bytes).await?;
-        fill(&mut out, |out| translate::to_v2(raw, &mut scratch, out).map(drop))?;
-        Ok(out)
-    }
-
-    async fn older(&self, raw: &[u8]) -> Result<Window, TooLarge> {
-        let mut out = self.room.window(self.most_bytes).await?;
-        with_symbols(&self.room, raw, |symbols| {
-            let request = view(Version::V2, raw, symbols).map_err(|_| TooLarge)?;
-            let tidegate_wire::remote_write::Request::V2(request) = request else { return Err(TooLarge) };
-            fill(&mut out, |out| translate::to_v1(request, out).map(drop))
-        })
-        .await?;
-        Ok(out)
-    }
-
-    /// `raw` as one body for each lane, which may be empty.
-    async fn spread(&self, raw: &[u8], version: Version) -> Result<Vec<Window>, TooLarge> {
-        let mut lanes = Vec::with_capacity(self.lanes);
-        if version == Version::V2 {
-            for number in 0..self.lanes {
-                let mut out = self.room.window(raw.len()).await?;
-                let keep = |_, series: &tidegate_wire::remote_write::v2::Series<'_>| {
-                    split::lane(&tidegate_wire::remote_write::Series::V2(*series), self.lanes) == number
-                };
-                self.join_some(&[raw], keep, &mut out).await?;
-                lanes.push(out);
-            }
-            return Ok(lanes);
-        }
-        let mut sizes = vec![Counter::default(); self.lanes];
-        split::partition(raw, &mut sizes).map_err(|_| TooLarge)?;
-        for size in &sizes {
-            lanes.push(self.room.window(usize::try_from(size.bytes()).map_err(|_| TooLarge)?).await?);
-        }
-        let mut outputs: Vec<_> = lanes.iter_mut().map(|lane| SliceOutput::new(lane.spare_mut())).collect();
-        split::partition(raw, &mut outputs).map_err(|_| TooLarge)?;
-        let lengths: Vec<usize> = outputs.iter().map(SliceOutput::len).collect();
-        lanes.iter_mut().zip(lengths).for_each(|(lane, len)| lane.advance(len));
-        Ok(lanes)
-    }
-
-    async fn request(&mut self, raw: &[u8], version: Version) -> Result<Request, TooLarge> {
-        let most = snappy::max_compressed_len(raw.len()).map_err(|_| TooLarge)?;
-        let mut out = self.room.window(most).await?;
-        let len = self.encoder.compress(raw, out.spare_mut()).map_err(|_| TooLarge)?;
-        out.advance(len);
-        let items = with_symbols(&self.room, raw, |symbols| Ok(items(version, raw, symbols))).await?;
-        Ok(Request { body: Bytes::from_owner(out), version, items })
-    }
-}
-
-/// It does not fit into a request, or into the memory for one.
-struct TooLarge;
-
-impl From<tidegate_arena::Refused> for TooLarge {
-    fn from(_: tidegate_arena::Refused) -> TooLarge {
-        TooLarge
-    }
-}
-
-/// Runs `write` over the charged bytes of `out`.
-fn fill<E>(
-    out: &mut Window,
-    write: impl FnOnce(&mut SliceOutput<'_>) -> Result<(), E>,
-) -> Result<(), TooLarge> {
-    let mut output = SliceOutput::new(out.spare_mut());
-    write(&mut output).map_err(|_| TooLarge)?;
-    let len = output.len();
-    out.advance(len);
-    Ok(())
-}
-
-/// Runs `look` with scratch for the symbols of `raw` that is paid for.
-async fn with_symbols<T>(
-    room: &Room,
-    raw: &[u8],
-    look: impl FnOnce(&mut Symbols) -> Result<T, TooLarge>,
-) -> Result<T, TooLarge> {
-    let _charge = room.charge(Symbols::bytes_for(raw)).await?;
-    look(&mut Symbols::new())
-}
-
-/// Items in a body of our own making.
-fn items(version: Version, raw: &[u8], symbols: &mut Symbols) -> u64 {
-    let limits = Limits { require_metric_name: false, ..Limits::default() };
-    check(version, raw, &limits, symbols)
-        .map_or(0, |counts| counts.samples + counts.histograms + counts.exemplars + counts.metadata)
 }

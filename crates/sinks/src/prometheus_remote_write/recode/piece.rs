@@ -1,5 +1,6 @@
 //! What a batch is cut into: stretches of bytes of 1.0 bodies, runs of series of 2.0 bodies.
 
+use crate::room::Held;
 use std::ops::Range;
 use tidegate_arena::Window;
 use tidegate_wire::proto::{Reader, Wire};
@@ -9,11 +10,12 @@ use tidegate_wire::remote_write::{Version, v1, v2};
 /// Decompressed bodies.
 pub(super) struct Source {
     version: Version,
-    raw: Window,
-    /// Where each body is. Those of 1.0 are one body when read together.
+    raw: Held<Window>,
+    /// Where each body is: one for each record. Those of 1.0 are one body when read together.
     bodies: Vec<Range<usize>>,
-    /// Series of 2.0 bodies.
+    /// Series of 2.0 bodies, and the bytes of everything else in them: their symbols.
     series: u64,
+    symbol_bytes: usize,
 }
 
 /// A part of a source that could be a request.
@@ -23,15 +25,6 @@ pub(super) enum Piece {
     Bytes(Range<usize>),
     /// Series of 2.0 bodies, counted over all of them.
     Series(Range<u64>),
-}
-
-/// What is left of a piece that is too large.
-pub(super) enum Cut {
-    Halves(Piece, Piece),
-    /// It is one series, or one entry of metadata.
-    Single {
-        items: u64,
-    },
 }
 
 impl Piece {
@@ -44,10 +37,17 @@ impl Piece {
 }
 
 impl Source {
-    pub(super) fn new(version: Version, raw: Window, bodies: Vec<Range<usize>>) -> Source {
-        let mut source = Source { version, raw, bodies, series: 0 };
-        source.series = source.fields().filter(|(field, _)| *field == v2::field::TIMESERIES).count() as u64;
+    pub(super) fn new(version: Version, raw: Held<Window>, bodies: Vec<Range<usize>>) -> Source {
+        let mut source = Source { version, raw, bodies, series: 0, symbol_bytes: 0 };
+        let (series, bytes) =
+            source.series().fold((0, 0), |(n, bytes), series| (n + 1, bytes + series.len()));
+        (source.series, source.symbol_bytes) = (series, source.raw.len().saturating_sub(bytes));
         source
+    }
+
+    /// The bytes of all bodies.
+    pub(super) fn len(&self) -> usize {
+        self.raw.len()
     }
 
     pub(super) fn version(&self) -> Version {
@@ -84,8 +84,7 @@ impl Source {
                 _ => (piece, None),
             },
             Piece::Series(ref range) => {
-                let each = (self.raw.len() as u64 / self.series.max(1)).max(1);
-                let end = range.start + (bytes as u64 / each).min(items).max(1);
+                let end = self.first_series(range, bytes, items);
                 if end < range.end {
                     (Piece::Series(range.start..end), Some(Piece::Series(end..range.end)))
                 } else {
@@ -95,23 +94,48 @@ impl Source {
         }
     }
 
-    /// `piece` in two halves, if it holds more than one thing.
-    pub(super) fn halve(&self, piece: &Piece) -> Cut {
+    /// `piece` in two halves, if it holds more than one series or entry of metadata.
+    pub(super) fn halve(&self, piece: &Piece) -> Option<(Piece, Piece)> {
         match piece {
             Piece::Bytes(range) => {
                 let half = Limit { samples: u64::MAX, bytes: range.len() / 2 };
-                match self.first(range, half) {
-                    Some(end) if end < range.end => {
-                        Cut::Halves(Piece::Bytes(range.start..end), Piece::Bytes(end..range.end))
-                    }
-                    _ => Cut::Single { items: self.items_of(piece) },
-                }
+                let end = self.first(range, half).filter(|end| *end < range.end)?;
+                Some((Piece::Bytes(range.start..end), Piece::Bytes(end..range.end)))
             }
-            Piece::Series(range) if range.end - range.start > 1 => {
+            Piece::Series(range) => {
                 let middle = range.start.midpoint(range.end);
-                Cut::Halves(Piece::Series(range.start..middle), Piece::Series(middle..range.end))
+                let halves = (Piece::Series(range.start..middle), Piece::Series(middle..range.end));
+                (range.start < middle).then_some(halves)
             }
-            Piece::Series(_) => Cut::Single { items: self.items_of(piece) },
+        }
+    }
+
+    /// `piece` record by record, if it is of several.
+    pub(super) fn apart(&self, piece: &Piece) -> Option<Vec<Piece>> {
+        let pieces: Vec<Piece> = match piece {
+            Piece::Bytes(range) => {
+                let within =
+                    self.bodies.iter().map(|body| body.start.max(range.start)..body.end.min(range.end));
+                within.filter(|range| !range.is_empty()).map(Piece::Bytes).collect()
+            }
+            Piece::Series(range) => {
+                let mut before = 0;
+                let within = self.bodies.iter().map(|body| {
+                    let start = before;
+                    before += series_of(self.raw.get(body.clone()).unwrap_or_default()).count() as u64;
+                    start.max(range.start)..before.min(range.end)
+                });
+                within.filter(|range| !range.is_empty()).map(Piece::Series).collect()
+            }
+        };
+        (pieces.len() > 1).then_some(pieces)
+    }
+
+    /// Items in a piece.
+    pub(super) fn items(&self, piece: &Piece) -> u64 {
+        match piece {
+            Piece::Bytes(_) => items_of(Version::V1, self.bytes(piece)),
+            Piece::Series(range) => self.series_in(range).map(items_of_v2).sum(),
         }
     }
 
@@ -121,35 +145,70 @@ impl Source {
         split::split(raw, limit).next().map(|first| range.start + first.range.end)
     }
 
-    /// Items in a piece that is one series or one entry of metadata.
-    fn items_of(&self, piece: &Piece) -> u64 {
-        let items = |series: &[u8], fields: &[u32]| {
-            fields_of(series).filter(|(field, _)| fields.contains(field)).count() as u64
-        };
-        match piece {
-            Piece::Bytes(_) => fields_of(self.bytes(piece))
-                .map(|(field, value)| match field {
-                    v1::field::TIMESERIES => {
-                        items(value, &[v1::field::SAMPLES, v1::field::EXEMPLARS, v1::field::HISTOGRAMS])
-                    }
-                    _ => 1,
-                })
-                .sum(),
-            Piece::Series(range) => {
-                let mut series = self.fields().filter(|(field, _)| *field == v2::field::TIMESERIES);
-                let at = usize::try_from(range.start).unwrap_or(usize::MAX);
-                let one = series.nth(at).map_or(&[][..], |(_, value)| value);
-                let counted =
-                    [v2::field::SAMPLES, v2::field::HISTOGRAMS, v2::field::EXEMPLARS, v2::field::METADATA];
-                items(one, &counted)
-            }
+    /// Where the first request within the limits ends: at least one series on.
+    fn first_series(&self, range: &Range<u64>, bytes: usize, items: u64) -> u64 {
+        // Each with its share of the symbols.
+        let symbols = self.symbol_bytes / usize::try_from(self.series.max(1)).unwrap_or(usize::MAX);
+        let mut left = (bytes, items);
+        let mut end = range.start;
+        for series in self.series_in(range) {
+            let after = (left.0.checked_sub(series.len() + symbols), left.1.checked_sub(items_of_v2(series)));
+            let (Some(bytes), Some(items)) = after else { break };
+            left = (bytes, items);
+            end += 1;
         }
+        end.max(range.start + 1).min(range.end)
     }
 
-    /// The top-level messages of all bodies.
-    fn fields(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.bodies.iter().filter_map(|range| self.raw.get(range.clone())).flat_map(fields_of)
+    /// Some series of 2.0 bodies.
+    fn series_in(&self, range: &Range<u64>) -> impl Iterator<Item = &[u8]> {
+        let start = usize::try_from(range.start).unwrap_or(usize::MAX);
+        let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        self.series().skip(start).take(count)
     }
+
+    /// The series of all 2.0 bodies.
+    fn series(&self) -> impl Iterator<Item = &[u8]> {
+        self.bodies().into_iter().flat_map(series_of)
+    }
+}
+
+/// Whether a 2.0 body has anything but symbols.
+pub(super) fn has_series(raw: &[u8]) -> bool {
+    series_of(raw).next().is_some()
+}
+
+/// The series of a 2.0 body.
+fn series_of(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
+    fields_of(raw).filter(|(field, _)| *field == v2::field::TIMESERIES).map(|(_, series)| series)
+}
+
+/// Items in a body.
+pub(super) fn items_of(version: Version, raw: &[u8]) -> u64 {
+    match version {
+        Version::V1 => fields_of(raw).map(items_of_v1).sum(),
+        Version::V2 => series_of(raw).map(items_of_v2).sum(),
+    }
+}
+
+/// Items in a field of a 1.0 body: as they were counted when the body was accepted.
+fn items_of_v1((field, value): (u32, &[u8])) -> u64 {
+    let items = [v1::field::SAMPLES, v1::field::EXEMPLARS, v1::field::HISTOGRAMS];
+    match field {
+        v1::field::TIMESERIES => count(value, &items),
+        v1::field::METADATA => 1,
+        _ => 0,
+    }
+}
+
+/// Items in a series of a 2.0 body: likewise.
+fn items_of_v2(series: &[u8]) -> u64 {
+    let items = [v2::field::SAMPLES, v2::field::HISTOGRAMS, v2::field::EXEMPLARS, v2::field::METADATA];
+    count(series, &items)
+}
+
+fn count(message: &[u8], fields: &[u32]) -> u64 {
+    fields_of(message).filter(|(field, _)| fields.contains(field)).count() as u64
 }
 
 /// How many texts (label names and values, and those of metadata) and metadata entries a 1.0 body has at
@@ -180,3 +239,6 @@ fn fields_of(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

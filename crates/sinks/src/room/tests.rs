@@ -1,0 +1,65 @@
+//! Promise: a sink holds no more than its part, or than there is while it has the turn.
+
+use super::*;
+use tidegate_arena::{Floors, PAGE};
+
+const PART: usize = 64 * PAGE;
+
+fn rooms() -> (Arena, Room, Room) {
+    let floors = Floors::NONE.with(Share::Egress, 2 * PART as u64).with(Share::Ingest, PART as u64);
+    let arena = Arena::new(8 * PART as u64, floors, 4 * PART, 64, 8).unwrap();
+    let turn = Arc::new(Semaphore::new(1));
+    let room = || Room::new(&arena, Share::Egress, PART, &turn);
+    let rooms = (room(), room());
+    (arena, rooms.0, rooms.1)
+}
+
+#[tokio::test]
+async fn without_the_turn_the_part_is_all_there_is() {
+    let (_arena, room, _) = rooms();
+    let half = room.window(PART / 2).await.unwrap();
+    let rest = room.charge(PART / 2).await.unwrap();
+    assert_eq!(room.window(1).await.err(), Some(NoRoom::WithoutTurn));
+    drop(rest);
+    assert!(room.window(1).await.is_ok());
+    drop(half);
+    assert_eq!(room.charge(room.most() + 1).await.err(), Some(NoRoom::Never));
+}
+
+#[tokio::test]
+async fn with_the_turn_what_is_nobodys_may_be_held_too() {
+    let (_arena, room, other) = rooms();
+    let turn = room.turn().await;
+    // Eight parts, less the floors of the other shares and the other sink's part.
+    assert_eq!(room.most(), 6 * PART);
+    let all = room.charge(room.most()).await.unwrap();
+    assert!(room.is_over());
+    let others = other.charge(PART).await.unwrap();
+    drop((all, others, turn));
+    assert!(!room.is_over());
+    assert_eq!(room.charge(PART + 1).await.err(), Some(NoRoom::WithoutTurn), "the turn is over");
+}
+
+#[tokio::test]
+async fn one_borrows_at_a_time() {
+    let (_arena, room, other) = rooms();
+    let turn = room.turn().await;
+    let waiting = other.turn();
+    tokio::pin!(waiting);
+    let poll =
+        std::future::poll_fn(|context| std::task::Poll::Ready(waiting.as_mut().poll(context).is_ready()));
+    assert!(!poll.await);
+    drop(turn);
+    assert!(waiting.await.is_some());
+}
+
+#[tokio::test]
+async fn growing_counts_too() {
+    let (_arena, room, _) = rooms();
+    let mut window = room.window(PAGE).await.unwrap();
+    window.try_reserve(PART).unwrap();
+    window.advance(PART);
+    assert_eq!(window.try_reserve(1).err(), Some(NoRoom::WithoutTurn));
+    drop(window);
+    assert!(room.charge(PART).await.is_ok());
+}

@@ -1,0 +1,46 @@
+//! Promise: what needs no decoding is joined and arrives whole and in order.
+
+use crate::rig::{Rig, answers, peer, settings};
+use tidegate_load::Behaviour;
+use tidegate_load::remote_write::{Extras, Version};
+
+#[tokio::test]
+async fn joined_bodies_arrive_whole_and_in_order() {
+    let mut rig = Rig::new(200, 1 << 20);
+    let peer = peer(Behaviour::Healthy);
+    for _ in 0..20 {
+        rig.put(Version::V1, 0..100, 1).await;
+        rig.put_with(Version::V1, 100..200, 2, Extras { exemplars: true, metadata: true, stale: true }).await;
+    }
+    rig.drain(settings(&peer)).await;
+    let arrived = peer.report();
+    rig.assert_exact(&arrived);
+    assert_eq!(rig.dropped(), []);
+    let requests = answers(&arrived, 204);
+    assert!(requests < 10, "40 bodies took {requests} requests");
+    assert!(arrived.totals.exemplars > 0 && arrived.totals.metadata > 0);
+    assert_eq!(arrived.series.values().map(|series| series.stale).sum::<u64>(), 20 * 90);
+    let items = arrived.totals.samples
+        + arrived.totals.histograms
+        + arrived.totals.exemplars
+        + arrived.totals.metadata;
+    assert_eq!(rig.assert_closed(0).delivered, items, "an item is delivered when the peer has it");
+}
+
+#[tokio::test]
+async fn what_came_one_by_one_goes_on_without_waiting_for_more() {
+    let mut rig = Rig::new(10, 1 << 20);
+    let peer = peer(Behaviour::Healthy);
+    let (sink, stopper) = rig.sink(settings(&peer));
+    let watched = peer.clone();
+    let script = async {
+        for n in 1..=3 {
+            rig.put(Version::V1, 0..10, 1).await;
+            crate::rig::arrival(&watched, move |arrived| answers(arrived, 204) == n).await;
+        }
+        stopper.stop();
+    };
+    tokio::join!(sink.run(), script);
+    rig.assert_exact(&peer.report());
+    assert_eq!(answers(&peer.report(), 204), 3);
+}

@@ -1,0 +1,252 @@
+//! A journal with a sink behind it, and a model of what was put in.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::{Arena, Floors, Share};
+use tidegate_journal::dead_letters::{self, DeadLetters};
+use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull};
+use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
+use tidegate_load::remote_write::{self, Extras, Version, compress};
+use tidegate_load::{Acked, Arrivals, Check, CheckingSink, Model, Timeline, Verdict, compare};
+use tidegate_meters::Registry;
+use tidegate_sinks::{Health, Prefer, RemoteWrite, RemoteWriteSettings, Room, Sinkable, Stopper};
+use tokio::sync::Semaphore;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+/// The name of the sink in these tests.
+pub(crate) const NAME: &str = "upstream";
+const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
+
+/// Everything on the near side of the peer.
+pub(crate) struct Rig {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) arena: Arena,
+    pub(crate) journal: Journal,
+    pub(crate) ledger: Ledger,
+    pub(crate) letters: DeadLetters,
+    pub(crate) turn: Arc<Semaphore>,
+    pub(crate) health: Health,
+    pub(crate) part: usize,
+    pub(crate) model: Model,
+    pub(crate) acked: Acked,
+    /// Each series' next sample.
+    next: Vec<u64>,
+}
+
+impl Rig {
+    /// With `series` series, and a sink that may hold `part` bytes.
+    pub(crate) fn new(series: usize, part: usize) -> Rig {
+        Rig::of(Model::with_histograms(7, series, TIMELINE, 10), part, tempfile::tempdir().unwrap())
+    }
+
+    fn of(model: Model, part: usize, dir: tempfile::TempDir) -> Rig {
+        let total = 16 << 20;
+        let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, 4 << 20);
+        let arena = Arena::new(total, floors, 8 << 20, 256, 64).unwrap();
+        let settings = tidegate_journal::Settings {
+            segment_bytes: 4 << 20,
+            durability: Durability::PageCache,
+            ..tidegate_journal::Settings::new(dir.path().join("journal"))
+        };
+        let (journal, recovery) = Journal::open(settings).unwrap();
+        let ledger = Ledger::new(&Registry::new(1), recovery.items);
+        let head = ledger.head();
+        journal.observe(move |items| head.advance_to(items));
+        let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
+        let (acked, next) = (Acked::none(model.len()), vec![0; model.len()]);
+        Rig {
+            dir,
+            arena,
+            journal,
+            ledger,
+            letters,
+            turn: Arc::new(Semaphore::new(1)),
+            health: Health::default(),
+            part,
+            model,
+            acked,
+            next,
+        }
+    }
+
+    /// The same after a restart of the process.
+    pub(crate) fn restarted(self) -> Rig {
+        let Rig { dir, arena, journal, ledger, letters, part, model, acked, next, .. } = self;
+        assert!(journal.close(10 * SECOND));
+        drop((arena, journal, ledger, letters));
+        Rig { acked, next, ..Rig::of(model, part, dir) }
+    }
+
+    pub(crate) fn letters_dir(&self) -> PathBuf {
+        self.dir.path().join("letters")
+    }
+
+    /// Puts the next `samples` of each of these series into the journal, as one request.
+    pub(crate) async fn put(&mut self, version: Version, series: Range<usize>, samples: u64) {
+        self.put_with(version, series, samples, Extras::default()).await;
+    }
+
+    /// As [`put`](Self::put), with more than samples.
+    pub(crate) async fn put_with(
+        &mut self,
+        version: Version,
+        series: Range<usize>,
+        samples: u64,
+        extras: Extras,
+    ) {
+        let first = self.next[series.start];
+        self.next[series.clone()].fill(first + samples);
+        self.acked.add(series.clone(), first, first + samples);
+        let batch = remote_write::Batch {
+            extras,
+            ..remote_write::Batch::of(&self.model, self.model.range(series), first, samples)
+        };
+        let mut raw = Vec::new();
+        batch.encode(version, &mut raw);
+        let mut body = Vec::new();
+        compress(&raw, &mut body);
+        let totals = remote_write::decode(version, &body, raw.len(), &mut |_| {}).unwrap();
+        let items = totals.samples + totals.histograms + totals.exemplars + totals.metadata;
+        self.append(version, &body, raw.len(), items).await;
+    }
+
+    /// Appends a body as a source does.
+    pub(crate) async fn append(&self, version: Version, body: &[u8], raw_len: usize, items: u64) {
+        let protocol = match version {
+            Version::V1 => Protocol::RemoteWrite1,
+            Version::V2 => Protocol::RemoteWrite2,
+        };
+        self.append_as(protocol, body, raw_len, items).await;
+    }
+
+    pub(crate) async fn append_as(&self, protocol: Protocol, body: &[u8], raw_len: usize, items: u64) {
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal: Signal::Metrics,
+            protocol,
+            encoding: Encoding::Snappy,
+            items: u32::try_from(items).unwrap(),
+            raw_len: u32::try_from(raw_len).unwrap(),
+            received_at_ns: 1,
+        };
+        let mut window = self.arena.window(Share::Ingest, body.len()).await.unwrap();
+        window.append(body).unwrap();
+        let open = self.ledger.source("test").unwrap().open();
+        let counts = Counts { signal: tidegate_ledger::Signal::Metrics, items, bytes: body.len() as u64 };
+        let handed_over = open.hand_over(counts);
+        self.journal.append(Batch { meta, window, from: 0, len: body.len() }).await.unwrap();
+        handed_over.accept();
+    }
+
+    /// A sink that sends to `peer`, attached.
+    pub(crate) fn sink(&self, settings: RemoteWriteSettings) -> (RemoteWrite, Stopper) {
+        self.sink_called(NAME, settings)
+    }
+
+    /// Another one, beside the one that the books are checked of.
+    pub(crate) fn sink_called(&self, name: &str, settings: RemoteWriteSettings) -> (RemoteWrite, Stopper) {
+        let (stopper, stop) = Stopper::new();
+        let room = Room::new(&self.arena, Share::Egress, self.part, &self.turn);
+        let sinkable = Sinkable {
+            name,
+            journal: &self.journal,
+            ledger: &self.ledger,
+            when_full: WhenFull::Block,
+            health: &self.health,
+            dead_letters: &self.letters,
+        };
+        (RemoteWrite::start(sinkable, room, settings, stop).unwrap(), stopper)
+    }
+
+    /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held afterwards.
+    pub(crate) async fn drain(&self, settings: RemoteWriteSettings) {
+        assert!(self.journal.close(10 * SECOND));
+        let held = self.held();
+        let (sink, _stopper) = self.sink(settings);
+        tokio::time::timeout(60 * SECOND, sink.run()).await.expect("everything is sent");
+        self.assert_closed(0);
+        assert_eq!(self.held(), held, "all memory is given back");
+    }
+
+    /// That the books close and `queued` items wait; what they say of the sink.
+    pub(crate) fn assert_closed(&self, queued: u64) -> SinkBalance {
+        let balance = self.ledger.balance();
+        assert_eq!(balance.difference(), 0, "{balance:?}");
+        let sink = balance.sinks.into_iter().find(|sink| sink.name == NAME).unwrap();
+        assert_eq!(sink.queued, queued, "{sink:?}");
+        sink
+    }
+
+    /// What the books say was dropped.
+    pub(crate) fn dropped(&self) -> Vec<(Dropped, u64)> {
+        self.assert_closed(0).dropped
+    }
+
+    /// Bytes that the sink holds.
+    pub(crate) fn held(&self) -> u64 {
+        let usage = self.arena.usage();
+        usage.shares.iter().find(|known| known.share == Share::Egress).unwrap().used
+    }
+
+    /// The most bytes that the sink has held.
+    pub(crate) fn peak(&self) -> u64 {
+        let usage = self.arena.usage();
+        usage.shares.iter().find(|known| known.share == Share::Egress).unwrap().peak
+    }
+
+    /// What was put in, held against what arrived.
+    pub(crate) fn compare(&self, arrived: &Arrivals) -> Verdict {
+        assert_eq!(arrived.malformed, 0, "{:?}", arrived.faults);
+        compare(&self.model, &self.acked, arrived)
+    }
+
+    /// That all arrived, in order and unchanged, and nothing twice.
+    pub(crate) fn assert_exact(&self, arrived: &Arrivals) {
+        let verdict = self.compare(arrived);
+        let expected = Verdict { acked: self.acked.samples(), ..Verdict::default() };
+        assert_eq!(verdict, expected);
+    }
+}
+
+/// A peer that looks at everything.
+pub(crate) fn peer(behaviour: tidegate_load::Behaviour) -> Arc<CheckingSink> {
+    Arc::new(CheckingSink::start(behaviour, Check::Timed(TIMELINE)).unwrap())
+}
+
+/// What a sink does to `peer` when nothing else is said.
+pub(crate) fn settings(peer: &CheckingSink) -> RemoteWriteSettings {
+    RemoteWriteSettings {
+        url: peer.target().to_string().parse().unwrap(),
+        headers: Default::default(),
+        prefer: Prefer::AsReceived,
+        lanes: 1,
+        max_bytes: 8 << 20,
+        max_items: 20_000,
+        linger: Duration::from_millis(20),
+        timeout: 20 * SECOND,
+        backoff: (Duration::from_millis(1), Duration::from_millis(20)),
+    }
+}
+
+/// Waits on a thread of its own until `enough` of what arrived at `peer`.
+pub(crate) async fn arrival(
+    peer: &Arc<CheckingSink>,
+    enough: impl FnMut(&Arrivals) -> bool + Send + 'static,
+) {
+    let peer = Arc::clone(peer);
+    let came = tokio::task::spawn_blocking(move || peer.wait_for(20 * SECOND, enough)).await.unwrap();
+    assert!(came, "waited in vain");
+}
+
+/// Orders `peer` to behave in another way.
+pub(crate) async fn order(peer: &Arc<CheckingSink>, behaviour: tidegate_load::Behaviour) {
+    let peer = Arc::clone(peer);
+    tokio::task::spawn_blocking(move || peer.set(behaviour)).await.unwrap();
+}
+
+/// Answers so far with this status.
+pub(crate) fn answers(arrived: &Arrivals, status: u16) -> u64 {
+    arrived.requests.get(&status).copied().unwrap_or(0)
+}
