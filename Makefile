@@ -21,6 +21,8 @@ unit:
 
 loom:
 	RUSTFLAGS="--cfg loom" cargo test --target-dir $(TARGET)/loom -p tidegate-arena --test loom
+	RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
+		cargo test --target-dir $(TARGET)/loom -p tidegate-journal --lib queue
 
 programs:
 	cargo build --release -p tidegate
