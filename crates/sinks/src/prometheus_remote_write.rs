@@ -88,6 +88,8 @@ pub struct RemoteWrite {
     settings: Settings,
     exchange: Exchange,
     recoder: Recoder,
+    /// How long the last batch was, in bytes.
+    usual: usize,
     /// A record that was taken and did not fit into the last batch.
     held: Option<Record>,
     /// How many records are to be sent one by one, since a batch of them was rejected as a whole.
@@ -127,7 +129,7 @@ impl RemoteWrite {
         let inbox = sinkable.attach()?;
         let exchange = Exchange::new(inbox.name(), peer, backoff, health, dead_letters, stop);
         let recoder = Recoder::new(room.clone(), &settings);
-        Ok(RemoteWrite { inbox, room, settings, exchange, recoder, held: None, singly: 0 })
+        Ok(RemoteWrite { inbox, room, settings, exchange, recoder, usual: 0, held: None, singly: 0 })
     }
 
     /// Sends until the order to stop comes, or the journal is closed and everything was sent.
@@ -162,7 +164,8 @@ impl RemoteWrite {
                 None => stop.or(self.inbox.next()).await??,
             };
             let mode = self.mode(&first);
-            let loaded = Box::pin(Batch::of(first, mode, &self.room, &mut self.inbox, &self.settings));
+            let loaded =
+                Box::pin(Batch::of(first, mode, self.usual, &self.room, &mut self.inbox, &self.settings));
             match stop.or(loaded).await? {
                 Ok(batch) => break (batch, mode),
                 // The journal counts it, and goes on to the next.
@@ -183,6 +186,7 @@ impl RemoteWrite {
                 break;
             }
         }
+        self.usual = batch.len();
         Some(batch)
     }
 

@@ -43,6 +43,8 @@ pub(super) struct Batch {
     turn: Turn,
     /// It is larger than the sink's own part can take, so it is not to be held while a peer is waited for.
     large: bool,
+    /// How large it is likely to become, in bytes.
+    usual: usize,
     limits: Limits,
 }
 
@@ -88,13 +90,14 @@ struct Limits {
 }
 
 impl Batch {
-    /// A batch of one record.
+    /// A batch of one record, which others will join until it is about as long as `usual`.
     ///
     /// # Errors
     /// When its body cannot be had.
     pub(super) async fn of(
         record: Record,
         mode: Mode,
+        usual: usize,
         room: &Room,
         inbox: &mut Inbox,
         settings: &Settings,
@@ -132,6 +135,7 @@ impl Batch {
             window: None,
             turn: Turn::none(),
             large,
+            usual: usual.min(limits.kept),
             limits,
         };
         if mode != Mode::Alien {
@@ -150,7 +154,13 @@ impl Batch {
                 self.borrow(room).await;
             }
             let record = self.first;
-            let mut window = room.window(passing::PREAMBLE + record.body_len as usize).await?;
+            let needed = passing::PREAMBLE + record.body_len as usize;
+            // Taken at once, the memory is still mapped from the last batch, as nothing that grows is.
+            let wanted = if self.large { needed } else { self.usual.max(needed) };
+            let mut window = match room.window(wanted).await {
+                Err(NoRoom::WithoutTurn) if wanted > needed => room.window(needed).await?,
+                window => window?,
+            };
             window.advance(passing::PREAMBLE);
             self.window = Some(window);
             self.bodies.clear();
@@ -234,6 +244,11 @@ impl Batch {
         self.bodies.len()
     }
 
+    /// How long all bodies are together, with the room before them.
+    pub(super) fn len(&self) -> usize {
+        self.window.as_ref().map_or(0, |window| window.len())
+    }
+
     /// Whether it must not be held while a peer is waited for.
     pub(super) fn is_large(&self) -> bool {
         self.large
@@ -256,11 +271,13 @@ impl Batch {
         let Some(window) = &mut self.window else { return Ok(()) };
         let start = window.len();
         window.try_reserve(record.body_len as usize)?;
-        inbox.follower().read_into(window)?;
-        if self.mode == Mode::Pass {
-            passing::strip(window, start);
-        }
         let (raw_len, encoding) = (record.meta.raw_len as usize, record.meta.encoding);
+        let follower = inbox.follower();
+        if self.mode == Mode::Pass {
+            passing::append(window, raw_len, |window| follower.read_into(window))?;
+        } else {
+            follower.read_into(window)?;
+        }
         self.bodies.push(Body { range: start..window.len(), raw_len, encoding });
         Ok(())
     }

@@ -42,7 +42,7 @@ impl Rig {
     }
 
     fn of(model: Model, part: usize, dir: tempfile::TempDir) -> Rig {
-        let total = 16 << 20;
+        let total = 32 << 20;
         let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, 4 << 20);
         let arena = Arena::new(total, floors, 8 << 20, 256, 64).unwrap();
         let settings = tidegate_journal::Settings {
@@ -69,6 +69,12 @@ impl Rig {
             acked,
             next,
         }
+    }
+
+    /// The same after a restart on the files in `dir`: copies of those here.
+    pub(crate) fn restarted_in(self, dir: tempfile::TempDir) -> Rig {
+        let Rig { part, model, acked, next, .. } = self;
+        Rig { acked, next, ..Rig::of(model, part, dir) }
     }
 
     /// The same after a restart of the process.
@@ -149,15 +155,19 @@ impl Rig {
     pub(crate) fn sink_called(&self, name: &str, settings: RemoteWriteSettings) -> (RemoteWrite, Stopper) {
         let (stopper, stop) = Stopper::new();
         let room = Room::new(&self.arena, Share::Egress, self.part, &self.turn);
-        let sinkable = Sinkable {
+        (RemoteWrite::start(self.sinkable(name), room, settings, stop).unwrap(), stopper)
+    }
+
+    /// What the sink `name` is attached to.
+    pub(crate) fn sinkable<'a>(&'a self, name: &'a str) -> Sinkable<'a> {
+        Sinkable {
             name,
             journal: &self.journal,
             ledger: &self.ledger,
             when_full: WhenFull::Block,
             health: &self.health,
             dead_letters: &self.letters,
-        };
-        (RemoteWrite::start(sinkable, room, settings, stop).unwrap(), stopper)
+        }
     }
 
     /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held afterwards.
@@ -172,11 +182,16 @@ impl Rig {
 
     /// That the books close and `queued` items wait; what they say of the sink.
     pub(crate) fn assert_closed(&self, queued: u64) -> SinkBalance {
-        let balance = self.ledger.balance();
-        assert_eq!(balance.difference(), 0, "{balance:?}");
-        let sink = balance.sinks.into_iter().find(|sink| sink.name == NAME).unwrap();
+        let sink = self.page();
         assert_eq!(sink.queued, queued, "{sink:?}");
         sink
+    }
+
+    /// What the books say of the sink, after a look whether they close.
+    pub(crate) fn page(&self) -> SinkBalance {
+        let balance = self.ledger.balance();
+        assert_eq!(balance.difference(), 0, "{balance:?}");
+        balance.sinks.into_iter().find(|sink| sink.name == NAME).unwrap()
     }
 
     /// What the books say was dropped.

@@ -1,10 +1,11 @@
-//! The sink `prometheus_remote_write` between a real journal and a peer that checks what arrives, sample by
-//! sample.
+//! The sinks behind a real journal: `prometheus_remote_write` before a peer that checks what arrives, sample by
+//! sample, and the lake before its reader.
 
 #![allow(clippy::unwrap_used, clippy::large_futures, reason = "tests")]
 
 mod dead_letters;
 mod failures;
+mod lake;
 mod lanes;
 mod limits;
 mod memory;

@@ -1,0 +1,211 @@
+//! Promise: the lake's cursor moves only with its commits, every row is there exactly once whatever comes
+//! between the two, and what has no row is in the books.
+
+use crate::rig::{NAME, Rig, SECOND};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tidegate_arena::Share;
+use tidegate_journal::Protocol;
+use tidegate_lake::{Format, Output, Query, Settings, Table, Writer};
+use tidegate_ledger::Dropped;
+use tidegate_load::remote_write::Version;
+use tidegate_sinks::{Lake, Room, Stopper};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A lake that runs beside a rig.
+struct Running {
+    stopper: Stopper,
+    thread: JoinHandle<()>,
+}
+
+impl Running {
+    fn start(rig: &Rig, change: impl FnOnce(Settings) -> Settings) -> Running {
+        let slice = Writer::smallest_slice();
+        let charge = rig.arena.try_charge(Share::Lake, slice).unwrap();
+        let node = format!("{:016x}", rig.journal.id());
+        let settings = change(Settings { file_age: HOUR, ..Settings::new(folder(rig), slice, node) });
+        let room = Room::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
+        let (stopper, stop) = Stopper::new();
+        let lake = Lake::start(rig.sinkable(NAME), settings, charge, room, Handle::current(), stop).unwrap();
+        Running { stopper, thread: tokio::task::spawn_blocking(move || lake.run()) }
+    }
+
+    async fn stop(self) {
+        self.stopper.stop();
+        tokio::time::timeout(20 * SECOND, self.thread).await.unwrap().unwrap();
+    }
+
+    /// Closes the journal and waits until all of it is read.
+    async fn stop_when_read(self, rig: &Rig) {
+        let Running { stopper, thread } = self;
+        assert!(rig.journal.close(10 * SECOND));
+        tokio::time::timeout(20 * SECOND, thread).await.unwrap().unwrap();
+        drop(stopper);
+    }
+}
+
+fn folder(rig: &Rig) -> PathBuf {
+    rig.dir.path().join("lake")
+}
+
+/// Every row of the lake in `dir`: the series and the time of each.
+fn rows(dir: &Path) -> Vec<String> {
+    let mut rows = Vec::new();
+    for table in Table::ALL {
+        let columns = ["series_id", "time"].map(str::to_owned).to_vec();
+        let query = Query { columns: columns.clone(), ..Query::new(table) };
+        let mut out = Output::new(Format::Csv, Vec::new(), columns);
+        for batch in tidegate_lake::scan(dir, &query).unwrap() {
+            out.write(&batch.unwrap()).unwrap();
+        }
+        let text = String::from_utf8(out.finish().unwrap()).unwrap();
+        rows.extend(text.lines().skip(1).map(str::to_owned));
+    }
+    rows
+}
+
+/// That all that was put in is there once.
+fn assert_once(rig: &Rig) {
+    let rows = rows(&folder(rig));
+    assert_eq!(rows.len() as u64, rig.acked.samples());
+    assert_eq!(
+        rows.iter().collect::<BTreeSet<_>>().len(),
+        rows.len(),
+        "a row is there twice: {:?}",
+        rows.first()
+    );
+    assert!(tidegate_lake::verify(&folder(rig)).unwrap().is_sound());
+}
+
+/// Waits until `enough`, looking again and again without holding up the runtime.
+async fn until(mut enough: impl FnMut() -> bool) {
+    let waiting = async {
+        while !enough() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(20 * SECOND, waiting).await.expect("waited in vain");
+}
+
+/// Until the lake has begun to read.
+async fn reading(rig: &Rig) {
+    until(|| rig.journal.stats().sinks.iter().any(|sink| sink.position.in_flight > 0)).await;
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        // Files come and go while a lake is written.
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => drop(std::fs::copy(entry.path(), to)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_cursor_moves_with_commits_only() {
+    let mut rig = Rig::new(50, 1 << 20);
+    let lake = Running::start(&rig, |settings| settings);
+    for version in [Version::V1, Version::V2] {
+        rig.put(version, 0..50, 4).await;
+    }
+    reading(&rig).await;
+    assert_eq!(rig.assert_closed(400).delivered, 0, "what has no footer yet is still queued");
+    lake.stop_when_read(&rig).await;
+    assert_eq!(rig.assert_closed(0).delivered, 400);
+    assert_once(&rig);
+    let lake_bytes = rig.arena.usage().shares.iter().find(|share| share.share == Share::Lake).unwrap().used;
+    assert_eq!(lake_bytes, 0, "slice and room are given back");
+}
+
+#[tokio::test]
+async fn old_files_are_finished_without_anything_new() {
+    let mut rig = Rig::new(10, 1 << 20);
+    let lake = Running::start(&rig, |settings| Settings { file_age: Duration::from_millis(1), ..settings });
+    rig.put(Version::V1, 0..10, 1).await;
+    until(|| rig.page().delivered == 10).await;
+    assert_once(&rig);
+    lake.stop().await;
+}
+
+/// A crash with rows in unfinished files: they are read again from the journal.
+#[tokio::test]
+async fn a_crash_before_the_commit_costs_nothing() {
+    let mut rig = Rig::new(100, 1 << 20);
+    let lake = Running::start(&rig, |settings| settings);
+    for _ in 0..20 {
+        rig.put(Version::V1, 0..100, 4).await;
+    }
+    reading(&rig).await;
+    let crashed = tempfile::tempdir().unwrap();
+    copy(&rig.dir.path().join("journal"), &crashed.path().join("journal"));
+    copy(&folder(&rig), &crashed.path().join("lake"));
+    lake.stop().await;
+    let rig = rig.restarted_in(crashed);
+    Running::start(&rig, |settings| settings).stop_when_read(&rig).await;
+    assert_once(&rig);
+    assert_eq!(rig.assert_closed(0).dropped, []);
+}
+
+/// A crash after the commit and before the cursor moves: the journal's files are those from before.
+#[tokio::test]
+async fn a_crash_between_the_commit_and_the_cursor_writes_no_row_twice() {
+    let mut rig = Rig::new(100, 1 << 20);
+    let lake = Running::start(&rig, |settings| settings);
+    for _ in 0..5 {
+        rig.put(Version::V2, 0..100, 1).await;
+    }
+    reading(&rig).await;
+    let crashed = tempfile::tempdir().unwrap();
+    copy(&rig.dir.path().join("journal"), &crashed.path().join("journal"));
+    lake.stop_when_read(&rig).await;
+    rig.assert_closed(0);
+    copy(&folder(&rig), &crashed.path().join("lake"));
+    let mut rig = rig.restarted_in(crashed);
+    let lake = Running::start(&rig, |settings| settings);
+    rig.put(Version::V2, 0..100, 1).await;
+    lake.stop_when_read(&rig).await;
+    assert_once(&rig);
+    assert_eq!(rig.assert_closed(0).dropped, []);
+}
+
+/// What cannot become rows is counted, and does not hold up the cursor although no commit comes.
+#[tokio::test]
+async fn unusable_records_go_to_the_books_and_not_in_the_way() {
+    let mut rig = Rig::new(10, 256 << 10);
+    let lake = Running::start(&rig, |settings| settings);
+    rig.append_as(Protocol::Otlp, b"something", 9, 3).await;
+    rig.append(Version::V1, b"no snappy", 100, 5).await;
+    rig.append(Version::V1, &[0xff, 0xff, 0xff, 0x1f, 0, 0], 64 << 20, 7).await;
+    until(|| rig.page().queued == 0).await;
+    let expected = [(Dropped::Damaged, 5), (Dropped::TooLarge, 7), (Dropped::Untranslatable, 3)];
+    assert_eq!(rig.assert_closed(0).dropped, expected);
+    // Between usable ones they wait for the commit.
+    rig.put(Version::V1, 0..10, 1).await;
+    rig.append_as(Protocol::Otlp, b"something", 9, 3).await;
+    rig.put(Version::V1, 0..10, 1).await;
+    reading(&rig).await;
+    lake.stop_when_read(&rig).await;
+    assert_eq!(rig.assert_closed(0).delivered, 20);
+    assert_eq!(rig.page().dropped[2], (Dropped::Untranslatable, 6));
+    assert_once(&rig);
+}
+
+/// A body that is larger than the lake's own part is read with borrowed memory.
+#[tokio::test]
+async fn large_bodies_are_borrowed_for() {
+    let mut rig = Rig::new(3000, 256 << 10);
+    let lake = Running::start(&rig, |settings| settings);
+    rig.put(Version::V1, 0..3000, 2).await;
+    rig.put(Version::V2, 0..3000, 2).await;
+    lake.stop_when_read(&rig).await;
+    assert_once(&rig);
+    assert_eq!(rig.assert_closed(0).dropped, []);
+    assert_eq!(rig.turn.available_permits(), 1);
+}
