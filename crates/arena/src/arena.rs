@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 /// The most pages that a window keeps hot when it is dropped, in bytes.
@@ -29,7 +30,7 @@ pub(crate) struct Inner {
     map: Map,
     window: usize,
     /// The most that each share can ever hold.
-    ceilings: [u64; Share::COUNT],
+    ceilings: [AtomicU64; Share::COUNT],
     state: Mutex<State>,
 }
 
@@ -103,7 +104,7 @@ impl Arena {
         let window = rounded(window).max(STEP);
         let len = window.checked_mul(windows).ok_or(io::ErrorKind::InvalidInput)?;
         let budget = Budget::new(total, floors, waiters);
-        let ceilings = Share::ALL.map(|share| budget.ceiling(share));
+        let ceilings = Share::ALL.map(|share| AtomicU64::new(budget.ceiling(share)));
         let state = Mutex::new(State { budget, idle: Idle::new(windows), tick: 0 });
         let inner = Inner { map: Map::reserve(len)?, window, ceilings, state };
         Ok(Arena { inner: Arc::new(inner) })
@@ -116,7 +117,26 @@ impl Arena {
 
     /// The most bytes that `share` can ever hold: the total less the floors of the others.
     pub fn ceiling(&self, share: Share) -> u64 {
-        self.inner.ceilings[share.index()]
+        self.inner.ceilings[share.index()].load(Ordering::Relaxed)
+    }
+
+    /// Has another total and other floors from now on: for a configuration that changes while running.
+    ///
+    /// A charge that waits for more than its share can hold from now on waits until its deadline.
+    ///
+    /// # Errors
+    /// [`Refused::Short`] while more is charged than fits; nothing has changed then.
+    pub fn replan(&self, total: u64, floors: Floors) -> Result<(), Refused> {
+        let mut state = lock(&self.inner.state);
+        if floors.sum() > total || !state.budget.replan(total, floors) {
+            return Err(Refused::Short);
+        }
+        for share in Share::ALL {
+            let ceiling = state.budget.ceiling(share);
+            self.inner.ceilings[share.index()].store(ceiling, Ordering::Relaxed);
+        }
+        state.reclaim(&self.inner);
+        Ok(())
     }
 
     /// Charges `bytes` to `share` if they are free now.

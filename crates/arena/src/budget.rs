@@ -56,6 +56,17 @@ impl Budget {
         self.total - (self.floors.sum() - self.floors.of(share))
     }
 
+    /// Has another total and other floors from now on, if what is used fits them; says whether it did.
+    pub(crate) fn replan(&mut self, total: u64, floors: Floors) -> bool {
+        let committed: u64 = Share::ALL.iter().map(|share| self.used(*share).max(floors.of(*share))).sum();
+        if committed > total {
+            return false;
+        }
+        (self.total, self.floors) = (total, floors);
+        self.grant();
+        true
+    }
+
     /// Takes `bytes` for `share` now, if neither the floors nor those who wait forbid it.
     pub(crate) fn try_take(&mut self, share: Share, bytes: u64) -> bool {
         let granted = self.within_floor(share, bytes) || (!self.must_queue(share) && self.fits(share, bytes));

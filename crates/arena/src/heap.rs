@@ -17,8 +17,7 @@ pub const JEMALLOC: Jemalloc = tikv_jemallocator::Jemalloc;
 #[used]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static MALLOC_CONF: ConfPointer = ConfPointer(
-    c"background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0,narenas:2,thp:never,tcache_max:4096"
-        .as_ptr(),
+    c"background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0,narenas:2,thp:never,tcache_max:4096".as_ptr(),
 );
 
 #[repr(transparent)]

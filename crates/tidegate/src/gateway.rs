@@ -92,7 +92,7 @@ impl Gateway {
 
         let view = Arc::new(View {
             started: Instant::now(),
-            memory: planned.budget.to_string(),
+            memory: origin(&planned.budget.to_string()),
             plan: planned.plan.clone(),
             arena: arena.clone(),
             journal: journal.clone(),
@@ -150,21 +150,15 @@ impl Gateway {
     /// When the new configuration does not fit, or changes what needs a restart; nothing has changed then.
     pub(crate) fn reload(&self, new: Config) -> Result<(), Failure> {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
-        let same_but_sinks = Config { sinks: config.sinks.clone(), ..new.clone() } == *config;
-        if !same_but_sinks {
-            return Err(Failure::from(
-                "only `sinks` can change while running; restart tidegate for the other settings",
-            ));
+        if let Some(setting) = needs_restart(&config, &new) {
+            return Err(Failure(format!(
+                "`{setting}` cannot change while running, only `sinks` can; restart tidegate for it"
+            )));
         }
         let planned = plan::of(&new);
         planned.plan.check()?;
-        if planned.plan.payload() < self.planned.plan.payload() {
-            return Err(Failure::from(
-                "the new sinks need memory that is already given to the arena; restart tidegate to plan anew",
-            ));
-        }
         let mut running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        self.attach.change(&mut running, &config.sinks, &new.sinks)?;
+        self.attach.change(&mut running, &config.sinks, &new.sinks, &planned)?;
         *config = new;
         Ok(())
     }
@@ -193,6 +187,24 @@ impl Gateway {
     }
 }
 
+/// Where a bound comes from, without the bound itself: `64MiB: as configured`.
+fn origin(budget: &str) -> String {
+    budget.split_once(": ").map_or(budget, |(_, origin)| origin).to_owned()
+}
+
+/// The first setting that differs and is not a sink's.
+fn needs_restart(old: &Config, new: &Config) -> Option<&'static str> {
+    let differing = [
+        ("memory", old.memory != new.memory),
+        ("data", old.data != new.data),
+        ("listen", old.listen != new.listen),
+        ("journal", old.journal != new.journal),
+        ("sources", old.sources != new.sources),
+        ("limits", old.limits != new.limits),
+    ];
+    differing.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting)
+}
+
 fn arena(planned: &Planned) -> Result<Arena, Failure> {
     let total = planned.plan.payload();
     let window = planned.window;
@@ -216,6 +228,7 @@ fn journal_settings(config: &Config) -> tidegate_journal::Settings {
             Durability::Memory => tidegate_journal::Durability::Memory,
         },
         queue: plan::JOURNAL_QUEUE,
+        followers: tidegate_ledger::MAX_SINKS,
         ..tidegate_journal::Settings::new(config.data.join("journal"))
     }
 }

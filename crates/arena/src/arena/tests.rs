@@ -103,3 +103,17 @@ fn a_window_waits_for_its_memory() {
     let Poll::Ready(Ok(window)) = poll(waiting.as_mut()) else { panic!("there is room now") };
     assert_eq!(window.charged(), 512 << 10);
 }
+
+#[test]
+fn a_new_plan_holds_from_then_on_if_what_is_used_fits_it() {
+    let arena = arena(4 * MIB);
+    let held = arena.try_charge(Share::Ingest, 3 * MIB as u64).unwrap();
+    let smaller = Floors::NONE.with(Share::Lake, MIB as u64);
+    assert_eq!(arena.replan(2 * MIB as u64, smaller), Err(Refused::Short));
+    assert_eq!(arena.ceiling(Share::Lake), 4 * MIB as u64 - (64 << 10));
+    drop(held);
+    arena.replan(2 * MIB as u64, smaller).unwrap();
+    assert_eq!((arena.ceiling(Share::Ingest), arena.ceiling(Share::Lake)), (MIB as u64, 2 * MIB as u64));
+    assert!(arena.try_charge(Share::Ingest, MIB as u64 + 1).is_err());
+    assert!(arena.try_charge(Share::Ingest, MIB as u64).is_ok());
+}

@@ -109,10 +109,12 @@ fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, w
     declare("workers", "a runtime, and scratch for requests", workers as u64, scratch, None);
     declare("connections", "a parked connection", connections.into(), CONNECTION, Some("limits.connections"));
     declare("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64, None);
-    declare("journal", "a batch on its way to the disk", JOURNAL_QUEUE as u64, 512, None);
-    declare("journal", "a sink's cursor", config.sinks.len() as u64, 64 * KIB, Some("sinks"));
     declare("books", "all pages", 1, Ledger::size_bytes() as u64, None);
     declare("meters", "all series", 1, 512 * KIB, None);
+    // Room for the cursors of some sinks that are gone and not forgotten.
+    let followers = config.sinks.len() + 2;
+    let journal = tidegate_journal::Settings { followers, ..super::journal_settings(config) };
+    journal.overhead().into_iter().for_each(|declared| plan.declare(declared));
     Console::declared().into_iter().for_each(|declared| plan.declare(declared));
     let mut declare = |owner, what, count: u64, each: u64, setting| {
         plan.declare(Declared { owner, what, count, each, setting });

@@ -7,10 +7,10 @@ use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_arena::{Arena, Share};
+use tidegate_arena::{Arena, Floors, Share};
 use tidegate_config::{Config, LakeSink, Name, Protocol, RemoteWriteSink, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, WhenFull};
@@ -22,6 +22,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
+/// How long sinks may take to stop when the configuration changes.
+const STOP: Duration = Duration::from_secs(30);
 /// The stack of a lake's thread, in bytes: as the plan declares.
 const LAKE_STACK: usize = super::workers::STACK;
 
@@ -34,6 +36,8 @@ pub(crate) struct Running {
     pub(crate) health: Health,
     /// How far behind it is when all is well: a lake finishes a file now and then.
     pub(crate) usual_lag: Duration,
+    /// The memory that it was started with.
+    parts: Parts,
     stopper: Stopper,
     task: Task,
 }
@@ -43,13 +47,40 @@ enum Task {
     Thread(std::thread::JoinHandle<()>),
 }
 
+/// What each sink may hold, as the plan has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Parts {
+    total: u64,
+    floors: Floors,
+    /// The lake writer's slice.
+    slice: u64,
+    /// A lake's part of what is read from the journal.
+    lake: usize,
+    /// Any other sink's.
+    other: usize,
+}
+
+impl Parts {
+    fn of(planned: &Planned, sinks: &BTreeMap<Name, Sink>) -> Parts {
+        let others = sinks.values().filter(|sink| !matches!(sink, Sink::Lake(_))).count();
+        let floors = planned.plan.floors();
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Parts {
+            total: planned.plan.payload(),
+            floors,
+            slice: planned.slice,
+            lake: bytes(planned.lake_part),
+            other: bytes(floors.of(Share::Egress)) / others.max(1),
+        }
+    }
+}
+
 /// What sinks are attached to.
 pub(crate) struct Attach {
     data: PathBuf,
     journal_config: tidegate_config::Journal,
-    slice: u64,
-    lake_part: usize,
-    egress: u64,
+    /// As they are now.
+    parts: Mutex<Parts>,
     arena: Arena,
     journal: Journal,
     ledger: Ledger,
@@ -74,9 +105,7 @@ impl Attach {
         Ok(Attach {
             data: config.data.clone(),
             journal_config: config.journal.clone(),
-            slice: planned.slice,
-            lake_part: usize::try_from(planned.lake_part).unwrap_or(usize::MAX),
-            egress: planned.plan.floors().of(Share::Egress),
+            parts: Mutex::new(Parts::of(planned, &config.sinks)),
             arena: arena.clone(),
             journal: journal.clone(),
             ledger: ledger.clone(),
@@ -89,48 +118,75 @@ impl Attach {
 
     /// Starts all of `sinks`.
     pub(crate) fn start_all(&self, sinks: &BTreeMap<Name, Sink>) -> Result<Vec<Running>, Failure> {
-        let part = self.part(sinks);
         self.tell_of_cursors(sinks);
-        sinks.iter().map(|(name, sink)| self.start(name.as_str(), sink, part)).collect()
+        let mut running = Vec::new();
+        self.start_missing(&mut running, sinks)?;
+        Ok(running)
     }
 
-    /// Stops the sinks that are not in `new` or differ there, and starts the others of `new`.
+    /// Stops the sinks that are not in `new`, or differ there, or have other memory in `planned`; and starts
+    /// the others of `new`. When one of them cannot be started, everything is as it was before.
     pub(crate) fn change(
         &self,
         running: &mut Vec<Running>,
         old: &BTreeMap<Name, Sink>,
         new: &BTreeMap<Name, Sink>,
+        planned: &Planned,
     ) -> Result<(), Failure> {
-        let part = self.part(new);
-        if part < part_of(self.egress, old) && part < 256 << 10 {
-            return Err(Failure::from("there is no memory for so many sinks; restart tidegate to plan anew"));
+        let (before, after) = (*self.parts(), Parts::of(planned, new));
+        self.stop_others(running, |sink| {
+            let configured = new.iter().find(|(name, _)| name.as_str() == sink.name);
+            configured.is_some_and(|(name, sink)| old.get(name) == Some(sink)) && sink.parts == after
+        });
+        let changed = self.replan(after).and_then(|()| self.start_missing(running, new));
+        if changed.is_err() {
+            self.stop_others(running, |sink| sink.parts == before);
+            self.replan(before)?;
+            self.start_missing(running, old)?;
         }
-        let kept = |name: &str| {
-            new.iter().any(|(other, sink)| other.as_str() == name && old.get(other) == Some(sink))
-        };
-        let (stay, go): (Vec<_>, Vec<_>) = running.drain(..).partition(|sink| kept(&sink.name));
-        *running = stay;
-        let gone: Vec<String> = go.iter().map(|sink| sink.name.clone()).collect();
-        stop_all(go, self.workers.worker(0), Instant::now() + Duration::from_secs(30));
-        for name in &gone {
-            self.ledger.detach(name);
-        }
-        for (name, sink) in new {
+        self.tell_of_cursors(new);
+        changed
+    }
+
+    /// Starts those of `sinks` that do not run.
+    fn start_missing(&self, running: &mut Vec<Running>, sinks: &BTreeMap<Name, Sink>) -> Result<(), Failure> {
+        for (name, sink) in sinks {
             if !running.iter().any(|sink| sink.name == name.as_str()) {
-                running.push(self.start(name.as_str(), sink, part)?);
+                running.push(self.start(name.as_str(), sink)?);
                 tracing::info!(sink = name.as_str(), "the sink is running");
             }
         }
         running.sort_by(|a, b| a.name.cmp(&b.name));
-        self.tell_of_cursors(new);
         Ok(())
     }
 
-    fn part(&self, sinks: &BTreeMap<Name, Sink>) -> usize {
-        part_of(self.egress, sinks)
+    /// Stops the sinks that are not to stay, and closes their pages in the books.
+    fn stop_others(&self, running: &mut Vec<Running>, stays: impl Fn(&Running) -> bool) {
+        let (stay, go): (Vec<_>, Vec<_>) = running.drain(..).partition(stays);
+        *running = stay;
+        go.iter().for_each(|sink| self.ledger.detach(&sink.name));
+        stop_all(go, self.workers.worker(0), Instant::now() + STOP);
     }
 
-    fn start(&self, name: &str, sink: &Sink, part: usize) -> Result<Running, Failure> {
+    /// Gives the arena another plan, waiting a while for what is charged to fit it.
+    fn replan(&self, parts: Parts) -> Result<(), Failure> {
+        let deadline = Instant::now() + STOP;
+        while self.arena.replan(parts.total, parts.floors).is_err() {
+            if Instant::now() > deadline {
+                return Err(Failure::from("the memory for the new sinks is in use by requests; try again"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        *self.parts() = parts;
+        Ok(())
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, name: &str, sink: &Sink) -> Result<Running, Failure> {
+        let parts = *self.parts();
         let health = Health::default();
         let (stopper, stop) = Stopper::new();
         let when_full = match sink {
@@ -153,12 +209,12 @@ impl Attach {
         let (target, task) = match sink {
             Sink::Lake(lake) => {
                 usual_lag = lake.file_age.get() + Duration::from_secs(5);
-                let task = self.lake(sinkable, lake, stop).map_err(|Failure(error)| failed(&error))?;
+                let task = self.lake(sinkable, lake, parts, stop).map_err(|Failure(error)| failed(&error))?;
                 (lake.folder(&self.data).display().to_string(), task)
             }
             Sink::PrometheusRemoteWrite(remote_write) => {
                 let settings = settings(remote_write).map_err(|Failure(error)| failed(&error))?;
-                let room = Room::new(&self.arena, Share::Egress, part, &self.turn);
+                let room = Room::new(&self.arena, Share::Egress, parts.other, &self.turn);
                 let sink =
                     RemoteWrite::start(sinkable, room, settings, stop).map_err(|error| failed(&error))?;
                 (remote_write.url.to_string(), Task::Worker(self.worker().spawn(sink.run())))
@@ -168,11 +224,26 @@ impl Attach {
                 ("nowhere".to_owned(), Task::Worker(self.worker().spawn(sink)))
             }
         };
-        Ok(Running { name: name.to_owned(), kind: sink.kind(), target, health, usual_lag, stopper, task })
+        Ok(Running {
+            name: name.to_owned(),
+            kind: sink.kind(),
+            target,
+            health,
+            usual_lag,
+            parts,
+            stopper,
+            task,
+        })
     }
 
-    fn lake(&self, sinkable: Sinkable<'_>, sink: &LakeSink, stop: Stop) -> Result<Task, Failure> {
-        let slice = self.arena.try_charge(Share::Lake, self.slice)?;
+    fn lake(
+        &self,
+        sinkable: Sinkable<'_>,
+        sink: &LakeSink,
+        parts: Parts,
+        stop: Stop,
+    ) -> Result<Task, Failure> {
+        let slice = self.arena.try_charge(Share::Lake, parts.slice)?;
         let node = format!("{:016x}", self.journal.id());
         let settings = tidegate_lake::Settings {
             file_age: sink.file_age.get(),
@@ -181,9 +252,9 @@ impl Attach {
                 age: sink.retention.age.get(),
                 bytes: Some(sink.retention.bytes.get()),
             },
-            ..tidegate_lake::Settings::new(sink.folder(&self.data), self.slice, node)
+            ..tidegate_lake::Settings::new(sink.folder(&self.data), parts.slice, node)
         };
-        let room = Room::new(&self.arena, Share::Lake, self.lake_part, &self.turn);
+        let room = Room::new(&self.arena, Share::Lake, parts.lake, &self.turn);
         let lake = Lake::start(sinkable, settings, slice, room, self.worker().clone(), stop)?;
         let thread = std::thread::Builder::new()
             .name("lake".to_owned())
@@ -209,12 +280,6 @@ impl Attach {
             }
         }
     }
-}
-
-/// Each sink's part of egress.
-fn part_of(egress: u64, sinks: &BTreeMap<Name, Sink>) -> usize {
-    let users = sinks.values().filter(|sink| !matches!(sink, Sink::Lake(_))).count().max(1);
-    usize::try_from(egress).unwrap_or(usize::MAX) / users
 }
 
 fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
