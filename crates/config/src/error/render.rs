@@ -70,6 +70,7 @@ impl Place {
         let marked = rest.get(..end - start).unwrap_or(rest).trim_end().chars().count();
 
         let whole: Vec<char> = text.get(line_start..start + rest.len()).unwrap_or_default().chars().collect();
+        let whole = without_passwords(whole);
         let cut = if whole.len() > WIDEST { column.saturating_sub(BEFORE) } else { 0 };
         let mut excerpt: String = whole.iter().skip(cut).take(WIDEST).map(|&c| harmless(c)).collect();
         let mut indent = column - cut;
@@ -83,6 +84,21 @@ impl Place {
         let width = marked.clamp(1, WIDEST.saturating_sub(indent).max(1));
         Place { line, column: column + 1, excerpt, indent, width }
     }
+}
+
+/// The line with stars for what stands between `://` and `@`: a name and a password have no business in a
+/// message, least of all in one that says that they must not be there.
+fn without_passwords(mut line: Vec<char>) -> Vec<char> {
+    let mut from = 0;
+    while let Some(found) = line.get(from..).and_then(|rest| rest.windows(3).position(|w| w == [':', '/', '/'])) {
+        from += found + 3;
+        let authority = line.get(from..).unwrap_or_default();
+        let len = authority.iter().position(|c| c.is_whitespace() || "/?#,}\"'".contains(*c));
+        let authority = authority.get(..len.unwrap_or(authority.len())).unwrap_or_default();
+        let secret = authority.iter().rposition(|c| *c == '@').unwrap_or(0);
+        line.iter_mut().skip(from).take(secret).for_each(|c| *c = '*');
+    }
+    line
 }
 
 /// The character, or a stand-in for one that moves the cursor or that a terminal obeys.
@@ -101,4 +117,17 @@ fn floor_boundary(text: &str, mut at: usize) -> usize {
         at -= 1;
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_starred() {
+        let shown = |line: &str| without_passwords(line.chars().collect()).into_iter().collect::<String>();
+        assert_eq!(shown("url: http://u:hunter2@host/p?q=a@b"), "url: http://*********@host/p?q=a@b");
+        assert_eq!(shown("a: \"https://u:p@h\", b: http://x/y@z"), "a: \"https://***@h\", b: http://x/y@z");
+        assert_eq!(shown("url: http://u:p"), "url: http://u:p");
+    }
 }
