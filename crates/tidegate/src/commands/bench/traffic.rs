@@ -10,6 +10,8 @@ pub(super) const CONNECTIONS: usize = 16;
 pub(super) const PER_REQUEST: usize = 2_000;
 /// Requests that each connection sends in turn: with all connections 128,000 series.
 const REQUESTS: usize = 4;
+/// The number of the samples, and so their value: another than zero, which would not be sent at all.
+const FIRST: u64 = 1;
 
 /// The series, and how they are sent.
 pub(super) struct Traffic {
@@ -40,6 +42,7 @@ impl Traffic {
         let profile = Profile {
             connections: self.connections,
             series_per_request: PER_REQUEST,
+            first: FIRST,
             limit,
             on_refused: OnRefused::Count,
             deadline: Duration::from_secs(600),
@@ -58,7 +61,7 @@ impl Traffic {
         let mut raw = Vec::new();
         let bodies = self.model.series().chunks(PER_REQUEST).map(|series| {
             let mut body = Vec::new();
-            Batch::of(&self.model, series, 0, 1).encode(Version::V1, &mut raw);
+            Batch::of(&self.model, series, FIRST, 1).encode(Version::V1, &mut raw);
             compress(&raw, &mut body);
             body
         });
