@@ -129,7 +129,7 @@ fn survives(storm: &mut Storm, whole: &Image, damage: &Damage) {
     let profile = Profile { first: PASSES, on_refused: OnRefused::Count, ..Profile::default() };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "{}: {report}", damage.name);
-    let status = storm.gateway.at_rest(storm::DRAINED);
+    let status = storm.gateway.at_rest(storm::drained());
     storm.gateway.books_close();
     let arrivals = storm.sink.report();
     let counted = status["books"]["sinks"][0]["dropped"]["damaged"].as_u64().unwrap_or(0);

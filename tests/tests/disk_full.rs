@@ -146,7 +146,7 @@ fn the_oldest_is_dropped_where_asked_for() {
     let bytes = storm.gateway.status()["journal"]["bytes"].as_u64().unwrap();
     assert!(bytes <= 6 * MIB, "{bytes}");
     storm.sink.set(Behaviour::Healthy);
-    let status = storm.gateway.at_rest(storm::DRAINED);
+    let status = storm.gateway.at_rest(storm::drained());
     storm.is_sound();
     let arrived = storm.sink.report();
     let book = &status["books"]["sinks"][0];
@@ -164,7 +164,7 @@ fn the_oldest_is_dropped_where_asked_for() {
     // Back to normal: what comes now arrives in full.
     let first = 1 << 40;
     let report = storm.drive(&Profile { first, ..persistent(1) }).join().unwrap();
-    storm.gateway.at_rest(storm::DRAINED);
+    storm.gateway.at_rest(storm::drained());
     assert_eq!(storm.sink.report().samples(), arrived.samples() + report.samples);
 }
 
@@ -183,7 +183,7 @@ fn what_is_dropped_twice_is_counted_once() {
     let profile = Profile { limit: Limit::Requests(10_000), ..profile };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
-    let status = storm.gateway.at_rest(storm::DRAINED);
+    let status = storm.gateway.at_rest(storm::drained());
     let book = &status["books"]["sinks"][0];
     println!("of {} samples: {book}", report.samples);
     let dropped = book["dropped"].as_object().unwrap();

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use storm::{DRAINED, MIB, Storm, TIMELINE, alone};
+use storm::{MIB, Storm, TIMELINE, alone, drained};
 use tidegate_load::remote_write::{Batch, Version, compress};
 use tidegate_load::{Acked, Connection, Model, OnRefused, Profile, Target, compare};
 use tidegate_tests::tidegate;
@@ -87,7 +87,7 @@ fn large(memory: u64, model: &Arc<Model>, version: Version, clients: u64) -> Out
     assert!(outcome.answers.keys().all(|status| [204, 413, 503].contains(status)), "{:?}", outcome.answers);
     let mut acked = Acked::none(model.len());
     outcome.acked.iter().for_each(|number| acked.add(0..model.len(), *number, number + 1));
-    storm.gateway.at_rest(DRAINED);
+    storm.gateway.at_rest(drained());
     storm.is_sound();
     // Sixteen connections promise no order among each other; everything else is promised.
     let verdict = compare(model, &acked, &storm.sink.report());

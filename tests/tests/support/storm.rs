@@ -15,8 +15,6 @@ use tidegate_tests::{Gateway, until};
 
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
-/// How long a backlog may take to arrive, on a busy machine.
-pub(crate) const DRAINED: Duration = Duration::from_secs(240);
 
 /// What the kernel may need in the same cgroup beside `memory`: the page cache of the journal, page tables,
 /// and the structures of a socket for each connection.
@@ -27,6 +25,11 @@ pub(crate) fn kernel_allowance(connections: u64) -> u64 {
 /// Whether the tests were asked to take their time (`TIDEGATE_TEST_LONG=1`).
 pub(crate) fn long() -> bool {
     std::env::var("TIDEGATE_TEST_LONG").is_ok_and(|long| long == "1")
+}
+
+/// How long a backlog may take to arrive, on a busy machine.
+pub(crate) fn drained() -> Duration {
+    Duration::from_secs(if long() { 3600 } else { 240 })
 }
 
 /// How long each phase of a storm lasts.
@@ -85,7 +88,7 @@ impl Storm {
     /// charged, and everything acknowledged has arrived as it was.
     #[track_caller]
     pub(crate) fn is_over(&mut self, acked: &Acked) -> Verdict {
-        self.gateway.at_rest(DRAINED);
+        self.gateway.at_rest(drained());
         self.is_sound();
         let verdict = compare(&self.model, acked, &self.sink.report());
         assert!(verdict.nothing_lost(), "{verdict:?}");
