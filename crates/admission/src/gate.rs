@@ -152,3 +152,6 @@ impl Gate {
 const fn stopping() -> Refused {
     Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use tidegate_arena::{Arena, Charge, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Source};
+use tidegate_ledger::{Open, Refusal, Source};
 use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check};
 use tidegate_wire::snappy;
 
@@ -72,9 +72,8 @@ impl RemoteWrite {
 
     /// Checks a body, gives it to the journal, and answers when it is durable.
     pub(crate) async fn receive(&self, gate: &Gate, open: Open, form: Form, body: Body) -> Reply {
-        let (body, verdict) = self.inspect(gate, form.version, body).await;
-        let refused = match verdict {
-            Ok(content) => match self.keep(gate, open, form.version, content, body).await {
+        let refused = match self.inspect(gate, form.version, body).await {
+            Ok((body, content)) => match self.keep(gate, open, form.version, content, body).await {
                 Ok(()) => return accepted(&content.counts),
                 Err(refused) => refused,
             },
@@ -87,27 +86,27 @@ impl RemoteWrite {
     }
 
     /// Decompresses the body into memory of its own and checks it; that memory is free again on return.
-    async fn inspect(&self, gate: &Gate, version: Version, body: Body) -> (Body, Result<Content, Refused>) {
-        let raw_len = match self.claimed(gate, &body) {
-            Ok(raw_len) => raw_len,
-            Err(refused) => return (body, Err(refused)),
-        };
+    async fn inspect(&self, gate: &Gate, version: Version, body: Body) -> Result<(Body, Content), Refused> {
+        let raw_len = self.claimed(gate, &body)?;
         // With what a symbol table usually takes: whoever has a body in hand must not wait for more.
         let scratch = if version == Version::V2 { raw_len / 4 } else { 0 };
-        let room = match gate.room_to_decode((raw_len + scratch).min(gate.most_decoded())).await {
-            Ok(room) => room,
-            Err(refused) => return (body, Err(refused)),
-        };
+        let room = gate.room_to_decode((raw_len + scratch).min(gate.most_decoded())).await?;
         if raw_len <= LARGE {
-            let verdict = self.check(gate, version, &body, room, raw_len);
-            return (body, verdict);
+            let content = self.check(gate, version, &body, room, raw_len)?;
+            return Ok((body, content));
         }
         let (source, gate) = (self.clone(), gate.clone());
         let checked = tokio::task::spawn_blocking(move || {
-            let verdict = source.check(&gate, version, &body, room, raw_len);
-            (body, verdict)
+            let content = source.check(&gate, version, &body, room, raw_len)?;
+            Ok((body, content))
         });
-        checked.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+        checked.await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is being shut down.
+            Err(_cancelled) => {
+                Err(Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"))
+            }
+        })
     }
 
     /// The length that the preamble claims, when the body can hold it and it is allowed.

@@ -1,0 +1,186 @@
+//! Promises: a wait for memory has an end; every refusal says when to return if that helps; the verdict on a
+//! request is in the books once.
+
+use super::*;
+use tidegate_arena::Floors;
+use tidegate_journal::{
+    Durability, Encoding, Event, Follower, Meta, Protocol, Settings, Signal, Start, Tenant, WhenFull,
+};
+use tidegate_ledger::{Ledger, Source};
+use tidegate_meters::Registry;
+use tokio::time::Instant;
+
+const WAIT: Duration = Duration::from_secs(5);
+const TOTAL: u64 = 4 << 20;
+
+struct Rig {
+    arena: Arena,
+    journal: Journal,
+    gate: Gate,
+    ledger: Ledger,
+    source: Source,
+    _dir: tempfile::TempDir,
+}
+
+/// A gate before a journal that may take `quota` bytes.
+fn rig(quota: u64) -> Rig {
+    let dir = tempfile::tempdir().unwrap();
+    let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
+    let arena = Arena::new(TOTAL, floors, 4 << 20, 64, 64).unwrap();
+    let settings = Settings { quota, durability: Durability::PageCache, ..Settings::new(dir.path()) };
+    let (journal, recovery) = Journal::open(settings).unwrap();
+    let ledger = Ledger::new(&Registry::new(1), recovery.items);
+    let head = ledger.head();
+    journal.observe(move |items| head.advance_to(items));
+    let gate = Gate::new(arena.clone(), journal.clone(), WAIT);
+    let source = ledger.source("test").unwrap();
+    Rig { arena, journal, gate, ledger, source, _dir: dir }
+}
+
+impl Rig {
+    /// Appends a body of `len` bytes with three items.
+    async fn append(&self, len: usize) -> Result<(), Refused> {
+        let mut window = self.arena.window(Share::Ingest, len).await.unwrap();
+        window.advance(len);
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal: Signal::Metrics,
+            protocol: Protocol::RemoteWrite1,
+            encoding: Encoding::Snappy,
+            items: 3,
+            raw_len: 1,
+            received_at_ns: 1,
+        };
+        let counts = Counts { signal: tidegate_ledger::Signal::Metrics, items: 3, bytes: len as u64 };
+        self.gate.append(self.source.open(), counts, Batch { meta, window, from: 0, len }).await
+    }
+
+    /// What was accepted, and what was refused why; the books close and all memory is free.
+    fn assert_books(&self) -> (u64, Vec<(Refusal, u64)>) {
+        let mut balance = self.ledger.balance();
+        assert_eq!(balance.difference(), 0, "{balance:?}");
+        assert!(balance.at_rest());
+        assert!(self.arena.usage().shares.iter().all(|share| share.used == 0));
+        let source = balance.sources.remove(0);
+        (source.accepted, source.refused)
+    }
+
+    fn follow(&self) -> Follower {
+        self.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap()
+    }
+}
+
+/// Everything that decode could have, less `but`.
+fn take_all_but(rig: &Rig, but: u64) -> tidegate_arena::Charge {
+    rig.arena.try_charge(Share::Decode, rig.arena.ceiling(Share::Decode) - but).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_for_memory_has_an_end() {
+    let rig = rig(1 << 30);
+    let _held = take_all_but(&rig, 4096);
+    let asked = Instant::now();
+    let refused = rig.gate.room_to_decode(1 << 20).await.err().unwrap();
+    assert_eq!((refused.reason, asked.elapsed()), (Refusal::Memory, WAIT));
+    assert!(refused.retry_after.is_some_and(|seconds| seconds > 0));
+    assert!(rig.gate.room_to_decode(4096).await.is_ok(), "what fits does not wait");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_gets_what_becomes_free() {
+    let rig = rig(1 << 30);
+    let held = take_all_but(&rig, 0);
+    let asked = Instant::now();
+    let frees = async {
+        tokio::time::sleep(WAIT / 2).await;
+        drop(held);
+    };
+    let (room, ()) = tokio::join!(rig.gate.room_to_decode(1 << 20), frees);
+    assert!(room.is_ok());
+    assert_eq!(asked.elapsed(), WAIT / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_fits_is_refused_at_once_and_for_good() {
+    let rig = rig(1 << 30);
+    let asked = Instant::now();
+    let refused = rig.gate.room_to_decode(rig.gate.most_decoded() + 1).await.err().unwrap();
+    assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test]
+async fn what_is_durable_is_accepted() {
+    let rig = rig(1 << 30);
+    assert_eq!(rig.gate.head(), Ok(()));
+    for _ in 0..10 {
+        rig.append(1000).await.unwrap();
+    }
+    assert_eq!(rig.assert_books(), (10, vec![]));
+}
+
+#[tokio::test]
+async fn a_gate_that_stops_lets_nobody_in_and_says_to_return() {
+    let rig = rig(1 << 30);
+    rig.gate.stop();
+    assert!(rig.gate.is_stopping());
+    let refused = rig.gate.head().err().unwrap();
+    assert_eq!(refused.reason, Refusal::Shutdown);
+    assert!(refused.retry_after.is_some());
+    // Who was in already is still served, until the journal is closed.
+    rig.append(1000).await.unwrap();
+    assert!(rig.journal.close(WAIT));
+    let refused = rig.append(1000).await.err().unwrap();
+    assert_eq!(refused.reason, Refusal::Shutdown);
+    assert!(refused.retry_after.is_some());
+    assert_eq!(rig.assert_books(), (1, vec![(Refusal::Shutdown, 1)]));
+}
+
+#[tokio::test]
+async fn a_full_journal_is_a_refusal_that_says_to_return_and_ends_by_itself() {
+    let rig = rig(256 << 10);
+    let mut follower = rig.follow();
+    let mut accepted = 0;
+    let refused = loop {
+        match rig.append(10_000).await {
+            Ok(()) => accepted += 1,
+            Err(refused) => break refused,
+        }
+        assert!(accepted < 100, "the quota holds");
+    };
+    assert_eq!(refused.reason, Refusal::Disk);
+    assert!(refused.retry_after.is_some_and(|seconds| (1..=90).contains(&seconds)));
+    let early = rig.gate.head().err().unwrap();
+    assert_eq!(early.reason, Refusal::Disk, "the next one is refused before it sends its body");
+    assert!(early.retry_after.is_some());
+
+    for _ in 0..accepted {
+        let Ok(Some(Event::Record(record))) = follower.next().await else { panic!("a record is missing") };
+        follower.commit(record.sequence);
+    }
+    while rig.gate.head().is_err() {
+        tokio::task::yield_now().await;
+    }
+    rig.append(10_000).await.unwrap();
+    assert_eq!(rig.assert_books(), (accepted + 1, vec![(Refusal::Disk, 1)]));
+}
+
+#[tokio::test]
+async fn what_is_larger_than_the_quota_is_refused_for_good() {
+    let rig = rig(256 << 10);
+    let refused = rig.append(300 << 10).await.err().unwrap();
+    assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));
+    assert_eq!(rig.assert_books(), (0, vec![(Refusal::TooLarge, 1)]));
+}
+
+#[test]
+fn the_delay_for_memory_follows_how_fast_it_becomes_free() {
+    let rig = rig(1 << 30);
+    let _held = rig.arena.try_charge(Share::Ingest, 1 << 20).unwrap();
+    for _ in 0..40 {
+        rig.gate.0.memory.passed(100 << 10);
+        rig.gate.tick();
+    }
+    // A mebibyte at 100 KiB a second.
+    assert!((10..=17).contains(&rig.gate.memory_delay()));
+}
