@@ -3,9 +3,11 @@
 use crate::prometheus_remote_write::{self, RemoteWrite};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Instant;
 use tidegate_admission::{Gate, Protocol, Refused, answer, codec};
 use tidegate_http1::{Admitted, Body, Context, Head, Refusal as Codec, Reply, Service};
 use tidegate_ledger::{Open, Refusal, Source};
+use tidegate_meters::Histogram;
 
 /// The service behind `listen.http`.
 #[derive(Clone)]
@@ -16,6 +18,7 @@ struct Inner {
     /// Where requests are entered that lead to no source.
     stray: Source,
     remote_write: RemoteWrite,
+    durations: Histogram,
 }
 
 /// What was decided on a request's head.
@@ -30,9 +33,10 @@ enum Route {
 }
 
 impl Http {
-    /// Serves `remote_write`; what leads nowhere is entered under `stray`.
-    pub fn new(gate: Gate, stray: Source, remote_write: RemoteWrite) -> Http {
-        Http(Arc::new(Inner { gate, stray, remote_write }))
+    /// Serves `remote_write`; what leads nowhere is entered under `stray`. `durations` observes how long it
+    /// takes from the last byte of a request to its answer, which is mostly the wait for the disk.
+    pub fn new(gate: Gate, stray: Source, remote_write: RemoteWrite, durations: Histogram) -> Http {
+        Http(Arc::new(Inner { gate, stray, remote_write, durations }))
     }
 
     /// Enters a connection that was refused before it could send a request.
@@ -68,12 +72,15 @@ impl Service for Http {
     }
 
     async fn answer(&self, ticket: Ticket, body: Body) -> Reply {
+        let received = Instant::now();
         let Ticket { open, route: Route::RemoteWrite(form) } = ticket;
-        match open.into_inner() {
+        let reply = match open.into_inner() {
             Some(open) => self.0.remote_write.receive(&self.0.gate, open, form, body).await,
             // The codec answers a request once; there is nothing to enter.
             None => Reply::new(500),
-        }
+        };
+        self.0.durations.observe_duration(received.elapsed());
+        reply
     }
 
     fn refuse(&self, refusal: Codec, context: Context<'_, Ticket>) -> Reply {

@@ -27,7 +27,7 @@ use tidegate_console::Console;
 use tidegate_http1::{Server, Shutdown};
 use tidegate_journal::{Journal, Recovery};
 use tidegate_ledger::Ledger;
-use tidegate_meters::Registry;
+use tidegate_meters::{Buckets, Registry};
 use tidegate_sources::{Http, RemoteWrite};
 use tokio::task::AbortHandle;
 use workers::Workers;
@@ -80,7 +80,12 @@ impl Gateway {
             source.max_body.as_usize().min(usize::try_from(planned.largest_body).unwrap_or(usize::MAX)),
             usize::try_from(planned.most_held).unwrap_or(usize::MAX),
         );
-        let http_service = Http::new(gate.clone(), ledger.source("http")?, remote_write);
+        let http_service = Http::new(
+            gate.clone(),
+            ledger.source("http")?,
+            remote_write,
+            registry.histogram(metrics::REQUEST_DURATION, Buckets::durations()),
+        );
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
         let servers = shutdowns

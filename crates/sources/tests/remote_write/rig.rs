@@ -8,7 +8,7 @@ use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFu
 use tidegate_ledger::{Ledger, Refusal, SourceBalance};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
-use tidegate_meters::Registry;
+use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_sources::{Http, RemoteWrite};
 use tokio::net::TcpListener;
 
@@ -57,7 +57,12 @@ impl Rig {
         let gate = Gate::new(arena.clone(), journal.clone(), MEMORY_WAIT);
         let books = ledger.source("prometheus_remote_write").unwrap();
         let source = RemoteWrite::new(books, arena.clone(), MAX_BODY, 12 << 20);
-        let http = Http::new(gate.clone(), ledger.source("http").unwrap(), source);
+        let http = Http::new(
+            gate.clone(),
+            ledger.source("http").unwrap(),
+            source,
+            Histogram::new(Buckets::durations(), 1),
+        );
         Rig { arena, journal, gate, ledger, http, _dir: dir }
     }
 

@@ -8,6 +8,8 @@ use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
 use tidegate_sinks::Activity;
 
+pub(crate) const REQUEST_DURATION: Name =
+    Name::seconds("request_duration", "Time from the last byte of a request to its answer");
 const LIMIT: Name = Name::bytes("memory_limit", "The bound on resident memory");
 const RESIDENT: Name = Name::bytes("memory_resident", "Resident memory of the process");
 const PEAK: Name = Name::bytes("memory_resident_peak", "The most that was ever resident");
