@@ -12,6 +12,9 @@ mod batch;
 mod exchange;
 mod passing;
 mod recode;
+mod settings;
+
+pub use settings::{Prefer, Settings};
 
 use crate::backoff::Backoff;
 use crate::http::{NoRoots, Peer};
@@ -20,49 +23,13 @@ use crate::losses::Losses;
 use crate::room::Room;
 use crate::stop::Stop;
 use batch::{Batch, Mode, NoBody};
-use exchange::{Exchange, Rejection, Verdict};
-use hyper::Uri;
-use hyper::header::HeaderMap;
+use exchange::{Exchange, Sum, Verdict};
 use recode::{Recoder, Step, Work};
 use std::time::Duration;
 use tidegate_journal::{Encoding, Record};
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::Version;
 use tidegate_wire::snappy;
-
-/// How a peer is to be served.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Where it is.
-    pub url: Uri,
-    /// Headers that go with every request.
-    pub headers: HeaderMap,
-    /// Which version to send.
-    pub prefer: Prefer,
-    /// How many requests a batch is spread over.
-    pub lanes: usize,
-    /// The most bytes of a request before compression.
-    pub max_bytes: usize,
-    /// The most items of a request.
-    pub max_items: u64,
-    /// How long to wait for more records before a batch is sent that is not full.
-    pub linger: Duration,
-    /// How long an answer may take.
-    pub timeout: Duration,
-    /// The shortest and the longest wait between attempts.
-    pub backoff: (Duration, Duration),
-}
-
-/// Which version to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prefer {
-    /// As it was received, or 1.0 when the peer does not take 2.0.
-    AsReceived,
-    /// Always 1.0.
-    V1,
-    /// 2.0, unless the peer does not take it.
-    V2,
-}
 
 /// The sink could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -257,19 +224,19 @@ impl RemoteWrite {
                 Step::Finished => return Sent::Done(losses),
             };
             let verdicts = self.exchange.deliver(&requests, !batch.is_borrowing()).await;
-            let wait = match Piecemeal::of(&verdicts) {
-                Piecemeal::Stopped => return Sent::Stopped,
-                Piecemeal::OtherVersion => {
+            let wait = match Sum::of(&verdicts) {
+                Sum::Stopped => return Sent::Stopped,
+                Sum::OtherVersion => {
                     work.again_as(Version::V1);
                     Duration::ZERO
                 }
-                Piecemeal::Later(wait) => {
+                Sum::Later(wait) => {
                     work.again();
                     wait
                 }
                 // Which record is at fault is found out by sending each alone.
-                Piecemeal::Final { rejected: true } if work.again_apart() => Duration::ZERO,
-                Piecemeal::Final { .. } => {
+                Sum::Final { rejected: true } if work.again_apart() => Duration::ZERO,
+                Sum::Final { .. } => {
                     losses.add(Dropped::Untranslatable, untranslatable);
                     for (request, verdict) in requests.iter().zip(&verdicts) {
                         if let Verdict::Rejected(rejection) = verdict {
@@ -287,37 +254,5 @@ impl RemoteWrite {
                 return Sent::Stopped;
             }
         }
-    }
-}
-
-/// What the verdicts on a piece's requests come to.
-enum Piecemeal {
-    /// Nothing of it is to be sent again; whether something was rejected whole.
-    Final {
-        rejected: bool,
-    },
-    /// It is to be sent again after so long.
-    Later(Duration),
-    /// It is to be sent again as 1.0.
-    OtherVersion,
-    Stopped,
-}
-
-impl Piecemeal {
-    fn of(verdicts: &[Verdict]) -> Piecemeal {
-        let mut sum = Piecemeal::Final { rejected: false };
-        for verdict in verdicts {
-            sum = match (verdict, sum) {
-                (Verdict::Stopped, _) => return Piecemeal::Stopped,
-                (Verdict::NotThisVersion, _) | (_, Piecemeal::OtherVersion) => Piecemeal::OtherVersion,
-                (Verdict::Later(wait), Piecemeal::Later(longest)) => Piecemeal::Later(longest.max(*wait)),
-                (Verdict::Later(wait), _) => Piecemeal::Later(*wait),
-                (Verdict::Rejected(Rejection { written: 0, .. }), Piecemeal::Final { .. }) => {
-                    Piecemeal::Final { rejected: true }
-                }
-                (_, sum) => sum,
-            };
-        }
-        sum
     }
 }

@@ -56,6 +56,37 @@ pub(super) struct Rejection {
     pub(super) written: u64,
 }
 
+/// What the verdicts on several requests come to.
+pub(super) enum Sum {
+    /// Nothing of it is to be sent again; whether something was rejected whole.
+    Final { rejected: bool },
+    /// It is to be sent again after so long.
+    Later(Duration),
+    /// It is to be sent again as 1.0.
+    OtherVersion,
+    /// The order to stop came first.
+    Stopped,
+}
+
+impl Sum {
+    pub(super) fn of(verdicts: &[Verdict]) -> Sum {
+        let mut sum = Sum::Final { rejected: false };
+        for verdict in verdicts {
+            sum = match (verdict, sum) {
+                (Verdict::Stopped, _) => return Sum::Stopped,
+                (Verdict::NotThisVersion, _) | (_, Sum::OtherVersion) => Sum::OtherVersion,
+                (Verdict::Later(wait), Sum::Later(longest)) => Sum::Later(longest.max(*wait)),
+                (Verdict::Later(wait), _) => Sum::Later(*wait),
+                (Verdict::Rejected(Rejection { written: 0, .. }), Sum::Final { .. }) => {
+                    Sum::Final { rejected: true }
+                }
+                (_, sum) => sum,
+            };
+        }
+        sum
+    }
+}
+
 /// The conversation with one peer.
 pub(super) struct Exchange {
     sink: String,

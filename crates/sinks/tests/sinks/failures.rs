@@ -37,7 +37,7 @@ async fn server_errors_and_429_are_retried() {
     recovers(Behaviour::Status { code: 429, retry_after: None }, 429, 4).await;
 }
 
-/// On a clock that is moved by hand: the peer is left alone for as long as it asks.
+/// The peer is left alone for as long as it asks.
 #[tokio::test]
 async fn retry_after_is_honoured() {
     let mut rig = Rig::new(10, 1 << 20);

@@ -8,6 +8,7 @@ mod failures;
 mod lake;
 mod lanes;
 mod limits;
+mod losses;
 mod memory;
 mod passing;
 mod restarts;

@@ -29,6 +29,7 @@ pub(crate) struct Rig {
     pub(crate) turn: Arc<Semaphore>,
     pub(crate) health: Health,
     pub(crate) part: usize,
+    when_full: WhenFull,
     pub(crate) model: Model,
     pub(crate) acked: Acked,
     /// Each series' next sample.
@@ -38,16 +39,24 @@ pub(crate) struct Rig {
 impl Rig {
     /// With `series` series, and a sink that may hold `part` bytes.
     pub(crate) fn new(series: usize, part: usize) -> Rig {
-        Rig::of(Model::with_histograms(7, series, TIMELINE, 10), part, tempfile::tempdir().unwrap())
+        let dir = tempfile::tempdir().unwrap();
+        Rig::of(Model::with_histograms(7, series, TIMELINE, 10), part, dir, 1 << 30)
     }
 
-    fn of(model: Model, part: usize, dir: tempfile::TempDir) -> Rig {
+    /// The same with a journal that may take `quota` bytes, and a sink that does this when it is full.
+    pub(crate) fn with_quota(self, quota: u64, when_full: WhenFull) -> Rig {
+        let dir = tempfile::tempdir().unwrap();
+        Rig { when_full, ..Rig::of(self.model, self.part, dir, quota) }
+    }
+
+    fn of(model: Model, part: usize, dir: tempfile::TempDir, quota: u64) -> Rig {
         let total = 32 << 20;
         let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, 4 << 20);
         let arena = Arena::new(total, floors, 8 << 20, 256, 64).unwrap();
         let settings = tidegate_journal::Settings {
             segment_bytes: 4 << 20,
             durability: Durability::PageCache,
+            quota,
             ..tidegate_journal::Settings::new(dir.path().join("journal"))
         };
         let (journal, recovery) = Journal::open(settings).unwrap();
@@ -65,6 +74,7 @@ impl Rig {
             turn: Arc::new(Semaphore::new(1)),
             health: Health::default(),
             part,
+            when_full: WhenFull::Block,
             model,
             acked,
             next,
@@ -74,15 +84,21 @@ impl Rig {
     /// The same after a restart on the files in `dir`: copies of those here.
     pub(crate) fn restarted_in(self, dir: tempfile::TempDir) -> Rig {
         let Rig { part, model, acked, next, .. } = self;
-        Rig { acked, next, ..Rig::of(model, part, dir) }
+        Rig { acked, next, ..Rig::of(model, part, dir, 1 << 30) }
     }
 
     /// The same after a restart of the process.
     pub(crate) fn restarted(self) -> Rig {
+        self.restarted_after(|| {})
+    }
+
+    /// The same after a restart of the process; `meanwhile` happens between.
+    pub(crate) fn restarted_after(self, meanwhile: impl FnOnce()) -> Rig {
         let Rig { dir, arena, journal, ledger, letters, part, model, acked, next, .. } = self;
         assert!(journal.close(10 * SECOND));
         drop((arena, journal, ledger, letters));
-        Rig { acked, next, ..Rig::of(model, part, dir) }
+        meanwhile();
+        Rig { acked, next, ..Rig::of(model, part, dir, 1 << 30) }
     }
 
     pub(crate) fn letters_dir(&self) -> PathBuf {
@@ -164,7 +180,7 @@ impl Rig {
             name,
             journal: &self.journal,
             ledger: &self.ledger,
-            when_full: WhenFull::Block,
+            when_full: self.when_full,
             health: &self.health,
             dead_letters: &self.letters,
         }

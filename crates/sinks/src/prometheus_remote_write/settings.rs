@@ -1,0 +1,39 @@
+//! How a peer is to be served.
+
+use hyper::Uri;
+use hyper::header::HeaderMap;
+use std::time::Duration;
+
+/// How a peer is to be served.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where it is.
+    pub url: Uri,
+    /// Headers that go with every request.
+    pub headers: HeaderMap,
+    /// Which version to send.
+    pub prefer: Prefer,
+    /// How many requests a batch is spread over.
+    pub lanes: usize,
+    /// The most bytes of a request before compression.
+    pub max_bytes: usize,
+    /// The most items of a request.
+    pub max_items: u64,
+    /// How long to wait for more records before a batch is sent that is not full.
+    pub linger: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// The shortest and the longest wait between attempts.
+    pub backoff: (Duration, Duration),
+}
+
+/// Which version to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prefer {
+    /// As it was received, or 1.0 when the peer does not take 2.0.
+    AsReceived,
+    /// Always 1.0.
+    V1,
+    /// 2.0, unless the peer does not take it.
+    V2,
+}
