@@ -55,8 +55,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Measure what this gateway costs, each figure against its bar
     ///
-    /// Starts gateways on free ports of loopback, loads them, and prints a table. Takes about five minutes
-    /// and up to 11 GiB of disk; the fewer other programs are at work, the better.
+    /// Starts gateways on free ports of loopback, loads them, and prints a table. Takes about three minutes
+    /// and 6 GiB of disk; the fewer other programs are at work, the better.
     Bench(BenchArgs),
     /// Look into the lake
     #[command(subcommand)]

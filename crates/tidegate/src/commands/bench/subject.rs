@@ -80,7 +80,7 @@ impl Subject {
         std::fs::write(&file, config).map_err(|error| format!("writing {}: {error}", file.display()))?;
         let begun = Instant::now();
         let process = Command::new(std::env::current_exe()?)
-            .args(["--log", "warn", "run", "--config"])
+            .args(["--log", "error", "run", "--config"])
             .arg(&file)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
