@@ -74,6 +74,8 @@ pub async fn trickle(target: &Target, every: Duration, mut stop: watch::Receiver
 struct Moving {
     series: Series,
     shape: Shape,
+    /// By how many seconds its host is ahead of the others in the swing of its load.
+    phase: f64,
 }
 
 enum Shape {
@@ -89,8 +91,7 @@ impl Moving {
     fn sample(&self, now: Duration) -> Sampled<'_> {
         // A value follows from the time alone, so that a restart continues where the last run ended.
         let seconds = now.as_secs_f64();
-        let phase = (self.series.key % 600) as f64;
-        let swing = ((seconds + phase) * TAU / 600.0).sin();
+        let swing = ((seconds + self.phase) * TAU / 600.0).sin();
         let value = match self.shape {
             Shape::Constant(value) => value,
             // The integral of rate * (1 + 0.5 cos): never falls. Counted from some day in 2023.
@@ -104,13 +105,13 @@ impl Moving {
 
 fn fleet() -> Vec<Moving> {
     let mut fleet = Vec::with_capacity(TRICKLE_SERIES);
-    for host in HOSTS {
+    for (host, phase) in HOSTS.iter().zip([0.0, 150.0, 300.0, 450.0]) {
         let mut add = |name: &str, extra: &[(&'static str, &str)], shape: Shape| {
-            let fixed = [("__name__", name), ("env", "demo"), ("instance", host), ("job", "demo")];
+            let fixed = [("__name__", name), ("env", "demo"), ("instance", *host), ("job", "demo")];
             let all = fixed.into_iter().chain(extra.iter().copied());
             let mut labels: Vec<(&'static str, Box<str>)> = all.map(|(n, v)| (n, v.into())).collect();
             labels.sort_unstable_by_key(|(name, _)| *name);
-            fleet.push(Moving { series: Series::new(labels.into(), Kind::Float), shape });
+            fleet.push(Moving { series: Series::new(labels.into(), Kind::Float), shape, phase });
         };
         add("up", &[], Shape::Constant(1.0));
         for core in CORES {
@@ -123,7 +124,7 @@ fn fleet() -> Vec<Moving> {
         add("node_load1", &[], Shape::Wave(20.0));
         for (code, per_second) in CODES.iter().zip([40.0, 2.0, 0.5]) {
             let name = "http_request_duration_seconds";
-            // All buckets share the total's swing, which follows from the key: so they share a phase.
+            // A host's series swing together, so each bucket holds at least what the one below it does.
             for (le, below) in LE.iter().zip([0.3, 0.5, 0.75, 0.88, 0.95, 0.99, 0.999, 1.0]) {
                 let labels = [("code", *code), ("le", *le)];
                 add(&format!("{name}_bucket"), &labels, Shape::Counter(per_second * below));
