@@ -15,8 +15,8 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// What a parked connection takes: its task, its socket's registration, its timer. `tidegate bench
-/// connections` measures it.
-const CONNECTION: u64 = 1536;
+/// connections` measures 1.8 KiB.
+const CONNECTION: u64 = 2 * KIB;
 /// Threads beside the workers: the main one, the journal's, the allocator's, and the workers' own helpers
 /// for name resolution and large bodies.
 const THREADS: u64 = 4;
@@ -98,45 +98,38 @@ pub(crate) fn of(config: &Config) -> Planned {
 }
 
 fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, windows: usize) {
-    let mut declare = |owner, what, count: u64, each: u64, setting| {
-        plan.declare(Declared { owner, what, count, each, setting });
-    };
-    declare("program", "pages of the executable and its libraries", 1, program_bytes(), None);
     let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
     let threads = workers as u64 + THREADS + lakes;
-    declare("threads", "stacks, to their full depth", threads, workers::STACK as u64, None);
     let scratch = RemoteWriteSource::WORKER_BYTES as u64 + 128 * KIB;
-    declare("workers", "a runtime, and scratch for requests", workers as u64, scratch, None);
-    declare("connections", "a parked connection", connections.into(), CONNECTION, Some("limits.connections"));
-    declare("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64, None);
-    declare("books", "all pages", 1, Ledger::size_bytes() as u64, None);
-    declare("meters", "all series", 1, 512 * KIB, None);
+    let line = |owner, what, count, each| Declared { owner, what, count, each, setting: None };
+    let limited = |setting, line: Declared| Declared { setting: Some(setting), ..line };
+    plan.declare(line("program", "pages of the executable and its libraries", 1, program_bytes()));
+    plan.declare(line("threads", "stacks, to their full depth", threads, workers::STACK as u64));
+    plan.declare(line("workers", "a runtime, and scratch for requests", workers as u64, scratch));
+    let parked = line("connections", "a parked connection", connections.into(), CONNECTION);
+    plan.declare(limited("limits.connections", parked));
+    plan.declare(line("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64));
     // Room for the cursors of some sinks that are gone and not forgotten.
     let followers = config.sinks.len() + 2;
     let journal = tidegate_journal::Settings { followers, ..super::journal_settings(config) };
     journal.overhead().into_iter().for_each(|declared| plan.declare(declared));
+    plan.declare(line("books", "all pages", 1, Ledger::size_bytes() as u64));
+    plan.declare(line("meters", "all series", 1, 512 * KIB));
     Console::declared().into_iter().for_each(|declared| plan.declare(declared));
-    let mut declare = |owner, what, count: u64, each: u64, setting| {
-        plan.declare(Declared { owner, what, count, each, setting });
-    };
     for sink in config.sinks.values() {
         if let Sink::PrometheusRemoteWrite(sink) = sink {
             let lanes = u64::from(sink.lanes);
-            declare(
-                "sink",
-                "a connection to a peer",
-                lanes,
-                RemoteWriteSink::LANE_BYTES as u64,
-                Some("sinks.….lanes"),
-            );
+            let setting = "sinks.….lanes";
+            let peer = line("sink", "a connection to a peer", lanes, RemoteWriteSink::LANE_BYTES as u64);
+            plan.declare(limited(setting, peer));
             if sink.url.is_https() {
-                declare("sink", "the roots that TLS trusts", 1, 2 * MIB, None);
-                declare("sink", "a TLS session", lanes, 64 * KIB, Some("sinks.….lanes"));
+                plan.declare(line("sink", "the roots that TLS trusts", 1, 2 * MIB));
+                plan.declare(limited(setting, line("sink", "a TLS session", lanes, 64 * KIB)));
             }
         }
     }
-    declare("rest", "configuration, log, and what else is small", 1, MIB, None);
-    declare("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB, None);
+    plan.declare(line("rest", "configuration, log, and what else is small", 1, MIB));
+    plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));
 }
 
 /// What pages of the program may take: all that there are, or as many as are let stay ([`Upkeep`]).
