@@ -159,6 +159,13 @@ fn both_versions_pass_and_are_translated() {
         assert_eq!(versions, expected, "{protocol}");
         println!("{protocol}: {:?}", arrived.totals);
     }
-    let dropped = status["sinks"].as_array().unwrap().iter().map(|sink| &sink["dropped"]);
-    assert!(dropped.clone().all(|dropped| dropped == &json!({})), "{:?}", dropped.collect::<Vec<_>>());
+    for sink in status["sinks"].as_array().unwrap() {
+        let mut dropped = sink["dropped"].as_object().unwrap().clone();
+        // 2.0 attaches metadata to series: entries whose series is not in the same request cannot be said.
+        // That no sample is among them was compared above.
+        if sink["name"] == "v-2-0" {
+            dropped.remove("untranslatable");
+        }
+        assert!(dropped.is_empty(), "{}: {dropped:?}", sink["name"]);
+    }
 }
