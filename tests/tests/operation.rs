@@ -124,7 +124,8 @@ fn it_runs_in_32_mib() {
     assert!(hwm <= MEMORY, "{hwm} bytes were resident");
     assert_eq!(gateway.cgroup().map_or(0, tidegate_tests::Cgroup::killed), 0);
     assert_eq!(gateway.term(), 0);
-    assert_eq!(gateway.lake_rows("metric_points").len() as u64, report.samples);
+    // Requests whose answer came after the end of the run are in the lake too.
+    assert!(gateway.lake_rows("metric_points").len() as u64 >= report.samples);
 }
 
 /// SIGHUP under load: a sink that is added gets what comes from then on, and one that stays misses nothing.
@@ -197,7 +198,7 @@ fn reloading_something_invalid_changes_nothing() {
     let sink = checking();
     let mut gateway = Gateway::started(settings(json!({"up": to(&sink)})));
     let refusals =
-        [("sinks: [", "tidegate.yaml:"), ("memory: 80MiB\n", "only `sinks` can change while running")];
+        [("sinks: [", "tidegate.yaml:"), ("memory: 80MiB\n", "`memory` cannot change while running")];
     for (text, reason) in refusals {
         let before = gateway.log().len();
         gateway.configure_text(text);

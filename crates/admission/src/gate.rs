@@ -50,6 +50,11 @@ impl Gate {
         ceiling.min(self.0.arena.window_len())
     }
 
+    /// The most bytes that anybody can hold beyond their own part, as the plan is now.
+    pub fn most_held(&self) -> usize {
+        usize::try_from(self.0.arena.ceiling(Share::Decode)).unwrap_or(usize::MAX)
+    }
+
     /// A window in which `bytes` can be decompressed to be checked. To be given back before anything else
     /// is waited for: those who hold decode memory never wait, which is why nobody waits for ever.
     ///

@@ -46,6 +46,9 @@ pub struct Batch {
     pub len: usize,
 }
 
+/// The writer thread's stack, in bytes.
+const STACK: usize = 256 << 10;
+
 /// What was appended is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
@@ -98,7 +101,7 @@ impl Journal {
             *finished.done.lock().unwrap_or_else(PoisonError::into_inner) = true;
             finished.changed.notify_all();
         };
-        let thread = std::thread::Builder::new().name("journal".into()).spawn(run);
+        let thread = std::thread::Builder::new().name("journal".into()).stack_size(STACK).spawn(run);
         let thread = thread.map_err(|source| OpenError::Io {
             dir,
             doing: "start the writer thread".into(),

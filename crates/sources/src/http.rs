@@ -1,9 +1,9 @@
 //! Every HTTP source on one listener, told apart by path.
 
+use crate::clock::Stamp;
 use crate::prometheus_remote_write::{self, RemoteWrite};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
 use tidegate_admission::{Gate, Protocol, Refused, answer, codec};
 use tidegate_http1::{Admitted, Body, Context, Head, Refusal as Codec, Reply, Service};
 use tidegate_ledger::{Open, Refusal, Source};
@@ -72,14 +72,14 @@ impl Service for Http {
     }
 
     async fn answer(&self, ticket: Ticket, body: Body) -> Reply {
-        let received = Instant::now();
+        let received = Stamp::now();
         let Ticket { open, route: Route::RemoteWrite(form) } = ticket;
         let reply = match open.into_inner() {
             Some(open) => self.0.remote_write.receive(&self.0.gate, open, form, body).await,
             // The codec answers a request once; there is nothing to enter.
             None => Reply::new(500),
         };
-        self.0.durations.observe_duration(received.elapsed());
+        self.0.durations.observe(received.elapsed_ns());
         reply
     }
 

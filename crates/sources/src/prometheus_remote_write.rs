@@ -16,7 +16,7 @@ use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Refusal, Source};
-use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check};
+use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check, join};
 use tidegate_wire::snappy;
 
 /// Bodies that decompress to more than this are checked on the blocking pool: they would hold up the other
@@ -116,10 +116,15 @@ impl RemoteWrite {
         if claimed > most {
             return Err(Refused::too_large(most));
         }
-        if body.len() + claimed + claimed / 4 > self.most_held {
-            return Err(Refused::too_large(self.most_held / 9 * 4));
-        }
+        self.holdable(gate, body.len() + claimed + claimed / 4)?;
         snappy::plausible(body).map_err(Refused::malformed)
+    }
+
+    /// Whether a sink could hold `bytes` for one body: what it cannot hold it could not deliver either. The
+    /// plan may have changed since the start.
+    fn holdable(&self, gate: &Gate, bytes: usize) -> Result<(), Refused> {
+        let most = self.most_held.min(gate.most_held());
+        if bytes > most { Err(Refused::too_large(most / 9 * 4)) } else { Ok(()) }
     }
 
     fn check(
@@ -133,6 +138,9 @@ impl RemoteWrite {
         let decoded = snappy::decode(body, room.spare_mut()).map_err(Refused::malformed)?;
         room.advance(decoded);
         let scratch = if version == Version::V2 { Symbols::bytes_for(&room) } else { 0 };
+        // What a sink needs to write the symbols anew, beside the body in both forms.
+        let rewriting = join::Scratch::bytes_for(scratch / size_of::<u32>());
+        self.holdable(gate, body.len() + decoded + if version == Version::V2 { rewriting } else { 0 })?;
         // Held until the symbol table has shrunk again.
         let _charge = self.pay_scratch(gate, &room, scratch)?;
         let counts = SYMBOLS.with_borrow_mut(|symbols| {

@@ -162,8 +162,13 @@ impl Gateway {
         }
         let planned = plan::of(&new);
         planned.plan.check()?;
-        let mut running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        self.attach.change(&mut running, &config.sinks, &new.sinks, &planned)?;
+        // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
+        // of the configuration keeps a second reload out.
+        let sinks = || self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = std::mem::take(&mut *sinks());
+        let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
+        *sinks() = running;
+        changed?;
         *config = new;
         Ok(())
     }
@@ -182,7 +187,7 @@ impl Gateway {
         }
         let answered = self.door.open() == 0;
         let sinks = std::mem::take(&mut *self.sinks.lock().unwrap_or_else(PoisonError::into_inner));
-        sinks::stop_all(sinks, self.workers.worker(0), deadline);
+        sinks::stop_all(sinks, deadline);
         let synced = self.journal.close(left().max(Duration::from_secs(1)));
         self.workers.stop();
         if !answered {

@@ -90,7 +90,9 @@ impl Place {
 /// message, least of all in one that says that they must not be there.
 fn without_passwords(mut line: Vec<char>) -> Vec<char> {
     let mut from = 0;
-    while let Some(found) = line.get(from..).and_then(|rest| rest.windows(3).position(|w| w == [':', '/', '/'])) {
+    while let Some(found) =
+        line.get(from..).and_then(|rest| rest.windows(3).position(|w| w == [':', '/', '/']))
+    {
         from += found + 3;
         let authority = line.get(from..).unwrap_or_default();
         let len = authority.iter().position(|c| c.is_whitespace() || "/?#,}\"'".contains(*c));

@@ -225,8 +225,9 @@ fn metrics_are_never_cut() {
 #[test]
 fn too_many_answers_at_a_time_are_refused() {
     let served = Served::new(said(healthy()));
-    let held: Vec<_> =
-        (0..crate::console::ANSWERS).map(|_| served.arena.try_window(Share::Egress, LONGEST_ANSWER).unwrap()).collect();
+    let held: Vec<_> = (0..crate::console::ANSWERS)
+        .map(|_| served.arena.try_window(Share::Egress, LONGEST_ANSWER).unwrap())
+        .collect();
     let answer = served.ask("GET /status");
     assert_eq!(answer.status, 503);
     assert!(answer.has("Retry-After: 1"), "{}", answer.head);

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
+use tidegate_http1::{Reply, reply_and_close};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 
@@ -37,9 +38,11 @@ pub(crate) fn listen(address: SocketAddr, setting: &str) -> Result<std::net::Tcp
 pub(crate) trait Serve: Send + Sync + 'static {
     /// Serves a connection on this worker, from its first byte to its end.
     fn serve(&self, worker: usize, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + Send;
-    /// Counts one that is too many.
+    /// The answer to one that is too many.
+    fn one_too_many(&self) -> Reply;
+    /// Counts it.
     fn count_turned_away(&self);
-    /// Answers it.
+    /// Answers it, once it has sent something.
     fn turn_away(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ()> + Send;
 }
 
@@ -126,6 +129,8 @@ fn admit<S: Serve>(
         });
     } else {
         door.leaving.fetch_sub(1, Relaxed);
+        // Too many even to be waited for: told at once, without a task, which a client may miss.
+        let _told = reply_and_close(stream, &service.one_too_many());
     }
 }
 

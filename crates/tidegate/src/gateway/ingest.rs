@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::{Gate, Protocol, Refused, answer};
 use tidegate_console::Console;
-use tidegate_http1::{Server, Settings, turn_away};
+use tidegate_http1::{Reply, Server, Settings, turn_away};
 use tidegate_ledger::Refusal;
 use tidegate_sources::Http;
 use tokio::net::TcpStream;
@@ -39,10 +39,14 @@ impl Serve for Ingest {
         self.http.refuse_stray(Refusal::Connections);
     }
 
-    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+    fn one_too_many(&self) -> Reply {
         let words = "as many connections as are allowed are open; connect again later\n";
         let refused = Refused::new(Refusal::Connections, words).retry_after(self.gate.memory_delay());
-        turn_away(stream, answer(refused, Protocol::Http), &self.settings).await;
+        answer(refused, Protocol::Http)
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        turn_away(stream, self.one_too_many(), &self.settings).await;
     }
 }
 
@@ -64,9 +68,12 @@ impl Serve for Admin {
 
     fn count_turned_away(&self) {}
 
-    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+    fn one_too_many(&self) -> Reply {
         let words = "as many connections as the console takes are open; try again\n";
-        let refused = Refused::new(Refusal::Connections, words).retry_after(1);
-        turn_away(stream, answer(refused, Protocol::Http), &Console::settings()).await;
+        answer(Refused::new(Refusal::Connections, words).retry_after(1), Protocol::Http)
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        turn_away(stream, self.one_too_many(), &Console::settings()).await;
     }
 }

@@ -17,9 +17,10 @@ const MIB: u64 = 1 << 20;
 /// What a parked connection takes: its task, its socket's registration, its timer. `tidegate bench
 /// connections` measures 1.8 KiB.
 const CONNECTION: u64 = 2 * KIB;
-/// Threads beside the workers: the main one, the journal's, the allocator's, and the workers' own helpers
-/// for name resolution and large bodies.
-const THREADS: u64 = 4;
+/// Threads beside the workers, their helpers and the lakes': the main one, the journal's, the allocator's.
+const THREADS: u64 = 3;
+/// Windows beyond those that connections can take.
+const SPARE_WINDOWS: usize = 512;
 /// Pages of the executable and its libraries that may stay resident, in bytes. What a busy gateway uses all
 /// the time is about half of it.
 pub(crate) const PROGRAM: u64 = 10 * MIB;
@@ -60,7 +61,9 @@ pub(crate) fn of(config: &Config) -> Planned {
     let mut plan = Plan::new(memory);
     let workers = Workers::cores();
     let connections = config.limits.connections(budget.bytes);
+    // Every connection may have one while it sends a head, and the sinks theirs besides.
     let windows = usize::try_from(memory / (16 * KIB)).unwrap_or(usize::MAX).clamp(1024, 16 * 1024);
+    let windows = windows.max(connections as usize + SPARE_WINDOWS);
     declare(&mut plan, config, workers, connections, windows);
 
     let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
@@ -99,7 +102,8 @@ pub(crate) fn of(config: &Config) -> Planned {
 
 fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, windows: usize) {
     let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
-    let threads = workers as u64 + THREADS + lakes;
+    // A worker has a helper, for name resolution and large bodies.
+    let threads = 2 * workers as u64 + THREADS + lakes;
     let scratch = RemoteWriteSource::WORKER_BYTES as u64 + 128 * KIB;
     let line = |owner, what, count, each| Declared { owner, what, count, each, setting: None };
     let limited = |setting, line: Declared| Declared { setting: Some(setting), ..line };

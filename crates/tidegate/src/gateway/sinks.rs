@@ -47,6 +47,16 @@ enum Task {
     Thread(std::thread::JoinHandle<()>),
 }
 
+impl Running {
+    /// Whether it has ended: after the order to stop, or because it failed.
+    pub(crate) fn is_finished(&self) -> bool {
+        match &self.task {
+            Task::Worker(task) => task.is_finished(),
+            Task::Thread(thread) => thread.is_finished(),
+        }
+    }
+}
+
 /// What each sink may hold, as the plan has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {
@@ -165,7 +175,7 @@ impl Attach {
         let (stay, go): (Vec<_>, Vec<_>) = running.drain(..).partition(stays);
         *running = stay;
         go.iter().for_each(|sink| self.ledger.detach(&sink.name));
-        stop_all(go, self.workers.worker(0), Instant::now() + STOP);
+        stop_all(go, Instant::now() + STOP);
     }
 
     /// Gives the arena another plan, waiting a while for what is charged to fit it.
@@ -307,20 +317,14 @@ fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
 }
 
 /// Stops `sinks` and waits until they have: until `deadline` at most.
-pub(crate) fn stop_all(sinks: Vec<Running>, runtime: &Handle, deadline: Instant) {
+pub(crate) fn stop_all(sinks: Vec<Running>, deadline: Instant) {
     sinks.iter().for_each(|sink| sink.stopper.stop());
     for sink in sinks {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let ended = match sink.task {
-            Task::Worker(task) => runtime.block_on(async { tokio::time::timeout(left, task).await.is_ok() }),
-            Task::Thread(thread) => {
-                while !thread.is_finished() && Instant::now() < deadline {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                thread.is_finished()
-            }
-        };
-        if !ended {
+        // Looked at from outside: waiting on a worker's runtime would need that worker's timer.
+        while !sink.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if !sink.is_finished() {
             tracing::warn!(
                 sink = sink.name,
                 "the sink did not stop in time; what it has not sent is in the journal"
