@@ -106,12 +106,13 @@ impl Program {
         self.status_bytes("VmHWM")
     }
 
-    /// The memory that is resident now, in bytes (`VmRSS`).
+    /// The private memory that is resident now, in bytes (`RssAnon`): without the program's own pages, which
+    /// come and go.
     ///
     /// # Panics
     /// When the process is gone.
-    pub fn rss(&self) -> u64 {
-        self.status_bytes("VmRSS")
+    pub fn private(&self) -> u64 {
+        self.status_bytes("RssAnon")
     }
 
     fn status_bytes(&self, field: &str) -> u64 {

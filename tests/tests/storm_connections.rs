@@ -47,14 +47,14 @@ fn idle_connections_cost_next_to_nothing() {
     let mut acked = Acked::none(storm.model.len());
     // Whatever is made once is made before.
     storm.is_normal(&mut acked, 0);
-    let before = storm.gateway.process().rss();
+    let before = storm.gateway.process().private();
     let connections = block_on(async {
         let connections = idle(storm.gateway.http(), IDLE).await.unwrap();
         let connections = connections.into_iter().map(|stream| stream.into_std().unwrap());
         connections.collect::<Vec<_>>()
     });
     until(SOON, "all connections to be accepted", || open(&storm) >= IDLE as u64);
-    let fresh = storm.gateway.process().rss().saturating_sub(before) / IDLE as u64;
+    let fresh = storm.gateway.process().private().saturating_sub(before) / IDLE as u64;
     for mut stream in &connections {
         use std::io::{Read, Write};
         stream.set_nonblocking(false).unwrap();
@@ -63,7 +63,7 @@ fn idle_connections_cost_next_to_nothing() {
         let read = stream.read(&mut answer).unwrap();
         assert!(answer[..read].starts_with(b"HTTP/1.1 404"), "each is served");
     }
-    let used = storm.gateway.process().rss().saturating_sub(before) / IDLE as u64;
+    let used = storm.gateway.process().private().saturating_sub(before) / IDLE as u64;
     println!("an idle connection keeps {fresh} bytes resident, after a request {used}");
     storm.is_normal(&mut acked, 1);
     assert!(fresh.max(used) <= PER_CONNECTION);
