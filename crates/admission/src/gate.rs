@@ -85,24 +85,29 @@ impl Gate {
     ///
     /// # Errors
     /// When the journal does not take it.
-    pub async fn append(&self, open: Open, counts: Counts, batch: Batch) -> Result<(), Refused> {
-        let passed = counts.bytes;
+    pub fn append(
+        &self,
+        open: Open,
+        counts: Counts,
+        batch: Batch,
+    ) -> impl Future<Output = Result<(), Refused>> + Send + '_ {
         let handed_over = open.hand_over(counts);
-        match self.0.journal.append(batch).await {
-            Ok(_receipt) => {
-                handed_over.accept();
-                self.0.memory.passed(passed);
-                Ok(())
-            }
-            Err(refused) => {
-                let refused = match refused {
-                    JournalRefused::Closed => stopping().retry_after(self.0.memory.spread(1)),
-                    JournalRefused::Busy => self.no_memory(),
-                    other => self.disk(other),
-                };
-                handed_over.refuse(refused.reason);
-                Err(refused)
-            }
+        // Queued here and not when the future is first polled: so a connection's task has room for the wait
+        // alone, and not for the batch.
+        let appending = self.0.journal.append(batch);
+        async move {
+            let refused = match appending.await {
+                Ok(_receipt) => {
+                    handed_over.accept();
+                    self.0.memory.passed(counts.bytes);
+                    return Ok(());
+                }
+                Err(JournalRefused::Closed) => stopping().retry_after(self.0.memory.spread(1)),
+                Err(JournalRefused::Busy) => self.no_memory(),
+                Err(other) => self.disk(other),
+            };
+            handed_over.refuse(refused.reason);
+            Err(refused)
         }
     }
 
