@@ -256,6 +256,12 @@ impl Journal {
         Stats::of(&self.shared)
     }
 
+    /// Whether its writer is gone: the journal was closed, or the writer failed. Nothing is appended then, and
+    /// who waits for an answer waits in vain.
+    pub fn has_ended(&self) -> bool {
+        lock_std(&self.owner.thread).as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Refuses appends from now on, writes and syncs what is queued, answers everyone, and makes the cursors
     /// durable. True when that was done within `deadline`; else it goes on.
     pub fn close(&self, deadline: Duration) -> bool {
