@@ -52,7 +52,7 @@ pub struct JournalBalance {
     pub difference: i64,
 }
 
-/// accepted + replayed = delivered + queued + dropped + difference, since the sink was attached
+/// accepted + replayed = delivered + passed + queued + dropped + difference, since the sink was attached
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkBalance {
     /// The sink's name.
@@ -63,6 +63,8 @@ pub struct SinkBalance {
     pub replayed: u64,
     /// Items that the peer took.
     pub delivered: u64,
+    /// Items of signals that the sink is not configured to take.
+    pub passed: u64,
     /// Items that wait or are in flight, by the journal's numbers.
     pub queued: u64,
     /// Items dropped, by reason; reasons that did not occur are left out.
@@ -120,12 +122,14 @@ impl SinkBalance {
         // shows as a difference.
         let queued = head.saturating_sub(columns.position.wrapping_add(columns.ahead));
         let dropped = |reason: &Dropped| (*reason, book.dropped(*reason));
-        let went = book.delivered.wrapping_add(book.dropped_in_all()).wrapping_add(queued);
+        let settled = book.delivered.wrapping_add(book.passed).wrapping_add(book.dropped_in_all());
+        let went = settled.wrapping_add(queued);
         Self {
             name: name.to_owned(),
             accepted,
             replayed: book.replayed,
             delivered: book.delivered,
+            passed: book.passed,
             queued,
             dropped: Dropped::ALL.iter().map(dropped).filter(|(_, count)| *count > 0).collect(),
             difference: signed_difference(accepted.wrapping_add(book.replayed), went),

@@ -3,12 +3,12 @@ use crate::reason::Dropped;
 /// Reasons that a book on disk has room for.
 pub(crate) const REASONS: usize = 16;
 
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// A sink's columns since it was attached to the journal, over all restarts. The journal keeps the bytes
 /// beside the sink's cursor and replaces both together, so they always tell of the same moment.
 ///
-/// Layout, little-endian u64s: version, attached_at, replayed, delivered, then 16 counts of dropped items
+/// Layout, little-endian u64s: version, attached_at, replayed, delivered, passed, then 16 counts of dropped items
 /// in the order of their reasons' numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkBook {
@@ -18,17 +18,19 @@ pub struct SinkBook {
     pub replayed: u64,
     /// Items that the sink's peer took.
     pub delivered: u64,
+    /// Items of signals that the sink is not configured to take.
+    pub passed: u64,
     /// Items dropped, by the reason's number. Also those of reasons that only a later version knows.
     dropped: [u64; REASONS],
 }
 
 impl SinkBook {
     /// How many bytes a book takes.
-    pub const LEN: usize = 8 * (4 + REASONS);
+    pub const LEN: usize = 8 * (5 + REASONS);
 
     /// An empty book of a sink that gets what comes after the first `attached_at` items.
     pub fn new(attached_at: u64) -> Self {
-        Self { attached_at, replayed: 0, delivered: 0, dropped: [0; REASONS] }
+        Self { attached_at, replayed: 0, delivered: 0, passed: 0, dropped: [0; REASONS] }
     }
 
     /// Items dropped for this reason.
@@ -56,7 +58,7 @@ impl SinkBook {
     /// The book as the journal keeps it.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        let head = [VERSION, self.attached_at, self.replayed, self.delivered];
+        let head = [VERSION, self.attached_at, self.replayed, self.delivered, self.passed];
         for (to, number) in bytes.chunks_exact_mut(8).zip(head.iter().chain(&self.dropped)) {
             to.copy_from_slice(&number.to_le_bytes());
         }
@@ -75,8 +77,8 @@ impl SinkBook {
         if version != VERSION {
             return Err(UnknownBook { version });
         }
-        let (attached_at, replayed, delivered) = (next(), next(), next());
-        Ok(Self { attached_at, replayed, delivered, dropped: std::array::from_fn(|_| next()) })
+        let (attached_at, replayed, delivered, passed) = (next(), next(), next(), next());
+        Ok(Self { attached_at, replayed, delivered, passed, dropped: std::array::from_fn(|_| next()) })
     }
 }
 

@@ -6,11 +6,14 @@
 //! - for each source: requests received = accepted + refused (by reason) + open;
 //! - for the journal: items accepted ≤ items appended ≤ items accepted + items handed over;
 //! - for each sink: items accepted since it was attached + replayed
-//!   = delivered + queued + dropped (by reason).
+//!   = delivered + passed over + queued + dropped (by reason).
 //!
 //! What is queued is not counted here but follows from the journal's own numbers, which every record
 //! carries; so the third equation compares two independent counts. A sink's columns are kept beside its
 //! cursor ([`SinkBook`]), so the books still close after a crash.
+//!
+//! Passed over is what a sink is not configured to take, as logs by a sink for metrics: not its business, so
+//! neither delivered nor dropped.
 //!
 //! A difference is therefore always a mistake in the program; it is shown on `/status` and in `/metrics`.
 //! Deciding refusals is left to admission, moving cursors to the journal, sending to the sinks.

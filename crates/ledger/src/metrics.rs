@@ -16,6 +16,7 @@ pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     refused(registry, ledger.clone());
     items(registry, ledger.clone());
     per_sink(registry, ledger, Kind::Counter, DELIVERED, |sink| sink.delivered);
+    per_sink(registry, ledger, Kind::Counter, PASSED, |sink| sink.passed);
     per_sink(registry, ledger, Kind::Counter, REPLAYED, |sink| sink.replayed);
     per_sink(registry, ledger, Kind::Gauge, QUEUED, |sink| sink.queued);
     dropped(registry, ledger.clone());
@@ -32,6 +33,10 @@ const OPEN: Name = Name::plain("requests_open", "Requests received and not yet a
 const BYTES: Name = Name::bytes("accepted", "Bytes of accepted bodies, as they came");
 const ITEMS: Name = Name::plain("items_accepted", "Items accepted (samples, log records, spans, events)");
 const DELIVERED: Name = Name::plain("sink_items_delivered", "Items that the sink's peer took, over restarts");
+const PASSED: Name = Name::plain(
+    "sink_items_passed",
+    "Items of signals that the sink is not configured to take, over restarts",
+);
 const REPLAYED: Name = Name::plain(
     "sink_items_replayed",
     "Items queued once more because the cursor was moved back, over restarts",

@@ -28,6 +28,8 @@ pub(crate) struct SinkColumns {
 pub struct Settled<'a> {
     /// Items that the peer took.
     pub delivered: u64,
+    /// Items that the sink is not configured to take.
+    pub passed: u64,
     /// Items dropped, with the reason.
     pub dropped: &'a [(Dropped, u64)],
     /// Items before the cursor, ever: the number in the header of the record that it points at.
@@ -51,6 +53,7 @@ impl Sink {
     pub fn settle(&self, settled: Settled<'_>) {
         let mut columns = self.columns();
         columns.book.delivered += settled.delivered;
+        columns.book.passed += settled.passed;
         for (reason, items) in settled.dropped {
             columns.book.add_dropped(*reason, *items);
         }

@@ -190,7 +190,7 @@ impl Passed {
 /// Enters a movement of the cursor to `position` in the books, and gives the page as the journal keeps it.
 fn enter(page: &Sink, delivered: u64, losses: Losses, position: u64) -> Book {
     let dropped: Vec<_> = losses.entries().collect();
-    page.settle(Settled { delivered, dropped: &dropped, position, ahead: 0 });
+    page.settle(Settled { delivered, passed: 0, dropped: &dropped, position, ahead: 0 });
     let mut book = [0; BOOK];
     if let Some(room) = book.first_chunk_mut::<{ SinkBook::LEN }>() {
         *room = page.book().to_bytes();

@@ -37,13 +37,17 @@ pub(super) fn section(books: &Balance) -> Section {
                 difference(journal.difference),
             ]],
         }),
-        Block::About("items since attached: accepted + replayed = delivered + queued + dropped".to_owned()),
+        Block::About(
+            "items since attached: accepted + replayed = delivered + passed over + queued + dropped"
+                .to_owned(),
+        ),
         Block::Rows(Table {
             columns: &[
                 ("sink", Align::Left),
                 ("accepted", Align::Right),
                 ("replayed", Align::Right),
                 ("delivered", Align::Right),
+                ("passed over", Align::Right),
                 ("queued", Align::Right),
                 ("dropped", Align::Right),
                 ("difference", Align::Right),
@@ -84,6 +88,7 @@ fn sink(sink: &SinkBalance) -> Vec<Cell> {
         Cell::count(sink.accepted),
         Cell::count(sink.replayed),
         Cell::count(sink.delivered),
+        Cell::count(sink.passed),
         Cell::count(sink.queued),
         by_reason(sink.dropped.iter().map(|(reason, count)| (reason.name(), *count))),
         difference(sink.difference),

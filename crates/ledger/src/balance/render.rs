@@ -35,12 +35,19 @@ impl fmt::Display for Balance {
         let JournalBalance { accepted, handed_over, appended, difference } = self.journal;
         writeln!(f, "items: accepted <= appended <= accepted + handed over, since start")?;
         writeln!(f, "  journal: {accepted} <= {appended} <= {accepted} + {handed_over}{}", Off(difference))?;
-        writeln!(f, "items: accepted + replayed = delivered + queued + dropped, since attached")?;
+        writeln!(
+            f,
+            "items: accepted + replayed = delivered + passed over + queued + dropped, since attached"
+        )?;
         for sink in &self.sinks {
-            let SinkBalance { name, accepted, replayed, delivered, queued, dropped, difference } = sink;
+            let SinkBalance { name, accepted, replayed, delivered, passed, queued, dropped, difference } =
+                sink;
             let dropped = sum(dropped.iter().map(|(reason, count)| (reason.name(), *count)));
             let off = Off(*difference);
-            writeln!(f, "  {name}: {accepted} + {replayed} = {delivered} + {queued} + {dropped}{off}")?;
+            writeln!(
+                f,
+                "  {name}: {accepted} + {replayed} = {delivered} + {passed} + {queued} + {dropped}{off}"
+            )?;
         }
         match self.difference() {
             0 => writeln!(f, "the books close"),
@@ -77,11 +84,11 @@ fn source_json(source: &SourceBalance) -> String {
 }
 
 fn sink_json(sink: &SinkBalance) -> String {
-    let SinkBalance { name, accepted, replayed, delivered, queued, dropped, difference } = sink;
+    let SinkBalance { name, accepted, replayed, delivered, passed, queued, dropped, difference } = sink;
     let dropped = object(dropped.iter().map(|(reason, count)| (reason.name(), *count)));
     format!(
         "{{\"name\":{},\"accepted\":{accepted},\"replayed\":{replayed},\"delivered\":{delivered},\
-         \"queued\":{queued},\"dropped\":{dropped},\"difference\":{difference}}}",
+         \"passed\":{passed},\"queued\":{queued},\"dropped\":{dropped},\"difference\":{difference}}}",
         Quoted(name)
     )
 }

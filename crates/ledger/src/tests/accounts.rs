@@ -50,11 +50,17 @@ fn the_cursor_must_agree_with_the_book() {
     let ledger = ledger(100);
     let sink = ledger.attach("s", SinkBook::new(90), 90, 0).unwrap();
     assert_eq!(ledger.balance().sinks[0].queued, 10);
-    sink.settle(Settled { delivered: 3, dropped: &[], position: 94, ahead: 0 });
+    sink.settle(Settled { delivered: 3, passed: 0, dropped: &[], position: 94, ahead: 0 });
     assert_eq!(ledger.balance().sinks[0].difference, 1);
-    sink.settle(Settled { delivered: 1, dropped: &[(Dropped::Rejected, 2)], position: 94, ahead: 0 });
+    sink.settle(Settled {
+        delivered: 1,
+        passed: 0,
+        dropped: &[(Dropped::Rejected, 2)],
+        position: 94,
+        ahead: 0,
+    });
     assert_eq!(ledger.balance().sinks[0].difference, -2);
-    sink.settle(Settled { delivered: 0, dropped: &[], position: 94, ahead: 2 });
+    sink.settle(Settled { delivered: 0, passed: 0, dropped: &[], position: 94, ahead: 2 });
     assert_eq!(ledger.balance().difference(), 0);
     assert_eq!(ledger.balance().sinks[0].queued, 4);
 }
@@ -64,7 +70,7 @@ fn the_cursor_must_agree_with_the_book() {
 fn seeking_keeps_the_books_closed() {
     let ledger = ledger(100);
     let sink = ledger.attach("s", SinkBook::new(0), 0, 0).unwrap();
-    sink.settle(Settled { delivered: 60, dropped: &[], position: 50, ahead: 10 });
+    sink.settle(Settled { delivered: 60, passed: 0, dropped: &[], position: 50, ahead: 10 });
     sink.seek(20);
     let sink_balance = ledger.balance().sinks.remove(0);
     assert_eq!((sink_balance.replayed, sink_balance.queued, sink_balance.difference), (40, 80, 0));
@@ -86,20 +92,26 @@ fn the_text_shows_the_equations() {
     source.open().refuse(Refusal::Memory);
     source.open().refuse(Refusal::Disk);
     let _open = source.open();
-    sink.settle(Settled { delivered: 2, dropped: &[(Dropped::Damaged, 1)], position: 3, ahead: 0 });
+    sink.settle(Settled {
+        delivered: 2,
+        passed: 0,
+        dropped: &[(Dropped::Damaged, 1)],
+        position: 3,
+        ahead: 0,
+    });
     let expected = "\
 requests: received = accepted + refused + open
   remote_write: 5 = 1 + 3 (memory 2, disk 1) + 1
 items: accepted <= appended <= accepted + handed over, since start
   journal: 5 <= 5 <= 5 + 0
-items: accepted + replayed = delivered + queued + dropped, since attached
-  lake: 5 + 0 = 2 + 2 + 1 (damaged 1)
+items: accepted + replayed = delivered + passed over + queued + dropped, since attached
+  lake: 5 + 0 = 2 + 0 + 2 + 1 (damaged 1)
 the books close
 ";
     assert_eq!(ledger.balance().to_string(), expected);
-    sink.settle(Settled { delivered: 0, dropped: &[], position: 5, ahead: 0 });
+    sink.settle(Settled { delivered: 0, passed: 0, dropped: &[], position: 5, ahead: 0 });
     let text = ledger.balance().to_string();
-    assert!(text.contains("lake: 5 + 0 = 2 + 0 + 1 (damaged 1)  DIFFERENCE +2\n"), "{text}");
+    assert!(text.contains("lake: 5 + 0 = 2 + 0 + 0 + 1 (damaged 1)  DIFFERENCE +2\n"), "{text}");
     assert!(text.contains("THE BOOKS DO NOT CLOSE: 2 unexplained"), "{text}");
 }
 
@@ -131,7 +143,7 @@ fn the_books_are_published() {
     ledger.head().advance_to(14);
     source.open().hand_over(metrics(4)).accept();
     source.open().refuse(Refusal::Timeout);
-    sink.settle(Settled { delivered: 1, dropped: &[(Dropped::Quota, 2)], position: 13, ahead: 0 });
+    sink.settle(Settled { delivered: 1, passed: 0, dropped: &[(Dropped::Quota, 2)], position: 13, ahead: 0 });
     let mut text = String::new();
     registry.encode(&mut text).unwrap();
     for line in [
@@ -143,6 +155,7 @@ fn the_books_are_published() {
         "tidegate_accepted_bytes_total{source=\"rw\"} 120",
         "tidegate_items_accepted_total{source=\"rw\",signal=\"metrics\"} 4",
         "tidegate_sink_items_delivered_total{sink=\"up\"} 1",
+        "tidegate_sink_items_passed_total{sink=\"up\"} 0",
         "tidegate_sink_items_replayed_total{sink=\"up\"} 0",
         "tidegate_sink_items_queued{sink=\"up\"} 1",
         "tidegate_sink_items_dropped_total{sink=\"up\",reason=\"quota\"} 2",
@@ -201,7 +214,7 @@ fn entries_allocate_nothing() {
             head.advance_to(n);
             handed_over.accept();
             source.open().refuse(Refusal::Memory);
-            sink.settle(Settled { delivered: 1, dropped: &[], position: n, ahead: 0 });
+            sink.settle(Settled { delivered: 1, passed: 0, dropped: &[], position: n, ahead: 0 });
             let _ = sink.book().to_bytes();
         }
     });

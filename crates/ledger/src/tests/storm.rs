@@ -67,7 +67,7 @@ fn follow(sink: &Sink, head: &Head, chunk: u64, done: &AtomicBool) {
         let dropped = taken / 3;
         position += taken;
         let reasons = [(Dropped::Rejected, dropped)];
-        sink.settle(Settled { delivered: taken - dropped, dropped: &reasons, position, ahead: 0 });
+        sink.settle(Settled { delivered: taken - dropped, passed: 0, dropped: &reasons, position, ahead: 0 });
         if last && queued == 0 {
             return;
         }
