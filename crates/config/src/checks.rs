@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, PathBuf};
 
-use crate::model::{Config, RemoteWriteSink, Sink};
+use crate::model::{Backoff, Config, LakeSink, OtlpSink, RemoteWriteSink, Signal, Sink};
 use crate::values::{Name, Url};
 
 /// Two or more settings that cannot be together.
@@ -22,21 +22,39 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
     journal(config, &mut clashes);
     lakes(config, &mut clashes);
     for (name, sink) in &config.sinks {
-        if let Sink::PrometheusRemoteWrite(sink) = sink {
-            remote_write(config, name, sink, &mut clashes);
+        match sink {
+            Sink::PrometheusRemoteWrite(sink) => remote_write(config, name, sink, &mut clashes),
+            Sink::Otlp(sink) => otlp(config, name, sink, &mut clashes),
+            Sink::Lake(_) | Sink::Blackhole(_) => {}
         }
     }
     clashes
 }
 
+/// The listeners: each with its name.
+fn listeners(config: &Config) -> [(&'static str, SocketAddr); 3] {
+    [("http", config.listen.http), ("grpc", config.listen.grpc), ("admin", config.listen.admin)]
+}
+
 fn addresses(config: &Config, clashes: &mut Vec<Clash>) {
-    let (http, admin) = (config.listen.http, config.listen.admin);
-    if http.port() != 0 && http.port() == admin.port() && overlap(http.ip(), admin.ip()) {
-        clashes.push(Clash {
-            about: vec![path(["listen", "admin"]), path(["listen", "http"])],
-            message: format!("`listen.http` ({http}) and `listen.admin` ({admin}) are the same address"),
-            help: "give one of them another port".to_owned(),
-        });
+    let all = listeners(config);
+    for (at, (name, address)) in all.into_iter().enumerate() {
+        for (other, before) in all.into_iter().take(at) {
+            // Both take the same protocols: the same address stands for one listener.
+            let one = name == "grpc" && other == "http" && address == before;
+            if one || address.port() == 0 || address.port() != before.port() {
+                continue;
+            }
+            if overlap(address.ip(), before.ip()) {
+                clashes.push(Clash {
+                    about: vec![path(["listen", name]), path(["listen", other])],
+                    message: format!(
+                        "`listen.{other}` ({before}) and `listen.{name}` ({address}) are the same address"
+                    ),
+                    help: "give one of them another port".to_owned(),
+                });
+            }
+        }
     }
 }
 
@@ -70,6 +88,7 @@ fn lakes(config: &Config, clashes: &mut Vec<Clash>) {
         } else {
             folders.insert(folder, name);
         }
+        profiles(name, lake, clashes);
         if lake.retention.bytes < lake.file_bytes {
             clashes.push(Clash {
                 about: about("retention"),
@@ -92,19 +111,60 @@ fn remote_write(config: &Config, name: &Name, sink: &RemoteWriteSink, clashes: &
             help: "add it; Prometheus takes remote write at `/api/v1/write`".to_owned(),
         });
     }
-    for (setting, address) in [("http", config.listen.http), ("admin", config.listen.admin)] {
-        if reaches(&sink.url, address) {
-            clashes.push(Clash {
-                about: vec![path(["sinks", name.as_str(), "url"]), path(["listen", setting])],
-                message: format!(
-                    "`sinks.{name}.url` is this gateway's own address `listen.{setting}` ({address})"
-                ),
-                help: "it would send everything to itself, for ever; give the address of the next system"
-                    .to_owned(),
-            });
+    loops(config, name, "url", [&sink.url], clashes);
+    waits(name, &sink.backoff, clashes);
+}
+
+fn otlp(config: &Config, name: &Name, sink: &OtlpSink, clashes: &mut Vec<Clash>) {
+    loops(config, name, "endpoints", &sink.endpoints, clashes);
+    waits(name, &sink.backoff, clashes);
+    let tls = &sink.tls;
+    if tls.cert_file.is_some() != tls.key_file.is_some() {
+        let (there, missing) = if tls.cert_file.is_some() { ("cert", "key") } else { ("key", "cert") };
+        clashes.push(Clash {
+            about: vec![vec!["sinks".into(), name.to_string(), "tls".into(), format!("{there}_file")]],
+            message: format!("`sinks.{name}.tls` has a `{there}_file` and no `{missing}_file`"),
+            help: "a certificate is shown only together with its key: give both".to_owned(),
+        });
+    }
+}
+
+fn profiles(name: &Name, lake: &LakeSink, clashes: &mut Vec<Clash>) {
+    if lake.signals.contains(&Signal::Profiles) {
+        clashes.push(Clash {
+            about: vec![path(["sinks", name.as_str(), "signals"])],
+            message: format!("`sinks.{name}.signals` has profiles, which a lake has no table for"),
+            help: "leave them out; a sink of type `otlp` takes them".to_owned(),
+        });
+    }
+}
+
+/// A sink that would send to this gateway.
+fn loops<'a>(
+    config: &Config,
+    name: &Name,
+    key: &str,
+    urls: impl IntoIterator<Item = &'a Url>,
+    clashes: &mut Vec<Clash>,
+) {
+    for url in urls {
+        for (setting, address) in listeners(config) {
+            if reaches(url, address) {
+                clashes.push(Clash {
+                    about: vec![path(["sinks", name.as_str(), key]), path(["listen", setting])],
+                    message: format!(
+                        "`sinks.{name}.{key}` is this gateway's own address `listen.{setting}` ({address})"
+                    ),
+                    help: "it would send everything to itself, for ever; give the address of the next system"
+                        .to_owned(),
+                });
+                break;
+            }
         }
     }
-    let backoff = &sink.backoff;
+}
+
+fn waits(name: &Name, backoff: &Backoff, clashes: &mut Vec<Clash>) {
     if backoff.min > backoff.max {
         clashes.push(Clash {
             about: vec![path(["sinks", name.as_str(), "backoff"])],

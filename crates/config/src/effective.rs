@@ -27,6 +27,10 @@ pub(crate) fn line(key: &str, value: &Plain) -> Option<String> {
     match value {
         Plain::Unset => None,
         Plain::Text(text) => Some(format!("{key}: {}", word(&text.replace('$', "$$")))),
+        Plain::List(items) => {
+            let items: Vec<String> = items.iter().map(|item| inner(&item.replace('$', "$$"))).collect();
+            Some(format!("{key}: [{}]", items.join(", ")))
+        }
         Plain::Map(entries) if entries.is_empty() => Some(format!("{key}: {{}}")),
         Plain::Map(_) => Some(format!("{key}:")),
     }
@@ -40,6 +44,11 @@ fn word(text: &str) -> String {
         && !text.ends_with(':')
         && !matches!(text, "null" | "Null" | "NULL");
     if plain { text.to_owned() } else { quoted(text) }
+}
+
+/// A scalar inside of a list, where brackets mean something.
+fn inner(text: &str) -> String {
+    if text.contains(['[', ']']) { quoted(text) } else { word(text) }
 }
 
 fn quoted(text: &str) -> String {

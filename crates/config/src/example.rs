@@ -42,9 +42,13 @@ fn group(fields: &[Field], values: &[(String, Plain)], place: &Place, out: &mut 
 }
 
 fn setting(name: &str, shape: &Shape, value: &Plain, place: &Place, out: &mut String) {
-    if let (Plain::Unset, Shape::Scalar(scalar)) = (value, shape) {
-        let live = Place { live: false, ..*place };
-        emit(&format!("{name}: {}", scalar.example), &live, out);
+    let sample = match (value, shape) {
+        (Plain::Unset, Shape::Scalar(scalar)) => Some(scalar.example.to_owned()),
+        (Plain::Unset, Shape::List(scalar)) => Some(format!("[{}]", scalar.example)),
+        _ => None,
+    };
+    if let Some(sample) = sample {
+        emit(&format!("{name}: {sample}"), &Place { live: false, ..*place }, out);
         return;
     }
     emit(&line(name, value).unwrap_or_else(|| format!("{name}:")), place, out);
@@ -52,7 +56,7 @@ fn setting(name: &str, shape: &Shape, value: &Plain, place: &Place, out: &mut St
     match shape {
         Shape::Section(fields) => group(fields, entries, &place.deeper(true), out),
         Shape::Map { value: inner, .. } => map(inner, entries, &place.deeper(true), out),
-        Shape::Scalar(_) | Shape::Kinds(_) => {}
+        Shape::Scalar(_) | Shape::List(_) | Shape::Kinds(_) => {}
     }
 }
 
@@ -99,7 +103,7 @@ fn described(field: &Field) -> String {
     if let Some((low, high)) = &field.range {
         doc.push_str(&format!(" From {low} to {high}."));
     }
-    if let Shape::Scalar(scalar) = &field.shape {
+    if let Shape::Scalar(scalar) | Shape::List(scalar) = &field.shape {
         for (word, meaning) in &scalar.choices {
             doc.push_str(&format!("\n`{word}`: {}", meaning.replace('\n', " ")));
         }

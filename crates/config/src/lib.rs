@@ -40,8 +40,9 @@ pub use load::{LONGEST_FILE, load, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin};
 pub use model::{
-    Backoff, BlackholeSink, Config, Durability, Journal, LakeSink, Limits, Listen, Protocol, RemoteWriteSink,
-    RemoteWriteSource, Retention, Sink, Sources, WhenFull,
+    Backoff, BlackholeSink, Compression, Config, Durability, Journal, LakeSink, Limits, Listen, OtlpSink,
+    OtlpSource, OtlpTransport, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, Signal, Sink,
+    Sources, Tls, WhenFull,
 };
 pub use schema::schema;
 pub use values::{Bytes, Duration, HeaderName, Name, Secret, Url};

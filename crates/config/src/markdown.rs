@@ -13,7 +13,7 @@ pub fn markdown() -> String {
     let mut out = String::from(INTRODUCTION);
     out.push_str("\n## Settings\n\n");
     let (groups, singles): (Vec<&Field>, Vec<&Field>) =
-        fields.iter().partition(|field| !matches!(field.shape, Shape::Scalar(_)));
+        fields.iter().partition(|field| !matches!(field.shape, Shape::Scalar(_) | Shape::List(_)));
     table(&rows("", singles.into_iter()), &mut out);
     for field in groups {
         out.push_str(&format!("\n### `{}`\n\n{}\n", field.name, flow(&field.doc)));
@@ -48,7 +48,7 @@ fn group(shape: &Shape, out: &mut String) {
                 }
             }
         }
-        Shape::Scalar(_) => {}
+        Shape::Scalar(_) | Shape::List(_) => {}
     }
 }
 
@@ -74,20 +74,26 @@ fn table(rows: &[[String; 4]], out: &mut String) {
 
 fn notation(shape: &Shape) -> String {
     match shape {
-        Shape::Scalar(scalar) if scalar.choices.is_empty() => kind_of(scalar).to_owned(),
-        Shape::Scalar(scalar) => {
-            let words: Vec<String> = scalar.choices.iter().map(|(word, _)| format!("`{word}`")).collect();
-            words.join(", ")
-        }
+        Shape::Scalar(scalar) => words(scalar),
+        Shape::List(each) => format!("list of {}", words(each)),
         Shape::Map { key, value } => format!("{}: {}", kind_of(key), notation(value)),
         Shape::Section(_) | Shape::Kinds(_) => "settings".to_owned(),
     }
+}
+
+fn words(scalar: &ScalarShape) -> String {
+    if scalar.choices.is_empty() {
+        return kind_of(scalar).to_owned();
+    }
+    let words: Vec<String> = scalar.choices.iter().map(|(word, _)| format!("`{word}`")).collect();
+    words.join(", ")
 }
 
 fn default(field: &Field) -> String {
     match &field.default {
         None => "**must be given**".to_owned(),
         Some(Plain::Text(text)) => format!("`{text}`"),
+        Some(Plain::List(items)) => format!("`[{}]`", items.join(", ")),
         Some(Plain::Unset | Plain::Map(_)) => String::new(),
     }
 }
@@ -97,7 +103,7 @@ fn explained(field: &Field) -> String {
     if let Some((low, high)) = &field.range {
         text.push_str(&format!(" From `{low}` to `{high}`."));
     }
-    if let Shape::Scalar(scalar) = &field.shape {
+    if let Shape::Scalar(scalar) | Shape::List(scalar) = &field.shape {
         for (word, meaning) in &scalar.choices {
             text.push_str(&format!("<br>`{word}`: {}", flow(meaning)));
         }
@@ -108,7 +114,7 @@ fn explained(field: &Field) -> String {
 fn collect_notations<'f>(fields: &'f [Field], found: &mut Vec<&'f ScalarShape>) {
     fn of<'f>(shape: &'f Shape, found: &mut Vec<&'f ScalarShape>) {
         match shape {
-            Shape::Scalar(scalar) => one(scalar, found),
+            Shape::Scalar(scalar) | Shape::List(scalar) => one(scalar, found),
             Shape::Section(fields) => collect_notations(fields, found),
             Shape::Map { key, value } => {
                 one(key, found);

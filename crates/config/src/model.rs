@@ -12,8 +12,11 @@ use std::path::PathBuf;
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
 pub use listen::Listen;
-pub use sinks::{Backoff, BlackholeSink, LakeSink, Protocol, RemoteWriteSink, Retention, Sink};
-pub use sources::{RemoteWriteSource, Sources};
+pub use sinks::{
+    Backoff, BlackholeSink, Compression, LakeSink, OtlpSink, OtlpTransport, Protocol, RemoteWriteSink,
+    Retention, Signal, Sink, Tls,
+};
+pub use sources::{OtlpSource, RemoteWriteSource, Sources};
 
 use crate::declare::settings;
 use crate::values::{Bytes, Name};
@@ -31,11 +34,11 @@ settings! {
         listen: Listen = Listen::default(),
         /// The journal on disk: everything that was acknowledged waits here until every sink has it.
         journal: Journal = Journal::default(),
-        /// What is received. All sources share the address `listen.http` and are told apart by path.
+        /// What is received. All sources share the addresses `listen.http` and `listen.grpc`, and are told apart by path.
         sources: Sources = Sources::default(),
         /// What clients may use up.
         limits: Limits = Limits::default(),
-        /// Where everything goes, each sink under a name of its own: every sink gets everything. At
+        /// Where everything goes, each sink under a name of its own: every sink gets everything that it can take. At
         /// most 64. Without any: one lake named `lake`.
         sinks: BTreeMap<Name, Sink> = default_sinks(),
     }

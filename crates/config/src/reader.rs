@@ -171,6 +171,7 @@ impl<'f, 'a> Reader<'f, 'a> {
 fn wanted(shape: &Shape) -> String {
     match shape {
         Shape::Scalar(scalar) => format!("{}, for example `{}`", scalar.what, scalar.example),
+        Shape::List(scalar) => format!("a list, for example `[{}]`", scalar.example),
         _ => "its settings indented below it".to_owned(),
     }
 }

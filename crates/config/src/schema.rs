@@ -75,6 +75,11 @@ fn shape(shape: &Shape) -> Json {
     match shape {
         Shape::Scalar(scalar) => self::scalar(scalar),
         Shape::Section(fields) => section(fields, None),
+        Shape::List(each) => {
+            let each = self::scalar(each);
+            let list = json!({ "type": "array", "items": each, "minItems": 1, "uniqueItems": true });
+            json!({ "anyOf": [list, each] })
+        }
         Shape::Map { key, value } => json!({
             "type": ["object", "null"],
             "propertyNames": key.schema,
@@ -107,7 +112,11 @@ fn value(plain: &Plain, shape: &Shape) -> Json {
         (Plain::Text(text), Shape::Scalar(scalar)) if scalar.schema["type"] == json!("integer") => {
             text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
         }
+        (Plain::Text(text), Shape::Scalar(scalar)) if scalar.schema["type"] == json!("boolean") => {
+            json!(text == "true")
+        }
         (Plain::Text(text), _) => json!(text),
+        (Plain::List(items), _) => json!(items),
         (Plain::Map(entries), _) => {
             let inner = |key: &str| match shape {
                 Shape::Section(fields) => {

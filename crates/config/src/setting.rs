@@ -61,6 +61,8 @@ pub(crate) trait Ranged {
 pub(crate) enum Shape {
     Scalar(ScalarShape),
     Section(Vec<Field>),
+    /// Several words, each once.
+    List(ScalarShape),
     Map {
         key: ScalarShape,
         value: Box<Shape>,
@@ -99,6 +101,7 @@ pub(crate) struct Kind {
 pub(crate) enum Plain {
     Unset,
     Text(String),
+    List(Vec<String>),
     Map(Vec<(String, Plain)>),
 }
 
@@ -168,6 +171,38 @@ impl<T: Setting> Setting for Option<T> {
 
     fn plain(&self) -> Plain {
         self.as_ref().map_or(Plain::Unset, Setting::plain)
+    }
+}
+
+impl<T: Scalar + PartialEq> Setting for Vec<T> {
+    /// One word alone is a list of one.
+    fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<Vec<T>> {
+        let Value::Sequence(items) = &node.value else {
+            return T::read(node, reader).map(|one| vec![one]);
+        };
+        if items.is_empty() || items.len() > MOST_ENTRIES {
+            let what = format!("a list of {} entries cannot stand here", items.len());
+            reader.refuse(&node.at, &what, format!("write from 1 to {MOST_ENTRIES} of them"));
+            return None;
+        }
+        let mut list = Vec::with_capacity(items.len());
+        for item in items {
+            let Some(value) = T::read(item, reader) else { continue };
+            if list.contains(&value) {
+                reader.refuse(&item.at, &format!("{} is there twice", quote(&value.shown())), "remove one");
+            } else {
+                list.push(value);
+            }
+        }
+        Some(list)
+    }
+
+    fn shape() -> Shape {
+        Shape::List(scalar_shape::<T>())
+    }
+
+    fn plain(&self) -> Plain {
+        Plain::List(self.iter().map(Scalar::shown).collect())
     }
 }
 

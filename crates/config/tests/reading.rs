@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use tidegate_config::{Bytes, Config, Duration, Protocol, Sink, WhenFull, effective, example, parse};
+use tidegate_config::{Bytes, Config, Duration, Protocol, Signal, Sink, WhenFull, effective, example, parse};
 
 fn read(text: &str) -> Config {
     parse("test.yaml", text, &|_| None).unwrap_or_else(|errors| panic!("{errors}"))
@@ -176,7 +176,7 @@ fn the_example_is_the_default_and_what_it_leaves_out_is_valid() {
     let uncommented: String = example.lines().map(uncomment).collect::<Vec<_>>().join("\n");
     let config =
         parse("example.yaml", &uncommented, &environment).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(config.sinks.len(), 3);
+    assert_eq!(config.sinks.len(), 4);
     assert_eq!(config.memory, Some(Bytes::mib(64)));
 }
 
@@ -266,5 +266,20 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// A list may be one word, every entry is read on its own, and what is there twice is a mistake.
+#[test]
+fn lists_are_read_and_written() {
+    let text = "sinks:\n  up: { type: otlp, endpoints: http://a:4317, signals: [logs, traces] }\n";
+    let config = read(text);
+    let Some(Sink::Otlp(up)) = config.sinks.values().next() else { panic!("{config:?}") };
+    assert_eq!((up.endpoints.len(), up.signals.as_slice()), (1, &[Signal::Logs, Signal::Traces][..]));
+    assert_eq!(read(&effective(&config)), config);
+    for (list, what) in [("[logs, logs]", "there twice"), ("[]", "0 entries"), ("[log]", "did you mean")] {
+        let text = text.replace("[logs, traces]", list);
+        let errors = parse("f.yaml", &text, &|_| None).unwrap_err().to_string();
+        assert!(errors.contains(what), "{errors}");
     }
 }

@@ -7,6 +7,9 @@ settings! {
     pub struct Listen {
         /// Every HTTP protocol, told apart by path.
         http: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4318)),
+        /// The same protocols again, where OpenTelemetry's clients expect gRPC. Both addresses take HTTP/1.1 and
+        /// HTTP/2 alike; give it the address of `http` to listen on one only.
+        grpc: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4317)),
         /// Operation: `/metrics`, `/status`, `/health`, `/ready`. Not to be reachable by strangers.
         admin: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4319)),
     }

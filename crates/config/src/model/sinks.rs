@@ -1,12 +1,14 @@
 mod blackhole;
 mod lake;
+mod otlp;
 mod prometheus_remote_write;
 
 pub use blackhole::BlackholeSink;
 pub use lake::{LakeSink, Retention};
+pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
 pub use prometheus_remote_write::{Backoff, Protocol, RemoteWriteSink};
 
-use crate::declare::kinds;
+use crate::declare::{choices, kinds};
 
 kinds! {
     /// Where everything goes.
@@ -16,7 +18,35 @@ kinds! {
         /// Anything that takes Prometheus remote write: Prometheus, Mimir, Thanos, VictoriaMetrics,
         /// another tidegate.
         PrometheusRemoteWrite(RemoteWriteSink) = "prometheus_remote_write",
+        /// Anything that takes OTLP: an OpenTelemetry Collector, a vendor, another tidegate.
+        Otlp(OtlpSink) = "otlp",
         /// Takes everything and forgets it: for measuring and for trying things out.
         Blackhole(BlackholeSink) = "blackhole",
+    }
+}
+
+choices! {
+    /// A kind of telemetry.
+    pub enum Signal is "a signal" {
+        /// Spans.
+        Traces = "traces",
+        /// Samples, histograms and their metadata.
+        Metrics = "metrics",
+        /// Log records.
+        Logs = "logs",
+        /// Profiles.
+        Profiles = "profiles",
+    }
+}
+
+impl Sink {
+    /// The signals that it takes; everything else passes it by.
+    pub fn signals(&self) -> &[Signal] {
+        match self {
+            Sink::Lake(lake) => &lake.signals,
+            Sink::PrometheusRemoteWrite(_) => &[Signal::Metrics],
+            Sink::Otlp(otlp) => &otlp.signals,
+            Sink::Blackhole(blackhole) => &blackhole.signals,
+        }
     }
 }

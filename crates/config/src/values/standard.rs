@@ -98,6 +98,25 @@ impl Scalar for u32 {
     }
 }
 
+impl Scalar for bool {
+    const WHAT: &'static str = "`true` or `false`";
+    const EXAMPLE: &'static str = "true";
+
+    fn parse(text: &str) -> Result<bool, Invalid> {
+        text.parse().map_err(|_| {
+            Invalid::new(format!("{} is neither true nor false", quote(text)), "write one of the two")
+        })
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "boolean" })
+    }
+}
+
 impl Ranged for u32 {
     type Bound = u32;
     fn bound(&self) -> Option<&u32> {

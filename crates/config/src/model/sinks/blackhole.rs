@@ -1,6 +1,10 @@
+use super::Signal;
 use crate::declare::settings;
 
 settings! {
-    /// A sink that forgets; it has no settings.
-    pub struct BlackholeSink {}
+    /// A sink that forgets.
+    pub struct BlackholeSink {
+        /// What is taken; everything else passes it by.
+        signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles],
+    }
 }

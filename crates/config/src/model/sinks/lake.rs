@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use super::Signal;
 use crate::declare::settings;
 use crate::values::{Bytes, Duration};
 
@@ -8,6 +9,8 @@ settings! {
     pub struct LakeSink {
         /// The lake's folder. Without it: `lake` in the folder `data`.
         path: Option<PathBuf> = None,
+        /// What is kept; everything else passes it by. There is no table for profiles.
+        signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs],
         /// When old files are removed: whichever comes first.
         retention: Retention = Retention::default(),
         /// The longest time for which a file is filled before it is finished and can be read.
