@@ -1,7 +1,8 @@
 //! The answer to a refused request, in the shape that the protocol's clients understand.
 
+use crate::otlp::{self, Media};
 use crate::refused::Refused;
-use tidegate_http1::{Flaw, Reply};
+use tidegate_http1::{Content, Flaw, Reply};
 use tidegate_ledger::Refusal;
 
 /// Whose shape an answer has.
@@ -11,6 +12,8 @@ pub enum Protocol {
     Http,
     /// Prometheus remote write: plain text, and how many items were written (none).
     RemoteWrite,
+    /// OTLP over HTTP: a `google.rpc.Status` in the request's encoding.
+    Otlp(Media),
 }
 
 /// How many samples of a request were written (Remote-Write 2.0, "Required Written Response Headers").
@@ -22,11 +25,7 @@ pub const WRITTEN: &[&str] = &[
 
 /// The answer to `refused`, for a client of `protocol`.
 pub fn answer(refused: Refused, protocol: Protocol) -> Reply {
-    let mut reply = Reply::new(status(refused.reason)).content(refused.words);
-    if let Some(seconds) = refused.retry_after {
-        reply = reply.retry_after(seconds);
-    }
-    shaped(reply, protocol)
+    shaped(refused.reason, refused.words.into(), refused.retry_after, protocol)
 }
 
 /// The answer to what the codec refused, for a client of `protocol`, and the reason for the books.
@@ -47,11 +46,22 @@ pub fn codec(refusal: tidegate_http1::Refusal, protocol: Protocol, retry_after: 
         Codec::HeadTooSlow | Codec::BodyTooSlow => Refusal::Timeout,
         Codec::Memory => Refusal::Memory,
     };
-    let mut reply = refusal.reply();
-    if reason == Refusal::Memory {
-        reply = reply.retry_after(retry_after);
-    }
-    (shaped(reply, protocol), reason)
+    let mendable = reason == Refusal::Memory || (reason == Refusal::Timeout && is_otlp(protocol));
+    let retry_after = mendable.then_some(retry_after);
+    let reply = match protocol {
+        // The codec's statuses say more than those of the reasons do.
+        Protocol::Http | Protocol::RemoteWrite => {
+            let reply = refusal.reply();
+            let reply = if let Some(seconds) = retry_after { reply.retry_after(seconds) } else { reply };
+            counted(reply, protocol)
+        }
+        Protocol::Otlp(_) => shaped(reason, refusal.reply().into_content(), retry_after, protocol),
+    };
+    (reply, reason)
+}
+
+const fn is_otlp(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::Otlp(_))
 }
 
 /// 5xx where a client should send the same again: Prometheus retries those, but by default not 429.
@@ -68,11 +78,20 @@ const fn status(reason: Refusal) -> u16 {
     }
 }
 
-fn shaped(reply: Reply, protocol: Protocol) -> Reply {
-    match protocol {
-        Protocol::Http => reply,
-        Protocol::RemoteWrite => reply.numbers(WRITTEN, [0; 3]),
-    }
+fn shaped(reason: Refusal, content: Content, retry_after: Option<u32>, protocol: Protocol) -> Reply {
+    let reply = match protocol {
+        Protocol::Http | Protocol::RemoteWrite => Reply::new(status(reason)),
+        Protocol::Otlp(media) => Reply::new(otlp::status(reason))
+            .content_type(media.content_type())
+            .shaped(otlp::shape(reason, media)),
+    };
+    let reply = reply.content(content);
+    let reply = if let Some(seconds) = retry_after { reply.retry_after(seconds) } else { reply };
+    counted(reply, protocol)
+}
+
+fn counted(reply: Reply, protocol: Protocol) -> Reply {
+    if protocol == Protocol::RemoteWrite { reply.numbers(WRITTEN, [0; 3]) } else { reply }
 }
 
 #[cfg(test)]

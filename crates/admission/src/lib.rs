@@ -13,10 +13,13 @@
 
 mod answer;
 mod gate;
+pub mod otlp;
 mod pressure;
 mod refused;
+mod status;
 
 pub use answer::{Protocol, WRITTEN, answer, codec};
 pub use gate::Gate;
 pub use pressure::Pressure;
 pub use refused::{Refused, Words};
+pub use status::Code;

@@ -20,7 +20,7 @@ pub enum Words {
     /// Known when the program was built; ends with a line feed.
     Fixed(&'static str),
     /// Around a number; ends with a line feed.
-    Around(&'static str, usize, &'static str),
+    Around(&'static [&'static str; 2], usize),
     /// About this very request; ends with a line feed; bounded by who made it.
     Own(String),
 }
@@ -38,9 +38,9 @@ impl Refused {
 
     /// The body is larger than `most` bytes.
     pub const fn too_large(most: usize) -> Refused {
-        let (before, after) =
-            ("the decompressed body is too large; here at most ", " bytes are taken: send smaller batches\n");
-        Refused { reason: Refusal::TooLarge, words: Words::Around(before, most, after), retry_after: None }
+        let around =
+            &["the decompressed body is too large; here at most ", " bytes are taken: send smaller batches\n"];
+        Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
     }
 
     /// The same, worth another try after `seconds`.
@@ -55,7 +55,7 @@ impl From<Words> for Content {
     fn from(words: Words) -> Content {
         match words {
             Words::Fixed(text) => Content::Fixed(text.as_bytes()),
-            Words::Around(before, number, after) => Content::Sentence(before, number as u64, after),
+            Words::Around(around, number) => Content::Sentence(around, number as u64),
             Words::Own(text) => text.into(),
         }
     }

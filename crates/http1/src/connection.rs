@@ -10,6 +10,7 @@ mod pace;
 mod receive;
 
 pub(crate) use link::{Link, Unsent};
+pub use pace::Pace;
 
 use crate::head::{Framing, Length, Version, parse};
 use crate::refusal::Refusal;

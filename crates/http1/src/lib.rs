@@ -23,9 +23,10 @@ mod settings;
 mod shutdown;
 mod stream;
 
+pub use connection::Pace;
 pub use head::{Head, Length, MAX_HEADERS, Repeated, Version};
 pub use refusal::{Flaw, Refusal};
-pub use reply::{Content, Reply};
+pub use reply::{Content, Reply, Shape};
 pub use server::{Ended, Server, reply_and_close, turn_away};
 pub use service::{Admitted, Body, Context, Service};
 pub use settings::Settings;

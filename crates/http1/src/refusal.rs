@@ -120,18 +120,17 @@ impl Refusal {
             Refusal::Connect => reply.text("CONNECT is not offered: this server is no proxy\n"),
             Refusal::Expectation => reply.text("the only expectation this server can meet is 100-continue\n"),
             Refusal::TargetTooLong { limit } => {
-                reply.sentence("the request line is too long; all of the head may take ", limit, " bytes\n")
+                reply.sentence(&["the request line is too long; all of the head may take ", " bytes\n"], limit)
             }
             Refusal::HeadTooLarge { limit } => {
-                reply.sentence("the headers are too long; the head may take ", limit, " bytes\n")
+                reply.sentence(&["the headers are too long; the head may take ", " bytes\n"], limit)
             }
             Refusal::TooManyHeaders { limit } => {
-                reply.sentence("there are too many headers; at most ", limit, " are taken\n")
+                reply.sentence(&["there are too many headers; at most ", " are taken\n"], limit)
             }
             Refusal::BodyTooLarge { limit } => reply.sentence(
-                "the body is too large; here at most ",
+                &["the body is too large; here at most ", " bytes are taken: send smaller batches\n"],
                 limit,
-                " bytes are taken: send smaller batches\n",
             ),
             Refusal::HeadTooSlow => reply.text("the headers did not arrive in time\n"),
             Refusal::BodyTooSlow => reply.text("the body arrived too slowly, or stopped arriving\n"),

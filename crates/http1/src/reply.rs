@@ -23,7 +23,12 @@ pub struct Reply {
     names: &'static [&'static str],
     numbers: [u32; NUMBERS],
     headers: &'static [(&'static str, &'static str)],
+    shape: Option<Shape>,
 }
+
+/// Puts the text of an answer, which is its three parts one after the other, into the form that a protocol
+/// gives to it. It appends the same bytes each time.
+pub type Shape = fn(&mut Vec<u8>, [&[u8]; 3]);
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -33,7 +38,7 @@ pub enum Content {
     /// Text or bytes known when the program was built.
     Fixed(&'static [u8]),
     /// A sentence around a number.
-    Sentence(&'static str, u64, &'static str),
+    Sentence(&'static [&'static str; 2], u64),
     /// Bytes made for this answer: on the heap, so for small things only.
     Owned(Box<[u8]>),
     /// Bytes made for this answer in memory that is paid for.
@@ -57,6 +62,7 @@ impl Reply {
             names: &[],
             numbers: [0; NUMBERS],
             headers: &[],
+            shape: None,
         }
     }
 
@@ -68,8 +74,8 @@ impl Reply {
 
     /// With a plain sentence around a number as its content, made without an allocation.
     #[must_use]
-    pub fn sentence(self, before: &'static str, number: usize, after: &'static str) -> Reply {
-        self.content(Content::Sentence(before, number as u64, after))
+    pub fn sentence(self, around: &'static [&'static str; 2], number: usize) -> Reply {
+        self.content(Content::Sentence(around, number as u64))
     }
 
     /// With this content.
@@ -108,6 +114,14 @@ impl Reply {
         self
     }
 
+    /// With its text in this shape, which is made when the answer is written, without an allocation. What
+    /// has no text, or lies in a window, stays as it is.
+    #[must_use]
+    pub fn shaped(mut self, shape: Shape) -> Reply {
+        self.shape = Some(shape);
+        self
+    }
+
     /// Ending the connection.
     #[must_use]
     pub fn closing(mut self) -> Reply {
@@ -116,7 +130,7 @@ impl Reply {
     }
 
     /// Its content alone.
-    pub(crate) fn into_content(self) -> Content {
+    pub fn into_content(self) -> Content {
         self.content
     }
 

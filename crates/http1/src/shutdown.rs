@@ -37,6 +37,14 @@ impl Shutdown {
         self.inner.begun.load(Ordering::Acquire)
     }
 
+    /// Resolves when the signal is given, or has been.
+    pub async fn begun(&self) {
+        let notified = self.notified();
+        if !self.has_begun() {
+            notified.await;
+        }
+    }
+
     /// Resolves when the signal is given after this call; check [`has_begun`](Self::has_begun) besides.
     pub(crate) fn notified(&self) -> Notified<'_> {
         self.inner.notify.notified()

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// The deadlines of one body: in all, since the last byte, and for the least rate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub struct Pace {
     begun: Instant,
     /// Milliseconds from the beginning to the last byte.
     heard: u32,
@@ -14,19 +14,22 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new() -> Pace {
+    /// Of a body that begins now.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "the moment matters")]
+    pub fn new() -> Pace {
         Pace { begun: Instant::now(), heard: 0, received: 0 }
     }
 
     /// Notes that bytes arrived.
-    pub(crate) fn hear(&mut self, bytes: usize) {
+    pub fn hear(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes);
         self.heard = u32::try_from(self.begun.elapsed().as_millis()).unwrap_or(u32::MAX);
     }
 
     /// When the body is too slow if nothing arrives before. The bytes received buy time at the least
     /// rate, so the rate needs no clock of its own.
-    pub(crate) fn deadline(&self, settings: &Settings) -> Instant {
+    pub fn deadline(&self, settings: &Settings) -> Instant {
         let bought = self.received as f64 / f64::from(settings.body_rate.max(1));
         // The cap comes first, so that no time is added that a clock cannot hold.
         let bought = Duration::from_secs_f64(bought.min(settings.body.as_secs_f64()));

@@ -1,7 +1,7 @@
 //! An answer's bytes on the wire.
 
 use super::date::with_date;
-use super::{Content, Reply};
+use super::{Content, Reply, Shape};
 
 /// What the request and the connection add to an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub(crate) fn render_head(reply: &Reply, ending: Ending, out: &mut Vec<u8>) -> b
         out.extend_from_slice(b"\r\n\r\n");
         return false;
     }
-    let len = length(&reply.content);
+    let shape = reply.shape.filter(|_| has_text(&reply.content));
+    let len = shape.map_or_else(|| length(&reply.content), |shape| shaped_length(shape, reply, out));
     if len > 0 {
         line("Content-Type", out);
         out.extend_from_slice(reply.content_type.as_bytes());
@@ -54,7 +55,11 @@ pub(crate) fn render_head(reply: &Reply, ending: Ending, out: &mut Vec<u8>) -> b
     if ending.bodiless {
         return false;
     }
-    if let Content::Sentence(before, value, after) = &reply.content {
+    if let Some(shape) = shape {
+        put_shaped(shape, &reply.content, out);
+        return false;
+    }
+    if let Content::Sentence([before, after], value) = &reply.content {
         out.extend_from_slice(before.as_bytes());
         number(*value, out);
         out.extend_from_slice(after.as_bytes());
@@ -62,21 +67,53 @@ pub(crate) fn render_head(reply: &Reply, ending: Ending, out: &mut Vec<u8>) -> b
     true
 }
 
+/// Whether `content` is text, which may have a shape.
+fn has_text(content: &Content) -> bool {
+    matches!(content, Content::Fixed(_) | Content::Sentence(..) | Content::Owned(_))
+}
+
+/// How long the text is in its shape. It is measured by writing it: answers with a shape are refusals, and
+/// short.
+fn shaped_length(shape: Shape, reply: &Reply, out: &mut Vec<u8>) -> usize {
+    let before = out.len();
+    put_shaped(shape, &reply.content, out);
+    let len = out.len().saturating_sub(before);
+    out.truncate(before);
+    len
+}
+
+fn put_shaped(shape: Shape, content: &Content, out: &mut Vec<u8>) {
+    match content {
+        Content::Sentence([before, after], value) => {
+            let mut room = [0; DIGITS];
+            shape(out, [before.as_bytes(), decimal(*value, &mut room), after.as_bytes()]);
+        }
+        other => shape(out, [other.bytes(), &[], &[]]),
+    }
+}
+
 /// Appends `value` in decimal digits.
 fn number(value: u64, out: &mut Vec<u8>) {
-    let start = out.len();
+    out.extend_from_slice(decimal(value, &mut [0; DIGITS]));
+}
+
+/// The digits of the largest number.
+const DIGITS: usize = 20;
+
+/// `value` in decimal digits, at the end of `room`.
+fn decimal(value: u64, room: &mut [u8; DIGITS]) -> &[u8] {
     let mut left = value;
-    loop {
+    let mut start = DIGITS;
+    for digit in room.iter_mut().rev() {
         // A remainder of ten fits a byte.
-        out.push(b'0' + (left % 10) as u8);
+        *digit = b'0' + (left % 10) as u8;
         left /= 10;
+        start -= 1;
         if left == 0 {
             break;
         }
     }
-    if let Some(digits) = out.get_mut(start..) {
-        digits.reverse();
-    }
+    room.get(start..).unwrap_or_default()
 }
 
 fn line(name: &str, out: &mut Vec<u8>) {
@@ -87,7 +124,7 @@ fn line(name: &str, out: &mut Vec<u8>) {
 
 fn length(content: &Content) -> usize {
     match content {
-        Content::Sentence(before, value, after) => before.len() + digits(*value) + after.len(),
+        Content::Sentence([before, after], value) => before.len() + digits(*value) + after.len(),
         other => other.bytes().len(),
     }
 }

@@ -37,7 +37,7 @@ fn replies_are_rendered_to_the_byte() {
 #[test]
 fn sentences_have_the_length_they_announce() {
     for number in [0, 9, 10, 99, 100, 12_345, usize::MAX] {
-        let text = rendered(&Reply::new(413).sentence("at most ", number, " bytes\n"), OPEN);
+        let text = rendered(&Reply::new(413).sentence(&["at most ", " bytes\n"], number), OPEN);
         let (head, content) = text.split_once("\r\n\r\n").unwrap();
         assert_eq!(content, format!("at most {number} bytes\n"));
         assert!(head.ends_with(&format!("Content-Length: {}", content.len())), "{head}");
@@ -61,4 +61,27 @@ fn dates_are_written_as_http_wants_them() {
 #[test]
 fn replies_are_small() {
     assert!(size_of::<Reply>() < 128, "{} bytes", size_of::<Reply>());
+}
+
+/// Text has the shape that was asked for, and the length that it announces; what is no text has none.
+#[test]
+fn text_is_put_into_its_shape() {
+    fn quoted(out: &mut Vec<u8>, parts: [&[u8]; 3]) {
+        out.push(b'"');
+        parts.iter().for_each(|part| out.extend_from_slice(part));
+        out.push(b'"');
+    }
+    let shown = |reply: Reply| {
+        let text = rendered(&reply.shaped(quoted), OPEN);
+        let (head, content) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.ends_with(&format!("Content-Length: {}", content.len())), "{head}");
+        content.to_owned()
+    };
+    assert_eq!(shown(Reply::new(413).sentence(&["at most ", " bytes"], 1024)), "\"at most 1024 bytes\"");
+    assert_eq!(shown(Reply::new(413).sentence(&["", ""], usize::MAX)), format!("\"{}\"", usize::MAX));
+    assert_eq!(shown(Reply::new(400).text("no")), "\"no\"");
+    assert_eq!(shown(Reply::new(400).content(String::from("never"))), "\"never\"");
+    assert_eq!(shown(Reply::new(200)), "");
+    let bodiless = rendered(&Reply::new(400).text("no").shaped(quoted), Ending { bodiless: true, ..OPEN });
+    assert!(bodiless.ends_with("Content-Length: 4\r\n\r\n"), "{bodiless}");
 }

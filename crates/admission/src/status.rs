@@ -1,0 +1,166 @@
+//! `google.rpc.Status`, in which OTLP says what became of a request: in protobuf and in JSON.
+//!
+//! Messages are given in three parts, as [`Shape`](tidegate_http1::Shape) has them, so that an answer with
+//! fixed words is put together without an allocation.
+
+/// The codes of gRPC that are answered here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// The client went away.
+    Cancelled = 1,
+    /// The request is wrong, and will be.
+    InvalidArgument = 3,
+    /// It took too long.
+    DeadlineExceeded = 4,
+    /// It is too large.
+    ResourceExhausted = 8,
+    /// There is no such method, encoding or form of call.
+    Unimplemented = 12,
+    /// The framing breaks a rule of gRPC.
+    Internal = 13,
+    /// Not now.
+    Unavailable = 14,
+}
+
+/// What is said beside code and message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Nothing,
+    /// `google.rpc.BadRequest`: the message again, as the violation of a rule.
+    BadRequest,
+    /// `google.rpc.RetryInfo`: the seconds after which it is worth another try.
+    RetryIn(u32),
+}
+
+const BAD_REQUEST: &[u8] = b"type.googleapis.com/google.rpc.BadRequest";
+const RETRY_INFO: &[u8] = b"type.googleapis.com/google.rpc.RetryInfo";
+
+/// Length-delimited fields: `Status.message`, `Status.details`, `Any.type_url`, `Any.value`,
+/// `RetryInfo.retry_delay`, `BadRequest.field_violations`, `FieldViolation.description`.
+const TAG_1: u8 = 0x0a;
+const TAG_2: u8 = 0x12;
+const TAG_3: u8 = 0x1a;
+
+/// Appends the status in protobuf.
+pub(crate) fn protobuf(out: &mut Vec<u8>, code: Code, message: [&[u8]; 3], detail: Detail) {
+    let message = without_line_feed(message);
+    let text = message.iter().map(|part| part.len()).sum();
+    // `Status.code`, `Duration.seconds` and the like: field 1, a number.
+    out.extend_from_slice(&[0x08, code as u8]);
+    open(out, TAG_2, text);
+    message.iter().for_each(|part| out.extend_from_slice(part));
+    match detail {
+        Detail::Nothing => {}
+        Detail::BadRequest => {
+            let violation = field_len(text);
+            let value = field_len(violation);
+            open(out, TAG_3, field_len(BAD_REQUEST.len()) + field_len(value));
+            open(out, TAG_1, BAD_REQUEST.len());
+            out.extend_from_slice(BAD_REQUEST);
+            open(out, TAG_2, value);
+            open(out, TAG_1, violation);
+            open(out, TAG_2, text);
+            message.iter().for_each(|part| out.extend_from_slice(part));
+        }
+        Detail::RetryIn(seconds) => {
+            let duration = 1 + varint_len(seconds as usize);
+            let value = field_len(duration);
+            open(out, TAG_3, field_len(RETRY_INFO.len()) + field_len(value));
+            open(out, TAG_1, RETRY_INFO.len());
+            out.extend_from_slice(RETRY_INFO);
+            open(out, TAG_2, value);
+            open(out, TAG_1, duration);
+            out.push(0x08);
+            varint(out, seconds as usize);
+        }
+    }
+}
+
+/// Appends the status in JSON, as protobuf's mapping has it.
+pub(crate) fn json(out: &mut Vec<u8>, code: Code, message: [&[u8]; 3], detail: Detail) {
+    let message = without_line_feed(message);
+    out.extend_from_slice(b"{\"code\":");
+    decimal(out, u32::from(code as u8));
+    out.extend_from_slice(b",\"message\":");
+    string(out, &message);
+    match detail {
+        Detail::Nothing => {}
+        Detail::BadRequest => {
+            out.extend_from_slice(b",\"details\":[{\"@type\":\"");
+            out.extend_from_slice(BAD_REQUEST);
+            out.extend_from_slice(b"\",\"fieldViolations\":[{\"description\":");
+            string(out, &message);
+            out.extend_from_slice(b"}]}]");
+        }
+        Detail::RetryIn(seconds) => {
+            out.extend_from_slice(b",\"details\":[{\"@type\":\"");
+            out.extend_from_slice(RETRY_INFO);
+            out.extend_from_slice(b"\",\"retryDelay\":\"");
+            decimal(out, seconds);
+            out.extend_from_slice(b"s\"}]");
+        }
+    }
+    out.push(b'}');
+}
+
+/// The words end a line of text; a message has no lines.
+fn without_line_feed([before, middle, after]: [&[u8]; 3]) -> [&[u8]; 3] {
+    let trimmed = |part: &'static [u8; 1], text| <[u8]>::strip_suffix(text, part.as_slice()).unwrap_or(text);
+    match (middle, after) {
+        ([], []) => [trimmed(b"\n", before), middle, after],
+        (_, []) => [before, trimmed(b"\n", middle), after],
+        _ => [before, middle, trimmed(b"\n", after)],
+    }
+}
+
+fn varint_len(value: usize) -> usize {
+    (70 - (value as u64 | 1).leading_zeros() as usize) / 7
+}
+
+/// What a field with a payload of `len` bytes takes.
+fn field_len(len: usize) -> usize {
+    1 + varint_len(len) + len
+}
+
+fn open(out: &mut Vec<u8>, tag: u8, len: usize) {
+    out.push(tag);
+    varint(out, len);
+}
+
+fn varint(out: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        // The low seven bits fit a byte.
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn decimal(out: &mut Vec<u8>, value: u32) {
+    if value >= 10 {
+        decimal(out, value / 10);
+    }
+    // A remainder of ten fits a byte.
+    out.push(b'0' + (value % 10) as u8);
+}
+
+/// A JSON string of these parts. Only what JSON forbids is escaped: the parts are UTF-8.
+fn string(out: &mut Vec<u8>, parts: &[&[u8]]) {
+    out.push(b'"');
+    for byte in parts.iter().copied().flatten() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            0..0x20 => {
+                let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' + value - 10 };
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
+            }
+            _ => out.push(*byte),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests;
