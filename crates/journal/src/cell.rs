@@ -99,6 +99,24 @@ impl Cell {
         true
     }
 
+    /// Completes each of these records, in any order, and writes the cursor once, with the book that `enter`
+    /// makes of the items completed.
+    pub(crate) fn commit_each(
+        &self,
+        sequences: impl IntoIterator<Item = u64>,
+        enter: impl FnOnce(u64, &Cursor) -> Book,
+    ) {
+        let mut state = lock(&self.state);
+        let was_full = !state.cursor.has_room();
+        let completed = state.cursor.complete_each(sequences);
+        state.cursor.book = enter(completed, &state.cursor);
+        state.write(self.salt);
+        drop(state);
+        if was_full {
+            self.wake();
+        }
+    }
+
     /// Completes everything up to and with a record, and writes the cursor with the book that `enter` makes
     /// of the items completed and the items before the new low-water mark.
     pub(crate) fn commit_through(

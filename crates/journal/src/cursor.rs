@@ -98,9 +98,11 @@ impl Cursor {
         self.in_order = in_order;
     }
 
-    /// Items of records beyond the low-water mark that are completed.
+    /// Items of records beyond the low-water mark that are completed. Those that cannot be read count once the
+    /// mark is past them.
     pub(crate) fn ahead(&self) -> u64 {
-        let flight = self.flight.iter().filter(|entry| entry.done).map(|entry| entry.items);
+        let done = self.flight.iter().filter(|entry| entry.done && !entry.gap);
+        let flight = done.map(|entry| entry.items);
         flight.chain(self.restored.iter().map(|(_, items)| *items)).sum()
     }
 
@@ -195,6 +197,20 @@ impl Cursor {
         }
         self.settle();
         true
+    }
+
+    /// Notes that each of these records is completed. Returns the items that this completed: those that were
+    /// dropped in the meantime are not among them.
+    pub(crate) fn complete_each(&mut self, sequences: impl IntoIterator<Item = u64>) -> u64 {
+        let mut completed = 0;
+        for sequence in sequences {
+            if let Some(entry) = self.find(sequence).filter(|entry| !entry.done) {
+                entry.done = true;
+                completed += entry.items;
+            }
+        }
+        self.settle();
+        completed
     }
 
     /// Notes that every record up to and with `sequence` is completed, behind which there are `items_after`

@@ -59,13 +59,15 @@ pub struct Record {
     pub meta: Meta,
 }
 
-/// What a [`Follower::commit_through`] completed.
+/// What a [`Follower::commit_through`] or [`Follower::commit_each`] completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completed {
     /// Items of the records that it completed: without those that the quota took in the meantime.
     pub items: u64,
     /// The items of all records before the cursor, which it has moved.
     pub position: u64,
+    /// The items of records behind the cursor that are completed although earlier ones are not.
+    pub ahead: u64,
     /// Items that the quota has taken, since the cursor began.
     pub dropped: u64,
     /// Items that could not be read, since the cursor began.
@@ -96,6 +98,8 @@ pub struct Position {
     pub dropped: u64,
     /// Items that could not be read, since the cursor began.
     pub damaged: u64,
+    /// The items of records behind the cursor that are completed although earlier ones are not.
+    pub ahead: u64,
     /// Records taken and not completed.
     pub in_flight: usize,
 }
@@ -222,9 +226,19 @@ impl Follower {
     pub fn commit_through(&self, last: &Record, enter: impl FnOnce(Completed) -> Book) {
         let items_after = last.items_before + u64::from(last.meta.items);
         self.commit.cell.commit_through((last.sequence, items_after, last.bytes_after), |items, cursor| {
-            let (dropped, damaged) = (cursor.dropped, cursor.damaged);
-            enter(Completed { items, position: cursor.items, dropped, damaged })
+            enter(Completed::of(items, cursor))
         });
+        self.commit.notify();
+    }
+
+    /// Completes each of these records, in any order, and keeps the book that `enter` makes of what that
+    /// completed: cursor and book are written together, once. What the quota took meanwhile is passed over.
+    pub fn commit_each(
+        &self,
+        sequences: impl IntoIterator<Item = u64>,
+        enter: impl FnOnce(Completed) -> Book,
+    ) {
+        self.commit.cell.commit_each(sequences, |items, cursor| enter(Completed::of(items, cursor)));
         self.commit.notify();
     }
 
@@ -313,6 +327,13 @@ impl Committer {
     }
 }
 
+impl Completed {
+    fn of(items: u64, cursor: &Cursor) -> Completed {
+        let Cursor { items: position, dropped, damaged, .. } = *cursor;
+        Completed { items, position, ahead: cursor.ahead(), dropped, damaged }
+    }
+}
+
 impl Position {
     pub(crate) fn of(cursor: &Cursor) -> Position {
         Position {
@@ -321,6 +342,7 @@ impl Position {
             born: cursor.born,
             dropped: cursor.dropped,
             damaged: cursor.damaged,
+            ahead: cursor.ahead(),
             in_flight: cursor.in_flight(),
         }
     }

@@ -13,6 +13,7 @@ enum Step {
     HandOut,
     Gap(u64),
     Complete(usize),
+    Each(usize, usize),
     Through(usize),
     GiveUp,
     Jump(u64),
@@ -34,6 +35,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         12 => Just(Step::HandOut),
         1 => (1u64..6).prop_map(Step::Gap),
         6 => any::<usize>().prop_map(Step::Complete),
+        3 => (any::<usize>(), 1usize..6).prop_map(|(pick, count)| Step::Each(pick, count)),
         3 => any::<usize>().prop_map(Step::Through),
         1 => Just(Step::GiveUp),
         1 => (1u64..12).prop_map(Step::Jump),
@@ -120,6 +122,17 @@ impl Model {
                 self.fates[sequence as usize] = Fate::Completed;
                 self.completed += items(sequence);
             }
+            Step::Each(pick, count) if !self.in_order => {
+                let in_flight = self.in_flight();
+                let each = in_flight.iter().skip(pick % in_flight.len().max(1)).step_by(2).take(count);
+                let each: Vec<u64> = each.copied().collect();
+                // Twice is once, and what was dropped meanwhile is nothing.
+                let twice: Vec<u64> = self.cursor.low.checked_sub(1).into_iter().chain(each.clone()).collect();
+                let completed = self.cursor.complete_each(each.iter().copied().chain(twice));
+                assert_eq!(completed, each.iter().map(|sequence| items(*sequence)).sum::<u64>());
+                self.completed += completed;
+                each.iter().for_each(|sequence| self.fates[*sequence as usize] = Fate::Completed);
+            }
             Step::Through(pick) => {
                 let in_flight = self.in_flight();
                 let Some(last) = in_flight.get(pick % in_flight.len().max(1)).copied() else { return };
@@ -192,9 +205,11 @@ proptest! {
             let damaged = (0..model.cursor.low).filter(|s| model.fates[*s as usize] == Fate::Damaged);
             prop_assert_eq!(model.cursor.damaged, damaged.map(items).sum::<u64>());
             let ahead = (model.cursor.low..RECORDS).filter(|s| model.fates[*s as usize] == Fate::Completed);
+            let ahead: u64 = ahead.map(items).sum();
+            prop_assert_eq!(model.cursor.ahead(), ahead);
             prop_assert_eq!(
                 model.completed + model.cursor.dropped + model.cursor.damaged,
-                model.cursor.items + ahead.map(items).sum::<u64>()
+                model.cursor.items + ahead
             );
             prop_assert!(model.cursor.flight.len() <= IN_FLIGHT + 1);
         }
