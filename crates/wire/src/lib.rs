@@ -11,7 +11,9 @@
 //! deciding what to answer to a body that was refused.
 #![deny(clippy::indexing_slicing)]
 
+pub mod otlp;
 pub mod output;
 pub mod proto;
 pub mod remote_write;
 pub mod snappy;
+mod utf8;

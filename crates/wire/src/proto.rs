@@ -6,12 +6,14 @@
 //! in which field it was found.
 
 mod error;
+mod messages;
 mod repeated;
 #[cfg(test)]
 mod tests;
 pub mod write;
 
 pub use error::{Malformed, Problem};
+pub use messages::Messages;
 pub use repeated::{Doubles, Varints};
 
 /// A field's number and how its value is encoded.
@@ -111,6 +113,20 @@ impl<'a> Reader<'a> {
         };
         self.rest = rest;
         Ok(u64::from_le_bytes(*bytes))
+    }
+
+    /// The four bytes that follow `key`, as little-endian bits.
+    ///
+    /// # Errors
+    /// When `key` announces another encoding, or fewer than four bytes are left.
+    #[inline]
+    pub fn fixed32(&mut self, key: Key) -> Result<u32, Malformed> {
+        self.expect(key, Wire::Fixed32)?;
+        let Some((bytes, rest)) = self.rest.split_first_chunk() else {
+            return Err(self.malformed(key.field, Problem::Truncated));
+        };
+        self.rest = rest;
+        Ok(u32::from_le_bytes(*bytes))
     }
 
     /// The bytes that follow `key`.

@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::item::{Exemplar, Label, Metadata, Sample};
-use crate::proto::{Reader, low32};
+use crate::proto::{Messages, Reader, low32};
 
 /// Field numbers.
 pub mod field {
@@ -99,45 +99,6 @@ impl<'a> Iterator for Labels<'a> {
     fn next(&mut self) -> Option<Label<'a>> {
         let message = self.0.next()?;
         plain_label(message).map(|(label, _)| label).or_else(|| label(message))
-    }
-}
-
-/// The occurrences of one message field, up to the first malformed byte.
-#[derive(Debug, Clone)]
-pub(super) struct Messages<'a> {
-    reader: Reader<'a>,
-    field: u32,
-    /// The field's tag, which has one byte in every message here.
-    tag: u8,
-}
-
-impl<'a> Messages<'a> {
-    pub(super) fn new(raw: &'a [u8], field: u32) -> Self {
-        let [tag, ..] = (field << 3 | 2).to_le_bytes();
-        Self { reader: Reader::new(raw), field, tag }
-    }
-}
-
-impl<'a> Iterator for Messages<'a> {
-    type Item = &'a [u8];
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        loop {
-            if let Some(message) = self.reader.take_short(self.tag) {
-                return Some(message);
-            }
-            if !self.reader.skip_short() {
-                break;
-            }
-        }
-        while let Some(key) = self.reader.key().ok()? {
-            if key.field == self.field {
-                return self.reader.bytes(key).ok();
-            }
-            self.reader.skip(key).ok()?;
-        }
-        None
     }
 }
 

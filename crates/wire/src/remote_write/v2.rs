@@ -3,8 +3,7 @@
 use super::histogram::Histogram;
 use super::item::{Exemplar, Label, Metadata, Sample};
 pub use super::symbols::Table;
-use super::v1::Messages;
-use crate::proto::{Reader, Varints, low32};
+use crate::proto::{Messages, Reader, Varints, low32};
 
 /// Field numbers.
 pub mod field {

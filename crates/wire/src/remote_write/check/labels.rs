@@ -3,6 +3,7 @@
 use super::Limits;
 use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
 use crate::remote_write::item::Label;
+use crate::utf8::is_utf8;
 
 const METRIC_NAME: u64 = u64::from_be_bytes(*b"__name__");
 
@@ -95,53 +96,10 @@ fn padded(name: &[u8]) -> u64 {
     u64::from_be_bytes(head)
 }
 
-/// That the texts of `run`, a stretch of the message between the first byte of one text and the last of
-/// another, are UTF-8, if that can be told from the run as a whole.
-///
-/// Between two texts there are a tag and a length, and what stands next to a text is below 128 (a tag of
-/// this schema, or the last byte of a length). So if the whole run is UTF-8, each text is, by itself. The
-/// reverse does not hold: a length above 127 is no UTF-8, and then the texts must be looked at one by one.
-#[inline]
-pub(super) fn is_utf8_run(run: &[u8]) -> bool {
-    is_ascii(run) || simdutf8::basic::from_utf8(run).is_ok()
-}
-
-/// Whether all bytes are below 128: in blocks that compile to vectors, the last of which overlaps the one
-/// before, so that no byte is looked at by itself but in the shortest of runs.
-#[inline(always)]
-fn is_ascii(run: &[u8]) -> bool {
-    const BLOCK: usize = 32;
-    let Some(last) = run.last_chunk::<BLOCK>() else { return run.is_ascii() };
-    let mut seen = *last;
-    let (blocks, _) = run.as_chunks::<BLOCK>();
-    for block in blocks {
-        for (seen, byte) in seen.iter_mut().zip(block) {
-            *seen |= byte;
-        }
-    }
-    seen.iter().fold(0, |all, byte| all | byte) < 0x80
-}
-
 /// That one text is UTF-8.
 pub(super) fn check_text(subject: Subject, text: &[u8], offset: usize) -> Result<(), Fault> {
-    if simdutf8::basic::from_utf8(text).is_ok() {
+    if is_utf8(text) {
         return Ok(());
     }
     Err(Fault::new(offset, Reason::Utf8(subject, Excerpt::new(text))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_byte_that_is_not_ascii_is_seen_wherever_it_stands() {
-        for len in 0..100 {
-            assert!(is_ascii(&vec![b'a'; len]));
-            for at in 0..len {
-                let run: Vec<u8> = (0..len).map(|n| if n == at { 0x80 } else { b'a' }).collect();
-                assert!(!is_ascii(&run), "byte {at} of {len}");
-            }
-        }
-    }
 }

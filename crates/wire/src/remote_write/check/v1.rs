@@ -1,6 +1,6 @@
 //! Checking `prometheus.WriteRequest`.
 
-use super::labels::{Order, check_text, is_utf8_run};
+use super::labels::{Order, check_text};
 use super::{Counts, Limits, histogram, sample};
 use crate::proto::Reader;
 use crate::remote_write::Version;
@@ -8,6 +8,7 @@ use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
 use crate::remote_write::item::Label;
 use crate::remote_write::v1::{LABELS_TAG, field, plain_label};
 use crate::remote_write::v2;
+use crate::utf8::is_utf8;
 
 /// Checks a whole body.
 pub(in crate::remote_write) fn check(raw: &[u8], limits: &Limits) -> Result<Counts, Fault> {
@@ -84,7 +85,7 @@ fn take_plain_label<'a>(message: &mut Reader<'a>) -> Option<(Label<'a>, &'a [u8]
 /// That the texts of the plain labels from `run` up to `end` are UTF-8.
 #[inline]
 fn check_run(run: Reader<'_>, end: Reader<'_>) -> Result<(), Fault> {
-    if is_utf8_run(run.until(&end)) { Ok(()) } else { check_each(run, end.offset()) }
+    if is_utf8(run.until(&end)) { Ok(()) } else { check_each(run, end.offset()) }
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! Checking `io.prometheus.write.v2.Request`.
 
-use super::labels::{Order, check_text, is_utf8_run};
+use super::labels::{Order, check_text};
 use super::{Counts, Limits, histogram, sample};
 use crate::proto::{Key, Malformed, Reader, Wire};
 use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
@@ -8,6 +8,7 @@ use crate::remote_write::item::Label;
 use crate::remote_write::symbols::{self, Symbols, Table};
 use crate::remote_write::v2::field;
 use crate::remote_write::{Version, v1};
+use crate::utf8::is_utf8;
 
 /// Checks a whole body, with its symbol table in `scratch`.
 pub(in crate::remote_write) fn check(
@@ -45,7 +46,7 @@ pub(in crate::remote_write) fn check(
     Ok(counts)
 }
 
-/// That every symbol is UTF-8: all that follow each other in one go, see [`is_utf8_run`].
+/// That every symbol is UTF-8: all that follow each other in one go, see [`is_utf8`].
 fn check_symbols(raw: &[u8]) -> Result<(), Fault> {
     let mut request = Reader::new(raw);
     let mut run: Option<Reader<'_>> = None;
@@ -55,7 +56,7 @@ fn check_symbols(raw: &[u8]) -> Result<(), Fault> {
         if key.is_some_and(symbols::is_symbol) {
             run.get_or_insert(before);
         } else if let Some(run) = run.take()
-            && !is_utf8_run(run.until(&before))
+            && !is_utf8(run.until(&before))
         {
             check_each(run, before.offset())?;
         }

@@ -1,0 +1,87 @@
+//! OTLP 1.x: export requests of traces, metrics, logs and profiles, as views over protobuf bytes.
+//!
+//! [`check`] walks a decompressed body once and says what is in it, or what is wrong with it and where. The
+//! views ([`TracesRequest`], [`MetricsRequest`], [`LogsRequest`], [`ProfilesRequest`]) show a checked body
+//! without a copy.
+//!
+//! Schemas: `opentelemetry/proto/**` of opentelemetry-proto 1.x; rules:
+//! <https://opentelemetry.io/docs/specs/otlp/>.
+
+mod attribute;
+mod check;
+mod fault;
+mod log;
+mod metric;
+mod point;
+mod profile;
+mod request;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use attribute::{
+    AnyValue, Array, Attributes, EntityRef, KeyValue, MAX_DEPTH, Map, Resource, Scope, Values,
+};
+pub use check::Counts;
+pub use fault::{Fault, Reason};
+pub use log::LogRecord;
+pub use metric::{Data, ExponentialHistogram, Gauge, Histogram, Metric, Sum, Summary, temporality};
+pub use point::{
+    Buckets, Exemplar, ExponentialPoint, HistogramPoint, NO_RECORDED_VALUE, Number, NumberPoint, Quantile,
+    SummaryPoint,
+};
+pub use profile::Profile;
+pub use request::{
+    Item, LogsRequest, MetricsRequest, ProfilesRequest, Request, ResourceGroup, ScopeGroup, TracesRequest,
+};
+pub use trace::{Event, Link, Span, Status};
+
+/// What a request carries; a receiver knows it from the path or the gRPC method alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// `ExportTraceServiceRequest`.
+    Traces,
+    /// `ExportMetricsServiceRequest`.
+    Metrics,
+    /// `ExportLogsServiceRequest`.
+    Logs,
+    /// `ExportProfilesServiceRequest`, in development: see [`check`].
+    Profiles,
+}
+
+impl Signal {
+    /// The full name of the protobuf message.
+    #[must_use]
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::Traces => "opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest",
+            Self::Metrics => "opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest",
+            Self::Logs => "opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest",
+            Self::Profiles => {
+                "opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest"
+            }
+        }
+    }
+}
+
+/// Checks the decompressed body `raw` in one walk and counts what is in it. Nothing is allocated unless
+/// there is a fault to describe.
+///
+/// Checked: the protobuf structure of everything that the schema knows; that every `string` is UTF-8; the
+/// lengths of ids; that values nest no deeper than [`MAX_DEPTH`]. Fields that the schema does not know are
+/// skipped. An empty body is an empty request.
+///
+/// - A span has a `trace_id` of 16 bytes and a `span_id` of 8: the schema requires both. Elsewhere (parents,
+///   links, log records, exemplars) an id may be left out. Ids of nothing but zeros are accepted as they
+///   are: they have the right length, and one such span is no reason to refuse the other thousand.
+/// - A message field that is not repeated may occur only once. A protobuf decoder would merge the pieces;
+///   no encoder writes them, and views need not know about it. Scalars may come again, and the last counts.
+/// - Numbers of enumerations are not checked: unknown ones are kept.
+/// - Profiles are a schema in development, which changes incompatibly. So only the envelope, resources and
+///   scopes are checked as above, and of a profile and the dictionary that they are sequences of fields.
+///
+/// # Errors
+/// A [`Fault`]: which item, which byte, and what is wrong.
+pub fn check(signal: Signal, raw: &[u8]) -> Result<Counts, Fault> {
+    check::check(signal, raw)
+}

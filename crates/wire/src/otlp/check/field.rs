@@ -1,0 +1,93 @@
+//! Checking single fields.
+
+use crate::otlp::fault::{Fault, Reason};
+use crate::proto::{Key, Malformed, Problem, Reader};
+use crate::remote_write::Excerpt;
+use crate::utf8::is_utf8;
+
+/// Which of a message's fields were there: those with numbers below 32.
+#[derive(Default)]
+pub(super) struct Once(u32);
+
+impl Once {
+    /// Notes that the field with this key was met, which may happen only once.
+    #[inline(always)]
+    pub(super) fn take(&mut self, key: Key, at: &Reader<'_>, what: &'static str) -> Result<(), Fault> {
+        if self.met(key) {
+            return Err(Fault::new(at.offset(), Reason::Twice(what)));
+        }
+        Ok(())
+    }
+
+    /// Notes that the field with this key was met, and says whether it was before.
+    #[inline(always)]
+    fn met(&mut self, key: Key) -> bool {
+        let before = self.0;
+        self.0 |= 1u32.checked_shl(key.field).unwrap_or(0);
+        before == self.0
+    }
+}
+
+/// A `string`. Each one is looked at, those too that a later occurrence of the same field supersedes: other
+/// decoders look at them.
+#[inline(always)]
+pub(super) fn text(reader: &mut Reader<'_>, key: Key, what: &'static str) -> Result<(), Fault> {
+    let text = reader.message(key)?;
+    if is_utf8(text.rest()) { Ok(()) } else { Err(not_utf8(text, what)) }
+}
+
+#[cold]
+fn not_utf8(text: Reader<'_>, what: &'static str) -> Fault {
+    Fault::new(text.offset(), Reason::Utf8(what, Excerpt::new(text.rest())))
+}
+
+/// An id that has `wanted` bytes.
+#[inline(always)]
+pub(super) fn id(reader: &mut Reader<'_>, key: Key, wanted: usize, field: &'static str) -> Result<(), Fault> {
+    let id = reader.message(key)?;
+    let given = id.rest().len();
+    if given == wanted {
+        return Ok(());
+    }
+    Err(Fault::new(id.offset(), Reason::IdLength { field, given, wanted }))
+}
+
+/// An id that has `wanted` bytes, or none.
+#[inline(always)]
+pub(super) fn optional_id(
+    reader: &mut Reader<'_>,
+    key: Key,
+    wanted: usize,
+    field: &'static str,
+) -> Result<(), Fault> {
+    let mut ahead = *reader;
+    if ahead.bytes(key)?.is_empty() {
+        *reader = ahead;
+        return Ok(());
+    }
+    id(reader, key, wanted, field)
+}
+
+/// Repeated numbers of eight bytes, packed or not.
+pub(super) fn fixed64s(reader: &mut Reader<'_>, key: Key) -> Result<(), Malformed> {
+    if key.wire == crate::proto::Wire::Fixed64 {
+        return reader.fixed64(key).map(drop);
+    }
+    let packed = reader.message(key)?;
+    if packed.rest().len() % 8 != 0 {
+        return Err(packed.malformed(key.field, Problem::Truncated));
+    }
+    Ok(())
+}
+
+/// Repeated varints, packed or not.
+pub(super) fn varints(reader: &mut Reader<'_>, key: Key) -> Result<(), Malformed> {
+    if key.wire == crate::proto::Wire::Varint {
+        return reader.varint(key).map(drop);
+    }
+    let mut packed = reader.message(key)?;
+    while !packed.rest().is_empty() {
+        packed.raw_varint(key.field)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! Checking profiles: that they are messages.
+
+use super::Counts;
+use crate::otlp::fault::Fault;
+use crate::proto::Reader;
+
+/// The request's field with what its profiles refer to.
+pub(super) const DICTIONARY: u32 = 2;
+
+pub(super) fn profile(message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
+    fields(message)?;
+    counts.items += 1;
+    Ok(())
+}
+
+/// That a message is a sequence of fields.
+pub(super) fn fields(mut message: Reader<'_>) -> Result<(), Fault> {
+    while let Some(key) = message.key()? {
+        message.skip(key)?;
+    }
+    Ok(())
+}

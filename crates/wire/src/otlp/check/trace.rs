@@ -1,0 +1,101 @@
+//! Checking spans.
+
+use super::Counts;
+use super::attribute::{attributes, key_value};
+use super::field::{Once, id, optional_id, text};
+use crate::otlp::attribute::MAX_DEPTH;
+use crate::otlp::fault::{Fault, Reason};
+use crate::proto::Reader;
+
+#[inline(always)]
+pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
+    let start = message.offset();
+    let (mut trace_id, mut span_id) = (false, false);
+    let (mut events, mut links) = (0, 0);
+    let mut once = Once::default();
+    loop {
+        attributes(&mut message, 0x4a)?;
+        let Some(key) = message.key()? else { break };
+        match key.field {
+            1 => {
+                id(&mut message, key, 16, "trace_id")?;
+                trace_id = true;
+            }
+            2 => {
+                id(&mut message, key, 8, "span_id")?;
+                span_id = true;
+            }
+            3 => text(&mut message, key, "trace_state")?,
+            4 => optional_id(&mut message, key, 8, "parent_span_id")?,
+            5 => text(&mut message, key, "the name")?,
+            6 | 10 | 12 | 14 => drop(message.varint(key)?),
+            7 | 8 => drop(message.fixed64(key)?),
+            9 => key_value(message.message(key)?, MAX_DEPTH)?,
+            11 => {
+                event(message.message(key)?).map_err(|fault| fault.within("event", events))?;
+                events += 1;
+            }
+            13 => {
+                link(message.message(key)?).map_err(|fault| fault.within("link", links))?;
+                links += 1;
+            }
+            15 => {
+                once.take(key, &message, "the status")?;
+                status(message.message(key)?)?;
+            }
+            16 => drop(message.fixed32(key)?),
+            _ => message.skip(key)?,
+        }
+    }
+    for (there, field) in [(trace_id, "trace_id"), (span_id, "span_id")] {
+        if !there {
+            return Err(Fault::new(start, Reason::NoId(field)));
+        }
+    }
+    counts.items += 1;
+    counts.events += events;
+    counts.links += links;
+    Ok(())
+}
+
+#[inline(always)]
+fn status(mut message: Reader<'_>) -> Result<(), Fault> {
+    while let Some(key) = message.key()? {
+        match key.field {
+            2 => text(&mut message, key, "the status' message")?,
+            3 => drop(message.varint(key)?),
+            _ => message.skip(key)?,
+        }
+    }
+    Ok(())
+}
+
+fn event(mut message: Reader<'_>) -> Result<(), Fault> {
+    loop {
+        attributes(&mut message, 0x1a)?;
+        let Some(key) = message.key()? else { return Ok(()) };
+        match key.field {
+            1 => drop(message.fixed64(key)?),
+            2 => text(&mut message, key, "the name")?,
+            3 => key_value(message.message(key)?, MAX_DEPTH)?,
+            4 => drop(message.varint(key)?),
+            _ => message.skip(key)?,
+        }
+    }
+}
+
+fn link(mut message: Reader<'_>) -> Result<(), Fault> {
+    loop {
+        attributes(&mut message, 0x22)?;
+        let Some(key) = message.key()? else { return Ok(()) };
+        match key.field {
+            1 => optional_id(&mut message, key, 16, "trace_id")?,
+            2 => optional_id(&mut message, key, 8, "span_id")?,
+            3 => text(&mut message, key, "trace_state")?,
+            4 => key_value(message.message(key)?, MAX_DEPTH)?,
+            5 => drop(message.varint(key)?),
+            6 => drop(message.fixed32(key)?),
+            _ => message.skip(key)?,
+        }
+    }
+}

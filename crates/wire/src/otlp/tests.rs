@@ -1,0 +1,3 @@
+//! prost is the oracle: on the same bytes, check and views agree with what it decodes.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+mod captured;
