@@ -11,9 +11,14 @@
 //! deciding what to answer to a body that was refused.
 #![deny(clippy::indexing_slicing)]
 
+pub mod coding;
+#[cfg(test)]
+mod damage;
+pub mod gzip;
 pub mod otlp;
 pub mod output;
 pub mod proto;
 pub mod remote_write;
 pub mod snappy;
 mod utf8;
+pub mod zstd;

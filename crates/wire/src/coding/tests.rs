@@ -1,0 +1,81 @@
+//! What the tests of the codings share: memory with a limit, and bodies worth compressing.
+#![allow(clippy::indexing_slicing)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Memory that grows up to a limit.
+pub(crate) struct Limited {
+    bytes: Vec<u8>,
+    len: usize,
+    limit: usize,
+    pub(crate) grown: usize,
+}
+
+impl Limited {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), len: 0, limit, grown: 0 }
+    }
+
+    pub(crate) fn written(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// How much was ever paid for.
+    pub(crate) fn paid(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl Grow for Limited {
+    fn spare(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.len..]
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        assert!(bytes <= self.bytes.len() - self.len);
+        self.len += bytes;
+    }
+
+    fn grow(&mut self, more: usize) -> bool {
+        self.grown += 1;
+        let to = self.bytes.len().saturating_add(more).min(self.limit);
+        let has_grown = to > self.bytes.len();
+        self.bytes.resize(to, 0xaa);
+        has_grown
+    }
+}
+
+/// Decodes `body` in pieces of `input` bytes in and `output` bytes out.
+pub(crate) fn in_pieces<D: Decode>(
+    decoder: &mut D,
+    body: &[u8],
+    input: usize,
+    output: usize,
+) -> Result<Vec<u8>, D::Fault> {
+    decoder.reset();
+    let (mut at, mut all) = (0, Vec::new());
+    loop {
+        let mut room = vec![0; output];
+        let end = (at + input).min(body.len());
+        let progress = decoder.step(&body[at..end], &mut room)?;
+        assert!(progress.read <= end - at && progress.written <= output);
+        at += progress.read;
+        all.extend_from_slice(&room[..progress.written]);
+        if at == body.len() && !matches!(progress.wants, Wants::Output(_)) {
+            return if progress.wants == Wants::Nothing { Ok(all) } else { Err(decoder.truncated()) };
+        }
+    }
+}
+
+/// Bytes with repetitions near and far, and some without.
+pub(crate) fn texts() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        Just(b"service.name=checkout http.route=/cart/{id} ".to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..300),
+        (any::<u8>(), 1..5000usize).prop_map(|(byte, len)| vec![byte; len]),
+        proptest::collection::vec(b'a'..b'e', 0..2000),
+    ];
+    proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
