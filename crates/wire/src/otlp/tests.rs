@@ -1,3 +1,10 @@
-//! prost is the oracle: on the same bytes, check and views agree with what it decodes.
+//! prost, with the schemas as the OpenTelemetry project compiles them, is the oracle: on the same bytes,
+//! check and views agree with what it decodes.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+
 mod captured;
+mod normal;
+mod oracle;
+mod refuses;
+mod shown;
+mod strategies;

@@ -1,0 +1,190 @@
+//! What is refused, and in which words.
+
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::metrics::v1::{
+    Exemplar, Gauge, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, metric::Data,
+};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, span};
+use prost::Message;
+
+use crate::otlp::{MAX_DEPTH, Reason, Signal, check};
+
+fn span() -> Span {
+    Span { trace_id: vec![7; 16], span_id: vec![7; 8], ..Span::default() }
+}
+
+/// A good resource, then one whose scope has a good span and this one.
+fn traces(span: Span) -> Vec<u8> {
+    let scope = ScopeSpans { spans: vec![self::span(), span], ..ScopeSpans::default() };
+    let resource = ResourceSpans { scope_spans: vec![scope], ..ResourceSpans::default() };
+    ExportTraceServiceRequest { resource_spans: vec![ResourceSpans::default(), resource] }.encode_to_vec()
+}
+
+fn logs(record: LogRecord) -> Vec<u8> {
+    let scope = ScopeLogs { log_records: vec![record], ..ScopeLogs::default() };
+    let resource = ResourceLogs { scope_logs: vec![scope], ..ResourceLogs::default() };
+    ExportLogsServiceRequest { resource_logs: vec![resource] }.encode_to_vec()
+}
+
+fn refused(signal: Signal, raw: &[u8]) -> String {
+    check(signal, raw).unwrap_err().to_string()
+}
+
+#[test]
+fn ids_of_wrong_length_are_refused() {
+    let place = "span 1 of scope 0 of resource 1: ";
+    for (span, text) in [
+        (Span { trace_id: vec![7; 15], ..span() }, "trace_id has 15 bytes instead of 16, at byte "),
+        (Span { span_id: vec![7; 9], ..span() }, "span_id has 9 bytes instead of 8, at byte "),
+        (Span { parent_span_id: vec![7; 7], ..span() }, "parent_span_id has 7 bytes instead of 8, at byte "),
+        (Span { trace_id: vec![], ..span() }, "there is no trace_id, at byte "),
+        (Span { span_id: vec![], ..span() }, "there is no span_id, at byte "),
+    ] {
+        let fault = refused(Signal::Traces, &traces(span));
+        assert!(fault.starts_with(&format!("{place}{text}")), "{fault}");
+    }
+}
+
+#[test]
+fn ids_of_links_records_and_exemplars_may_be_missing_but_not_short() {
+    let link = |len| Span {
+        links: vec![span::Link::default(), span::Link { trace_id: vec![1; len], ..span::Link::default() }],
+        ..span()
+    };
+    assert!(check(Signal::Traces, &traces(link(16))).is_ok());
+    let fault = refused(Signal::Traces, &traces(link(17)));
+    assert!(
+        fault.starts_with("link 1 of span 1 of scope 0 of resource 1: trace_id has 17 bytes instead of 16"),
+        "{fault}"
+    );
+
+    assert!(check(Signal::Logs, &logs(LogRecord::default())).is_ok());
+    let fault = refused(Signal::Logs, &logs(LogRecord { span_id: vec![1; 4], ..LogRecord::default() }));
+    assert!(fault.starts_with("log record 0 of scope 0 of resource 0: span_id has 4 bytes"), "{fault}");
+
+    let point = NumberDataPoint {
+        exemplars: vec![Exemplar { trace_id: vec![1; 4], ..Exemplar::default() }],
+        ..NumberDataPoint::default()
+    };
+    let metric = Metric { data: Some(Data::Gauge(Gauge { data_points: vec![point] })), ..Metric::default() };
+    let scope = ScopeMetrics { metrics: vec![metric], ..ScopeMetrics::default() };
+    let resource = ResourceMetrics { scope_metrics: vec![scope], ..ResourceMetrics::default() };
+    let raw = ExportMetricsServiceRequest { resource_metrics: vec![resource] }.encode_to_vec();
+    let fault = refused(Signal::Metrics, &raw);
+    assert!(
+        fault.starts_with("exemplar 0 of point 0 of metric 0 of scope 0 of resource 0: trace_id has 4 bytes"),
+        "{fault}"
+    );
+}
+
+/// All zeros have the right length; see `check`.
+#[test]
+fn ids_of_zeros_are_accepted() {
+    let span = Span { trace_id: vec![0; 16], span_id: vec![0; 8], ..Span::default() };
+    assert!(check(Signal::Traces, &traces(span)).is_ok());
+}
+
+/// In each place where the fast path for short attributes looks, and where it does not.
+#[test]
+fn texts_that_are_not_utf8_are_refused_wherever_they_are() {
+    for (key, value) in [("k", "v!"), ("k!", "v"), ("k", &"v!".repeat(100)), (&"k!".repeat(100), "v")] {
+        for before in [0, 1, 3] {
+            let number = AnyValue { value: Some(Value::IntValue(1 << 40)) };
+            let mut attributes =
+                vec![KeyValue { key: "n".into(), value: Some(number), key_strindex: 0 }; before];
+            let value = AnyValue { value: Some(Value::StringValue(value.into())) };
+            attributes.push(KeyValue { key: key.into(), value: Some(value), key_strindex: 0 });
+            let mut raw = traces(Span { attributes, ..span() });
+            assert!(check(Signal::Traces, &raw).is_ok());
+            let at = raw.iter().rposition(|byte| *byte == b'!').unwrap();
+            raw[at] = 0xff;
+            let fault = check(Signal::Traces, &raw).unwrap_err();
+            assert!(matches!(fault.reason(), Reason::Utf8(..)), "{fault}");
+            assert!(fault.to_string().contains("not valid UTF-8"), "{fault}");
+        }
+    }
+}
+
+/// A text may not lend its last bytes to the next: two halves of a character are two faults.
+#[test]
+fn halves_of_a_character_are_refused() {
+    let attribute = |key: &str| KeyValue { key: key.into(), value: None, key_strindex: 0 };
+    let attributes = vec![attribute("a!"), attribute("?a")];
+    let mut raw = traces(Span { attributes, ..span() });
+    for byte in &mut raw {
+        match *byte {
+            b'!' => *byte = 0xc3,
+            b'?' => *byte = 0xa9,
+            _ => {}
+        }
+    }
+    assert!(matches!(check(Signal::Traces, &raw).unwrap_err().reason(), Reason::Utf8(..)));
+}
+
+fn nested(depth: usize) -> AnyValue {
+    (0..depth).fold(AnyValue { value: Some(Value::IntValue(1)) }, |inner, _| AnyValue {
+        value: Some(Value::ArrayValue(ArrayValue { values: vec![inner] })),
+    })
+}
+
+#[test]
+fn values_nest_as_deep_as_other_decoders_go_and_no_deeper() {
+    let body = |depth| logs(LogRecord { body: Some(nested(depth)), ..LogRecord::default() });
+    assert!(check(Signal::Logs, &body(MAX_DEPTH)).is_ok());
+    assert!(ExportLogsServiceRequest::decode(&body(MAX_DEPTH)[..]).is_ok());
+    let fault = check(Signal::Logs, &body(MAX_DEPTH + 1)).unwrap_err();
+    assert_eq!(*fault.reason(), Reason::Depth);
+    assert!(fault.to_string().contains("nests more than 30 arrays and maps"), "{fault}");
+    // As deep as bytes allow: the walk stops before the stack does.
+    let field = |tag: u8, payload: Vec<u8>| {
+        let mut field = vec![tag];
+        prost::encoding::encode_varint(payload.len() as u64, &mut field);
+        [field, payload].concat()
+    };
+    let bottomless = (0..2000).fold(vec![], |inner, _| field(0x2a, field(0x0a, inner)));
+    let raw = [0x2a, 0x12, 0x12, 0x0a].into_iter().fold(bottomless, |inner, tag| field(tag, inner));
+    assert_eq!(*check(Signal::Logs, &raw).unwrap_err().reason(), Reason::Depth);
+}
+
+#[test]
+fn a_message_that_is_there_twice_is_refused() {
+    let resource = [0x0a, 0x00];
+    let group = [&[0x0a, 4][..], &resource, &resource].concat();
+    for signal in [Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles] {
+        let fault = refused(signal, &group);
+        assert!(fault.starts_with("resource 0: the resource is there twice, at byte "), "{fault}");
+    }
+}
+
+#[test]
+fn a_body_cut_anywhere_is_refused_or_an_empty_request() {
+    let raw = traces(span());
+    for len in 3..raw.len() {
+        let fault = check(Signal::Traces, &raw[..len]).unwrap_err();
+        assert!(matches!(fault.reason(), Reason::Malformed(_)), "{fault}");
+    }
+    assert_eq!(check(Signal::Traces, b"").unwrap(), Default::default());
+}
+
+#[test]
+fn a_known_field_of_another_type_is_refused() {
+    // Logs where traces should be: the record's time is no trace id.
+    let fault = refused(Signal::Traces, &logs(LogRecord { time_unix_nano: 1, ..LogRecord::default() }));
+    assert!(fault.starts_with("span 0 of scope 0 of resource 0: byte "), "{fault}");
+    assert!(fault.ends_with("field 1: the value is not encoded as the schema says"), "{fault}");
+}
+
+#[test]
+fn unknown_fields_are_skipped() {
+    let mut span = span().encode_to_vec();
+    span.extend([0xfa, 0x3f, 3, 1, 2, 3, 0x98, 0x20, 0xff, 0x01]);
+    let scope = [&[0x12, span.len() as u8][..], &span].concat();
+    let group = [&[0x12, scope.len() as u8][..], &scope].concat();
+    let raw = [&[0x0a, group.len() as u8][..], &group].concat();
+    assert_eq!(check(Signal::Traces, &raw).unwrap().items, 1);
+}
