@@ -23,6 +23,9 @@ pub trait Gateway: Send + Sync + 'static {
     /// Those of `out`, and only those.
     fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result;
 
+    /// The names of the sinks that ended unexpectedly and do not work again yet.
+    fn broken_sinks(&self) -> Vec<String>;
+
     /// Whether requests should be sent here now.
     ///
     /// # Errors
@@ -70,7 +73,7 @@ const NOT_FOUND: &str = "nothing is served under this path; there are:\n\
     /status       how the gateway is doing: a page, text or JSON\n\
     /status.json  the same as JSON\n\
     /metrics      all metrics, in the OpenMetrics format\n\
-    /health       200 while the process lives\n\
+    /health       200 while the process lives, and which sinks failed\n\
     /ready        200 while it takes data, else 503 and the reason\n";
 const TOO_LONG: &str = "the answer would be longer than the 512 KiB that the console may use; \
     ask for /status as text or HTML, which may be cut\n";
@@ -164,6 +167,17 @@ impl Console {
         }
     }
 
+    /// Alive whatever the sinks do: they are started again here, and ending the process would stop the intake
+    /// and the other sinks too. But it is said.
+    fn health(&self) -> Reply {
+        let broken = self.gateway.broken_sinks();
+        let reply = Reply::new(200).headers(&DATA_HEADERS);
+        if broken.is_empty() {
+            return reply.text("ok\n");
+        }
+        reply.content(format!("alive, but these sinks failed and are started again: {}\n", broken.join(", ")))
+    }
+
     fn ready(&self) -> Reply {
         match self.gateway.ready() {
             Ok(()) => Reply::new(200).text("ready\n"),
@@ -219,7 +233,7 @@ impl Service for Console {
         match ticket.0 {
             Route::Status(form) => self.status(form),
             Route::Metrics => self.metrics(),
-            Route::Health => Reply::new(200).headers(&DATA_HEADERS).text("ok\n"),
+            Route::Health => self.health(),
             Route::Ready => self.ready(),
         }
     }

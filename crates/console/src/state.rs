@@ -106,16 +106,20 @@ struct Late<'a> {
 
 impl<'a> Late<'a> {
     fn of(status: &'a Status) -> Late<'a> {
-        let late = || status.sinks.iter().filter_map(|sink| Some((sink, sink.late()?)));
+        // One that failed is late at once.
+        let age = |sink: &Sink| sink.late().or(sink.broken.then(|| sink.lag.age.unwrap_or_default()));
+        let late = || status.sinks.iter().filter_map(|sink| Some((sink, age(sink)?)));
         // One that fails comes before one that only has much to do.
-        let worst = late().max_by_key(|(sink, age)| (sink.retry_at.is_some(), *age));
+        let worst = late().max_by_key(|(sink, age)| (sink.broken, sink.retry_at.is_some(), *age));
         Late { worst, count: late().count(), arriving: status.journal.items_per_second }
     }
 
     fn state(&self) -> State {
         match self.worst {
             None => State::Flowing,
-            Some((sink, _)) if sink.retry_at.is_some() || self.falls_back(sink) => State::Spilling,
+            Some((sink, _)) if sink.broken || sink.retry_at.is_some() || self.falls_back(sink) => {
+                State::Spilling
+            }
             Some(_) => State::Draining,
         }
     }
@@ -128,8 +132,9 @@ impl<'a> Late<'a> {
     fn clause(&self) -> Option<String> {
         let (sink, age) = self.worst?;
         let why = match &sink.last_error {
+            Some(error) if sink.broken => format!("it failed and is started again: {}", error.message),
             Some(error) if sink.retry_at.is_some() => error.message.clone(),
-            _ if sink.retry_at.is_some() => "its last attempt failed".to_owned(),
+            _ if sink.broken || sink.retry_at.is_some() => "its last attempt failed".to_owned(),
             _ if self.falls_back(sink) => "it takes less than arrives".to_owned(),
             _ => self.catching_up(sink),
         };

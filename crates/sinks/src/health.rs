@@ -19,6 +19,7 @@ struct State {
     in_flight: AtomicU64,
     /// Items of requests that were sent more than once: what a peer may have seen twice.
     resent: AtomicU64,
+    restarts: AtomicU64,
     trouble: Mutex<Trouble>,
 }
 
@@ -31,6 +32,8 @@ pub struct Trouble {
     pub last_error_at: Option<SystemTime>,
     /// When the next attempt is made, while one is waited for.
     pub retry_at: Option<SystemTime>,
+    /// It ended unexpectedly, or could not be started again, and has sent nothing since.
+    pub broken: bool,
 }
 
 /// The numbers of a sink since the process started.
@@ -46,6 +49,17 @@ pub struct Activity {
     pub in_flight: u64,
     /// Items of requests that had to be sent again.
     pub resent: u64,
+    /// Times that it ended unexpectedly, or could not be started again.
+    pub restarts: u64,
+}
+
+/// A request under way, until it is dropped.
+pub(crate) struct UnderWay(Health);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.0.in_flight.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Health {
@@ -58,6 +72,7 @@ impl Health {
             bytes: state.bytes.load(Relaxed),
             in_flight: state.in_flight.load(Relaxed),
             resent: state.resent.load(Relaxed),
+            restarts: state.restarts.load(Relaxed),
         }
     }
 
@@ -66,33 +81,50 @@ impl Health {
         self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn started(&self) {
+    /// A request is sent.
+    pub(crate) fn under_way(&self) -> UnderWay {
         self.0.in_flight.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn ended(&self) {
-        self.0.in_flight.fetch_sub(1, Relaxed);
+        UnderWay(self.clone())
     }
 
     pub(crate) fn succeeded(&self, bytes: u64) {
         self.0.requests.fetch_add(1, Relaxed);
         self.0.bytes.fetch_add(bytes, Relaxed);
         let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        trouble.retry_at = None;
+        (trouble.retry_at, trouble.broken) = (None, false);
     }
 
     pub(crate) fn resent(&self, items: u64) {
         self.0.resent.fetch_add(items, Relaxed);
     }
 
+    /// An attempt failed.
     pub(crate) fn failed(&self, error: &str, retry_at: Option<SystemTime>) {
         self.0.failures.fetch_add(1, Relaxed);
+        let broken = self.trouble().broken;
+        self.enter(error, retry_at, broken);
+    }
+
+    /// The peer said something that is worth to be known, although it took the request.
+    pub(crate) fn noted(&self, text: &str) {
+        let Trouble { retry_at, broken, .. } = self.trouble();
+        self.enter(text, retry_at, broken);
+    }
+
+    /// The sink itself failed, and is started again at `retry_at`.
+    pub(crate) fn broken(&self, error: &str, retry_at: Option<SystemTime>) {
+        self.0.restarts.fetch_add(1, Relaxed);
+        self.enter(error, retry_at, true);
+    }
+
+    fn enter(&self, error: &str, retry_at: Option<SystemTime>, broken: bool) {
         let end = error.floor_char_boundary(LONGEST_ERROR);
         let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         *trouble = Trouble {
             last_error: error.get(..end).map(str::to_owned),
             last_error_at: Some(SystemTime::now()),
             retry_at,
+            broken,
         };
     }
 }

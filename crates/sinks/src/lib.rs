@@ -15,6 +15,7 @@ mod losses;
 mod prometheus_remote_write;
 mod room;
 mod stop;
+mod supervisor;
 
 pub use blackhole::blackhole;
 pub use health::{Activity, Health, Trouble};
@@ -23,3 +24,4 @@ pub use lake::{Lake, LakeError};
 pub use prometheus_remote_write::{Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError};
 pub use room::Room;
 pub use stop::{Stop, Stopper};
+pub use supervisor::Supervisor;

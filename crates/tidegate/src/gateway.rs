@@ -10,6 +10,7 @@ pub(crate) mod plan;
 mod sinks;
 mod status;
 mod upkeep;
+mod watch;
 pub(crate) mod workers;
 
 use crate::Failure;
@@ -30,6 +31,7 @@ use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Registry};
 use tidegate_sources::{Http, RemoteWrite};
 use tokio::task::AbortHandle;
+use watch::{Rounds, Watch};
 use workers::Workers;
 
 /// A running gateway.
@@ -43,7 +45,9 @@ pub(crate) struct Gateway {
     sinks: Arc<Mutex<Vec<Running>>>,
     attach: sinks::Attach,
     shutdowns: Vec<Shutdown>,
-    tasks: Vec<AbortHandle>,
+    acceptors: Vec<AbortHandle>,
+    /// Looks after the memory, and whether all the others are there.
+    upkeep: Rounds,
 }
 
 impl Gateway {
@@ -117,13 +121,13 @@ impl Gateway {
         let admin_door = Arc::new(Doorkeeper::new(ingest::ADMIN_CONNECTIONS));
 
         let first = workers.worker(0);
-        let tasks = vec![
+        let admin_service = Arc::new(ingest::Admin::new(console));
+        let acceptors = vec![
             first.spawn(accept(http, Arc::clone(&workers), Arc::clone(&door), ingest)).abort_handle(),
-            first
-                .spawn(accept(admin, Arc::clone(&workers), admin_door, Arc::new(ingest::Admin::new(console))))
-                .abort_handle(),
-            first.spawn(upkeep::run(arena, console_arena, gate.clone())).abort_handle(),
+            first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle(),
         ];
+        let watch = watch(&acceptors, &journal, &workers, &running);
+        let upkeep = upkeep::start(arena, console_arena, gate.clone(), watch, watch::leave)?;
         let config = Mutex::new(config);
         Ok(Gateway {
             config,
@@ -135,7 +139,8 @@ impl Gateway {
             sinks: running,
             attach,
             shutdowns,
-            tasks,
+            acceptors,
+            upkeep,
         })
     }
 
@@ -179,15 +184,17 @@ impl Gateway {
         let limit = self.config.lock().unwrap_or_else(PoisonError::into_inner).limits.shutdown_timeout.get();
         let deadline = Instant::now() + limit;
         let left = || deadline.saturating_duration_since(Instant::now());
+        // From now on an end is what was ordered.
+        drop(self.upkeep);
         self.gate.stop();
-        self.tasks.iter().for_each(AbortHandle::abort);
+        self.acceptors.iter().for_each(AbortHandle::abort);
         self.shutdowns.iter().for_each(Shutdown::begin);
         while self.door.open() > 0 && !left().is_zero() {
             std::thread::sleep(Duration::from_millis(5));
         }
         let answered = self.door.open() == 0;
         let sinks = std::mem::take(&mut *self.sinks.lock().unwrap_or_else(PoisonError::into_inner));
-        sinks::stop_all(sinks, deadline);
+        let _late = sinks::stop_all(sinks, deadline);
         let synced = self.journal.close(left().max(Duration::from_secs(1)));
         self.workers.stop();
         if !answered {
@@ -195,6 +202,28 @@ impl Gateway {
         }
         answered && synced
     }
+}
+
+/// Over everything that must not end.
+fn watch(
+    acceptors: &[AbortHandle],
+    journal: &Journal,
+    workers: &Arc<Workers>,
+    sinks: &Arc<Mutex<Vec<Running>>>,
+) -> Watch {
+    let mut watch = Watch::default();
+    for (acceptor, setting) in acceptors.iter().cloned().zip(["listen.http", "listen.admin"]) {
+        watch.over(move || acceptor.is_finished().then(|| format!("the acceptor of `{setting}`")));
+    }
+    let (journal, workers, sinks) = (journal.clone(), Arc::clone(workers), Arc::clone(sinks));
+    watch.over(move || journal.has_ended().then(|| "the journal's writer".to_owned()));
+    watch.over(move || workers.gone());
+    watch.over(move || {
+        let sinks = sinks.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = sinks.iter().find(|sink| sink.is_finished());
+        gone.map(|sink| format!("the supervisor of the sink `{}`", sink.name))
+    });
+    watch
 }
 
 /// Where a bound comes from, without the bound itself: `64MiB: as configured`.

@@ -17,5 +17,11 @@ pub(crate) fn start(filter: &str, format: Option<LogFormat>) -> Result<(), Strin
         LogFormat::Text => log.with_target(false).with_ansi(terminal).init(),
         LogFormat::Json => log.json().flatten_event(true).with_current_span(false).init(),
     }
+    std::panic::set_hook(Box::new(|panic| {
+        let location = panic.location().map(ToString::to_string);
+        let thread = std::thread::current().name().map(str::to_owned);
+        let said = panic.payload_as_str().unwrap_or("without words");
+        tracing::error!(thread, location, "a part of the gateway panicked: {said}");
+    }));
     Ok(())
 }

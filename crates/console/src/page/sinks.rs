@@ -32,6 +32,9 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, Cell)> {
         ("requests", requests(sink)),
         ("cursor", Cell::count(sink.cursor)),
     ];
+    if sink.broken || sink.restarts > 0 {
+        facts.insert(0, state(sink));
+    }
     if let Some(error) = &sink.last_error {
         let text = format!("{}: {}", moment(error.at, now), error.message);
         facts.push((
@@ -43,6 +46,13 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, Cell)> {
         facts.push(("next attempt", Cell::new(moment(at, now))));
     }
     facts
+}
+
+fn state(sink: &Sink) -> (&'static str, Cell) {
+    let times = Of(sink.restarts, "time");
+    let now = if sink.broken { "failed, and is started again" } else { "running" };
+    let text = format!("{now}; it has failed {times} since the start of the process");
+    ("state", Cell::new(text).bad_if(sink.broken))
 }
 
 fn lag(sink: &Sink) -> Cell {

@@ -32,6 +32,10 @@ pub struct Sink {
     pub bytes: u64,
     /// Items that were sent more than once: what a peer may have seen twice.
     pub resent: u64,
+    /// Times that it ended unexpectedly and was started again.
+    pub restarts: u64,
+    /// It ended unexpectedly, or could not be started again, and has completed nothing since.
+    pub broken: bool,
     /// Items completed per second lately, where that is known.
     pub items_per_second: Option<f64>,
     /// The last thing that went wrong, whether it is over or not.

@@ -27,6 +27,10 @@ impl Gateway for Said {
         (self.metrics)(out)
     }
 
+    fn broken_sinks(&self) -> Vec<String> {
+        self.status.sinks.iter().filter(|sink| sink.broken).map(|sink| sink.name.clone()).collect()
+    }
+
     fn ready(&self) -> Result<(), String> {
         self.ready.clone()
     }
@@ -148,6 +152,12 @@ fn health_is_life_and_ready_is_willingness() {
     let served = Served::new(said(healthy()));
     assert_eq!((served.ask("GET /health").status, served.ask("GET /health").body.as_str()), (200, "ok\n"));
     assert_eq!(served.ask("GET /ready").status, 200);
+    let mut broken = healthy();
+    broken.sinks[1].broken = true;
+    let answer = Served::new(said(broken)).ask("GET /health");
+    let words = "alive, but these sinks failed and are started again: upstream\n";
+    assert_eq!((answer.status, answer.body.as_str()), (200, words));
+
     let served = Served::new(Said { ready: Err("the journal is being read".to_owned()), ..said(healthy()) });
     assert_eq!(served.ask("GET /health").status, 200);
     let answer = served.ask("GET /ready");

@@ -46,6 +46,18 @@ fn a_failing_sink_spills() {
     assert_eq!(Verdict::of(&status).state, State::Flowing);
 }
 
+/// What ended unexpectedly is not waited for until it is late.
+#[test]
+fn a_sink_that_broke_is_said_at_once() {
+    let mut status = healthy();
+    status.sinks[1].broken = true;
+    let message = "a panic: index out of bounds".to_owned();
+    status.sinks[1].last_error = Some(LastError { message, at: now() });
+    let reason =
+        "sink `upstream` is 0 s behind: it failed and is started again: a panic: index out of bounds";
+    assert_verdict(&status, State::Spilling, reason);
+}
+
 #[test]
 fn a_sink_slower_than_what_arrives_spills() {
     let mut status = behind();

@@ -204,10 +204,8 @@ impl Exchange {
             (VERSION, HeaderValue::from_static(version)),
             (USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")))),
         ];
-        self.health.started();
-        let answer = self.stop.or(self.peer.post(&headers, request.body.clone())).await;
-        self.health.ended();
-        answer
+        let _under_way = self.health.under_way();
+        self.stop.or(self.peer.post(&headers, request.body.clone())).await
     }
 
     fn judge(&mut self, request: &Request, answer: Result<Answer, NoAnswer>) -> Judgement {

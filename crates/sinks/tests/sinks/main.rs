@@ -13,4 +13,5 @@ mod memory;
 mod passing;
 mod restarts;
 mod rig;
+mod supervised;
 mod versions;

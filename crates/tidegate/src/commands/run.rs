@@ -75,6 +75,7 @@ pub(crate) fn greeting(config: &Config, gateway: &Gateway) -> String {
         let target = match sink {
             Sink::Lake(lake) => lake.folder(&config.data).display().to_string(),
             Sink::PrometheusRemoteWrite(sink) => sink.url.to_string(),
+            Sink::Otlp(sink) => sink.endpoints.iter().map(|url| url.as_str()).collect::<Vec<_>>().join(", "),
             Sink::Blackhole(_) => "nowhere".to_owned(),
         };
         text.push_str(&format!("  sink          {name} ({}) -> {target}\n", sink.kind()));

@@ -32,6 +32,8 @@ const REQUESTS: Name = Name::plain("sink_requests", "Requests or files finished 
 const FAILURES: Name = Name::plain("sink_failures", "Attempts that failed");
 const SENT: Name = Name::bytes("sink_sent", "Bytes sent with success");
 const RESENT: Name = Name::plain("sink_items_resent", "Items of requests that had to be sent again");
+const RESTARTS: Name =
+    Name::plain("sink_restarts", "Times that a sink ended unexpectedly and was started again");
 
 /// Publishes what `view` can see.
 pub(crate) fn publish(view: &Arc<View>) {
@@ -56,6 +58,7 @@ pub(crate) fn publish(view: &Arc<View>) {
     of_sinks(view, FAILURES, |activity| activity.failures);
     of_sinks(view, SENT, |activity| activity.bytes);
     of_sinks(view, RESENT, |activity| activity.resent);
+    of_sinks(view, RESTARTS, |activity| activity.restarts);
 }
 
 fn memory(view: &Arc<View>) {

@@ -1,6 +1,7 @@
 //! The memory plan of a configuration: what every part of the program may take, and what is left for
 //! payload. `design/memory.md` has the argument; here are the numbers.
 
+use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
 use tidegate_arena::{Bytes, Declared, Plan, Program, Share};
@@ -17,7 +18,8 @@ const MIB: u64 = 1 << 20;
 /// What a parked connection takes: its task, its socket's registration, its timer. `tidegate bench
 /// connections` measures 1.8 KiB.
 const CONNECTION: u64 = 2 * KIB;
-/// Threads beside the workers, their helpers and the lakes': the main one, the journal's, the allocator's.
+/// Threads beside the workers, their helpers, the lakes' and the upkeep's: the main one, the journal's, the
+/// allocator's.
 const THREADS: u64 = 3;
 /// Windows beyond those that connections can take.
 const SPARE_WINDOWS: usize = 512;
@@ -109,6 +111,7 @@ fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, w
     let limited = |setting, line: Declared| Declared { setting: Some(setting), ..line };
     plan.declare(line("program", "pages of the executable and its libraries", 1, program_bytes()));
     plan.declare(line("threads", "stacks, to their full depth", threads, workers::STACK as u64));
+    plan.declare(line("threads", "the stack of the upkeep", 1, upkeep::STACK as u64));
     plan.declare(line("workers", "a runtime, and scratch for requests", workers as u64, scratch));
     let parked = line("connections", "a parked connection", connections.into(), CONNECTION);
     plan.declare(limited("limits.connections", parked));
@@ -136,9 +139,7 @@ fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, w
     plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));
 }
 
-/// What pages of the program may take: all that there are, or as many as are let stay ([`Upkeep`]).
-///
-/// [`Upkeep`]: super::upkeep::Upkeep
+/// What pages of the program may take: all that there are, or as many as the upkeep lets stay.
 fn program_bytes() -> u64 {
     Program::look().map_or(PROGRAM, |program| program.bytes().min(PROGRAM))
 }

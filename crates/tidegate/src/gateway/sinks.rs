@@ -1,31 +1,33 @@
 //! The sinks of a running gateway: started, compared with a new configuration, stopped.
 
+mod recipe;
+
 use super::plan::Planned;
 use super::workers::Workers;
 use crate::Failure;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use recipe::{Recipe, Task};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_config::{Config, LakeSink, Name, Protocol, RemoteWriteSink, Sink};
+use tidegate_config::{Config, Name, Protocol, RemoteWriteSink, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{
-    Health, Lake, Prefer, RemoteWrite, RemoteWriteSettings, Room, Sinkable, Stop, Stopper, blackhole,
-};
+use tidegate_sinks::{Health, Prefer, RemoteWriteSettings, Room, Stopper};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
 
-/// How long sinks may take to stop when the configuration changes.
+/// How long a change of the configuration waits for sinks to stop. What takes longer stops in its own time, and
+/// its successor waits for it.
 const STOP: Duration = Duration::from_secs(30);
-/// The stack of a lake's thread, in bytes: as the plan declares.
-const LAKE_STACK: usize = super::workers::STACK;
+const SECOND: Duration = Duration::from_secs(1);
+/// How long closing a lake's files may take when all is well.
+const SECONDS: Duration = Duration::from_secs(5);
 
 /// A sink that runs.
 pub(crate) struct Running {
@@ -42,18 +44,10 @@ pub(crate) struct Running {
     task: Task,
 }
 
-enum Task {
-    Worker(JoinHandle<()>),
-    Thread(std::thread::JoinHandle<()>),
-}
-
 impl Running {
-    /// Whether it has ended: after the order to stop, or because it failed.
+    /// Whether it has ended. Nothing but the order to stop ends it: its supervisor starts it again.
     pub(crate) fn is_finished(&self) -> bool {
-        match &self.task {
-            Task::Worker(task) => task.is_finished(),
-            Task::Thread(thread) => thread.is_finished(),
-        }
+        self.task.is_finished()
     }
 }
 
@@ -98,6 +92,11 @@ pub(crate) struct Attach {
     workers: Arc<Workers>,
     turn: Arc<Semaphore>,
     next_worker: AtomicUsize,
+    /// Those that were told to stop and did not in time. A name is among them once: its successor does not
+    /// start before it is gone.
+    leaving: Mutex<Vec<Running>>,
+    /// How long a change waits for sinks to stop.
+    patience: Duration,
 }
 
 impl Attach {
@@ -123,6 +122,8 @@ impl Attach {
             workers: Arc::clone(workers),
             turn: Arc::new(Semaphore::new(1)),
             next_worker: AtomicUsize::new(0),
+            leaving: Mutex::default(),
+            patience: STOP,
         })
     }
 
@@ -175,12 +176,13 @@ impl Attach {
         let (stay, go): (Vec<_>, Vec<_>) = running.drain(..).partition(stays);
         *running = stay;
         go.iter().for_each(|sink| self.ledger.detach(&sink.name));
-        stop_all(go, Instant::now() + STOP);
+        let late = stop_all(go, Instant::now() + self.patience);
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner).extend(late);
     }
 
     /// Gives the arena another plan, waiting a while for what is charged to fit it.
     fn replan(&self, parts: Parts) -> Result<(), Failure> {
-        let deadline = Instant::now() + STOP;
+        let deadline = Instant::now() + self.patience;
         while self.arena.replan(parts.total, parts.floors).is_err() {
             if Instant::now() > deadline {
                 return Err(Failure::from("the memory for the new sinks is in use by requests; try again"));
@@ -201,39 +203,45 @@ impl Attach {
         let (stopper, stop) = Stopper::new();
         let when_full = match sink {
             Sink::PrometheusRemoteWrite(sink) => sink.when_full(&self.journal_config),
+            Sink::Otlp(sink) => sink.when_full(&self.journal_config),
             Sink::Lake(_) | Sink::Blackhole(_) => self.journal_config.when_full,
         };
-        let sinkable = Sinkable {
-            name,
-            journal: &self.journal,
-            ledger: &self.ledger,
+        let room = match sink {
+            Sink::Lake(_) => Room::new(&self.arena, Share::Lake, parts.lake, &self.turn),
+            _ => Room::new(&self.arena, Share::Egress, parts.other, &self.turn),
+        };
+        let (usual_lag, target) = match sink {
+            Sink::Lake(lake) => {
+                (lake.file_age.get() + SECONDS, lake.folder(&self.data).display().to_string())
+            }
+            Sink::PrometheusRemoteWrite(remote_write) => (SECOND, remote_write.url.to_string()),
+            Sink::Otlp(otlp) => {
+                let endpoints: Vec<&str> = otlp.endpoints.iter().map(|url| url.as_str()).collect();
+                (SECOND, endpoints.join(", "))
+            }
+            Sink::Blackhole(_) => (SECOND, "nowhere".to_owned()),
+        };
+        let recipe = Recipe {
+            name: name.to_owned(),
+            sink: sink.clone(),
+            data: self.data.clone(),
             when_full: match when_full {
                 tidegate_config::WhenFull::Block => WhenFull::Block,
                 tidegate_config::WhenFull::DropOldest => WhenFull::DropOldest,
             },
-            health: &health,
-            dead_letters: &self.dead_letters,
+            parts,
+            arena: self.arena.clone(),
+            journal: self.journal.clone(),
+            ledger: self.ledger.clone(),
+            dead_letters: self.dead_letters.clone(),
+            health: health.clone(),
+            stop,
+            room,
+            runtime: self.worker().clone(),
         };
-        let failed = |error: &dyn std::fmt::Display| Failure(format!("starting the sink `{name}`: {error}"));
-        let mut usual_lag = Duration::from_secs(1);
-        let (target, task) = match sink {
-            Sink::Lake(lake) => {
-                usual_lag = lake.file_age.get() + Duration::from_secs(5);
-                let task = self.lake(sinkable, lake, parts, stop).map_err(|Failure(error)| failed(&error))?;
-                (lake.folder(&self.data).display().to_string(), task)
-            }
-            Sink::PrometheusRemoteWrite(remote_write) => {
-                let settings = settings(remote_write).map_err(|Failure(error)| failed(&error))?;
-                let room = Room::new(&self.arena, Share::Egress, parts.other, &self.turn);
-                let sink =
-                    RemoteWrite::start(sinkable, room, settings, stop).map_err(|error| failed(&error))?;
-                (remote_write.url.to_string(), Task::Worker(self.worker().spawn(sink.run())))
-            }
-            Sink::Blackhole(_) => {
-                let sink = blackhole(sinkable, stop).map_err(|error| failed(&error))?;
-                ("nowhere".to_owned(), Task::Worker(self.worker().spawn(sink)))
-            }
-        };
+        let started = recipe.run(self.is_leaving(name));
+        let task =
+            started.map_err(|Failure(error)| Failure(format!("starting the sink `{name}`: {error}")))?;
         Ok(Running {
             name: name.to_owned(),
             kind: sink.kind(),
@@ -246,31 +254,11 @@ impl Attach {
         })
     }
 
-    fn lake(
-        &self,
-        sinkable: Sinkable<'_>,
-        sink: &LakeSink,
-        parts: Parts,
-        stop: Stop,
-    ) -> Result<Task, Failure> {
-        let slice = self.arena.try_charge(Share::Lake, parts.slice)?;
-        let node = format!("{:016x}", self.journal.id());
-        let settings = tidegate_lake::Settings {
-            file_age: sink.file_age.get(),
-            file_bytes: sink.file_bytes.get(),
-            retention: tidegate_lake::Retention {
-                age: sink.retention.age.get(),
-                bytes: Some(sink.retention.bytes.get()),
-            },
-            ..tidegate_lake::Settings::new(sink.folder(&self.data), parts.slice, node)
-        };
-        let room = Room::new(&self.arena, Share::Lake, parts.lake, &self.turn);
-        let lake = Lake::start(sinkable, settings, slice, room, self.worker().clone(), stop)?;
-        let thread = std::thread::Builder::new()
-            .name("lake".to_owned())
-            .stack_size(LAKE_STACK)
-            .spawn(move || lake.run())?;
-        Ok(Task::Thread(thread))
+    /// Whether a sink of this name was told to stop, and is still there.
+    fn is_leaving(&self, name: &str) -> bool {
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        leaving.retain(|sink| !sink.is_finished());
+        leaving.iter().any(|sink| sink.name == name)
     }
 
     fn worker(&self) -> &Handle {
@@ -316,10 +304,10 @@ fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
     })
 }
 
-/// Stops `sinks` and waits until they have: until `deadline` at most.
-pub(crate) fn stop_all(sinks: Vec<Running>, deadline: Instant) {
+/// Stops `sinks` and waits until they have: until `deadline` at most. Returns those that have not.
+pub(crate) fn stop_all(mut sinks: Vec<Running>, deadline: Instant) -> Vec<Running> {
     sinks.iter().for_each(|sink| sink.stopper.stop());
-    for sink in sinks {
+    for sink in &sinks {
         // Looked at from outside: waiting on a worker's runtime would need that worker's timer.
         while !sink.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
@@ -331,4 +319,9 @@ pub(crate) fn stop_all(sinks: Vec<Running>, deadline: Instant) {
             );
         }
     }
+    sinks.retain(|sink| !sink.is_finished());
+    sinks
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use tidegate_console::{
     Damage, DeclaredLine, Gateway, Journal as JournalStatus, Lag, LastError, Memory, Payload, Resident, Sink,
     Status, Syncs,
 };
-use tidegate_journal::{Journal, Stats};
+use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Ledger};
 use tidegate_meters::Registry;
 
@@ -51,6 +51,13 @@ impl Gateway for View {
 
     fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.registry.encode(&mut Adapter(out))
+    }
+
+    fn broken_sinks(&self) -> Vec<String> {
+        let stats = self.journal.stats();
+        let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+        let broken = running.iter().filter(|sink| is_broken(sink, cursor(&stats, sink)));
+        broken.map(|sink| sink.name.clone()).collect()
     }
 
     fn ready(&self) -> Result<(), String> {
@@ -121,9 +128,10 @@ impl View {
     }
 
     fn sink(sink: &Running, stats: &Stats, books: &Balance) -> Sink {
-        let cursor = stats.sinks.iter().find(|cursor| cursor.name == sink.name);
+        let cursor = cursor(stats, sink);
         let book = books.sinks.iter().find(|book| book.name == sink.name);
         let (activity, trouble) = (sink.health.activity(), sink.health.trouble());
+        let broken = is_broken(sink, cursor);
         Sink {
             name: sink.name.clone(),
             kind: sink.kind.to_owned(),
@@ -140,16 +148,30 @@ impl View {
             failures: activity.failures,
             bytes: activity.bytes,
             resent: activity.resent,
+            restarts: activity.restarts,
+            broken,
             items_per_second: None,
             last_error: trouble
                 .last_error
                 .zip(trouble.last_error_at)
                 .map(|(message, at)| LastError { message, at }),
-            retry_at: trouble.retry_at,
+            // One that was started again and has nothing to do is not waited for.
+            retry_at: trouble.retry_at.filter(|_| broken || !trouble.broken),
             delivered: book.map_or(0, |book| book.delivered),
             dropped: book.map_or_else(Vec::new, |book| book.dropped.clone()),
         }
     }
+}
+
+fn cursor<'a>(stats: &'a Stats, sink: &Running) -> Option<&'a SinkStats> {
+    stats.sinks.iter().find(|cursor| cursor.name == sink.name)
+}
+
+/// Whether it failed, and either was not started again yet or has not shown that it works.
+fn is_broken(sink: &Running, cursor: Option<&SinkStats>) -> bool {
+    let trouble = sink.health.trouble();
+    let waits = trouble.retry_at.is_some_and(|at| at > SystemTime::now());
+    trouble.broken && (waits || cursor.is_some_and(|cursor| cursor.lag_records > 0))
 }
 
 fn mean(stats: &Stats) -> Duration {

@@ -1,12 +1,16 @@
-//! What has to be looked after while nothing happens: memory that nobody used for a while goes back.
+//! What has to be looked after while nothing happens: memory that nobody used for a while goes back, and what
+//! must not end is watched. On a thread of its own, since a busy worker would do it late.
 
 use super::plan::PROGRAM;
+use super::watch::{Rounds, Watch};
+use std::io;
 use std::time::Duration;
 use tidegate_admission::Gate;
 use tidegate_arena::{Arena, Program};
-use tokio::time::{MissedTickBehavior, interval};
 
-/// How often the program's pages are counted.
+/// The thread's stack, in bytes: declared in the plan.
+pub(crate) const STACK: usize = 128 << 10;
+/// How often the program's pages are counted, and what must not end is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
 /// So many glances make a tick, of one second.
 const TICK: u32 = 10;
@@ -14,16 +18,23 @@ const TICK: u32 = 10;
 /// return until the next glance.
 const TOO_MANY: u64 = PROGRAM / 5 * 4;
 
-/// Looks after the arenas, the gate's measurements, and the pages of the program. Never ends by itself.
-pub(crate) async fn run(arena: Arena, console: Arena, gate: Gate) {
+/// Looks after the arenas, the gate's measurements, the pages of the program, and what `watch` is over, until
+/// it is dropped. `leave` is told what has ended.
+///
+/// # Errors
+/// When there is no thread to be had.
+pub(crate) fn start(
+    arena: Arena,
+    console: Arena,
+    gate: Gate,
+    watch: Watch,
+    leave: impl FnOnce(&str) + Send + 'static,
+) -> io::Result<Rounds> {
     let program = Program::look().unwrap_or_default();
     // What the start needed is not needed again.
     program.trim();
-    let mut glances = interval(GLANCE);
-    glances.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut glance = 0_u32;
-    loop {
-        glances.tick().await;
+    let round = move || {
         if Program::resident().is_ok_and(|resident| resident > TOO_MANY) {
             program.trim();
         }
@@ -33,5 +44,7 @@ pub(crate) async fn run(arena: Arena, console: Arena, gate: Gate) {
             console.tick();
             gate.tick();
         }
-    }
+        watch.gone()
+    };
+    Rounds::start("upkeep", STACK, GLANCE, round, leave)
 }

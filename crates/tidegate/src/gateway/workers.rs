@@ -66,6 +66,15 @@ impl Workers {
         (number, &worker.handle, Place { connections: Arc::clone(&worker.connections) })
     }
 
+    /// The words for a worker whose thread has ended, if there is one.
+    pub(crate) fn gone(&self) -> Option<String> {
+        let gone = self.workers.iter().position(|worker| {
+            let running = worker.running.lock().unwrap_or_else(PoisonError::into_inner);
+            running.as_ref().is_some_and(|(_, thread)| thread.is_finished())
+        });
+        gone.map(|number| format!("worker {number}"))
+    }
+
     /// Ends the workers; tasks that still run are dropped.
     pub(crate) fn stop(&self) {
         for worker in &self.workers {
