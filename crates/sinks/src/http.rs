@@ -4,13 +4,16 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::rt::Executor;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use std::error::Error;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
+use tokio::task::JoinSet;
 
 /// The most bytes of an answer's text that are kept, for the log and the dead letters.
 pub(crate) const EXCERPT: usize = 1 << 10;
@@ -22,6 +25,7 @@ pub(crate) const CONNECTION_BUFFER: usize = 64 << 10;
 /// Sends requests to one URL over as many connections as there are requests in flight.
 pub(crate) struct Peer {
     client: Client,
+    connections: Connections,
     uri: Uri,
     headers: HeaderMap,
     timeout: Duration,
@@ -72,7 +76,8 @@ impl Peer {
         connector.set_nodelay(true);
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(timeout));
-        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        let tasks = Connections::default();
+        let mut builder = legacy::Client::builder(tasks.clone());
         builder
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(60))
@@ -90,12 +95,17 @@ impl Peer {
         } else {
             Client::Plain(builder.build(connector))
         };
-        Ok(Peer { client, uri, headers, timeout })
+        Ok(Peer { client, connections: tasks, uri, headers, timeout })
     }
 
     /// Where it is.
     pub(crate) fn uri(&self) -> &Uri {
         &self.uri
+    }
+
+    /// Ends all connections, whatever they are at: what a peer has not read of a body is let go.
+    pub(crate) fn hang_up(&self) {
+        self.connections.end();
     }
 
     /// Sends `body` with `headers` and waits for the answer.
@@ -127,6 +137,34 @@ impl Peer {
     }
 }
 
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.hang_up();
+    }
+}
+
+/// The tasks that serve the connections of one peer: at most a few for each request in flight.
+#[derive(Clone, Default)]
+struct Connections(Arc<Mutex<JoinSet<()>>>);
+
+impl Connections {
+    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self) {
+        self.tasks().abort_all();
+    }
+}
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Connections {
+    fn execute(&self, task: F) {
+        let mut tasks = self.tasks();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+}
+
 async fn read(response: Response<Incoming>) -> Result<Answer, NoAnswer> {
     let (head, mut body) = response.into_parts();
     let (mut excerpt, mut seen) = (Vec::new(), 0);
@@ -147,7 +185,7 @@ async fn read(response: Response<Incoming>) -> Result<Answer, NoAnswer> {
 }
 
 /// `Retry-After` in seconds or as a date, RFC 9110 section 10.2.3; at most an hour is believed.
-fn delay(value: &HeaderValue) -> Option<Duration> {
+pub(crate) fn delay(value: &HeaderValue) -> Option<Duration> {
     let text = value.to_str().ok()?.trim();
     let delay = match text.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
@@ -157,7 +195,7 @@ fn delay(value: &HeaderValue) -> Option<Duration> {
 }
 
 /// An error with its causes: the last one usually says what is wrong.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -94,7 +94,8 @@ impl RemoteWrite {
         let health = sinkable.health.clone();
         let dead_letters = sinkable.dead_letters.clone();
         let inbox = sinkable.attach()?;
-        let exchange = Exchange::new(inbox.name(), peer, backoff, health, dead_letters, stop);
+        let exchange =
+            Exchange::new(inbox.name(), peer, backoff, health, dead_letters, stop, settings.timeout);
         let recoder = Recoder::new(room.clone(), &settings);
         Ok(RemoteWrite { inbox, room, settings, exchange, recoder, usual: 0, held: None, singly: 0 })
     }
@@ -131,6 +132,8 @@ impl RemoteWrite {
                 None => stop.or(self.inbox.next()).await??,
             };
             let mode = self.mode(&first);
+            // Only what is too large for an empty part is too large.
+            stop.or(self.exchange.let_go(&self.room, 0)).await?;
             let loaded =
                 Box::pin(Batch::of(first, mode, self.usual, &self.room, &mut self.inbox, &self.settings));
             match stop.or(loaded).await? {
@@ -213,6 +216,10 @@ impl RemoteWrite {
         let mut losses = Losses::NONE;
         let mut work = Work::new(from, to);
         loop {
+            let own = batch.held() + work.held();
+            if stop.or(self.exchange.let_go(&self.room, own)).await.is_none() {
+                return Sent::Stopped;
+            }
             let step = Box::pin(self.recoder.next(&mut work, &mut batch, &mut self.inbox));
             let Some(step) = stop.or(step).await else { return Sent::Stopped };
             let (requests, untranslatable) = match step {

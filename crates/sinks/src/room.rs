@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, Refused, Share, Window, rounded};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// How long to wait when there is memory, but no window or place in the queue for it.
 const CROWDED: Duration = Duration::from_millis(50);
@@ -32,6 +32,8 @@ struct Inner {
     borrowing: AtomicBool,
     /// Invariant: at most `part`, or `most` while borrowing.
     held: AtomicUsize,
+    /// Something was given back.
+    fell: Notify,
 }
 
 /// It does not fit into the room.
@@ -58,6 +60,7 @@ impl Room {
             turn: Arc::clone(turn),
             borrowing: AtomicBool::new(false),
             held: AtomicUsize::new(0),
+            fell: Notify::new(),
         }))
     }
 
@@ -74,6 +77,24 @@ impl Room {
     /// Whether more is held than the sink's own part.
     pub(crate) fn is_over(&self) -> bool {
         self.0.held.load(Relaxed) > self.0.part
+    }
+
+    /// Whether more than `own` bytes are held.
+    pub(crate) fn holds_more_than(&self, own: usize) -> bool {
+        self.0.held.load(Relaxed) > own
+    }
+
+    /// Waits until no more than `own` bytes are held.
+    pub(crate) async fn falls_to(&self, own: usize) {
+        while self.holds_more_than(own) {
+            let fell = self.0.fell.notified();
+            let mut fell = std::pin::pin!(fell);
+            // Registered before the look, so that nothing that is given back after it is missed.
+            fell.as_mut().enable();
+            if self.holds_more_than(own) {
+                fell.await;
+            }
+        }
     }
 
     /// Waits for the turn to borrow. To be kept until what is held is within the part again.
@@ -159,6 +180,13 @@ impl Held<Window> {
     }
 }
 
+impl<T> Held<T> {
+    /// The bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.hold.bytes
+    }
+}
+
 impl<T> Deref for Held<T> {
     type Target = T;
 
@@ -182,6 +210,7 @@ impl AsRef<[u8]> for Held<Window> {
 impl Drop for Hold {
     fn drop(&mut self) {
         self.room.0.held.fetch_sub(self.bytes, Relaxed);
+        self.room.0.fell.notify_waiters();
     }
 }
 

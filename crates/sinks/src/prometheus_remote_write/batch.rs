@@ -249,6 +249,11 @@ impl Batch {
         self.window.as_ref().map_or(0, |window| window.len())
     }
 
+    /// Bytes of the sink's room that it holds.
+    pub(super) fn held(&self) -> usize {
+        self.window.as_ref().map_or(0, Held::bytes)
+    }
+
     /// Whether it must not be held while a peer is waited for.
     pub(super) fn is_large(&self) -> bool {
         self.large

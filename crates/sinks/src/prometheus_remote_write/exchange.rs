@@ -3,6 +3,7 @@
 use crate::backoff::Backoff;
 use crate::health::Health;
 use crate::http::{Answer, NoAnswer, Peer};
+use crate::room::Room;
 use crate::stop::Stop;
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -24,6 +25,9 @@ const WRITTEN: [&str; 3] = [
 const LOG_EVERY: Duration = Duration::from_secs(10);
 /// How long a peer that refused 2.0 is sent 1.0 before it is asked again: it may have been upgraded.
 const ASK_AGAIN: Duration = Duration::from_secs(600);
+
+/// How long a peer that has answered a request may take to read the rest of it, unless it has less for all of it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A request to be sent.
 #[derive(Debug, Clone)]
@@ -95,6 +99,8 @@ pub(super) struct Exchange {
     health: Health,
     dead_letters: DeadLetters,
     stop: Stop,
+    /// How long a peer that has answered may take to read the rest of the request.
+    patience: Duration,
     /// Until when the peer is taken for one that knows 1.0 only.
     v1_until: Option<Instant>,
     /// When a rejection was logged last.
@@ -109,6 +115,7 @@ impl Exchange {
         health: Health,
         dead_letters: DeadLetters,
         stop: Stop,
+        timeout: Duration,
     ) -> Exchange {
         Exchange {
             sink: sink.to_owned(),
@@ -117,6 +124,7 @@ impl Exchange {
             health,
             dead_letters,
             stop,
+            patience: PATIENCE.min(timeout),
             v1_until: None,
             logged: None,
         }
@@ -124,6 +132,21 @@ impl Exchange {
 
     pub(super) fn stop(&self) -> &Stop {
         &self.stop
+    }
+
+    /// Waits until `room` holds no more than `own` bytes. Somebody else still holds more when the peer answered
+    /// before it had read all of a request: the connection keeps what is left of the body to send it. The peer
+    /// has a while to read it; then the connection is closed, which it may be after such an answer (RFC 9112,
+    /// section 9.5).
+    pub(super) async fn let_go(&self, room: &Room, own: usize) {
+        if tokio::time::timeout(self.patience, room.falls_to(own)).await.is_err() {
+            tracing::debug!(
+                sink = self.sink,
+                "the peer answers requests and does not read them; closing the connection"
+            );
+            self.peer.hang_up();
+            room.falls_to(own).await;
+        }
     }
 
     /// Whether the peer is known to take 1.0 only.

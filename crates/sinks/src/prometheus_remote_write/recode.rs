@@ -69,6 +69,11 @@ impl Work {
         Work { from, to, source: None, left: Vec::new(), sent: None, begun: false }
     }
 
+    /// Bytes of the sink's room that it holds.
+    pub(super) fn held(&self) -> usize {
+        self.source.as_ref().map_or(0, Source::held)
+    }
+
     /// The requests that were given out last come again, record by record. False when they are of one.
     pub(super) fn again_apart(&mut self) -> bool {
         let (Some(piece), Some(source)) = (&self.sent, &self.source) else { return false };

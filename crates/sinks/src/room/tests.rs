@@ -63,3 +63,18 @@ async fn growing_counts_too() {
     drop(window);
     assert!(room.charge(PART).await.is_ok());
 }
+
+#[tokio::test]
+async fn what_is_given_back_is_heard_of() {
+    let (_arena, room, _) = rooms();
+    let own = room.window(PAGE).await.unwrap();
+    let others = room.window(2 * PAGE).await.unwrap();
+    assert!(room.holds_more_than(own.bytes()));
+    let falls = room.falls_to(own.bytes());
+    tokio::pin!(falls);
+    let poll =
+        std::future::poll_fn(|context| std::task::Poll::Ready(falls.as_mut().poll(context).is_ready()));
+    assert!(!poll.await);
+    drop(others);
+    falls.await;
+}

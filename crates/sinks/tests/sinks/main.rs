@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::large_futures, reason = "tests")]
 
 mod dead_letters;
+mod early;
 mod failures;
 mod lake;
 mod lanes;

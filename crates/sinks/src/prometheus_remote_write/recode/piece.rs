@@ -50,6 +50,11 @@ impl Source {
         self.raw.len()
     }
 
+    /// Bytes of the sink's room that it takes.
+    pub(super) fn held(&self) -> usize {
+        self.raw.bytes()
+    }
+
     pub(super) fn version(&self) -> Version {
         self.version
     }
