@@ -1,4 +1,4 @@
-//! Generators of realistic remote-write traffic, and a sink that checks what arrives.
+//! Generators of realistic remote-write and OTLP traffic, and sinks that check what arrives.
 //!
 //! Every sample that a [`Model`] makes is numbered: sample `k` of a series has the value `k`. So a
 //! [`CheckingSink`] at the far end knows, series by series, what is missing, doubled or out of order, and
@@ -15,6 +15,7 @@ pub mod hostile;
 mod http;
 mod model;
 mod numbers;
+pub mod otlp;
 pub mod remote_write;
 mod sink;
 mod target;

@@ -1,7 +1,7 @@
 //! Remote write, both versions, as a sender writes it and as a checking receiver reads it.
 
 mod decode;
-mod proto;
+pub(crate) mod proto;
 mod v1;
 mod v2;
 

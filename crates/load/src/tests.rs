@@ -2,6 +2,7 @@ mod end_to_end;
 mod hostile;
 mod judge;
 mod oracle;
+mod otlp;
 mod round_trip;
 
 use crate::{Model, Timeline};

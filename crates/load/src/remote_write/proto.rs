@@ -3,7 +3,7 @@
 use super::Fault;
 
 /// Writes a varint.
-pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -12,7 +12,7 @@ pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Writes a varint field, left out when zero as proto3 senders do.
-pub(super) fn uint(out: &mut Vec<u8>, field: u64, value: u64) {
+pub(crate) fn uint(out: &mut Vec<u8>, field: u64, value: u64) {
     if value != 0 {
         varint(out, field << 3);
         varint(out, value);
@@ -20,7 +20,7 @@ pub(super) fn uint(out: &mut Vec<u8>, field: u64, value: u64) {
 }
 
 /// Writes a double field, left out when its bits are zero.
-pub(super) fn double(out: &mut Vec<u8>, field: u64, bits: u64) {
+pub(crate) fn double(out: &mut Vec<u8>, field: u64, bits: u64) {
     if bits != 0 {
         varint(out, field << 3 | 1);
         out.extend_from_slice(&bits.to_le_bytes());
@@ -28,14 +28,14 @@ pub(super) fn double(out: &mut Vec<u8>, field: u64, bits: u64) {
 }
 
 /// Writes a field of bytes, a string or a message.
-pub(super) fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
+pub(crate) fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
     varint(out, field << 3 | 2);
     varint(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
 /// Writes a message field whose content `write` appends.
-pub(super) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec<u8>)) {
     varint(out, field << 3 | 2);
     // Room for a length below 128; longer messages are moved by a byte or two.
     let at = out.len();
@@ -52,13 +52,13 @@ pub(super) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec
 }
 
 /// A sint64 as it is written.
-pub(super) fn zigzag(value: i64) -> u64 {
+pub(crate) fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63).cast_unsigned()
 }
 
 /// One field's value.
 #[derive(Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'a [u8]),
@@ -66,21 +66,21 @@ pub(super) enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    pub(super) fn uint(self) -> Result<u64, Fault> {
+    pub(crate) fn uint(self) -> Result<u64, Fault> {
         if let Self::Varint(value) = self { Ok(value) } else { Err(Fault::Type) }
     }
 
-    pub(super) fn bits(self) -> Result<u64, Fault> {
+    pub(crate) fn bits(self) -> Result<u64, Fault> {
         if let Self::Fixed64(bits) = self { Ok(bits) } else { Err(Fault::Type) }
     }
 
-    pub(super) fn bytes(self) -> Result<&'a [u8], Fault> {
+    pub(crate) fn bytes(self) -> Result<&'a [u8], Fault> {
         if let Self::Bytes(bytes) = self { Ok(bytes) } else { Err(Fault::Type) }
     }
 }
 
 /// The fields of a message, one after the other.
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<(u64, Value<'a>), Fault>;
@@ -125,7 +125,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Reads a varint off the front.
-pub(super) fn take_varint(from: &mut &[u8]) -> Result<u64, Fault> {
+pub(crate) fn take_varint(from: &mut &[u8]) -> Result<u64, Fault> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = from.split_first().ok_or(Fault::Truncated)?;

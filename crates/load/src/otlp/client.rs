@@ -1,0 +1,170 @@
+//! One sender of OTLP, over either transport.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http2;
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{Coding, Signal};
+use crate::http::{Connection, Failure};
+use crate::target::Target;
+
+/// How requests travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Protobuf over HTTP/1.1.
+    Http,
+    /// gRPC.
+    Grpc,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether the request was taken.
+    pub taken: bool,
+    /// Whether a sender is to send it again.
+    pub retryable: bool,
+    /// The HTTP status, or the code of gRPC.
+    pub code: u16,
+    /// How long to wait, when the answer says so.
+    pub retry_after: Option<Duration>,
+    /// The reason in words.
+    pub reason: String,
+}
+
+/// A connection, with one request in flight.
+#[derive(Debug)]
+pub enum Client {
+    /// HTTP/1.1
+    Http(Connection, Target),
+    /// HTTP/2
+    Grpc(Grpc),
+}
+
+/// A gRPC connection.
+#[derive(Debug)]
+pub struct Grpc {
+    sender: http2::SendRequest<Full<Bytes>>,
+    authority: String,
+    /// What drives the connection, for as long as this is there.
+    _connection: JoinSet<()>,
+}
+
+impl Client {
+    /// Connects to `target`, of which the path is not used.
+    ///
+    /// # Errors
+    /// When there is nobody, or not within `deadline`.
+    pub async fn open(transport: Transport, target: &Target, deadline: Duration) -> Result<Client, Failure> {
+        match transport {
+            Transport::Http => Ok(Client::Http(Connection::open(target, deadline).await?, target.clone())),
+            Transport::Grpc => {
+                let shake = async {
+                    let stream = TcpStream::connect(target.address()).await?;
+                    stream.set_nodelay(true)?;
+                    let shaken = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await;
+                    shaken.map_err(io::Error::other)
+                };
+                let shaken = timeout(deadline, shake).await.map_err(|_| Failure::Timeout(deadline))?;
+                let (sender, connection) = shaken?;
+                let mut driver = JoinSet::new();
+                driver.spawn(async move {
+                    // The requests on it say how it ended.
+                    let _ended = connection.await;
+                });
+                let authority = target.authority.clone();
+                Ok(Client::Grpc(Grpc { sender, authority, _connection: driver }))
+            }
+        }
+    }
+
+    /// Whether another request can follow.
+    pub fn is_reusable(&self) -> bool {
+        match self {
+            Client::Http(connection, _) => connection.is_reusable(),
+            Client::Grpc(grpc) => !grpc.sender.is_closed(),
+        }
+    }
+
+    /// Sends a body and reads the answer.
+    ///
+    /// # Errors
+    /// When no answer came.
+    pub async fn send(
+        &mut self,
+        signal: Signal,
+        coding: Coding,
+        body: &[u8],
+        deadline: Duration,
+    ) -> Result<Answer, Failure> {
+        match self {
+            Client::Http(connection, target) => {
+                let head = format!(
+                    "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: tidegate-load\r\n\
+                     Content-Type: application/x-protobuf\r\nContent-Encoding: {}\r\nContent-Length: {}\r\n\r\n",
+                    signal.path(),
+                    target.authority,
+                    coding.name(),
+                    body.len()
+                );
+                let response = connection.send(head.as_bytes(), body, deadline).await?;
+                Ok(Answer {
+                    taken: response.status == 200,
+                    retryable: matches!(response.status, 429 | 502..=504),
+                    code: response.status,
+                    retry_after: response.retry_after.map(Duration::from_secs),
+                    reason: response.body,
+                })
+            }
+            Client::Grpc(grpc) => {
+                let answered = timeout(deadline, grpc.call(signal, coding, body)).await;
+                answered.map_err(|_| Failure::Timeout(deadline))?
+            }
+        }
+    }
+}
+
+impl Grpc {
+    async fn call(&mut self, signal: Signal, coding: Coding, body: &[u8]) -> Result<Answer, Failure> {
+        let broken = |error: hyper::Error| Failure::Connection(io::Error::other(error));
+        let mut message = BytesMut::with_capacity(body.len() + 5);
+        message.put_u8(u8::from(coding != Coding::Identity));
+        message.put_u32(u32::try_from(body.len()).map_err(|_| Failure::Protocol("a body is too long"))?);
+        message.put_slice(body);
+        let request = hyper::Request::post(format!("http://{}{}", self.authority, signal.method()))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .header("grpc-encoding", coding.name())
+            .body(Full::new(message.freeze()))
+            .map_err(io::Error::other)?;
+        self.sender.ready().await.map_err(broken)?;
+        let response = self.sender.send_request(request).await.map_err(broken)?;
+        let status = response.status().as_u16();
+        let mut headers = response.headers().clone();
+        let mut body = response.into_body();
+        while let Some(frame) = body.frame().await {
+            if let Ok(trailers) = frame.map_err(broken)?.into_trailers() {
+                headers = trailers;
+            }
+        }
+        Ok(verdict(status, &headers))
+    }
+}
+
+fn verdict(status: u16, headers: &HeaderMap) -> Answer {
+    let text = |name: &str| headers.get(name).map(HeaderValue::as_bytes).map(String::from_utf8_lossy);
+    // Without a status of gRPC the answer is somebody else's: UNKNOWN.
+    let code = text("grpc-status").and_then(|code| code.parse().ok()).unwrap_or(2);
+    let delay = text("grpc-status-details-bin").is_some().then_some(Duration::from_secs(1));
+    let retryable = matches!(code, 1 | 4 | 10 | 11 | 14 | 15) || code == 8 && delay.is_some();
+    let reason = text("grpc-message").map_or_else(|| format!("HTTP {status}"), |words| words.into_owned());
+    Answer { taken: code == 0, retryable, code, retry_after: delay.filter(|_| retryable), reason }
+}

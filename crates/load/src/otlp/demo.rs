@@ -1,0 +1,59 @@
+//! A trickle of spans and logs, for people who want to see something move.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::drive::now_ns;
+use super::{Client, Coding, Request, Signal, Transport};
+use crate::demo::Trickled;
+use crate::target::Target;
+
+/// Spans, and as many log records, that the trickle sends each time.
+pub const TRICKLE_ITEMS: u64 = 20;
+
+/// An answer takes at most this long.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Sends [`TRICKLE_ITEMS`] spans and as many log records `every` so often, until `stop` is true or its sender is
+/// gone.
+pub async fn trickle(target: &Target, every: Duration, mut stop: watch::Receiver<bool>) -> Trickled {
+    let mut trickled = Trickled::default();
+    let mut beat = interval(every);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut client = None;
+    let mut first = 0;
+    loop {
+        tokio::select! {
+            _ = beat.tick() => {}
+            stopped = stop.wait_for(|stop| *stop) => {
+                drop(stopped);
+                return trickled;
+            }
+        }
+        for signal in [Signal::Traces, Signal::Logs] {
+            let request = Request { signal, items: TRICKLE_ITEMS, first, time_ns: now_ns() };
+            match send(target, &mut client, signal, &request.encode()).await {
+                Ok(true) => trickled.accepted += 1,
+                Ok(false) | Err(_) => trickled.failed += 1,
+            }
+        }
+        first += TRICKLE_ITEMS;
+    }
+}
+
+async fn send(
+    target: &Target,
+    client: &mut Option<Client>,
+    signal: Signal,
+    body: &[u8],
+) -> Result<bool, crate::http::Failure> {
+    let mut open = match client.take().filter(Client::is_reusable) {
+        Some(open) => open,
+        None => Client::open(Transport::Http, target, PATIENCE).await?,
+    };
+    let answer = Box::pin(open.send(signal, Coding::Identity, body, PATIENCE)).await?;
+    *client = Some(open);
+    Ok(answer.taken)
+}

@@ -1,0 +1,233 @@
+//! Driving a receiver of OTLP: connections that send numbered items and know which were acknowledged.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Client, Coding, Request, Signal, Transport};
+use crate::drive::OnRefused;
+use crate::numbers::Numbers;
+use crate::target::Target;
+
+/// How to drive a receiver.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// How requests travel.
+    pub transport: Transport,
+    /// What they carry.
+    pub signal: Signal,
+    /// How they are compressed.
+    pub coding: Coding,
+    /// Connections, each with one request in flight.
+    pub connections: u64,
+    /// Items in a request.
+    pub items: u64,
+    /// Requests of each connection.
+    pub requests: u64,
+    /// The number of the first item: where an earlier run ended.
+    pub first: u64,
+    /// What to do with a request that was refused or not answered.
+    pub on_refused: OnRefused,
+    /// How long an answer may take.
+    pub answer_within: Duration,
+    /// When to end in any case.
+    pub deadline: Duration,
+    /// Encode this many bodies per connection before starting, and send them again and again: for benches.
+    pub prebuilt: Option<u64>,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            transport: Transport::Http,
+            signal: Signal::Traces,
+            coding: Coding::Identity,
+            connections: 4,
+            items: 200,
+            requests: 10,
+            first: 0,
+            on_refused: OnRefused::Retry { at_most: Duration::from_secs(1) },
+            answer_within: Duration::from_secs(30),
+            deadline: Duration::from_secs(60),
+            prebuilt: None,
+        }
+    }
+}
+
+impl Profile {
+    /// The number behind the last item that a whole run sends.
+    pub fn end(&self) -> u64 {
+        self.first + self.connections * self.requests * self.items
+    }
+}
+
+/// What became of a run's requests.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Answers, by status over HTTP or code over gRPC.
+    pub answers: BTreeMap<u16, u64>,
+    /// Requests that were taken.
+    pub accepted: u64,
+    /// Requests that were answered otherwise.
+    pub refused: u64,
+    /// Refusals to be sent again that said when.
+    pub with_delay: u64,
+    /// Requests without an answer.
+    pub failed: u64,
+    /// Items of requests that were taken.
+    pub items: u64,
+    /// Bytes of their bodies, as sent.
+    pub bytes: u64,
+    /// The numbers of acknowledged items; empty when bodies are prebuilt.
+    pub acked: Numbers,
+    /// How long the run took.
+    pub elapsed: Duration,
+    /// The first reasons that came with refusals.
+    pub reasons: Vec<String>,
+}
+
+const MAX_REASONS: usize = 5;
+/// The wait before trying again when the answer names none.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// Sends as `profile` says. Always ends, at the profile's deadline at last.
+pub async fn drive(target: &Target, profile: &Profile) -> Report {
+    let started = Instant::now();
+    let mut senders = JoinSet::new();
+    for connection in 0..profile.connections {
+        let (target, profile) = (target.clone(), profile.clone());
+        senders.spawn(async move {
+            let mut report = Report::default();
+            let sending = Box::pin(send(&target, &profile, connection, &mut report));
+            // What was sent until then is in the report, whether the sender ended or was ended.
+            let _ended = timeout(profile.deadline, sending).await;
+            report
+        });
+    }
+    let mut report = Report::default();
+    while let Some(sent) = senders.join_next().await {
+        match sent {
+            Ok(sent) => report.merge(sent),
+            Err(_panicked) => report.failed += 1,
+        }
+    }
+    report.elapsed = started.elapsed();
+    report
+}
+
+/// [`drive`] on a runtime of its own, on this thread.
+///
+/// # Errors
+/// When the system has no means for a runtime.
+pub fn drive_blocking(target: &Target, profile: &Profile) -> io::Result<Report> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(drive(target, profile)))
+}
+
+async fn send(target: &Target, profile: &Profile, connection: u64, report: &mut Report) {
+    let body = |number: u64| {
+        let first = profile.first + (connection * profile.requests + number) * profile.items;
+        let request = Request { signal: profile.signal, items: profile.items, first, time_ns: now_ns() };
+        // Compressing in memory does not fail; an empty body would show at once.
+        (first, profile.coding.encode(&request.encode()).unwrap_or_default())
+    };
+    let ring: Vec<_> = (0..profile.prebuilt.unwrap_or(0)).map(body).collect();
+    let mut client = None;
+    for number in 0..profile.requests {
+        let made;
+        let (first, body) = match ring.get(usize::try_from(number).unwrap_or(0) % ring.len().max(1)) {
+            Some(ready) => ready,
+            None => {
+                made = body(number);
+                &made
+            }
+        };
+        if until_settled(target, profile, &mut client, body, report).await && ring.is_empty() {
+            report.acked.insert(*first, *first + profile.items);
+        }
+    }
+}
+
+/// Sends a body, again and again if the profile says so; says whether it was taken.
+async fn until_settled(
+    target: &Target,
+    profile: &Profile,
+    client: &mut Option<Client>,
+    body: &[u8],
+    report: &mut Report,
+) -> bool {
+    loop {
+        let wait = match attempt(target, profile, client, body).await {
+            Ok(answer) => {
+                *report.answers.entry(answer.code).or_default() += 1;
+                if answer.taken {
+                    report.accepted += 1;
+                    report.items += profile.items;
+                    report.bytes += body.len() as u64;
+                    return true;
+                }
+                report.refused += 1;
+                report.with_delay += u64::from(answer.retryable && answer.retry_after.is_some());
+                report.reason(answer.reason);
+                if !answer.retryable {
+                    return false;
+                }
+                answer.retry_after.unwrap_or(RETRY)
+            }
+            Err(failure) => {
+                report.failed += 1;
+                report.reason(failure.to_string());
+                RETRY
+            }
+        };
+        match profile.on_refused {
+            OnRefused::Count => return false,
+            OnRefused::Retry { at_most } => sleep(wait.min(at_most)).await,
+        }
+    }
+}
+
+async fn attempt(
+    target: &Target,
+    profile: &Profile,
+    client: &mut Option<Client>,
+    body: &[u8],
+) -> Result<super::Answer, crate::http::Failure> {
+    let mut open = match client.take().filter(Client::is_reusable) {
+        Some(open) => open,
+        None => Client::open(profile.transport, target, profile.answer_within).await?,
+    };
+    let answer = open.send(profile.signal, profile.coding, body, profile.answer_within).await?;
+    *client = Some(open);
+    Ok(answer)
+}
+
+pub(super) fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Report {
+    fn reason(&mut self, reason: String) {
+        if self.reasons.len() < MAX_REASONS && !self.reasons.contains(&reason) {
+            self.reasons.push(reason);
+        }
+    }
+
+    fn merge(&mut self, other: Report) {
+        for (code, count) in other.answers {
+            *self.answers.entry(code).or_default() += count;
+        }
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.with_delay += other.with_delay;
+        self.failed += other.failed;
+        self.items += other.items;
+        self.bytes += other.bytes;
+        self.acked.merge(&other.acked);
+        other.reasons.into_iter().for_each(|reason| self.reason(reason));
+    }
+}
