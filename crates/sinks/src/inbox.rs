@@ -138,7 +138,20 @@ impl Inbox {
             let passed = Passed { quota: completed.dropped, damaged: completed.damaged };
             // What the quota took meanwhile is not in `items`, so there may be less to lose than was lost.
             let (losses, delivered) = losses.within(completed.items);
-            enter(page, delivered, losses.and(entered.catch_up(passed)), completed.position)
+            let losses = losses.and(entered.catch_up(passed));
+            enter(page, delivered, losses, (completed.position, completed.ahead))
+        });
+    }
+
+    /// Enters that these records were delivered but for `losses`, in whatever order they were taken, and moves
+    /// the cursor past what is done without a gap.
+    pub(crate) fn settle_each(&mut self, sequences: impl IntoIterator<Item = u64>, losses: Losses) {
+        let Inbox { follower, page, entered } = self;
+        follower.commit_each(sequences, |completed| {
+            let passed = Passed { quota: completed.dropped, damaged: completed.damaged };
+            let (losses, delivered) = losses.within(completed.items);
+            let losses = losses.and(entered.catch_up(passed));
+            enter(page, delivered, losses, (completed.position, completed.ahead))
         });
     }
 
@@ -169,7 +182,7 @@ impl Inbox {
     fn catch_up(&mut self) {
         let position = self.follower.position();
         let passed = Passed { quota: position.dropped, damaged: position.damaged };
-        let book = enter(&self.page, 0, self.entered.catch_up(passed), position.items);
+        let book = enter(&self.page, 0, self.entered.catch_up(passed), (position.items, position.ahead));
         self.follower.save(&book);
     }
 
@@ -187,10 +200,11 @@ impl Passed {
     }
 }
 
-/// Enters a movement of the cursor to `position` in the books, and gives the page as the journal keeps it.
-fn enter(page: &Sink, delivered: u64, losses: Losses, position: u64) -> Book {
+/// Enters a movement of the cursor in the books: before it are `position` items, and `ahead` behind it are done.
+/// Gives the page as the journal keeps it.
+fn enter(page: &Sink, delivered: u64, losses: Losses, (position, ahead): (u64, u64)) -> Book {
     let dropped: Vec<_> = losses.entries().collect();
-    page.settle(Settled { delivered, passed: 0, dropped: &dropped, position, ahead: 0 });
+    page.settle(Settled { delivered, passed: 0, dropped: &dropped, position, ahead });
     let mut book = [0; BOOK];
     if let Some(room) = book.first_chunk_mut::<{ SinkBook::LEN }>() {
         *room = page.book().to_bytes();

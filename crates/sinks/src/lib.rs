@@ -12,16 +12,23 @@ mod http;
 mod inbox;
 mod lake;
 mod losses;
+mod otlp;
 mod prometheus_remote_write;
 mod room;
 mod stop;
 mod supervisor;
+mod tls;
 
 pub use blackhole::blackhole;
 pub use health::{Activity, Health, Trouble};
 pub use inbox::{AttachError, Sinkable};
 pub use lake::{Lake, LakeError};
+pub use otlp::{
+    BadLevel as OtlpBadLevel, Compression, Otlp, PeerError as OtlpPeerError, Settings as OtlpSettings,
+    StartError as OtlpStartError, Transport,
+};
 pub use prometheus_remote_write::{Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError};
 pub use room::Room;
 pub use stop::{Stop, Stopper};
 pub use supervisor::Supervisor;
+pub use tls::{Tls, TlsError};

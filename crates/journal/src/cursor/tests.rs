@@ -127,7 +127,8 @@ impl Model {
                 let each = in_flight.iter().skip(pick % in_flight.len().max(1)).step_by(2).take(count);
                 let each: Vec<u64> = each.copied().collect();
                 // Twice is once, and what was dropped meanwhile is nothing.
-                let twice: Vec<u64> = self.cursor.low.checked_sub(1).into_iter().chain(each.clone()).collect();
+                let twice: Vec<u64> =
+                    self.cursor.low.checked_sub(1).into_iter().chain(each.clone()).collect();
                 let completed = self.cursor.complete_each(each.iter().copied().chain(twice));
                 assert_eq!(completed, each.iter().map(|sequence| items(*sequence)).sum::<u64>());
                 self.completed += completed;

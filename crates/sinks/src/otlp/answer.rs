@@ -1,0 +1,179 @@
+//! What an answer means: taken, to be sent again, or not wanted. OTLP 1.x, "OTLP/gRPC Response" and
+//! "OTLP/HTTP Response".
+
+use hyper::StatusCode;
+use std::fmt;
+use std::time::Duration;
+
+/// What the peer said to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It took the request, but for these items, and may say something about it.
+    Taken { rejected: u64, words: String },
+    /// It does not take it now.
+    Later { reason: Reason, after: Option<Duration> },
+    /// It does not want it, ever.
+    Refused { reason: Reason, fault: Fault },
+}
+
+/// What a request is refused for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It is too large.
+    Size,
+    /// It holds something that the peer does not like. It may be one record of many.
+    Content,
+    /// It is none of what is in it: the path, the password.
+    Other,
+}
+
+/// A status and the peer's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reason {
+    pub(super) status: Status,
+    pub(super) words: String,
+}
+
+/// How an answer begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Http(StatusCode),
+    Grpc(u16),
+    /// There was none, or no whole one.
+    None,
+}
+
+/// What an answer over HTTP says besides its status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) words: String,
+    /// `Retry-After`, or `RetryInfo`.
+    pub(super) retry: Option<Duration>,
+    pub(super) rejected: u64,
+}
+
+impl Answer {
+    /// What a status of HTTP means.
+    pub(super) fn of_http(status: StatusCode, said: Said) -> Answer {
+        let Said { words, retry: after, rejected } = said;
+        let reason = |words| Reason { status: Status::Http(status), words };
+        match status.as_u16() {
+            200..=299 => Answer::Taken { rejected, words },
+            429 | 502 | 503 | 504 => Answer::Later { reason: reason(words), after },
+            413 => Answer::Refused { reason: reason(words), fault: Fault::Size },
+            400 | 422 => Answer::Refused { reason: reason(words), fault: Fault::Content },
+            _ => Answer::Refused { reason: reason(words), fault: Fault::Other },
+        }
+    }
+
+    /// What a code of gRPC means.
+    pub(super) fn of_grpc(code: u16, said: Said) -> Answer {
+        let Said { words, retry: after, rejected } = said;
+        let reason = |words| Reason { status: Status::Grpc(code), words };
+        match code {
+            0 => Answer::Taken { rejected, words },
+            1 | 4 | 10 | 11 | 14 | 15 => Answer::Later { reason: reason(words), after },
+            8 if after.is_some() => Answer::Later { reason: reason(words), after },
+            8 => Answer::Refused { reason: reason(words), fault: Fault::Size },
+            3 => Answer::Refused { reason: reason(words), fault: Fault::Content },
+            _ => Answer::Refused { reason: reason(words), fault: Fault::Other },
+        }
+    }
+
+    /// What a status of HTTP means where gRPC was expected: somebody on the way has answered.
+    pub(super) fn of_foreign(status: StatusCode, said: Said) -> Answer {
+        match (status.as_u16(), Answer::of_http(status, said)) {
+            // Nothing of the peer's: it did not say whether it took the request.
+            (200..=299, _) => Answer::lost("the answer ended without a status of gRPC".to_owned()),
+            // A proxy that cannot read gRPC knows nothing of what is in it.
+            (400, Answer::Refused { reason, .. }) => Answer::Refused { reason, fault: Fault::Other },
+            (_, answer) => answer,
+        }
+    }
+
+    /// There was no whole answer: nobody knows whether the request was taken.
+    pub(super) fn lost(words: String) -> Answer {
+        Answer::Later { reason: Reason { status: Status::None, words }, after: None }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Reason { status, words } = self;
+        match status {
+            Status::Http(status) => write!(f, "{status}")?,
+            Status::Grpc(code) => write!(f, "{}", name(*code))?,
+            Status::None => return f.write_str(words),
+        }
+        if words.is_empty() { Ok(()) } else { write!(f, ": {words}") }
+    }
+}
+
+/// The name of a code of gRPC.
+fn name(code: u16) -> &'static str {
+    const NAMES: [&str; 17] = [
+        "OK",
+        "CANCELLED",
+        "UNKNOWN",
+        "INVALID_ARGUMENT",
+        "DEADLINE_EXCEEDED",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        "UNIMPLEMENTED",
+        "INTERNAL",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+        "UNAUTHENTICATED",
+    ];
+    NAMES.get(usize::from(code)).copied().unwrap_or("a code that gRPC does not have")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(retry: Option<u64>) -> Said {
+        Said { retry: retry.map(Duration::from_secs), ..Said::default() }
+    }
+
+    fn is_later(answer: &Answer) -> bool {
+        matches!(answer, Answer::Later { .. })
+    }
+
+    /// Retryable are the codes that the specification names, and no other.
+    #[test]
+    fn only_the_codes_of_the_specification_are_sent_again() {
+        for code in 0..=20 {
+            let expected = matches!(code, 1 | 4 | 10 | 11 | 14 | 15);
+            assert_eq!(is_later(&Answer::of_grpc(code, said(None))), expected, "{code}");
+            assert_eq!(is_later(&Answer::of_grpc(code, said(Some(1)))), expected || code == 8, "{code}");
+        }
+        for code in 200..=599 {
+            let status = StatusCode::from_u16(code).unwrap();
+            let expected = matches!(code, 429 | 502 | 503 | 504);
+            assert_eq!(is_later(&Answer::of_http(status, said(Some(1)))), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn too_large_is_told_from_exhausted_by_the_delay() {
+        let Answer::Refused { fault, reason } = Answer::of_grpc(8, said(None)) else { panic!() };
+        assert_eq!((fault, reason.to_string().as_str()), (Fault::Size, "RESOURCE_EXHAUSTED"));
+        let Answer::Later { after, .. } = Answer::of_grpc(8, said(Some(3))) else { panic!() };
+        assert_eq!(after, Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_grpc_never_counts_as_taken() {
+        let of = |code| Answer::of_foreign(StatusCode::from_u16(code).unwrap(), said(None));
+        assert!(is_later(&of(200)) && is_later(&of(503)));
+        assert!(matches!(of(413), Answer::Refused { fault: Fault::Size, .. }));
+        assert!(matches!(of(400), Answer::Refused { fault: Fault::Other, .. }));
+        assert!(matches!(of(404), Answer::Refused { fault: Fault::Other, .. }));
+    }
+}

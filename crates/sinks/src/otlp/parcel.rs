@@ -1,0 +1,110 @@
+//! From a batch to a request: decoded and compressed where that is needed, framed, and ready to be sent.
+
+use super::batch::{Batch, Way};
+use super::coder::{Coder, SLACK};
+use super::peer::{PREFIX, Request};
+use crate::room::{Held, NoRoom, Room};
+use bytes::Bytes;
+use tidegate_arena::Window;
+use tidegate_journal::{Encoding, Meta};
+
+/// A request with the records that are in it.
+pub(super) struct Parcel {
+    /// What is known of the first; the others are alike.
+    pub(super) meta: Meta,
+    pub(super) sequences: Vec<u64>,
+    pub(super) items: u64,
+    pub(super) raw_len: usize,
+    pub(super) request: Request,
+}
+
+/// A batch that did not become a request.
+pub(super) struct Unfit {
+    pub(super) batch: Batch,
+    pub(super) why: Why,
+}
+
+/// Why it did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// There is no room for it beside what is held.
+    Room(NoRoom),
+    /// A body in it is not what its record says.
+    Damaged,
+}
+
+impl From<NoRoom> for Why {
+    fn from(no_room: NoRoom) -> Why {
+        Why::Room(no_room)
+    }
+}
+
+impl Parcel {
+    /// A batch whose bytes are a request as they are.
+    pub(super) fn joined(batch: Batch) -> Parcel {
+        let encoding = batch.meta.encoding;
+        parcel(batch, None, encoding)
+    }
+}
+
+/// Makes a request of `batch`.
+pub(super) async fn pack(
+    batch: Batch,
+    mut coder: Box<Coder>,
+    room: Room,
+) -> (Result<Parcel, Unfit>, Box<Coder>) {
+    let outcome = match made(&batch, &mut coder, &room).await {
+        Ok(frame) => Ok(parcel(batch, frame, coder.encoding())),
+        Err(why) => Err(Unfit { batch, why }),
+    };
+    (outcome, coder)
+}
+
+/// The frame of a batch, where that is not its own window.
+async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<Held<Window>>, Why> {
+    if batch.key.way == Way::Join {
+        return Ok(None);
+    }
+    let raw = decoded(batch, coder, room).await?;
+    if coder.encoding() == Encoding::Identity {
+        return Ok(raw);
+    }
+    let raw = raw.as_ref().unwrap_or(&batch.window);
+    let message = raw.get(PREFIX..).unwrap_or_default();
+    // What telemetry usually shrinks to; what does not grows.
+    let mut out = room.window(PREFIX + message.len() / 4).await?;
+    out.advance(PREFIX);
+    coder.encode(message, &mut out).await?;
+    Ok(Some(out))
+}
+
+/// The bodies of a batch decoded, one after the other, where they came compressed.
+async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<Held<Window>>, Why> {
+    if batch.bodies.iter().all(|body| body.encoding == Encoding::Identity) {
+        return Ok(None);
+    }
+    let mut raw = room.window(PREFIX + batch.raw_len + SLACK).await?;
+    raw.advance(PREFIX);
+    for body in &batch.bodies {
+        let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
+        coder.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
+    }
+    Ok(Some(raw))
+}
+
+fn parcel(batch: Batch, made: Option<Held<Window>>, encoding: Encoding) -> Parcel {
+    let Batch { key, meta, sequences, items, raw_len, window, .. } = batch;
+    let mut frame = made.unwrap_or(window);
+    write_prefix(&mut frame, encoding);
+    let request = Request { signal: key.signal, encoding, frame: Bytes::from_owner(frame) };
+    Parcel { meta, sequences, items, raw_len, request }
+}
+
+/// What gRPC puts before a message: whether it is compressed, and its length.
+pub(super) fn write_prefix(frame: &mut [u8], encoding: Encoding) {
+    // A body's length is a `u32` in the journal, and those that are joined are far shorter.
+    let len = u32::try_from(frame.len().saturating_sub(PREFIX)).unwrap_or(u32::MAX);
+    let [a, b, c, d] = len.to_be_bytes();
+    let prefix = [u8::from(encoding != Encoding::Identity), a, b, c, d];
+    frame.iter_mut().zip(prefix).for_each(|(to, from)| *to = from);
+}

@@ -1,0 +1,207 @@
+//! One endpoint: requests over its connections, and the answers, bounded.
+
+mod client;
+mod read;
+
+use super::answer::Answer;
+use super::settings::{Settings, Transport};
+use crate::http::chain;
+use crate::tls::TlsError;
+use bytes::Bytes;
+use client::{Client, Dial};
+use http_body_util::Full;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
+use hyper::{Method, Request as HttpRequest, Uri, Version};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tidegate_journal::{Encoding, Signal};
+
+/// Bytes before a message in gRPC: whether it is compressed, and how long it is.
+pub(super) const PREFIX: usize = 5;
+/// What a connection over HTTP/2 keeps beside its window: frames being written, tables of headers, streams.
+const H2: usize = 96 << 10;
+/// A TLS session with its buffers.
+const TLS: usize = 64 << 10;
+/// The roots that TLS trusts.
+const ROOTS: usize = 2 << 20;
+const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+const AGENT: &str = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
+
+/// Signals that OTLP has, with the path over HTTP and the method of gRPC.
+const SIGNALS: [(Signal, &str, &str); 4] = [
+    (Signal::Traces, "/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"),
+    (Signal::Metrics, "/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"),
+    (Signal::Logs, "/v1/logs", "/opentelemetry.proto.collector.logs.v1.LogsService/Export"),
+    (
+        Signal::Profiles,
+        "/v1development/profiles",
+        "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+    ),
+];
+
+/// Whether OTLP has this signal.
+pub(super) fn is_spoken(signal: Signal) -> bool {
+    SIGNALS.iter().any(|(known, ..)| *known == signal)
+}
+
+/// What the connections of a sink take, in bytes: with their buffers, TLS sessions and what is kept of answers.
+pub(super) fn bytes(settings: &Settings) -> usize {
+    let answer = read::KEPT + client::HEADERS as usize;
+    let (connections, each) = match settings.transport {
+        // One for each endpoint, and one that is being given up.
+        Transport::Grpc => (2 * settings.endpoints.len(), client::WINDOW as usize + H2),
+        // As many as are under way, and as many idle ones at each endpoint.
+        Transport::Http => ((settings.endpoints.len() + 1) * settings.max_in_flight, 2 * client::BUFFER),
+    };
+    let secure = settings.endpoints.iter().any(|uri| uri.scheme_str() == Some("https"));
+    let (tls, roots) = if secure { (TLS, ROOTS) } else { (0, 0) };
+    connections * (each + tls) + settings.max_in_flight * answer + roots
+}
+
+/// A request as it goes out. Clones are the same bytes.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub(super) signal: Signal,
+    pub(super) encoding: Encoding,
+    /// [`PREFIX`] bytes that say how long it is, and the body; holds the memory they live in.
+    pub(super) frame: Bytes,
+}
+
+impl Request {
+    /// The body, without what gRPC puts before it.
+    pub(super) fn body(&self) -> Bytes {
+        self.frame.slice(PREFIX.min(self.frame.len())..)
+    }
+}
+
+/// One endpoint.
+pub(super) struct Peer {
+    transport: Transport,
+    uris: [(Signal, Uri); 4],
+    headers: HeaderMap,
+    timeout: Duration,
+    dial: Dial,
+    /// Its connections. Exchanged for new ones when an answer does not come: the way there may be dead.
+    client: Mutex<Arc<Client>>,
+}
+
+/// An endpoint cannot be used as configured.
+#[derive(Debug, thiserror::Error)]
+pub enum PeerError {
+    /// TLS.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The address.
+    #[error("`{0}` is not the address of an endpoint: give it as `http://host:port` or `https://host:port`")]
+    Address(Uri),
+}
+
+impl Peer {
+    /// The endpoint at `uri`.
+    pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Peer, PeerError> {
+        let address = || PeerError::Address(uri.clone());
+        let secure = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(address()),
+        };
+        let base = match settings.transport {
+            Transport::Http => uri.path().trim_end_matches('/'),
+            Transport::Grpc => "",
+        };
+        let mut uris = SIGNALS.map(|(signal, ..)| (signal, Uri::default()));
+        for ((_, path, method), (_, target)) in SIGNALS.iter().zip(&mut uris) {
+            let path = if settings.transport == Transport::Grpc { method } else { path };
+            let mut parts = uri.clone().into_parts();
+            parts.path_and_query = Some(format!("{base}{path}").parse().map_err(|_| address())?);
+            *target = Uri::from_parts(parts).map_err(|_| address())?;
+        }
+        let dial = Dial::new(secure, settings)?;
+        let client = Mutex::new(Arc::new(dial.client()));
+        let (headers, timeout, transport) = (settings.headers.clone(), settings.timeout, settings.transport);
+        Ok(Peer { transport, uris, headers, timeout, dial, client })
+    }
+
+    /// Where it is.
+    pub(super) fn uri(&self) -> &Uri {
+        let [(_, uri), ..] = &self.uris;
+        uri
+    }
+
+    /// Sends `request` and waits for the answer; for `timeout` at most.
+    pub(super) async fn send(&self, request: &Request) -> Answer {
+        let Some(head) = self.head(request) else {
+            return Answer::lost("the request has no path".to_owned());
+        };
+        let client = Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner));
+        let exchange = async {
+            match client.request(head).await {
+                Ok(response) => match self.transport {
+                    Transport::Grpc => read::grpc(response).await,
+                    Transport::Http => read::http(response).await,
+                },
+                Err(error) => Answer::lost(chain(&error)),
+            }
+        };
+        // On the heap: it is the largest part of what a sink waits in.
+        match tokio::time::timeout(self.timeout, Box::pin(exchange)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.dial_anew(&client);
+                Answer::lost(format!("no answer within {:?}", self.timeout))
+            }
+        }
+    }
+
+    /// Ends its connections, and waits until what they hold is given back.
+    pub(super) async fn close(&self) {
+        let client = Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner));
+        client.close().await;
+    }
+
+    /// Has later requests use other connections than those of `old`, which end with the last request on them.
+    fn dial_anew(&self, old: &Arc<Client>) {
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&client, old) {
+            *client = Arc::new(self.dial.client());
+        }
+    }
+
+    fn head(&self, request: &Request) -> Option<HttpRequest<Full<Bytes>>> {
+        let (_, uri) = self.uris.iter().find(|(signal, _)| *signal == request.signal)?;
+        let coding = match request.encoding {
+            Encoding::Identity => None,
+            Encoding::Gzip => Some(HeaderValue::from_static("gzip")),
+            Encoding::Zstd => Some(HeaderValue::from_static("zstd")),
+            Encoding::Snappy => return None,
+        };
+        let body = match self.transport {
+            Transport::Grpc => request.frame.clone(),
+            Transport::Http => request.body(),
+        };
+        let mut head = HttpRequest::new(Full::new(body));
+        *head.method_mut() = Method::POST;
+        head.uri_mut().clone_from(uri);
+        head.headers_mut().clone_from(&self.headers);
+        let headers = head.headers_mut();
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        match self.transport {
+            Transport::Http => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+                coding.map(|coding| headers.insert(CONTENT_ENCODING, coding));
+            }
+            Transport::Grpc => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+                headers.insert(TE, HeaderValue::from_static("trailers"));
+                // At most eight digits.
+                let patience = self.timeout.as_millis().min(99_999_999);
+                let patience = HeaderValue::from_str(&format!("{patience}m")).ok()?;
+                headers.insert(GRPC_TIMEOUT, patience);
+                coding.map(|coding| headers.insert(GRPC_ENCODING, coding));
+                *head.version_mut() = Version::HTTP_2;
+            }
+        }
+        Some(head)
+    }
+}
