@@ -14,6 +14,7 @@ mod durability;
 mod figure;
 mod idle;
 mod observation;
+mod otlp;
 mod report;
 mod subject;
 mod traffic;
@@ -23,11 +24,14 @@ use crate::{Failure, Outcome, output};
 use figure::{Bench, Figure, Row};
 
 /// Everything that can be measured, in the order in which it is.
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 11] = [
     cpu::FORWARDING,
     cpu::INGEST,
     durability::ROW,
     allocations::ROW,
+    otlp::INGEST,
+    otlp::FORWARDING,
+    otlp::ALLOCATIONS,
     connections::ROW,
     idle::ROW,
     observation::ROW,

@@ -76,7 +76,10 @@ impl Subject {
         let (http, admin) = (free_address()?, free_address()?);
         let file = folder.path().join("tidegate.yaml");
         let data = folder.path().join("data");
-        let config = format!("data: {:?}\nlisten: {{ http: {http}, admin: {admin} }}\n{settings}\n", data);
+        let config = format!(
+            "data: {:?}\nlisten: {{ http: {http}, grpc: {http}, admin: {admin} }}\n{settings}\n",
+            data
+        );
         std::fs::write(&file, config).map_err(|error| format!("writing {}: {error}", file.display()))?;
         let begun = Instant::now();
         let process = Command::new(std::env::current_exe()?)
