@@ -15,7 +15,7 @@ use crate::recover::{Recovery, recover};
 use crate::settings::{Durability, OpenError, Refused, Settings, Start, WhenFull};
 use crate::stats::Stats;
 use crate::sync::lock;
-use crate::writer::{Entry, Writer};
+use crate::writer::{Entry, STACK, Writer};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -45,9 +45,6 @@ pub struct Batch {
     /// How long it is.
     pub len: usize,
 }
-
-/// The writer thread's stack, in bytes.
-const STACK: usize = 256 << 10;
 
 /// What was appended is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use crate::recover::oldest;
 use crate::segment::{Segment, SegmentHead};
 use crate::settings::{Refused, Settings};
 use crate::sync::Mutex;
+use crate::writer::Order;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) queue: Queue<crate::writer::Entry, Outcome>,
     pub(crate) log: Mutex<Log>,
+    pub(crate) order: Order,
     /// The journal is closing: sinks that have read everything are told so.
     pub(crate) closed: AtomicBool,
     /// Appends are refused for the quota: completing records should free space at once.
@@ -38,6 +40,9 @@ pub(crate) struct Shared {
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) segments: VecDeque<Segment>,
+    /// The segment that nothing of was published yet. Readers must not see it: when its first group fails
+    /// another one gets its name.
+    pub(crate) begun: Option<Segment>,
     /// Unacknowledged records, where the journal is kept in memory.
     pub(crate) held: VecDeque<Held>,
     pub(crate) head: Head,
@@ -97,7 +102,7 @@ impl Log {
 
     /// Everything on disk that counts against the quota, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let segments: u64 = self.segments.iter().map(|segment| segment.len).sum();
+        let segments: u64 = self.segments.iter().chain(&self.begun).map(|segment| segment.len).sum();
         segments + self.quarantined.iter().map(|(_, len)| len).sum::<u64>()
     }
 
@@ -124,6 +129,7 @@ impl Log {
 
     /// The last segment, when a record was just written to it.
     pub(crate) fn grow(&mut self, end: u64, head: Head, first: SegmentHead) {
+        self.segments.extend(self.begun.take());
         if let Some(segment) = self.segments.back_mut() {
             segment.end = end;
             segment.head.get_or_insert(first);

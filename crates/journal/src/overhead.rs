@@ -8,7 +8,7 @@ use crate::record::HEADER;
 use crate::segment::Segment;
 use crate::settings::Settings;
 use crate::walker::READ_AHEAD;
-use crate::writer::Entry;
+use crate::writer::{Entry, STACK};
 use std::mem::size_of;
 use std::task::Waker;
 use tidegate_arena::Declared;
@@ -18,12 +18,13 @@ const SUNDRIES: usize = 1024;
 
 impl Settings {
     /// At most so many things of at most so many bytes each: the journal's entries in the plan.
-    pub fn overhead(&self) -> [Declared; 3] {
-        // In its slot, in the group that the writer took, its outcome, its waker, its header.
+    pub fn overhead(&self) -> [Declared; 4] {
+        let hands = self.durability.hands();
+        // In its slot, in the group that was taken, its outcome and its waker with the writer or in one of the
+        // groups on their way, its header.
         let batch = queue::slot_len::<Entry, Outcome>()
             + size_of::<(u32, Entry)>()
-            + size_of::<(u32, Outcome)>()
-            + size_of::<Waker>()
+            + (hands + 1) * (size_of::<(u32, Outcome)>() + size_of::<Waker>())
             + HEADER
             + TENANT_MAX
             + 3 * size_of::<usize>();
@@ -38,6 +39,7 @@ impl Settings {
         };
         [
             declared("batches on their way to the disk", self.queue as u64, batch, None),
+            declared("threads that write, beside the first", hands as u64 - 1, STACK, None),
             declared("sinks' cursors", self.followers as u64, sink, Some("sinks")),
             // A deque keeps up to twice what it holds.
             declared(

@@ -1,4 +1,4 @@
-//! The hand-off between those who append and the one who writes: a fixed table of slots.
+//! The hand-off between those who append and those who write, one at a time: a fixed table of slots.
 //!
 //! A slot is *free*, *queued* (an item waits for the writer), *taken* (the writer has the item) or *done*
 //! (the outcome waits for its ticket). It belongs to its ticket until the ticket has read the outcome; a
@@ -26,6 +26,8 @@ struct State<T, R> {
     closed: bool,
     /// Something other than an item wants the writer's attention.
     called: bool,
+    /// One of those who write has the turn.
+    writing: bool,
 }
 
 struct Slot<T, R> {
@@ -58,10 +60,10 @@ pub(crate) enum Declined<R> {
     Barred(R),
 }
 
-/// What [`Queue::take`] found.
+/// What [`Queue::turn`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Items, or a call, or the end of the wait.
+    /// The turn: for items, or a call, or because the wait is over.
     Open,
     /// The queue is closed, and nothing is left in it.
     Closed,
@@ -78,6 +80,7 @@ impl<T, R: Copy> Queue<T, R> {
             barred: None,
             closed: false,
             called: false,
+            writing: false,
         };
         Queue { state: Mutex::new(state), arrived: Condvar::new() }
     }
@@ -136,33 +139,52 @@ impl<T, R: Copy> Queue<T, R> {
         drop(waker);
     }
 
-    /// Takes all that is queued, waiting for something to arrive: for `patience` at most where one is given.
-    pub(crate) fn take(&self, into: &mut Vec<(u32, T)>, patience: Option<Duration>) -> Arrival {
+    /// Gets the turn to write, when nobody else has it and something is queued or wants attention, or after
+    /// `patience`. Who has got it [`take`](Self::take)s what is queued, writes it, and
+    /// [`release`](Self::release)s the turn.
+    pub(crate) fn turn(&self, patience: Option<Duration>) -> Arrival {
         let mut state = lock(&self.state);
-        while state.waiting.is_empty() && !state.called {
-            if state.closed {
+        let mut patient = true;
+        while state.writing || (patient && state.waiting.is_empty() && !state.called) {
+            if state.closed && !state.writing {
                 return Arrival::Closed;
             }
-            match patience {
+            state = match patience.filter(|_| patient) {
                 Some(patience) => {
                     let waited = self.arrived.wait_timeout(state, patience);
                     let (relocked, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
-                    state = relocked;
-                    if outcome.timed_out() {
-                        break;
-                    }
+                    patient = !outcome.timed_out();
+                    relocked
                 }
-                None => state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
-            }
+                None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
         }
         state.called = false;
+        state.writing = true;
+        Arrival::Open
+    }
+
+    /// Takes all that is queued. To be called by who has the turn.
+    pub(crate) fn take(&self, into: &mut Vec<(u32, T)>) {
+        let mut state = lock(&self.state);
         while let Some(index) = state.waiting.pop_front() {
             let Some(slot) = state.slots.get_mut(index as usize) else { continue };
             if let Phase::Queued(item) = std::mem::replace(&mut slot.phase, Phase::Taken) {
                 into.push((index, item));
             }
         }
-        Arrival::Open
+    }
+
+    /// Gives the turn back.
+    pub(crate) fn release(&self) {
+        let mut state = lock(&self.state);
+        state.writing = false;
+        // Whoever arrived during the turn has signalled in vain.
+        if state.closed {
+            self.arrived.notify_all();
+        } else if !state.waiting.is_empty() || state.called {
+            self.arrived.notify_one();
+        }
     }
 
     /// Puts the outcomes of taken slots where their tickets find them, and empties `outcomes`. `wakers` is
@@ -207,7 +229,7 @@ impl<T, R: Copy> Queue<T, R> {
     /// Refuses submissions from now on; what is queued is still taken.
     pub(crate) fn close(&self) {
         lock(&self.state).closed = true;
-        self.arrived.notify_one();
+        self.arrived.notify_all();
     }
 
     /// How many slots are in use.

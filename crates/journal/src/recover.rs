@@ -9,7 +9,7 @@ use crate::log::{Log, Shared};
 use crate::queue::Queue;
 use crate::settings::{Durability, OpenError, Settings};
 use crate::sync::Mutex;
-use crate::writer::Tail;
+use crate::writer::{Order, Tail};
 use disk::Found;
 pub(crate) use disk::oldest;
 use std::collections::VecDeque;
@@ -62,6 +62,7 @@ pub(crate) fn recover(
     let log = Log {
         observer: None,
         segments: found.segments,
+        begun: None,
         held: VecDeque::new(),
         head: found.head,
         cells: found.cells,
@@ -76,6 +77,7 @@ pub(crate) fn recover(
         files,
         clock,
         log: Mutex::new(log),
+        order: Order::default(),
         closed: AtomicBool::new(false),
         starved: AtomicBool::new(false),
         retry_after_ms: AtomicU64::new(Drain::default().time_for(1).as_millis() as u64),

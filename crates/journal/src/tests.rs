@@ -12,6 +12,7 @@ use tidegate_arena::{Arena, Floors, Share, Window};
 mod allocations;
 mod crashes;
 mod damage;
+mod overlap;
 mod pressure;
 
 /// Long enough for anything that is going to happen at all.

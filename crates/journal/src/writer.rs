@@ -1,15 +1,19 @@
-//! The one who writes: takes all that has arrived, writes and syncs it together, and acknowledges it together.
+//! Writing: all that has arrived is written together, synced together, and acknowledged together. While one
+//! group is synced the next is written.
 
+mod hands;
+mod order;
 mod space;
 
+pub(crate) use hands::STACK;
+pub(crate) use order::{Flight, Order};
 pub(crate) use space::QUARANTINED;
 
-use crate::files::{File, write_all};
+use crate::files::{File, Files, write_all};
 use crate::journal::Receipt;
 use crate::log::{Head, Outcome, Shared};
 use crate::memory::Held;
 use crate::meta::Meta;
-use crate::queue::Arrival;
 use crate::record::{ALIGN, HEADER, Header, size_of_record};
 use crate::segment::SegmentHead;
 use crate::settings::{Durability, Refused, Trouble};
@@ -50,17 +54,40 @@ impl Entry {
 /// The segment that is being written.
 pub(crate) struct Tail {
     pub(crate) file: Arc<dyn File>,
-    /// Where the next record goes. Everything before is durable, or acknowledged by a weaker durability.
+    /// As many more descriptions of it as other threads sync by, each its own: see [`Flight`].
+    others: Vec<Arc<dyn File>>,
+    /// Where the next record goes. What is before is written, and durable as far as it is published.
     pub(crate) end: u64,
     /// The bytes that are reserved for it.
     pub(crate) capacity: u64,
 }
 
+impl Tail {
+    /// `file` is the one called `name`.
+    pub(crate) fn open(
+        (files, durability): (&dyn Files, Durability),
+        name: &str,
+        file: Arc<dyn File>,
+        (end, capacity): (u64, u64),
+    ) -> io::Result<Tail> {
+        let others = (1..durability.hands()).map(|_| files.open(name, true)).collect::<io::Result<_>>()?;
+        Ok(Tail { file, others, end, capacity })
+    }
+
+    /// What the thread number `hand` syncs by.
+    fn of(&self, hand: usize) -> &Arc<dyn File> {
+        hand.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(&self.file)
+    }
+}
+
+/// The writing side, held by who has the turn.
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tail: Option<Tail>,
-    /// The head that the next group starts from.
+    /// The head that the next group starts from: behind that of the log by what is on its way.
     head: Head,
+    /// A write failed: nothing behind the last good end is to be believed.
+    spoilt: bool,
     next_tick: u64,
     group: Vec<(u32, Entry)>,
     outcomes: Vec<(u32, Outcome)>,
@@ -68,6 +95,17 @@ pub(crate) struct Writer {
     /// The headers, tenants and paddings of a group, one behind the other, and where each record's begin.
     heads: Vec<u8>,
     starts: Vec<usize>,
+}
+
+/// What [`Writer::begin`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// There is nothing to be synced.
+    Idle,
+    /// A group is written, and is to be synced and settled.
+    Written,
+    /// Nothing can be written before every group on its way is settled.
+    Blocked,
 }
 
 impl Writer {
@@ -79,6 +117,7 @@ impl Writer {
             shared,
             tail,
             head,
+            spoilt: false,
             next_tick,
             group: Vec::with_capacity(slots),
             outcomes: Vec::with_capacity(slots),
@@ -88,33 +127,29 @@ impl Writer {
         }
     }
 
-    /// Works until the queue is closed and empty.
-    pub(crate) fn run(mut self) {
-        while self.step(Some(Duration::from_nanos(BREATH_NS))) == Arrival::Open {}
-        self.finish();
+    /// Takes what has arrived.
+    pub(crate) fn gather(&mut self) {
+        self.shared.queue.take(&mut self.group);
     }
 
-    /// Writes what has arrived, waiting for it as long as `patience` says, and does the upkeep when it is due.
-    pub(crate) fn step(&mut self, patience: Option<Duration>) -> Arrival {
-        let shared = self.shared.clone();
-        let arrival = shared.queue.take(&mut self.group, patience);
-        match shared.settings.durability {
-            Durability::Memory => {
-                self.hold();
-                self.release();
-            }
-            Durability::Fsync | Durability::PageCache => self.write_group(),
-        }
-        let now = shared.clock.monotonic_ns();
-        if now >= self.next_tick || shared.starved.load(Ordering::Relaxed) {
+    /// Whether something that was taken is not written yet.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.group.is_empty()
+    }
+
+    /// What is to be done now and then, when it is due.
+    pub(crate) fn upkeep(&mut self) {
+        let now = self.shared.clock.monotonic_ns();
+        if now >= self.next_tick || self.shared.starved.load(Ordering::Relaxed) {
             self.next_tick = now + BREATH_NS;
+            self.mend();
             self.tick(now);
         }
-        arrival
     }
 
-    /// The last things, once nothing more can arrive.
+    /// The last things, once nothing more can arrive and everything is settled.
     pub(crate) fn finish(&mut self) {
+        self.mend();
         self.tick(self.shared.clock.monotonic_ns());
         self.seal();
         self.shared.closed.store(true, Ordering::Release);
@@ -127,20 +162,38 @@ impl Writer {
         self.shared.queue.complete(&mut self.outcomes, &mut self.wakers);
     }
 
-    /// Writes the group, a run for each segment that it touches, and answers all of it.
-    fn write_group(&mut self) {
+    /// Writes as much of what was taken as one segment has room for, and leaves it in `flight`.
+    pub(crate) fn begin(&mut self, flight: &mut Flight) -> Begun {
+        if self.shared.settings.durability == Durability::Memory {
+            self.hold();
+            self.release();
+            return Begun::Idle;
+        }
         while let Some((_, first)) = self.group.first() {
             let need = first.size();
-            let written = self.make_room(need).and_then(|()| self.write_run());
-            if let Err(trouble) = written {
-                self.refuse(trouble);
+            if !self.mend() {
+                return Begun::Blocked;
+            }
+            let written = if self.has_room(need) {
+                self.write_run(flight).map_err(|error| self.fail(&error))
+            } else if self.shared.order.is_busy() {
+                // A segment is complete and durable before the next one is created.
+                return Begun::Blocked;
+            } else {
+                self.make_room(need).map(|()| false)
+            };
+            match written {
+                Ok(true) => return Begun::Written,
+                Ok(false) => {}
+                Err(trouble) => self.refuse(trouble),
             }
         }
+        Begun::Idle
     }
 
-    /// Writes as much of the group as the segment takes, and acknowledges that.
-    fn write_run(&mut self) -> Result<(), Trouble> {
-        let Some(tail) = &self.tail else { return Ok(()) };
+    /// Writes as much of the group as the segment takes. True when that is something.
+    fn write_run(&mut self, flight: &mut Flight) -> io::Result<bool> {
+        let Some(tail) = &self.tail else { return Ok(false) };
         let (file, offset) = (tail.file.clone(), tail.end);
         let mut end = offset;
         let fit = self.group.iter().take_while(|(_, entry)| {
@@ -152,17 +205,24 @@ impl Writer {
             items_before: self.head.items,
             received_at_ns: entry.meta.received_at_ns,
         });
-        let Some(first) = first.filter(|_| count > 0) else { return Ok(()) };
-        match self.write(&*file, offset, count) {
-            Ok(end) => {
-                self.publish(end, first, count);
-                Ok(())
-            }
-            Err(error) => Err(self.fail(&error)),
+        let Some(first) = first.filter(|_| count > 0) else { return Ok(false) };
+        let end = self.write(&*file, offset, count)?;
+        for (slot, entry) in self.group.drain(..count) {
+            let receipt = Receipt { sequence: self.head.sequence, items_before: self.head.items };
+            self.head.sequence += 1;
+            self.head.items += u64::from(entry.meta.items);
+            flight.outcomes.push((slot, Ok(receipt)));
+            // With the entry goes its window: what is in the page cache needs no other memory.
         }
+        self.head.bytes += end - offset;
+        if let Some(tail) = &mut self.tail {
+            tail.end = end;
+            flight.depart(tail.of(flight.hand).clone(), end, self.head, first);
+        }
+        Ok(true)
     }
 
-    /// Writes and syncs the first `count` entries of the group at `offset`, and says where they end.
+    /// Writes the first `count` entries of the group at `offset`, and says where they end.
     fn write(&mut self, file: &dyn File, offset: u64, count: usize) -> io::Result<u64> {
         self.heads.clear();
         self.starts.clear();
@@ -179,57 +239,43 @@ impl Writer {
         for (entries, starts) in chunks.zip(self.starts.chunks(RECORDS)) {
             at = write_chunk(file, at, entries, starts, &self.heads)?;
         }
-        if self.shared.settings.durability == Durability::Fsync {
-            let before = self.shared.clock.monotonic_ns();
-            file.sync()?;
-            let took = self.shared.clock.monotonic_ns().saturating_sub(before);
-            let counters = &mut lock(&self.shared.log).counters;
-            counters.syncs += 1;
-            counters.sync_ns += took;
-            counters.last_sync_ns = took;
-        }
         Ok(at)
-    }
-
-    /// Lets sinks read the first `count` entries of the group, gives their windows back, and acknowledges
-    /// them: in this order, so that the memory is free when a client hears that it may send more.
-    fn publish(&mut self, end: u64, first: SegmentHead, count: usize) {
-        for (slot, entry) in self.group.drain(..count) {
-            let receipt = Receipt { sequence: self.head.sequence, items_before: self.head.items };
-            self.head.sequence += 1;
-            self.head.items += u64::from(entry.meta.items);
-            self.outcomes.push((slot, Ok(receipt)));
-        }
-        if let Some(tail) = &mut self.tail {
-            self.head.bytes += end - tail.end;
-            tail.end = end;
-        }
-        let mut log = lock(&self.shared.log);
-        log.grow(end, self.head, first);
-        log.wakers(&mut self.wakers);
-        drop(log);
-        self.shared.queue.complete(&mut self.outcomes, &mut self.wakers);
     }
 
     /// Refuses what is left of the group, and everybody else for a moment.
     fn refuse(&mut self, trouble: Trouble) {
-        let now = self.shared.clock.monotonic_ns();
-        let retry_after = Duration::from_millis(self.shared.retry_after_ms.load(Ordering::Relaxed));
-        let refused = Err(Refused::Disk { trouble, retry_after });
-        self.shared.starved.store(trouble == Trouble::Quota, Ordering::Relaxed);
-        self.shared.queue.bar(refused, now + BREATH_NS);
+        let refused = Err(self.shared.refusal(trouble));
         self.outcomes.extend(self.group.drain(..).map(|(slot, _)| (slot, refused)));
         self.shared.queue.complete(&mut self.outcomes, &mut self.wakers);
     }
 
-    /// After a write or a sync that failed, nothing behind the last good end may be believed, nor synced
-    /// again and then believed: the segment ends there, and the next append begins another.
+    /// After a write that failed, what was written behind the last good end may not be believed.
     fn fail(&mut self, error: &io::Error) -> Trouble {
-        let trouble = trouble(error);
-        lock(&self.shared.log).counters.write_errors += 1;
-        tracing::warn!(%error, "the journal cannot write: it refuses what comes, and tries again in a second");
+        self.spoilt = true;
+        self.shared.failed(error)
+    }
+
+    /// After a write or a sync that failed, goes back to the end of the last good group and ends the segment
+    /// there: nothing behind may be believed, nor synced again and then believed. False when that has to wait
+    /// for groups that are on their way: those before the failure may yet turn out good.
+    fn mend(&mut self) -> bool {
+        if !self.spoilt && !self.shared.order.is_broken() {
+            return true;
+        }
+        if self.shared.order.is_busy() {
+            return false;
+        }
+        let log = lock(&self.shared.log);
+        self.head = log.head;
+        if let Some(tail) = &mut self.tail {
+            let segment = log.begun.as_ref().or(log.segments.back());
+            tail.end = segment.map_or(0, |segment| segment.end);
+        }
+        drop(log);
         self.seal();
-        trouble
+        self.spoilt = false;
+        self.shared.order.mended();
+        true
     }
 
     /// Keeps the group in memory, for sinks to read from there.
@@ -252,6 +298,24 @@ impl Writer {
         log.wakers(&mut self.wakers);
         drop(log);
         self.wakers.drain(..).for_each(Waker::wake);
+    }
+}
+
+impl Shared {
+    /// What appends are answered that the disk does not take, and everybody else for a moment.
+    fn refusal(&self, trouble: Trouble) -> Refused {
+        let retry_after = Duration::from_millis(self.retry_after_ms.load(Ordering::Relaxed));
+        let refused = Refused::Disk { trouble, retry_after };
+        self.starved.store(trouble == Trouble::Quota, Ordering::Relaxed);
+        self.queue.bar(Err(refused), self.clock.monotonic_ns() + BREATH_NS);
+        refused
+    }
+
+    /// Counts and tells that writing failed.
+    fn failed(&self, error: &io::Error) -> Trouble {
+        lock(&self.log).counters.write_errors += 1;
+        tracing::warn!(%error, "the journal cannot write: it refuses what comes, and tries again in a second");
+        trouble(error)
     }
 }
 

@@ -6,6 +6,7 @@
 use super::{File, Files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, IoSlice};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a device writes whole or, when it is cut off, in part, in bytes.
@@ -62,6 +63,8 @@ struct Inode {
     cached: Vec<u8>,
     durable: Vec<u8>,
     dirty: BTreeSet<usize>,
+    /// Errors in writing it back, ever.
+    errors: u64,
 }
 
 enum Change {
@@ -91,7 +94,7 @@ impl Simulated {
         for (name, bytes) in contents {
             let inode = world.inodes.len();
             let (cached, durable) = (bytes.clone(), bytes.clone());
-            world.inodes.push(Inode { cached, durable, dirty: BTreeSet::new() });
+            world.inodes.push(Inode { cached, durable, ..Inode::default() });
             world.names.insert(name.clone(), inode);
         }
         world.durable_names = world.names.clone();
@@ -228,8 +231,9 @@ impl Inode {
         }
     }
 
-    /// Some of it arrives, and the kernel forgets that the rest has not.
+    /// Some of it arrives, and the kernel forgets that the rest has not: it tells each description once.
     fn fail_to_sync(&mut self, dice: &mut Dice) {
+        self.errors += 1;
         for sector in std::mem::take(&mut self.dirty) {
             if dice.chance(500) {
                 self.keep(sector, SECTOR);
@@ -267,7 +271,8 @@ impl Files for Simulated {
         let mut world = self.world();
         world.call(false)?;
         let inode = *world.names.get(name).ok_or(ErrorKind::NotFound)?;
-        Ok(Arc::new(SimulatedFile { folder: self.clone(), inode }))
+        let told = AtomicU64::new(world.inodes[inode].errors);
+        Ok(Arc::new(SimulatedFile { folder: self.clone(), inode, told }))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
@@ -279,7 +284,7 @@ impl Files for Simulated {
         let inode = world.inodes.len();
         world.inodes.push(Inode::default());
         world.rename(Change::Set(name.into(), inode));
-        Ok(Arc::new(SimulatedFile { folder: self.clone(), inode }))
+        Ok(Arc::new(SimulatedFile { folder: self.clone(), inode, told: AtomicU64::new(0) }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -315,6 +320,8 @@ impl Files for Simulated {
 struct SimulatedFile {
     folder: Simulated,
     inode: usize,
+    /// The errors that this description was told.
+    told: AtomicU64,
 }
 
 impl SimulatedFile {
@@ -387,13 +394,15 @@ impl File for SimulatedFile {
         match called {
             Ok(false) => {
                 inode.sync();
-                Ok(())
+                let told = self.told.swap(inode.errors, Ordering::Relaxed);
+                if told == inode.errors { Ok(()) } else { Err(io::Error::other("i/o error, earlier")) }
             }
             // Stopped in the middle: whatever is dirty may or may not arrive, which the restart decides.
             Ok(true) => Err(io::Error::other("the machine stops")),
             Err(error) if *stopped => Err(error),
             Err(error) => {
                 inode.fail_to_sync(dice);
+                self.told.store(inode.errors, Ordering::Relaxed);
                 Err(error)
             }
         }

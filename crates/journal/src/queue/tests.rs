@@ -6,13 +6,19 @@ use super::*;
 mod alone {
     use super::*;
 
+    fn take(queue: &Queue<u8, u8>, taken: &mut Vec<(u32, u8)>) {
+        assert_eq!(queue.turn(None), Arrival::Open);
+        queue.take(taken);
+        queue.release();
+    }
+
     #[test]
     fn a_full_table_declines_and_a_read_outcome_frees_its_slot() {
         let queue: Queue<u8, u8> = Queue::new(1);
         let slot = queue.submit(1, 0).unwrap();
         assert_eq!(queue.submit(2, 0), Err(Declined::Full));
         let mut taken = Vec::new();
-        assert_eq!(queue.take(&mut taken, None), Arrival::Open);
+        take(&queue, &mut taken);
         assert_eq!(taken, [(slot, 1)]);
         assert!(queue.poll(slot, Waker::noop()).is_pending());
         queue.complete(&mut vec![(slot, 10)], &mut Vec::new());
@@ -27,7 +33,7 @@ mod alone {
         let (first, second) = (queue.submit(1, 0).unwrap(), queue.submit(2, 0).unwrap());
         queue.abandon(first);
         let mut taken = Vec::new();
-        queue.take(&mut taken, None);
+        take(&queue, &mut taken);
         assert_eq!(taken, [(first, 1), (second, 2)]);
         queue.complete(&mut vec![(first, 10), (second, 20)], &mut Vec::new());
         queue.abandon(second);
@@ -52,9 +58,9 @@ mod alone {
         queue.close();
         assert_eq!(queue.submit(2, 0), Err(Declined::Closed));
         let mut taken = Vec::new();
-        assert_eq!(queue.take(&mut taken, None), Arrival::Open);
+        take(&queue, &mut taken);
         assert_eq!(taken, [(slot, 1)]);
-        assert_eq!(queue.take(&mut taken, None), Arrival::Closed);
+        assert_eq!(queue.turn(None), Arrival::Closed);
     }
 }
 
@@ -74,7 +80,9 @@ mod interleaved {
     fn write(queue: &Queue<u32, u32>) -> usize {
         let (mut taken, mut outcomes, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
         let mut written = 0;
-        while queue.take(&mut taken, None) == Arrival::Open {
+        while queue.turn(None) == Arrival::Open {
+            queue.take(&mut taken);
+            queue.release();
             written += taken.len();
             outcomes.extend(taken.drain(..).map(|(slot, item)| (slot, item * 10)));
             queue.complete(&mut outcomes, &mut wakers);
@@ -105,6 +113,37 @@ mod interleaved {
             queue.close();
             assert_eq!(writer.join().unwrap(), 2);
             assert_eq!(queue.in_use(), 0);
+        });
+    }
+
+    /// Of two who write, one has the turn at a time, and whoever arrives during a turn is not slept through.
+    #[test]
+    fn two_who_write_take_turns() {
+        loom::model(|| {
+            let queue = Arc::new(Queue::new(2));
+            let turns = Arc::new(loom::sync::atomic::AtomicUsize::new(0));
+            let writer = || {
+                let (queue, turns) = (queue.clone(), turns.clone());
+                thread::spawn(move || {
+                    let (mut taken, mut outcomes) = (Vec::new(), Vec::new());
+                    let mut written = 0;
+                    while queue.turn(None) == Arrival::Open {
+                        assert_eq!(turns.fetch_add(1, loom::sync::atomic::Ordering::SeqCst), 0);
+                        queue.take(&mut taken);
+                        turns.fetch_sub(1, loom::sync::atomic::Ordering::SeqCst);
+                        queue.release();
+                        written += taken.len();
+                        outcomes.extend(taken.drain(..).map(|(slot, item): (u32, u32)| (slot, item * 10)));
+                        queue.complete(&mut outcomes, &mut Vec::new());
+                    }
+                    written
+                })
+            };
+            let (one, other) = (writer(), writer());
+            let slot = queue.submit(1, 0).unwrap();
+            assert_eq!(outcome(&queue, slot), 10);
+            queue.close();
+            assert_eq!(one.join().unwrap() + other.join().unwrap(), 1);
         });
     }
 

@@ -146,9 +146,9 @@ impl Found {
                 last.damaged = true;
                 self.counters.damaged_segments += 1;
             }
-            self.tail = resume(files, &*file, &mut last, settings).map(|capacity| {
+            self.tail = resume(files, &*file, &mut last, settings).and_then(|capacity| {
                 last.len = capacity;
-                Tail { file, end: scan.end, capacity }
+                Tail::open((files, settings.durability), &name, file, (scan.end, capacity)).ok()
             });
             self.segments.push_back(last);
             return;

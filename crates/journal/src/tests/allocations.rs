@@ -3,6 +3,7 @@
 use super::crashes::Driven;
 use super::{arena, batch};
 use crate::files::RealFiles;
+use crate::writer::Flight;
 use crate::*;
 use std::future::Future;
 use std::pin::pin;
@@ -19,11 +20,12 @@ fn a_record_costs_no_allocation_from_append_to_commit() {
     let (journal, mut writer, _) = Journal::assemble(settings, files, Arc::<Driven>::default()).unwrap();
     let mut sink = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
     let mut context = Context::from_waker(Waker::noop());
+    let mut flight = Flight::new(writer.shared.clone(), 0);
     let mut round = || {
         let mut first = pin!(journal.append(batch(&arena, 1, &[1; 1000])));
         let mut second = pin!(journal.append(batch(&arena, 1, &[2; 20_000])));
         assert!(first.as_mut().poll(&mut context).is_pending());
-        writer.step(Some(Duration::ZERO));
+        writer.step_with(&mut flight, Some(Duration::ZERO));
         assert!(first.as_mut().poll(&mut context).is_ready());
         assert!(second.as_mut().poll(&mut context).is_ready());
         for _ in 0..2 {

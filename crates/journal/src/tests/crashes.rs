@@ -3,7 +3,7 @@
 
 use super::{arena, meta};
 use crate::files::simulated::{Dice, Simulated};
-use crate::writer::Writer;
+use crate::writer::{Begun, Flight, Writer};
 use crate::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +96,7 @@ impl Model {
         let settings = Settings {
             segment_bytes: 4096 << self.dice.below(3),
             quota: 1 << 30,
-            queue: 16,
+            queue: 32,
             durability: self.durability,
             ..Settings::new("/simulated")
         };
@@ -104,12 +104,11 @@ impl Model {
         opened.ok().map(|(journal, writer, _)| (journal, writer))
     }
 
-    /// Appends a few batches and notes which are acknowledged.
-    fn append(&mut self, journal: &Journal, writer: &mut Writer) {
+    /// Appends a few batches: queues them, and gives their tickets.
+    fn submit<'a>(&mut self, journal: &'a Journal) -> Vec<(u64, Appending<'a>)> {
         let ids: Vec<u64> = (0..1 + self.dice.below(6)).map(|more| self.appended + more).collect();
         self.appended += ids.len() as u64;
-        let mut context = Context::from_waker(Waker::noop());
-        let mut pending: Vec<(u64, Appending<'_>)> = Vec::new();
+        let mut pending = Vec::new();
         for id in ids {
             let body = body_of(id);
             let mut window = self.arena.try_window(Share::Ingest, body.len()).unwrap();
@@ -117,7 +116,18 @@ impl Model {
             let batch = Batch { meta: meta(items_of(id)), window, from: 0, len: body.len() };
             pending.push((id, journal.append(batch)));
         }
-        writer.step(Some(Duration::ZERO));
+        pending
+    }
+
+    /// Appends some batches and notes which are acknowledged: a group at a time, or two on their way at once.
+    fn append(&mut self, journal: &Journal, writer: &mut Writer) {
+        let mut pending = self.submit(journal);
+        if self.durability == Durability::Fsync && self.dice.chance(700) {
+            pending.extend(self.overlap(journal, writer));
+        } else {
+            writer.step(Some(Duration::ZERO));
+        }
+        let mut context = Context::from_waker(Waker::noop());
         for (id, mut appending) in pending {
             match std::pin::Pin::new(&mut appending).poll(&mut context) {
                 Poll::Ready(Ok(receipt)) => {
@@ -128,6 +138,44 @@ impl Model {
                 Poll::Pending => panic!("everyone is answered"),
             }
         }
+    }
+
+    /// What two threads do: each syncs its own group, in any order, and settles it when it is its turn.
+    fn overlap<'a>(&mut self, journal: &'a Journal, writer: &mut Writer) -> Vec<(u64, Appending<'a>)> {
+        let [mut one, mut other] = [0, 1].map(|hand| Flight::new(writer.shared.clone(), hand));
+        let mut pending = Vec::new();
+        for _ in 0..3 {
+            writer.gather();
+            while writer.begin(&mut one) == Begun::Written && writer.has_more() {
+                one.sync();
+                one.settle();
+            }
+            pending.extend(self.submit(journal));
+            writer.gather();
+            loop {
+                match writer.begin(&mut other) {
+                    Begun::Idle => break,
+                    Begun::Blocked => {
+                        one.sync();
+                        one.settle();
+                    }
+                    Begun::Written => {
+                        if self.dice.chance(500) {
+                            other.sync();
+                            one.sync();
+                        } else {
+                            one.sync();
+                            other.sync();
+                        }
+                        one.settle();
+                        other.settle();
+                    }
+                }
+            }
+            one.sync();
+            one.settle();
+        }
+        pending
     }
 
     /// Reads on as the sink `fast` and completes some of it, in any order.
@@ -294,7 +342,7 @@ proptest! {
 
 /// Seeds that once found something: an empty segment that came back, a cursor taken for durable that could
 /// not be written, a gap over records that were completed, a lost cursor that was gone before it was made
-/// anew.
+/// anew, a sink that had opened a segment before anything in it was published.
 #[test]
 fn what_was_found_before_is_not_found_again() {
     lives(3349671046615075207, Durability::PageCache, [true, false], 0);
@@ -307,4 +355,5 @@ fn what_was_found_before_is_not_found_again() {
         lives(seed, Durability::Fsync, [keeper, false], 60);
     }
     lives(6167360124974085842, Durability::Fsync, [true, true], 60);
+    lives(16674201449189444702, Durability::Fsync, [true, false], 60);
 }

@@ -17,15 +17,17 @@ pub(crate) const QUARANTINED: usize = 4;
 const SHORTEST: u64 = 1 << 20;
 
 impl Writer {
-    /// Sees to it that the last segment has room for `need` bytes.
+    /// Whether the last segment has room for `need` bytes.
+    pub(super) fn has_room(&self, need: u64) -> bool {
+        self.tail.as_ref().is_some_and(|tail| tail.end + need <= tail.capacity)
+    }
+
+    /// Ends the last segment and begins one that has room for `need` bytes. Nothing may be on its way.
     pub(super) fn make_room(&mut self, need: u64) -> Result<(), Trouble> {
-        if self.tail.as_ref().is_some_and(|tail| tail.end + need <= tail.capacity) {
-            return Ok(());
-        }
         self.seal();
         let wanted = need.max(self.shared.settings.segment_bytes);
         self.obey_quota(wanted)?;
-        self.begin(wanted, need).map_err(|error| {
+        self.begin_segment(wanted, need).map_err(|error| {
             lock(&self.shared.log).counters.write_errors += 1;
             tracing::warn!(%error, "the journal cannot begin a segment: it refuses what comes");
             trouble(&error)
@@ -36,25 +38,24 @@ impl Writer {
     /// journal, whether or not it can be cut off now: its sequences are at or past the next segment's name.
     pub(super) fn seal(&mut self) {
         let Some(tail) = self.tail.take() else { return };
-        let cut = tail.file.set_len(tail.end);
         let mut log = lock(&self.shared.log);
-        let Some(segment) = log.segments.back_mut() else { return };
-        if cut.is_ok() {
-            segment.len = tail.end;
-        }
-        if tail.end == 0 {
-            // Its name would be the next segment's too.
-            let name = segment.file_name();
-            log.segments.pop_back();
+        if let Some(begun) = log.begun.take() {
             drop(log);
-            if let Err(error) = self.shared.files.remove(&name) {
+            // Its name would be the next segment's too.
+            if let Err(error) = self.shared.files.remove(&begun.file_name()) {
                 tracing::warn!(%error, "an empty segment cannot be removed");
             }
+            return;
+        }
+        drop(log);
+        let cut = tail.file.set_len(tail.end);
+        if let (Ok(()), Some(segment)) = (cut, lock(&self.shared.log).segments.back_mut()) {
+            segment.len = tail.end;
         }
     }
 
     /// Creates the next segment, `wanted` bytes long, or shorter where the disk has less; at least `need`.
-    fn begin(&mut self, wanted: u64, need: u64) -> io::Result<()> {
+    fn begin_segment(&mut self, wanted: u64, need: u64) -> io::Result<()> {
         let files = &self.shared.files;
         let first = self.head.sequence;
         let name = file_name(first, false);
@@ -66,19 +67,23 @@ impl Writer {
             }
             other => other?,
         };
-        let reserved = reserve(&*file, wanted, need).and_then(|len| files.sync_names().map(|()| len));
-        let len = match reserved {
-            Ok(len) => len,
+        let durability = self.shared.settings.durability;
+        let begun = reserve(&*file, wanted, need).and_then(|len| {
+            files.sync_names()?;
+            Tail::open((&**files, durability), &name, file, (0, len))
+        });
+        let tail = match begun {
+            Ok(tail) => tail,
             Err(error) => {
                 // Best effort: an empty file is not harmful, and the next try removes it.
                 drop(files.remove(&name));
                 return Err(error);
             }
         };
-        self.tail = Some(Tail { file, end: 0, capacity: len });
-        let start = self.head.bytes;
+        let (start, len) = (self.head.bytes, tail.capacity);
+        self.tail = Some(tail);
         let segment = Segment { first, start, len, end: 0, head: None, damaged: false, marked: false };
-        lock(&self.shared.log).segments.push_back(segment);
+        lock(&self.shared.log).begun = Some(segment);
         Ok(())
     }
 

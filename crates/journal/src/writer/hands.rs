@@ -1,0 +1,91 @@
+//! The threads that write: they take turns at writing, and while one waits for the disk another writes.
+
+use super::order::Flight;
+use super::{BREATH_NS, Begun, Writer};
+use crate::log::Shared;
+use crate::queue::Arrival;
+use crate::sync::{Mutex, lock};
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// A writing thread's stack, in bytes.
+pub(crate) const STACK: usize = 256 << 10;
+
+impl Writer {
+    /// Works until the queue is closed and empty: on this thread, and on as many more as are of use.
+    pub(crate) fn run(self) {
+        let shared = self.shared.clone();
+        let desk = Mutex::new(self);
+        let (at, with) = (&desk, &shared);
+        thread::scope(|scope| {
+            for hand in 1..shared.settings.durability.hands() {
+                let thread = thread::Builder::new().name(format!("journal-{hand}")).stack_size(STACK);
+                if let Err(error) = thread.spawn_scoped(scope, move || work(at, with, hand)) {
+                    tracing::warn!(%error, "the journal has one thread less to write with");
+                }
+            }
+            work(at, with, 0);
+        });
+        desk.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    }
+}
+
+fn work(desk: &Mutex<Writer>, shared: &Arc<Shared>, hand: usize) {
+    let _watch = Watch(shared);
+    let mut flight = Flight::new(shared.clone(), hand);
+    while shared.queue.turn(Some(Duration::from_nanos(BREATH_NS))) == Arrival::Open {
+        let mut writer = lock(desk);
+        writer.upkeep();
+        writer.gather();
+        loop {
+            match writer.begin(&mut flight) {
+                Begun::Idle => break,
+                Begun::Blocked => shared.order.drain(),
+                // The rest goes to another segment, which is begun when this one is durable.
+                Begun::Written if writer.has_more() => {
+                    flight.sync();
+                    flight.settle();
+                }
+                Begun::Written => break,
+            }
+        }
+        drop(writer);
+        shared.queue.release();
+        flight.sync();
+        flight.settle();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+impl Writer {
+    /// One turn, and everything that comes of it, on the caller's thread.
+    pub(crate) fn step(&mut self, patience: Option<Duration>) -> Arrival {
+        self.step_with(&mut Flight::new(self.shared.clone(), 0), patience)
+    }
+
+    pub(crate) fn step_with(&mut self, flight: &mut Flight, patience: Option<Duration>) -> Arrival {
+        let arrival = self.shared.queue.turn(patience);
+        self.upkeep();
+        self.gather();
+        while self.begin(flight) == Begun::Written {
+            flight.sync();
+            flight.settle();
+        }
+        self.shared.queue.release();
+        arrival
+    }
+}
+
+/// Ends the others when one panics: they would wait for its turn for ever, and nobody would know.
+struct Watch<'a>(&'a Shared);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.order.end();
+            self.0.queue.close();
+            self.0.queue.release();
+        }
+    }
+}
