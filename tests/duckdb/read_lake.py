@@ -31,7 +31,7 @@ POINT_TYPES = {
     "value": "DOUBLE",
     "value_int": "BIGINT",
     "exemplars": 'STRUCT("time" TIMESTAMP WITH TIME ZONE, "value" DOUBLE, trace_id BLOB, '
-    "span_id BLOB, attributes VARCHAR)[]",
+    "span_id BLOB, attributes VARCHAR, time_ns INTEGER, value_int BIGINT)[]",
 }
 HISTOGRAM_TYPES = {
     "count": "BIGINT",

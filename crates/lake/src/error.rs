@@ -64,6 +64,14 @@ pub enum Error {
         /// All that there are.
         known: String,
     },
+    /// The query asks for what rows of the table do not have.
+    #[error("the table {table} has no {what}: ask without that, or ask another table")]
+    Condition {
+        /// What was asked for.
+        what: &'static str,
+        /// The table's name.
+        table: &'static str,
+    },
     /// A label matcher cannot be read.
     #[error("cannot read the label matcher `{0}`: write `name=value` or `name!=value`")]
     Matcher(String),

@@ -49,6 +49,7 @@ impl Kind {
         let converted = |schema: &Schema| Ok(ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr());
         let columns: ParquetResult<Vec<ColumnKind>> = table
             .columns()
+            .into_iter()
             .map(|column| {
                 let field = column.field();
                 let schema = Arc::new(Schema::new(vec![field.clone()]));
@@ -68,6 +69,10 @@ impl Kind {
         })
     }
 
+    pub(crate) fn table(&self) -> Table {
+        self.table
+    }
+
     /// Starts a file at `path`.
     pub(crate) fn create(&self, path: PathBuf) -> Result<TableFile, Error> {
         let file = File::create(&path).map_err(Error::io("creating", &path))?;
@@ -80,7 +85,7 @@ impl Kind {
     fn write_column<W: std::io::Write + Send>(
         &self,
         kind: &ColumnKind,
-        run: &impl Run,
+        run: &dyn Run,
         stretches: &[Range<usize>],
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> ParquetResult<()> {
@@ -125,7 +130,7 @@ pub(crate) struct Finished {
 
 impl TableFile {
     /// Writes the rows of `run`, which it sorts, as one row group.
-    pub(crate) fn write(&mut self, kind: &Kind, run: &mut impl Run) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, kind: &Kind, run: &mut dyn Run) -> Result<(), Error> {
         run.sort();
         let stretches = run.stretches();
         self.write_group(kind, run, &stretches).map_err(Error::parquet("writing", &self.path))?;
@@ -143,7 +148,7 @@ impl TableFile {
         Ok(())
     }
 
-    fn write_group(&mut self, kind: &Kind, run: &impl Run, stretches: &[Range<usize>]) -> ParquetResult<()> {
+    fn write_group(&mut self, kind: &Kind, run: &dyn Run, stretches: &[Range<usize>]) -> ParquetResult<()> {
         let mut group = self.writer.next_row_group()?;
         for column in &kind.columns {
             kind.write_column(column, run, stretches, &mut group)?;

@@ -21,12 +21,15 @@
 mod checksum;
 mod error;
 mod file;
+mod json;
 mod labels;
 mod layout;
 mod list;
 mod manifest;
 mod metadata;
+mod otlp;
 mod output;
+mod pool;
 mod prometheus;
 mod query;
 mod retention;

@@ -50,7 +50,7 @@ pub(crate) struct Manifest {
     pub(crate) damaged: u64,
 }
 
-/// A line of two tables with some files each is far below that; more is damage.
+/// A line of four tables with some files each is far below that; more is damage.
 const LONGEST: u64 = 1 << 20;
 
 /// Reads the manifest of `hour`, an empty one when there is none.

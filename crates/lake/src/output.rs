@@ -63,14 +63,14 @@ impl<W: Write> Output<W> {
     }
 
     fn write_rows(&mut self, batch: &RecordBatch) -> std::io::Result<()> {
-        let nanos = batch.column_by_name("time_ns").map(|column| &**column);
-        let columns: Vec<(&str, &dyn Array)> = self
+        let nanos = |name: &str| batch.column_by_name(nanoseconds_of(name)?).map(|column| &**column);
+        let columns: Vec<Column<'_>> = self
             .columns
             .iter()
             .zip(batch.columns())
-            .map(|(name, column)| (name.as_str(), &**column))
+            .map(|(name, column)| (name.as_str(), &**column, nanos(name)))
             .collect();
-        let cell = |(name, column): (&str, &dyn Array), row| Cell::of(name, column, nanos, row);
+        let cell = |(name, column, nanos): Column<'_>, row| Cell::of(name, column, nanos, row);
         match self.format {
             Format::Ndjson => {
                 for row in 0..batch.num_rows() {
@@ -104,6 +104,19 @@ impl<W: Write> Output<W> {
             }
         }
         Ok(())
+    }
+}
+
+/// A column's name, its values, and the nanoseconds beyond them if they are times that have such.
+type Column<'a> = (&'a str, &'a dyn Array, Option<&'a dyn Array>);
+
+/// The column that has the nanoseconds of the times in another.
+fn nanoseconds_of(column: &str) -> Option<&'static str> {
+    match column {
+        "time" => Some("time_ns"),
+        "start_time" => Some("start_ns"),
+        "observed_time" => Some("observed_ns"),
+        _ => None,
     }
 }
 

@@ -1,10 +1,10 @@
 //! From remote write's views to rows.
 
 use crate::labels::{escaped_len, write_object};
-use crate::run::{Exact, ExemplarRow, Head, NO_START, NotTaken, stale_flag};
+use crate::run::{Exact, ExemplarRow, Head, NotTaken, Value, stale_flag};
 use crate::time::micros_of_millis;
 use crate::{Commit, Error, Hour, Writer};
-use tidegate_wire::remote_write::{Exemplar, Histogram, Label, Request, Sample, Series};
+use tidegate_wire::remote_write::{Exemplar, Label, Request, Sample, Series};
 
 /// Where a batch stands in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,15 @@ pub struct Pushed {
     pub commit: Option<Commit>,
 }
 
+impl Pushed {
+    /// Adds rows and losses.
+    pub(crate) fn add(&mut self, other: &Pushed) {
+        self.rows += other.rows;
+        self.dropped.too_large += other.dropped.too_large;
+        self.dropped.malformed += other.dropped.malformed;
+    }
+}
+
 /// Items that have no place in the lake, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dropped {
@@ -41,7 +50,16 @@ impl Dropped {
         self.too_large + self.malformed
     }
 
-    fn count(&mut self, reason: NotTaken) {
+    /// Of the parts of one item.
+    pub(crate) fn at_most_one(self) -> Dropped {
+        match self {
+            Dropped { too_large: 1.., .. } => Dropped { too_large: 1, malformed: 0 },
+            Dropped { malformed: 1.., .. } => Dropped { too_large: 0, malformed: 1 },
+            none => none,
+        }
+    }
+
+    pub(crate) fn count(&mut self, reason: NotTaken) {
         match reason {
             NotTaken::Malformed => self.malformed += 1,
             NotTaken::Full | NotTaken::TooLarge => self.too_large += 1,
@@ -83,11 +101,11 @@ impl Writer {
             Series::V1(_) => 0,
             Series::V2(series) => series.created_timestamp(),
         };
-        // Its place in the run, for as long as the run is the same.
+        // Its place in the run, and how often runs had been emptied when that was so.
         let mut place = None;
         for sample in series.samples() {
             self.push_point(series.labels(), &mut place, pushed, |writer, place| {
-                writer.points.add(head_of(place, &sample, created)?, sample.bits).map(|()| 1)
+                writer.points.add(head_of(place, &sample, created)?, Value::Double(sample.bits)).map(|_| 1)
             })?;
         }
         for exemplar in series.exemplars() {
@@ -97,71 +115,64 @@ impl Writer {
             })?;
         }
         for histogram in series.histograms() {
-            self.push_histogram(series, &histogram, pushed)?;
+            self.take(pushed, |writer| {
+                let place = writer.histograms.keys.series_of(series.labels(), &writer.families)?;
+                writer.histograms.add(place, &histogram).map(|()| 1)
+            })?;
         }
         Ok(())
     }
 
-    /// Adds to the points' run, which is written out first when it is full.
+    /// Adds to the points' run.
     fn push_point<'a>(
         &mut self,
         labels: impl Exact<'a>,
-        place: &mut Option<u32>,
+        place: &mut Option<(u64, u32)>,
         pushed: &mut Pushed,
         add: impl Fn(&mut Writer, u32) -> Result<u64, NotTaken>,
     ) -> Result<(), Error> {
-        for last in [false, true] {
+        self.take(pushed, |writer| {
             let found = match *place {
-                Some(place) => Ok(place),
-                None => self.points.keys.series_of(labels.clone(), &self.families),
+                Some((emptied, place)) if emptied == writer.emptied => place,
+                _ => writer.points.keys.series_of(labels.clone(), &writer.families)?,
             };
-            match found.and_then(|found| {
-                *place = Some(found);
-                add(self, found)
-            }) {
-                Ok(rows) => pushed.rows += rows,
-                Err(NotTaken::Full) if !last => {
-                    self.write_points()?;
-                    *place = None;
-                    continue;
-                }
-                Err(reason) => pushed.dropped.count(reason),
-            }
-            break;
-        }
-        Ok(())
+            *place = Some((writer.emptied, found));
+            add(writer, found)
+        })
     }
 
-    fn push_histogram(
+    /// Does what adds an item to a run, and does it again when room had to be made first; counts what became
+    /// of it.
+    pub(crate) fn take(
         &mut self,
-        series: &Series<'_>,
-        histogram: &Histogram<'_>,
         pushed: &mut Pushed,
+        mut add: impl FnMut(&mut Writer) -> Result<u64, NotTaken>,
     ) -> Result<(), Error> {
-        for last in [false, true] {
-            let place = self.histograms.keys.series_of(series.labels(), &self.families);
-            match place.and_then(|place| self.histograms.add(place, histogram)) {
-                Ok(()) => pushed.rows += 1,
-                Err(NotTaken::Full) if !last => {
-                    self.write_histograms()?;
-                    continue;
+        let mut last = false;
+        loop {
+            match add(self) {
+                Ok(rows) => {
+                    pushed.rows += rows;
+                    return Ok(());
                 }
-                Err(reason) => pushed.dropped.count(reason),
+                Err(NotTaken::Full) if self.make_room(&mut last)? => {}
+                Err(reason) => {
+                    pushed.dropped.count(reason);
+                    return Ok(());
+                }
             }
-            break;
         }
-        Ok(())
     }
 }
 
 fn head_of(series: u32, sample: &Sample, created: i64) -> Result<Head, NotTaken> {
     let start = if sample.start_timestamp == 0 { created } else { sample.start_timestamp };
-    let start_us = match start {
-        0 => NO_START,
-        start => micros_of_millis(start).ok_or(NotTaken::Malformed)?,
+    let start = match start {
+        0 => None,
+        start => Some((micros_of_millis(start).ok_or(NotTaken::Malformed)?, 0)),
     };
     let time_us = micros_of_millis(sample.timestamp).ok_or(NotTaken::Malformed)?;
-    Ok(Head { time_us, start_us, series, time_ns: 0, flags: stale_flag(sample.is_stale()) })
+    Ok(Head::new((time_us, 0), start, series, stale_flag(sample.is_stale())))
 }
 
 /// The labels `trace_id` and `span_id` get columns of their own when they are what OpenTelemetry writes:
@@ -187,7 +198,8 @@ fn exemplar_row<'a>(
         _ => true,
     });
     let attributes = writer.points.keys.write(most, |out| write_object(rest, out))?;
-    Ok(ExemplarRow { row: u32::MAX, attributes, time_us, bits: exemplar.bits, trace_id, span_id })
+    let bits = exemplar.bits;
+    Ok(ExemplarRow { row: u32::MAX, attributes, time_us, time_ns: 0, flags: 0, bits, trace_id, span_id })
 }
 
 fn hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {

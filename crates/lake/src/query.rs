@@ -10,13 +10,24 @@ use std::time::Duration;
 pub struct Query {
     /// The table.
     pub table: Table,
-    /// Rows of this sample time and later.
+    /// Rows of this time and later.
     pub from: Option<Timestamp>,
-    /// Rows before this sample time.
+    /// Rows before this time.
     pub to: Option<Timestamp>,
     /// Rows of this metric.
     pub metric: Option<String>,
-    /// Rows whose labels match all of these.
+    /// Rows of this trace.
+    pub trace_id: Option<[u8; 16]>,
+    /// Rows of this service.
+    pub service: Option<String>,
+    /// Spans, events or metrics of this name.
+    pub name: Option<String>,
+    /// Log records whose body has this text in it.
+    pub contains: Option<String>,
+    /// Log records of this severity and above, as OpenTelemetry numbers them.
+    pub severity: Option<i32>,
+    /// Rows whose labels or attributes match all of these. Attributes of the resource count where the row has
+    /// none of that name.
     pub labels: Vec<Matcher>,
     /// At most so many rows.
     pub limit: Option<u64>,
@@ -24,7 +35,7 @@ pub struct Query {
     pub columns: Vec<String>,
 }
 
-/// One condition on a label. A label that a row does not have is like an empty one, as in Prometheus.
+/// One condition on a label or attribute. One that a row does not have is like an empty one, as in Prometheus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matcher {
     /// The label's name.
@@ -43,6 +54,11 @@ impl Query {
             from: None,
             to: None,
             metric: None,
+            trace_id: None,
+            service: None,
+            name: None,
+            contains: None,
+            severity: None,
             labels: Vec::new(),
             limit: None,
             columns: Vec::new(),
@@ -62,6 +78,18 @@ impl Query {
             Table::MetricHistograms => {
                 &["time", "metric_name", "job", "instance", "attributes", "count", "sum"]
             }
+            Table::Spans => &[
+                "start_time",
+                "service_name",
+                "span_name",
+                "duration_ns",
+                "status_code",
+                "trace_id",
+                "span_id",
+                "parent_span_id",
+                "attributes",
+            ],
+            Table::Logs => &["time", "service_name", "severity_text", "body", "trace_id", "attributes"],
         };
         if self.columns.is_empty() {
             return Ok(usual.iter().map(|&column| column.to_owned()).collect());

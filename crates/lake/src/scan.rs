@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Rows that match a query, as batches of at most 1,024. Files come in the order in which they were
-/// committed, rows of one row group sorted by metric, series and time.
+/// committed; rows of metrics are sorted by metric, series and time within a row group.
 ///
 /// Holds one file open and a page of each column that is read. Each batch has the columns that were asked for
-/// and, behind them, `time_ns` when `time` was asked for without it.
+/// and, behind them, the nanoseconds when the time was asked for without them.
 pub struct Scan {
     layout: Layout,
     query: Query,
@@ -41,12 +41,13 @@ pub fn scan(dir: &Path, query: &Query) -> Result<Scan, Error> {
     let layout = Layout::new(dir);
     let hours = layout.manifest_hours().map_err(Error::io("looking into", layout.root()))?;
     let mut columns = query.output()?;
-    if columns.iter().any(|column| column == "time") && !columns.iter().any(|column| column == "time_ns") {
-        columns.push("time_ns".to_owned());
+    let (time, nanoseconds) = query.table.time_columns();
+    if columns.iter().any(|column| column == time) && !columns.iter().any(|column| column == nanoseconds) {
+        columns.push(nanoseconds.to_owned());
     }
     Ok(Scan {
         layout,
-        filter: Arc::new(Filter::new(query)),
+        filter: Arc::new(Filter::new(query)?),
         columns,
         hours: hours.into_iter(),
         files: Vec::new().into_iter(),
@@ -57,7 +58,7 @@ pub fn scan(dir: &Path, query: &Query) -> Result<Scan, Error> {
 }
 
 impl Scan {
-    /// The columns that were asked for: all of a batch but a `time_ns` behind them.
+    /// The columns that were asked for: all of a batch but the nanoseconds behind them.
     pub fn columns(&self) -> Result<Vec<String>, Error> {
         self.query.output()
     }

@@ -3,6 +3,12 @@
 //! Only types that Iceberg v2, DuckDB, Trino and ClickHouse all have: no unsigned and no short integers,
 //! times in microseconds with the nanoseconds beside them. Ids are never reused and columns only added.
 
+mod logs;
+mod spans;
+
+pub(crate) use logs::LogColumn;
+pub(crate) use spans::{SpanColumn, event_fields, link_fields, span_dropped_fields};
+
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use std::collections::HashMap;
@@ -12,21 +18,27 @@ use std::sync::Arc;
 /// A table of the lake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
-    /// Single values: samples of gauges, counters, classic histograms and summaries.
+    /// Single values: samples of gauges, sums, classic histograms and summaries.
     MetricPoints,
-    /// Native histograms.
+    /// Histograms: native ones, and all that OpenTelemetry has.
     MetricHistograms,
+    /// Spans of traces.
+    Spans,
+    /// Log records.
+    Logs,
 }
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 2] = [Table::MetricPoints, Table::MetricHistograms];
+    pub const ALL: [Table; 4] = [Table::MetricPoints, Table::MetricHistograms, Table::Spans, Table::Logs];
 
     /// Its name, which is also its folder's.
     pub fn name(self) -> &'static str {
         match self {
             Table::MetricPoints => "metric_points",
             Table::MetricHistograms => "metric_histograms",
+            Table::Spans => "spans",
+            Table::Logs => "logs",
         }
     }
 
@@ -35,22 +47,40 @@ impl Table {
         Table::ALL.into_iter().find(|table| table.name() == name)
     }
 
-    pub(crate) fn columns(self) -> impl Iterator<Item = Column> {
-        let own: &[Column] = match self {
-            Table::MetricPoints => &POINT_COLUMNS,
-            Table::MetricHistograms => &HISTOGRAM_COLUMNS,
-        };
-        KEY_COLUMNS.iter().chain(own).copied()
+    pub(crate) fn columns(self) -> Vec<Column> {
+        match self {
+            Table::MetricPoints => KEY_COLUMNS.iter().chain(&POINT_COLUMNS).copied().collect(),
+            Table::MetricHistograms => KEY_COLUMNS.iter().chain(&HISTOGRAM_COLUMNS).copied().collect(),
+            Table::Spans => SpanColumn::all().map(Column::Span).collect(),
+            Table::Logs => LogColumn::all().map(Column::Log).collect(),
+        }
+    }
+
+    /// The columns of the time by which files and row groups are skipped, and of the nanoseconds beyond it.
+    pub fn time_columns(self) -> (&'static str, &'static str) {
+        match self {
+            Table::Spans => ("start_time", "start_ns"),
+            _ => ("time", "time_ns"),
+        }
+    }
+
+    /// Attributes or labels that have columns of their own; their place here is their place among those.
+    pub(crate) fn promoted(self) -> &'static [&'static str] {
+        match self {
+            Table::MetricPoints | Table::MetricHistograms => &PROMOTED,
+            Table::Spans => &spans::PROMOTED,
+            Table::Logs => &logs::PROMOTED,
+        }
     }
 
     /// The columns as they are written.
     pub(crate) fn schema(self) -> SchemaRef {
-        Arc::new(Schema::new(self.columns().map(Column::field).collect::<Fields>()))
+        Arc::new(Schema::new(self.columns().into_iter().map(Column::field).collect::<Fields>()))
     }
 
     /// The names of its columns, in order.
     pub fn column_names(self) -> Vec<String> {
-        self.columns().map(|column| column.field().name().clone()).collect()
+        self.columns().into_iter().map(|column| column.field().name().clone()).collect()
     }
 }
 
@@ -65,11 +95,17 @@ pub(crate) mod point_type {
     pub(crate) const UNKNOWN: i32 = 0;
     pub(crate) const GAUGE: i32 = 1;
     pub(crate) const COUNTER: i32 = 2;
+    pub(crate) const DELTA: i32 = 3;
+    pub(crate) const UP_DOWN_COUNTER: i32 = 4;
     pub(crate) const SUMMARY_QUANTILE: i32 = 5;
     pub(crate) const SUMMARY_SUM: i32 = 6;
     pub(crate) const SUMMARY_COUNT: i32 = 7;
     pub(crate) const HISTOGRAM: i32 = 8;
     pub(crate) const GAUGE_HISTOGRAM: i32 = 9;
+    pub(crate) const UP_DOWN_DELTA: i32 = 10;
+    /// Sums whose temporality is not said.
+    pub(crate) const MONOTONIC: i32 = 11;
+    pub(crate) const SUM: i32 = 12;
 }
 
 /// Bits of the column `flags`.
@@ -78,6 +114,12 @@ pub(crate) mod flag {
     pub(crate) const STALE: u8 = 1;
     /// The row has no value; it is there for its exemplars.
     pub(crate) const EXEMPLARS_ONLY: u8 = 2;
+    /// The value is an integer. Not in the column: `value_int` says so.
+    pub(crate) const INT: u8 = 0x40;
+    /// There is no value. Not in the column either.
+    pub(crate) const NO_VALUE: u8 = 0x80;
+    /// What the column has.
+    pub(crate) const SHOWN: u8 = 0x3f;
 }
 
 /// Labels that have columns of their own; their place here is their place in [`Column::Promoted`].
@@ -97,12 +139,20 @@ pub(crate) enum Column {
     ServiceName,
     Resource,
     ScopeName,
+    ScopeVersion,
+    ScopeAttributes,
+    ResourceSchemaUrl,
+    ScopeSchemaUrl,
+    StartNs,
     Attributes,
     Promoted(usize),
     Value,
     ValueInt,
+    Quantile,
     Exemplars,
     Histogram(HistogramColumn),
+    Span(SpanColumn),
+    Log(LogColumn),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +183,7 @@ pub(crate) enum Side {
     Negative,
 }
 
-const KEY_COLUMNS: [Column; 18] = [
+const KEY_COLUMNS: [Column; 23] = [
     Column::MetricName,
     Column::Unit,
     Column::Description,
@@ -152,11 +202,16 @@ const KEY_COLUMNS: [Column; 18] = [
     Column::Promoted(2),
     Column::Promoted(3),
     Column::Promoted(4),
+    Column::ScopeVersion,
+    Column::ScopeAttributes,
+    Column::ResourceSchemaUrl,
+    Column::ScopeSchemaUrl,
+    Column::StartNs,
 ];
 
-const POINT_COLUMNS: [Column; 3] = [Column::Value, Column::ValueInt, Column::Exemplars];
+const POINT_COLUMNS: [Column; 4] = [Column::Value, Column::ValueInt, Column::Quantile, Column::Exemplars];
 
-const HISTOGRAM_COLUMNS: [Column; 22] = {
+const HISTOGRAM_COLUMNS: [Column; 23] = {
     use HistogramColumn::*;
     use Side::*;
     [
@@ -182,6 +237,7 @@ const HISTOGRAM_COLUMNS: [Column; 22] = {
         Column::Histogram(CountsFloat(Negative)),
         Column::Histogram(Temporality),
         Column::Histogram(ResetHint),
+        Column::Exemplars,
     ]
 };
 
@@ -202,17 +258,25 @@ impl Column {
             Column::Resource => field(11, "resource", Utf8View, false),
             Column::ScopeName => field(12, "scope_name", Utf8View, true),
             Column::Attributes => field(13, "attributes", Utf8View, false),
+            Column::ScopeVersion => field(14, "scope_version", Utf8View, true),
+            Column::ScopeAttributes => field(15, "scope_attributes", Utf8View, true),
+            Column::ResourceSchemaUrl => field(16, "resource_schema_url", Utf8View, true),
+            Column::ScopeSchemaUrl => field(17, "scope_schema_url", Utf8View, true),
+            Column::StartNs => field(18, "start_ns", Int32, true),
             Column::Promoted(place) => {
                 let id = 100 + i32::try_from(place).unwrap_or(0);
                 field(id, PROMOTED.get(place).copied().unwrap_or_default(), Utf8View, true)
             }
             Column::Value => field(20, "value", Float64, true),
             Column::ValueInt => field(21, "value_int", Int64, true),
+            Column::Quantile => field(22, "quantile", Float64, true),
             Column::Exemplars => {
                 let exemplar = DataType::Struct(exemplar_fields());
                 field(30, "exemplars", list(31, exemplar), true)
             }
             Column::Histogram(column) => column.field(),
+            Column::Span(column) => column.field(),
+            Column::Log(column) => column.field(),
         }
     }
 }
@@ -256,6 +320,8 @@ pub(crate) fn exemplar_fields() -> Fields {
         field(34, "trace_id", DataType::FixedSizeBinary(16), true),
         field(35, "span_id", DataType::FixedSizeBinary(8), true),
         field(36, "attributes", DataType::Utf8View, false),
+        field(37, "time_ns", DataType::Int32, false),
+        field(38, "value_int", DataType::Int64, true),
     ])
 }
 

@@ -3,8 +3,11 @@
 #[path = "../tests/support/body.rs"]
 pub(crate) mod body;
 mod columns;
+#[path = "../tests/support/otlp.rs"]
+pub(crate) mod otlp;
 mod roundtrip;
 mod skipping;
+mod traces;
 
 use crate::{Pushed, Query, Settings, Table, Writer, scan};
 use arrow::array::{Array, AsArray, RecordBatch};

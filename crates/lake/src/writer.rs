@@ -9,16 +9,15 @@ mod tests;
 pub use commit::{Commit, CommittedFile};
 pub use settings::Settings;
 
-use crate::Error;
-#[cfg(test)]
-use crate::Table;
 use crate::file::{Finished, Kind, TableFile};
 use crate::layout::{Hour, Layout};
 use crate::metadata::Families;
 use crate::retention::Kept;
-use crate::run::{HistogramRun, PointRun, Run};
+use crate::run::{HistogramRun, LogRun, PointRun, Run, SpanRun};
 use crate::shape::{SMALLEST, Shape};
+use crate::{Error, Table};
 use std::fs::File;
+use std::path::PathBuf;
 
 /// Writes one lake, alone.
 ///
@@ -28,11 +27,17 @@ pub struct Writer {
     pub(crate) settings: Settings,
     pub(crate) shape: Shape,
     layout: Layout,
-    points_kind: Kind,
-    histograms_kind: Kind,
+    /// In the order of [`Table::ALL`].
+    kinds: Vec<Kind>,
     pub(crate) points: PointRun,
     pub(crate) histograms: HistogramRun,
+    pub(crate) spans: SpanRun,
+    pub(crate) logs: LogRun,
+    /// Rises whenever a run is emptied: places in runs are good for as long as it is the same.
+    pub(crate) emptied: u64,
     pub(crate) families: Families,
+    /// xxh64 (seed 0) of the node's name.
+    node: u64,
     open: Option<Open>,
     /// The last sequence that is in the lake for good.
     durable: Option<u64>,
@@ -54,8 +59,8 @@ struct Open {
     first: u64,
     last: u64,
     since_ns: u64,
-    points: Option<TableFile>,
-    histograms: Option<TableFile>,
+    /// At most one of each table, in the order of [`Table::ALL`].
+    files: [Option<TableFile>; Table::ALL.len()],
     /// Files that were closed because their footers had become long.
     finished: Vec<Finished>,
     created: u32,
@@ -103,8 +108,7 @@ impl Writer {
             first: sequence,
             last: sequence,
             since_ns: now_ns,
-            points: None,
-            histograms: None,
+            files: [const { None }; Table::ALL.len()],
             finished: Vec::new(),
             created: 0,
         });
@@ -116,11 +120,15 @@ impl Writer {
     pub(crate) fn end(&mut self) -> Result<Option<Commit>, Error> {
         let most = self.settings.file_bytes;
         let large = self.open.as_ref().is_some_and(|open| {
-            let files = [&open.points, &open.histograms];
-            open.finished.len() >= MOST_FINISHED
-                || files.into_iter().flatten().any(|file| file.bytes() >= most)
+            let large = open.files.iter().flatten().any(|file| file.bytes() >= most);
+            open.finished.len() >= MOST_FINISHED || large
         });
         if large { self.close_files() } else { Ok(None) }
+    }
+
+    /// What tells a batch from all others: the node and the journal's sequence, eight bytes each.
+    pub(crate) fn batch_id(&self, sequence: u64) -> [u8; 16] {
+        (u128::from(self.node) << 64 | u128::from(sequence)).to_be_bytes()
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -140,53 +148,90 @@ impl Writer {
         result
     }
 
-    /// Writes the gathered points as a row group.
-    pub(crate) fn write_points(&mut self) -> Result<(), Error> {
-        let most = self.shape.footer_bytes;
-        if let (Some(open), 1..) = (&mut self.open, self.points.len()) {
-            let path = || self.layout.temporary().join(format!("{}.parquet", open.created));
-            write(&self.points_kind, &mut self.points, &mut open.points, path, &mut open.finished, most)?;
-            open.created += 1;
+    fn run(&mut self, table: Table) -> &mut dyn Run {
+        match table {
+            Table::MetricPoints => &mut self.points,
+            Table::MetricHistograms => &mut self.histograms,
+            Table::Spans => &mut self.spans,
+            Table::Logs => &mut self.logs,
         }
-        self.points.clear();
-        Ok(())
     }
 
-    /// Writes the gathered histograms as a row group.
-    pub(crate) fn write_histograms(&mut self) -> Result<(), Error> {
-        let most = self.shape.footer_bytes;
-        if let (Some(open), 1..) = (&mut self.open, self.histograms.len()) {
-            let path = || self.layout.temporary().join(format!("{}.parquet", open.created));
-            let (kind, run) = (&self.histograms_kind, &mut self.histograms);
-            write(kind, run, &mut open.histograms, path, &mut open.finished, most)?;
-            open.created += 1;
+    /// Makes room in the pool by writing out the run that has most of it. When no run has rows, what they
+    /// have beside is forgotten, once for an item: `last` is where that is noted. Returns whether to try
+    /// again.
+    pub(crate) fn make_room(&mut self, last: &mut bool) -> Result<bool, Error> {
+        let with_rows = Table::ALL.into_iter().filter_map(|table| {
+            let run = self.run(table);
+            (run.len() > 0).then(|| (run.held(), table))
+        });
+        if let Some((_, table)) = with_rows.max() {
+            self.write_run(table)?;
+            return Ok(true);
         }
-        self.histograms.clear();
+        if std::mem::replace(last, true) {
+            return Ok(false);
+        }
+        self.clear_runs();
+        Ok(true)
+    }
+
+    fn clear_runs(&mut self) {
+        self.emptied += 1;
+        for table in Table::ALL {
+            self.run(table).clear();
+        }
+    }
+
+    /// Writes the gathered rows of a table as a row group.
+    fn write_run(&mut self, table: Table) -> Result<(), Error> {
+        self.emptied += 1;
+        let run: &mut dyn Run = match table {
+            Table::MetricPoints => &mut self.points,
+            Table::MetricHistograms => &mut self.histograms,
+            Table::Spans => &mut self.spans,
+            Table::Logs => &mut self.logs,
+        };
+        let kind = self.kinds.iter().find(|kind| kind.table() == table);
+        if let (Some(open), Some(kind), 1..) = (&mut self.open, kind, run.len()) {
+            let path = self.layout.temporary().join(format!("{}.parquet", open.created));
+            open.write(kind, run, path, self.shape.footer_bytes)?;
+        }
+        run.clear();
         Ok(())
     }
 }
 
-/// Writes a row group to `file`, which is created when there is none and finished when its footer has
-/// become as long as `most`.
-fn write(
-    kind: &Kind,
-    run: &mut impl Run,
-    file: &mut Option<TableFile>,
-    path: impl FnOnce() -> std::path::PathBuf,
-    finished: &mut Vec<Finished>,
-    most: usize,
-) -> Result<(), Error> {
-    let mut open = match file.take() {
-        Some(open) => open,
-        None => kind.create(path())?,
-    };
-    open.write(kind, run)?;
-    if open.footer_bytes() >= most {
-        finished.push(open.finish()?);
-    } else {
+impl Open {
+    /// Writes a row group to the table's file, which is created at `path` when there is none. Then finishes
+    /// files as long as one's footer is longer than `most`, or all of them than twice that.
+    fn write(&mut self, kind: &Kind, run: &mut dyn Run, path: PathBuf, most: usize) -> Result<(), Error> {
+        let Some(file) = Table::ALL.iter().zip(&mut self.files).find(|(table, _)| **table == kind.table())
+        else {
+            return Ok(());
+        };
+        let file = file.1;
+        let mut open = match file.take() {
+            Some(open) => open,
+            None => {
+                self.created += 1;
+                kind.create(path)?
+            }
+        };
+        open.write(kind, run)?;
         *file = Some(open);
+        loop {
+            let footer = |file: &Option<TableFile>| file.as_ref().map_or(0, TableFile::footer_bytes);
+            let all: usize = self.files.iter().map(footer).sum();
+            let Some(longest) = self.files.iter_mut().max_by_key(|file| footer(file)) else { return Ok(()) };
+            if footer(longest) < most && all < 2 * most {
+                return Ok(());
+            }
+            if let Some(file) = longest.take() {
+                self.finished.push(file.finish()?);
+            }
+        }
     }
-    Ok(())
 }
 
 impl std::fmt::Debug for Writer {

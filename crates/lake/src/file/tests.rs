@@ -1,6 +1,9 @@
 use super::*;
 use crate::metadata::Families;
-use crate::run::{Head, HistogramRun, NO_START, PointRun};
+use crate::pool::Pool;
+use crate::run::{Head, HistogramRun, LogRun, PointRun, SpanRun, Value};
+use crate::tests::otlp::{Attr, log_record, span};
+use tidegate_wire::otlp::{LogRecord, LogsRequest, Span, TracesRequest};
 use tidegate_wire::remote_write::{Histogram, Label};
 
 const GROUPS: u64 = 8;
@@ -18,9 +21,11 @@ fn measured<R: Run>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u6
     let mut file = kind.create(dir.path().join("file")).unwrap();
     let mut held = 0;
     for _ in 0..GROUPS {
-        fill(&mut run);
-        let measured = allocation_counter::measure(|| file.write(&kind, &mut run).unwrap());
-        run.clear();
+        let measured = allocation_counter::measure(|| {
+            fill(&mut run);
+            file.write(&kind, &mut run).unwrap();
+            run.clear();
+        });
         held += measured.bytes_current.unsigned_abs();
     }
     let said = file.footer_bytes() as u64;
@@ -41,24 +46,59 @@ fn measured<R: Run>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u6
 #[test]
 fn footers_are_not_longer_than_they_say() {
     let shape = Shape::of(crate::shape::SMALLEST).unwrap();
+    let pool = Pool::new(shape.pool);
     let families = Families::new(1, 1000);
-    let (held, said) = measured(Table::MetricPoints, PointRun::new(&shape), |run| {
-        for serial in 0..shape.point_keys.series {
+    let (held, said) = measured(Table::MetricPoints, PointRun::new(&shape, &pool), |run| {
+        for serial in 0..shape.point_series {
             let serial = format!("{serial:0>100}");
             let Ok(series) = run.keys.series_of(label(&serial).into_iter(), &families) else { break };
             for time_us in 0..3 {
-                let head = Head { time_us, start_us: NO_START, series, time_ns: 0, flags: 0 };
-                let _ = run.add(head, u64::from(series));
+                let _ = run.add(Head::new((time_us, 0), None, series, 0), Value::Double(u64::from(series)));
             }
         }
     });
     assert!(held <= said, "points: {held} held, {said} said");
-    let (held, said) = measured(Table::MetricHistograms, HistogramRun::new(&shape), |run| {
-        for serial in 0..shape.histogram_keys.series {
+    let (held, said) = measured(Table::MetricHistograms, HistogramRun::new(&shape, &pool), |run| {
+        for serial in 0..shape.histogram_series {
             let serial = format!("{serial:0>100}");
             let Ok(series) = run.keys.series_of(label(&serial).into_iter(), &families) else { break };
             let _ = run.add(series, &Histogram::new(&[]).unwrap());
         }
     });
     assert!(held <= said, "histograms: {held} held, {said} said");
+    let (held, said) = measured(Table::Spans, SpanRun::new(&pool), |run| {
+        let batch = run.batch([1; 16]).unwrap();
+        for serial in 0..10_000_u64 {
+            let attributes = [
+                ("http.route", Attr::Text("/some/long/route/of/a/request")),
+                ("n", Attr::Int(serial as i64)),
+            ];
+            let raw =
+                crate::tests::otlp::traces(&[], &[span(serial, &format!("{serial:0>70}"), &attributes)]);
+            let item: Span<'_> = first(TracesRequest::new(&raw));
+            if run.add(&item, 0, batch, &mut Vec::new()).is_err() {
+                break;
+            }
+        }
+    });
+    assert!(held <= said, "spans: {held} held, {said} said");
+    let (held, said) = measured(Table::Logs, LogRun::new(&pool), |run| {
+        let batch = run.batch([1; 16]).unwrap();
+        for serial in 0..10_000_u64 {
+            let body = format!("{serial:0>70}");
+            let raw = crate::tests::otlp::logs(
+                &[],
+                &[log_record(serial, Attr::Text(&body), &[("host.name", Attr::Text(&body))])],
+            );
+            let item: LogRecord<'_> = first(LogsRequest::new(&raw));
+            if run.add(&item, 0, 0, batch, &mut Vec::new()).is_err() {
+                break;
+            }
+        }
+    });
+    assert!(held <= said, "logs: {held} held, {said} said");
+}
+
+fn first<'a, T: tidegate_wire::otlp::Item<'a>>(request: tidegate_wire::otlp::Request<'a, T>) -> T {
+    request.resources().next().unwrap().scopes().next().unwrap().items().next().unwrap()
 }

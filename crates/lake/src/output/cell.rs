@@ -1,7 +1,7 @@
 //! One value of one row.
 
 use crate::time::rfc3339;
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{
     DataType, Field, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
@@ -26,7 +26,7 @@ impl Cell {
             return Cell::Null;
         }
         match column.data_type() {
-            DataType::Utf8View if matches!(name, "attributes" | "resource") => {
+            DataType::Utf8View if matches!(name, "attributes" | "resource" | "scope_attributes") => {
                 Cell::Json(column.as_string_view().value(row).to_owned())
             }
             DataType::Utf8View => Cell::Text(column.as_string_view().value(row).to_owned()),
@@ -34,9 +34,8 @@ impl Cell {
             DataType::Int64 => Cell::Number(column.as_primitive::<Int64Type>().value(row).to_string()),
             DataType::Float64 => Cell::double(column.as_primitive::<Float64Type>().value(row)),
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                let nanos = nanos.filter(|_| name == "time").map_or(0, |nanos| {
-                    nanos.as_primitive_opt::<Int32Type>().map_or(0, |nanos| nanos.value(row))
-                });
+                let nanos = nanos.and_then(|nanos| nanos.as_primitive_opt::<Int32Type>());
+                let nanos = nanos.map_or(0, |nanos| nanos.value(row));
                 Cell::Text(rfc3339(column.as_primitive::<TimestampMicrosecondType>().value(row), nanos))
             }
             _ => Cell::Json(json(column, row).to_string()),
@@ -73,6 +72,17 @@ impl Cell {
     }
 }
 
+/// A part of a value, a time with its nanoseconds.
+fn part(parts: &StructArray, name: &str, column: &ArrayRef, row: usize) -> Value {
+    match super::nanoseconds_of(name).and_then(|name| parts.column_by_name(name)) {
+        Some(nanos) => {
+            let time = Cell::of(name, &**column, Some(&**nanos), row).json();
+            serde_json::from_str(&time).unwrap_or(Value::Null)
+        }
+        None => json(&**column, row),
+    }
+}
+
 /// A value that has parts.
 fn json(column: &dyn Array, row: usize) -> Value {
     if column.is_null(row) {
@@ -83,7 +93,7 @@ fn json(column: &dyn Array, row: usize) -> Value {
         return (0..values.len()).map(|at| json(&*values, at)).collect();
     }
     if let Some(parts) = column.as_struct_opt() {
-        let value = |(field, column): (&Arc<Field>, &ArrayRef)| match json(&**column, row) {
+        let value = |(field, column): (&Arc<Field>, &ArrayRef)| match part(parts, field.name(), column, row) {
             Value::String(text) if field.name() == "attributes" => {
                 (field.name().clone(), serde_json::from_str(&text).unwrap_or(Value::Null))
             }
@@ -93,6 +103,9 @@ fn json(column: &dyn Array, row: usize) -> Value {
     }
     if let Some(bytes) = column.as_fixed_size_binary_opt() {
         return Value::String(bytes.value(row).iter().map(|byte| format!("{byte:02x}")).collect());
+    }
+    if let Some(texts) = column.as_string_view_opt() {
+        return Value::String(texts.value(row).to_owned());
     }
     if let Some(text) = column.as_string_opt::<i32>() {
         return Value::String(text.value(row).to_owned());

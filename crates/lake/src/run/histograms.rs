@@ -1,8 +1,10 @@
 //! Rows of `metric_histograms`.
 
 use super::buckets::{Kept, Unfit, absolute, fill, look};
+use super::exemplars::Exemplars;
 use super::keys::stale_flag;
-use super::{Head, Keys, NO_START, NotTaken, Run, STRETCH};
+use super::{ExemplarRow, Head, Keys, NotTaken, Run, STRETCH};
+use crate::pool::{Chunks, List, Lists, Pool};
 use crate::shape::Shape;
 use crate::table::{Column, HistogramColumn, Side};
 use crate::time::micros_of_millis;
@@ -14,16 +16,26 @@ use std::ops::Range;
 use std::sync::Arc;
 use tidegate_wire::remote_write::{Count, Histogram, STALE_NAN, Span};
 
-/// Numbers of one row among all numbers of their kind: start and length, or none.
-type Numbers = Option<(u32, u32)>;
-
 /// The buckets of one side.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Buckets {
     offset: Option<i32>,
-    spans: Numbers,
-    ints: Numbers,
-    doubles: Numbers,
+    spans: List,
+    ints: List,
+    doubles: List,
+}
+
+/// A histogram of OpenTelemetry, of either kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OtlpHistogram<B> {
+    pub(crate) head: Head,
+    pub(crate) count: u64,
+    /// Bits.
+    pub(crate) sum: Option<u64>,
+    pub(crate) min: Option<u64>,
+    pub(crate) max: Option<u64>,
+    pub(crate) temporality: i32,
+    pub(crate) buckets: B,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,11 +43,14 @@ struct HistogramRow {
     head: Head,
     count: Option<Count>,
     zero_count: Option<Count>,
-    sum_bits: u64,
-    zero_threshold_bits: u64,
+    sum: Option<u64>,
+    min: Option<u64>,
+    max: Option<u64>,
+    zero_threshold: Option<u64>,
     scale: Option<i32>,
-    reset_hint: i32,
-    bounds: Numbers,
+    reset_hint: Option<i32>,
+    temporality: i32,
+    bounds: List,
     /// With custom bounds the buckets are here, otherwise on the two sides.
     custom: Buckets,
     positive: Buckets,
@@ -45,10 +60,11 @@ struct HistogramRow {
 /// Native histograms on their way into one row group.
 pub(crate) struct HistogramRun {
     pub(crate) keys: Keys,
-    rows: Vec<HistogramRow>,
+    rows: Chunks<HistogramRow>,
     order: Vec<u32>,
-    ints: Vec<i64>,
-    doubles: Vec<f64>,
+    ints: Lists<i64>,
+    doubles: Lists<f64>,
+    exemplars: Exemplars,
 }
 
 /// The schema number that stands for custom bounds.
@@ -59,50 +75,120 @@ const CUMULATIVE: i32 = 2;
 const GAUGE: i32 = 3;
 
 impl HistogramRun {
-    pub(crate) fn new(shape: &Shape) -> Self {
+    pub(crate) fn new(shape: &Shape, pool: &Pool) -> Self {
         HistogramRun {
-            keys: Keys::new(shape.histogram_keys),
-            rows: Vec::with_capacity(shape.histogram_rows),
-            order: Vec::with_capacity(shape.histogram_rows),
-            ints: Vec::with_capacity(shape.histogram_numbers),
-            doubles: Vec::with_capacity(shape.histogram_numbers),
+            keys: Keys::new(pool, shape.histogram_series),
+            rows: Chunks::new(pool, size_of::<u32>()),
+            order: Vec::new(),
+            ints: Lists::new(pool),
+            doubles: Lists::new(pool),
+            exemplars: Exemplars::new(pool),
         }
     }
 
     /// Adds a histogram of a series.
     pub(crate) fn add(&mut self, series: u32, histogram: &Histogram<'_>) -> Result<(), NotTaken> {
-        if self.rows.len() == self.rows.capacity() {
-            return Err(NotTaken::Full);
-        }
         let time_us = micros_of_millis(histogram.timestamp).ok_or(NotTaken::Malformed)?;
-        let start_us = match histogram.start_timestamp {
-            0 => NO_START,
-            start => micros_of_millis(start).ok_or(NotTaken::Malformed)?,
+        let start = match histogram.start_timestamp {
+            0 => None,
+            start => Some((micros_of_millis(start).ok_or(NotTaken::Malformed)?, 0)),
         };
         let flags = stale_flag(histogram.sum_bits == STALE_NAN);
-        let mut row = HistogramRow {
-            head: Head { time_us, start_us, series, time_ns: 0, flags },
+        let reset_hint = i32::try_from(histogram.reset_hint).unwrap_or(0);
+        let row = HistogramRow {
+            head: Head::new((time_us, 0), start, series, flags),
             count: histogram.count,
             zero_count: histogram.zero_count,
-            sum_bits: histogram.sum_bits,
-            zero_threshold_bits: histogram.zero_threshold_bits,
+            sum: Some(histogram.sum_bits),
+            zero_threshold: Some(histogram.zero_threshold_bits),
             scale: (histogram.schema != CUSTOM).then_some(histogram.schema),
-            reset_hint: i32::try_from(histogram.reset_hint).unwrap_or(0),
-            bounds: None,
-            custom: Buckets::default(),
-            positive: Buckets::default(),
-            negative: Buckets::default(),
+            reset_hint: Some(reset_hint),
+            temporality: if reset_hint == GAUGE { 0 } else { CUMULATIVE },
+            ..NO_ROW
         };
-        let (ints, doubles) = (self.ints.len(), self.doubles.len());
-        let taken = self.add_buckets(histogram, &mut row);
-        match taken {
-            Ok(()) => self.rows.push(row),
-            Err(_) => {
-                self.ints.truncate(ints);
-                self.doubles.truncate(doubles);
+        self.add_row(row, |run, row| run.add_buckets(histogram, row)).map(drop)
+    }
+
+    /// Adds a histogram with bounds given, and returns its row.
+    pub(crate) fn add_explicit(
+        &mut self,
+        histogram: &OtlpHistogram<&tidegate_wire::otlp::HistogramPoint<'_>>,
+    ) -> Result<u32, NotTaken> {
+        self.add_row(HistogramRow::of(histogram), |run, row| {
+            let point = histogram.buckets;
+            let bounds = point.explicit_bounds().take(MOST + 1).count();
+            row.bounds = run.add_doubles(bounds, point.explicit_bounds().map(f64::from_bits))?;
+            let counts = point.bucket_counts().take(MOST + 1).count();
+            row.custom.ints = run.add_ints(counts, point.bucket_counts().map(saturated))?;
+            Ok(())
+        })
+    }
+
+    /// Adds a histogram with exponential bounds, and returns its row.
+    pub(crate) fn add_exponential(
+        &mut self,
+        histogram: &OtlpHistogram<&tidegate_wire::otlp::ExponentialPoint<'_>>,
+    ) -> Result<u32, NotTaken> {
+        let point = histogram.buckets;
+        let row = HistogramRow {
+            scale: Some(point.scale),
+            zero_count: Some(Count::Int(point.zero_count)),
+            zero_threshold: Some(point.zero_threshold),
+            ..HistogramRow::of(histogram)
+        };
+        self.add_row(row, |run, row| {
+            for (from, to) in [(point.positive, &mut row.positive), (point.negative, &mut row.negative)] {
+                to.offset = Some(from.offset);
+                let counts = from.counts().take(MOST + 1).count();
+                to.ints = run.add_ints(counts, from.counts().map(saturated))?;
             }
+            Ok(())
+        })
+    }
+
+    /// Adds an exemplar to a row.
+    pub(crate) fn add_exemplar_to(&mut self, row: u32, exemplar: ExemplarRow) -> Result<(), NotTaken> {
+        self.exemplars.push(ExemplarRow { row, ..exemplar })
+    }
+
+    /// Exemplars so far.
+    pub(crate) fn exemplars(&self) -> usize {
+        self.exemplars.len()
+    }
+
+    /// Takes the last row back, and what was added after there were so many exemplars.
+    pub(crate) fn take_back(&mut self, row: u32, exemplars: usize) {
+        self.rows.truncate(row as usize);
+        self.exemplars.truncate(exemplars);
+    }
+
+    fn add_row(
+        &mut self,
+        mut row: HistogramRow,
+        add_buckets: impl FnOnce(&mut Self, &mut HistogramRow) -> Result<(), NotTaken>,
+    ) -> Result<u32, NotTaken> {
+        let place = u32::try_from(self.rows.len()).map_err(|_| NotTaken::Full)?;
+        let (ints, doubles) = (self.ints.mark(), self.doubles.mark());
+        let added = add_buckets(self, &mut row).and_then(|()| self.rows.push(row));
+        if added.is_err() {
+            self.ints.truncate(ints);
+            self.doubles.truncate(doubles);
         }
-        taken
+        added.map(|()| place)
+    }
+
+    fn add_ints(&mut self, count: usize, values: impl Iterator<Item = i64>) -> Result<List, NotTaken> {
+        if count > MOST {
+            return Err(NotTaken::TooLarge);
+        }
+        self.ints.write(count, |out| out.extend(values.take(count)))
+    }
+
+    fn add_doubles(&mut self, count: usize, values: impl Iterator<Item = f64>) -> Result<List, NotTaken> {
+        if count > MOST {
+            return Err(NotTaken::TooLarge);
+        }
+        self.doubles.write(count, |out| out.extend(values.take(count)))
     }
 
     fn add_buckets(&mut self, histogram: &Histogram<'_>, row: &mut HistogramRow) -> Result<(), NotTaken> {
@@ -121,11 +207,8 @@ impl HistogramRun {
             return Ok(());
         }
         row.custom = positive;
-        let most = most_of(&self.doubles);
-        let bounds = histogram.custom_values().take(most + 1).count();
-        room(&self.doubles, bounds)?;
-        row.bounds = numbers(self.doubles.len(), bounds);
-        self.doubles.extend(histogram.custom_values().map(f64::from_bits));
+        let bounds = histogram.custom_values().take(MOST + 1).count();
+        row.bounds = self.add_doubles(bounds, histogram.custom_values().map(f64::from_bits))?;
         Ok(())
     }
 
@@ -136,48 +219,46 @@ impl HistogramRun {
         deltas: impl Fn() -> D,
         floats: impl Fn() -> F,
     ) -> Result<Buckets, NotTaken> {
-        let most = most_of(&self.ints);
-        let (integers, doubles) = (deltas().take(most + 1).count(), floats().take(most + 1).count());
+        let (integers, doubles) = (deltas().take(MOST + 1).count(), floats().take(MOST + 1).count());
         if integers > 0 && doubles > 0 {
             return Err(NotTaken::Malformed);
         }
-        let kept = look(spans(), integers.max(doubles), most).map_err(|unfit| match unfit {
+        let kept = look(spans(), integers.max(doubles), MOST).map_err(|unfit| match unfit {
             Unfit::TooMany => NotTaken::TooLarge,
             Unfit::Malformed => NotTaken::Malformed,
         })?;
-        let mut buckets = Buckets { offset: kept.offset, ..Buckets::default() };
+        let mut buckets = Buckets { offset: kept.offset, ..NO_BUCKETS };
         if kept.spans > 0 {
-            room(&self.ints, kept.spans)?;
-            buckets.spans = numbers(self.ints.len(), kept.spans);
-            self.ints.extend(spans().flat_map(|span| [i64::from(span.offset), i64::from(span.length)]));
+            let numbers = spans().flat_map(|span| [i64::from(span.offset), i64::from(span.length)]);
+            buckets.spans = self.ints.write(kept.spans, |out| out.extend(numbers))?;
         }
         if doubles > 0 {
-            room(&self.doubles, kept.counts)?;
-            buckets.doubles = numbers(self.doubles.len(), kept.counts);
             let values = floats().map(f64::from_bits);
-            append(&kept, spans(), values, &mut self.doubles);
+            buckets.doubles = self.doubles.write(kept.counts, |out| append(&kept, spans(), values, out))?;
         } else if integers > 0 {
-            room(&self.ints, kept.counts)?;
-            buckets.ints = numbers(self.ints.len(), kept.counts);
-            append(&kept, spans(), absolute(deltas()), &mut self.ints);
+            let values = absolute(deltas());
+            buckets.ints = self.ints.write(kept.counts, |out| append(&kept, spans(), values, out))?;
         } else {
             buckets.offset = None;
         }
         Ok(buckets)
     }
 
+    fn places(&self, rows: Range<usize>) -> &[u32] {
+        self.order.get(rows).unwrap_or(&[])
+    }
+
     fn sorted(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = &HistogramRow> {
-        let order = self.order.get(rows).unwrap_or(&[]);
-        order.iter().map(|&at| self.rows.get(at as usize).unwrap_or(&NO_ROW))
+        self.places(rows).iter().map(|&at| self.rows.get(at as usize).unwrap_or(&NO_ROW))
     }
 
     fn numbers_column(&self, column: HistogramColumn, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
         use HistogramColumn::{Bounds, BucketCounts, BucketCountsFloat, Counts, CountsFloat, Spans};
-        let ints = |of: &dyn Fn(&HistogramRow) -> Numbers| {
+        let ints = |of: &dyn Fn(&HistogramRow) -> List| {
             let (offsets, nulls, all) = gather(self.sorted(rows.clone()).map(of), &self.ints);
             list(column, offsets, nulls, Arc::new(Int64Array::from(all)))
         };
-        let doubles = |of: &dyn Fn(&HistogramRow) -> Numbers| {
+        let doubles = |of: &dyn Fn(&HistogramRow) -> List| {
             let (offsets, nulls, all) = gather(self.sorted(rows.clone()).map(of), &self.doubles);
             list(column, offsets, nulls, Arc::new(Float64Array::from(all)))
         };
@@ -200,20 +281,17 @@ impl HistogramRun {
             C::CountFloat => Arc::new(Float64Array::from_iter(sorted.map(|row| float(row.count)))),
             C::ZeroCount => Arc::new(Int64Array::from_iter(sorted.map(|row| integer(row.zero_count)))),
             C::ZeroCountFloat => Arc::new(Float64Array::from_iter(sorted.map(|row| float(row.zero_count)))),
-            C::Sum => {
-                Arc::new(Float64Array::from_iter_values(sorted.map(|row| f64::from_bits(row.sum_bits))))
-            }
+            C::Sum => Arc::new(Float64Array::from_iter(sorted.map(|row| row.sum.map(f64::from_bits)))),
             // Prometheus sends neither.
-            C::Min | C::Max => Arc::new(Float64Array::new_null(rows.len())),
+            C::Min => Arc::new(Float64Array::from_iter(sorted.map(|row| row.min.map(f64::from_bits)))),
+            C::Max => Arc::new(Float64Array::from_iter(sorted.map(|row| row.max.map(f64::from_bits)))),
             C::Scale => Arc::new(Int32Array::from_iter(sorted.map(|row| row.scale))),
-            C::ZeroThreshold => Arc::new(Float64Array::from_iter_values(
-                sorted.map(|row| f64::from_bits(row.zero_threshold_bits)),
-            )),
+            C::ZeroThreshold => {
+                Arc::new(Float64Array::from_iter(sorted.map(|row| row.zero_threshold.map(f64::from_bits))))
+            }
             C::Offset(side) => Arc::new(Int32Array::from_iter(sorted.map(|row| row.side(side).offset))),
-            C::Temporality => Arc::new(Int32Array::from_iter_values(
-                sorted.map(|row| if row.reset_hint == GAUGE { 0 } else { CUMULATIVE }),
-            )),
-            C::ResetHint => Arc::new(Int32Array::from_iter_values(sorted.map(|row| row.reset_hint))),
+            C::Temporality => Arc::new(Int32Array::from_iter_values(sorted.map(|row| row.temporality))),
+            C::ResetHint => Arc::new(Int32Array::from_iter(sorted.map(|row| row.reset_hint))),
             lists => self.numbers_column(lists, rows)?,
         })
     }
@@ -230,28 +308,49 @@ impl HistogramRow {
     fn numbers(&self) -> usize {
         let sides = [self.custom, self.positive, self.negative];
         let all = sides.into_iter().flat_map(|side| [side.spans, side.ints, side.doubles]);
-        all.chain([self.bounds]).flatten().map(|(_, len)| len as usize).sum()
+        all.chain([self.bounds]).map(List::len).sum()
+    }
+
+    fn of<B>(histogram: &OtlpHistogram<B>) -> HistogramRow {
+        HistogramRow {
+            head: histogram.head,
+            count: Some(Count::Int(histogram.count)),
+            sum: histogram.sum,
+            min: histogram.min,
+            max: histogram.max,
+            temporality: histogram.temporality,
+            ..NO_ROW
+        }
     }
 }
 
 const NO_ROW: HistogramRow = HistogramRow {
-    head: Head { time_us: 0, start_us: NO_START, series: u32::MAX, time_ns: 0, flags: 0 },
+    head: Head::NONE,
     count: None,
     zero_count: None,
-    sum_bits: 0,
-    zero_threshold_bits: 0,
+    sum: None,
+    min: None,
+    max: None,
+    zero_threshold: None,
     scale: None,
-    reset_hint: 0,
-    bounds: None,
+    reset_hint: None,
+    temporality: 0,
+    bounds: List::NONE,
     custom: NO_BUCKETS,
     positive: NO_BUCKETS,
     negative: NO_BUCKETS,
 };
-const NO_BUCKETS: Buckets = Buckets { offset: None, spans: None, ints: None, doubles: None };
+const NO_BUCKETS: Buckets =
+    Buckets { offset: None, spans: List::NONE, ints: List::NONE, doubles: List::NONE };
 
 impl Run for HistogramRun {
     fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    fn held(&self) -> usize {
+        let numbers = self.ints.held() + self.doubles.held();
+        self.keys.held() + self.rows.held() + numbers + self.exemplars.held()
     }
 
     fn times(&self) -> Option<(i64, i64)> {
@@ -261,10 +360,10 @@ impl Run for HistogramRun {
 
     fn sort(&mut self) {
         self.keys.sort();
-        let HistogramRun { keys, rows, order, .. } = self;
-        order.clear();
-        order.extend(0..u32::try_from(rows.len()).unwrap_or(u32::MAX));
+        let HistogramRun { keys, rows, order, exemplars, .. } = self;
+        *order = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
         order.sort_unstable_by_key(|&at| (keys.order_of(&rows.get(at as usize).unwrap_or(&NO_ROW).head), at));
+        exemplars.sort();
     }
 
     fn stretches(&self) -> Vec<Range<usize>> {
@@ -284,6 +383,7 @@ impl Run for HistogramRun {
     fn column(&self, column: Column, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
         match column {
             Column::Histogram(column) => self.own_column(column, rows),
+            Column::Exemplars => self.exemplars.column(&self.keys.texts, self.places(rows).iter().copied()),
             key => self.keys.column(key, self.sorted(rows).map(|row| &row.head)),
         }
     }
@@ -291,9 +391,10 @@ impl Run for HistogramRun {
     fn clear(&mut self) {
         self.keys.clear();
         self.rows.clear();
-        self.order.clear();
+        self.order = Vec::new();
         self.ints.clear();
         self.doubles.clear();
+        self.exemplars.clear();
     }
 }
 
@@ -302,34 +403,23 @@ const STRETCH_NUMBERS: usize = 16 << 10;
 /// Counts, spans or bounds of one histogram.
 const MOST: usize = 8192;
 
-fn most_of<T>(numbers: &Vec<T>) -> usize {
-    numbers.capacity().min(MOST)
-}
-
-fn room<T>(numbers: &Vec<T>, more: usize) -> Result<(), NotTaken> {
-    if more > most_of(numbers).saturating_mul(2) {
-        return Err(NotTaken::TooLarge);
-    }
-    if numbers.len() + more > numbers.capacity() { Err(NotTaken::Full) } else { Ok(()) }
-}
-
-fn numbers(start: usize, len: usize) -> Numbers {
-    Some((u32::try_from(start).ok()?, u32::try_from(len).ok()?))
-}
-
 fn append<T: Copy + Default>(
     kept: &Kept,
     spans: impl Iterator<Item = Span>,
     values: impl Iterator<Item = T>,
     out: &mut Vec<T>,
 ) {
-    if kept.offset.is_some() { fill(spans, values, out) } else { out.extend(values) }
+    if kept.offset.is_some() { fill(spans, values, out) } else { out.extend(values.take(kept.counts)) }
 }
 
-/// The counts of integer histograms have 63 bits here: what is beyond is the greatest.
+/// Counts have 63 bits here: what is beyond is the greatest.
+fn saturated(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 fn integer(count: Option<Count>) -> Option<i64> {
     match count {
-        Some(Count::Int(count)) => Some(i64::try_from(count).unwrap_or(i64::MAX)),
+        Some(Count::Int(count)) => Some(saturated(count)),
         _ => None,
     }
 }
@@ -342,17 +432,13 @@ fn float(count: Option<Count>) -> Option<f64> {
 }
 
 fn gather<T: Copy>(
-    rows: impl ExactSizeIterator<Item = Numbers>,
-    all: &[T],
+    rows: impl ExactSizeIterator<Item = List>,
+    all: &Lists<T>,
 ) -> (OffsetBuffer<i32>, NullBuffer, Vec<T>) {
-    let rows: Vec<Numbers> = rows.collect();
-    let offsets = OffsetBuffer::from_lengths(rows.iter().map(|row| row.map_or(0, |(_, len)| len as usize)));
-    let nulls = NullBuffer::from_iter(rows.iter().map(Option::is_some));
-    let of_row = |(start, len): (u32, u32)| {
-        let start = start as usize;
-        all.get(start..start + len as usize).unwrap_or(&[])
-    };
-    (offsets, nulls, rows.into_iter().flatten().flat_map(of_row).copied().collect())
+    let rows: Vec<List> = rows.collect();
+    let offsets = OffsetBuffer::from_lengths(rows.iter().map(|row| row.len()));
+    let nulls = NullBuffer::from_iter(rows.iter().map(|row| row.is_some()));
+    (offsets, nulls, rows.into_iter().flat_map(|row| all.get(row)).copied().collect())
 }
 
 fn list(

@@ -1,28 +1,19 @@
 //! What rows have in common: series, and the texts that describe them, each kept once per run.
 
-use super::{Head, NO_START, NotTaken};
-use crate::labels::{Labelled, write_json};
+use super::origins::{Origins, Resource, Scope, keep_utf8, optional, write_attributes, write_utf8};
+use super::texts::{Text, Texts};
+use super::{Head, NotTaken};
+use crate::json::Stack;
+use crate::labels::{Labelled, promoted, write_json};
 use crate::metadata::{Families, Family, kind};
-use crate::shape;
+use crate::pool::{Chunks, Pool};
 use crate::table::{Column, PROMOTED, flag, point_type, timestamp};
-use arrow::array::{ArrayRef, Int32Array, Int64Array, StringViewArray, TimestampMicrosecondArray, make_view};
-use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow::array::{ArrayRef, Int32Array, Int64Array, TimestampMicrosecondArray};
 use arrow::error::ArrowError;
 use std::sync::Arc;
+use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
 use tidegate_wire::remote_write::Label;
-use xxhash_rust::xxh64::xxh64;
-
-/// Where a text lies in the run's bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Text {
-    start: u32,
-    len: u32,
-}
-
-impl Text {
-    /// No text at all, NULL in the file.
-    pub(crate) const NONE: Text = Text { start: u32::MAX, len: 0 };
-}
+use xxhash_rust::xxh64::Xxh64;
 
 /// An iterator over labels that can be walked again.
 pub(crate) trait Exact<'a>: Iterator<Item = Label<'a>> + Clone {}
@@ -36,40 +27,61 @@ pub(crate) struct Series {
     description: Text,
     attributes: Text,
     promoted: [Text; PROMOTED.len()],
+    /// Where it comes from; [`NOWHERE`] for Prometheus, which has no scopes.
+    scope: u32,
     point_type: i32,
+    /// The bits of the quantile that its values are, of a summary.
+    quantile: Option<u64>,
     /// Place among the run's series by name and number, once sorted.
     rank: u32,
     /// The last row of it in this run, `u32::MAX` before there is one.
     pub(crate) last_row: u32,
 }
 
-/// The series of one run and their texts. Nothing here grows beyond what was reserved.
-pub(crate) struct Keys {
-    bounds: shape::Keys,
-    series: Vec<Series>,
-    /// Open addressing from series number to place + 1.
-    slots: Vec<u32>,
-    /// Texts seen lately, by hash: names, units and jobs recur from series to series.
-    recent: Vec<Text>,
-    text: Vec<u8>,
-    /// All texts, while they are shown as columns.
-    frozen: Option<Buffer>,
+const NOWHERE: u32 = u32::MAX;
+
+/// What all points of an OpenTelemetry metric have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MetricKey<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) unit: &'a [u8],
+    pub(crate) description: &'a [u8],
+    pub(crate) point_type: i32,
 }
 
-const RECENT: usize = 512;
-/// One series may fill at most this part of the text.
+/// The series of one run and their texts.
+pub(crate) struct Keys {
+    pool: Pool,
+    pub(crate) origins: Origins,
+    pub(crate) texts: Texts,
+    series: Chunks<Series>,
+    most_series: usize,
+    /// Open addressing from series number to place + 1.
+    slots: Vec<u32>,
+    /// The resource of what has none, as canonical JSON.
+    no_resource: Text,
+}
+
+/// One series may fill at most this part of the pool.
 const LARGEST_PART: usize = 4;
 
 impl Keys {
-    pub(crate) fn new(bounds: shape::Keys) -> Self {
+    /// At most `most_series` at a time.
+    pub(crate) fn new(pool: &Pool, most_series: usize) -> Self {
         Keys {
-            bounds,
-            series: Vec::with_capacity(bounds.series),
-            slots: vec![0; (bounds.series * 2).next_power_of_two()],
-            recent: vec![Text::NONE; RECENT],
-            text: Vec::with_capacity(bounds.text),
-            frozen: None,
+            pool: pool.clone(),
+            origins: Origins::new(pool, &PROMOTED),
+            texts: Texts::new(pool),
+            series: Chunks::new(pool, size_of::<u32>()),
+            most_series,
+            slots: vec![0; (most_series * 2).next_power_of_two()],
+            no_resource: Text::NONE,
         }
+    }
+
+    /// Bytes of the pool that they hold.
+    pub(crate) fn held(&self) -> usize {
+        self.texts.held() + self.series.held() + self.origins.held()
     }
 
     /// The place of the series with these labels, which is new when it was not there.
@@ -79,78 +91,185 @@ impl Keys {
         families: &Families,
     ) -> Result<u32, NotTaken> {
         let labelled = Labelled::new(labels.clone());
-        if labelled.text_len() > self.bounds.text / LARGEST_PART {
+        if labelled.text_len() > self.pool.total() / LARGEST_PART {
             return Err(NotTaken::TooLarge);
         }
         // A description and a unit may come with it.
         let family = std::str::from_utf8(labelled.name).ok().and_then(|name| families.of(name));
-        let described = family.map_or(0, |family| family.unit.len() + family.help.len());
-        if self.text.len() + labelled.text_len() + described + RESOURCE.len() > self.text.capacity() {
-            return Err(NotTaken::Full);
+        let mark = self.texts.mark();
+        let series = self
+            .texts
+            .write(labelled.json_len, |out| write_json(labels, out))
+            .and_then(|attributes| self.find_or_add(&labelled, attributes, family));
+        // The last text is that of the attributes, which a series that was there has already.
+        if series.as_ref().map_or(true, |(_, new)| !new) {
+            self.texts.truncate(mark);
         }
-        let start = self.text.len();
-        write_json(labels, &mut self.text);
-        let attributes = Text { start: place(start), len: place(self.text.len() - start) };
-        if let Some(known) = self.find(&labelled, attributes) {
-            self.text.truncate(start);
-            return Ok(known);
-        }
-        if self.series.len() == self.bounds.series {
-            self.text.truncate(start);
-            return Err(NotTaken::Full);
-        }
-        let texts = labelled.promoted.iter().flatten().chain([&labelled.name]);
-        if texts.chain([&self.bytes(attributes)]).any(|text| std::str::from_utf8(text).is_err()) {
-            self.text.truncate(start);
-            return Err(NotTaken::Malformed);
-        }
-        Ok(self.add(&labelled, attributes, family))
+        series.map(|(place, _)| place)
     }
 
-    fn add(&mut self, labelled: &Labelled<'_>, attributes: Text, family: Option<&Family>) -> u32 {
-        let added = place(self.series.len());
-        let name = self.keep(labelled.name);
-        let promoted = labelled.promoted.map(|value| value.map_or(Text::NONE, |value| self.keep(value)));
-        let optional = |keys: &mut Self, text: Option<&str>| match text {
-            None | Some("") => Text::NONE,
-            Some(text) => keys.keep(text.as_bytes()),
-        };
-        let unit = optional(self, family.map(|family| &*family.unit));
-        let description = optional(self, family.map(|family| &*family.help));
-        self.series.push(Series {
+    /// The place of a series, and whether it is new.
+    fn find_or_add(
+        &mut self,
+        labelled: &Labelled<'_>,
+        attributes: Text,
+        family: Option<&Family>,
+    ) -> Result<(u32, bool), NotTaken> {
+        let known = self.find(labelled.id, |series| {
+            series.scope == NOWHERE
+                && self.texts.get(series.name) == labelled.name
+                && self.texts.get(series.attributes) == self.texts.get(attributes)
+                && series.promoted.iter().zip(&labelled.promoted).all(|(&text, &value)| {
+                    value.map_or(!text.is_some(), |value| text.is_some() && self.texts.get(text) == value)
+                })
+        });
+        if let Some(known) = known {
+            return Ok((known, false));
+        }
+        if std::str::from_utf8(self.texts.get(attributes)).is_err() {
+            return Err(NotTaken::Malformed);
+        }
+        if !self.no_resource.is_some() {
+            self.no_resource = self.texts.add(b"{}")?;
+        }
+        let texts = &mut self.texts;
+        let mut kept = [Text::NONE; PROMOTED.len()];
+        for (kept, value) in kept.iter_mut().zip(labelled.promoted) {
+            *kept = value.map_or(Ok(Text::NONE), |value| keep_utf8(texts, value))?;
+        }
+        let series = Series {
             id: labelled.id,
-            name,
-            unit,
-            description,
+            name: keep_utf8(texts, labelled.name)?,
+            unit: optional(texts, family.map_or(b"", |family| family.unit.as_bytes()))?,
+            description: optional(texts, family.map_or(b"", |family| family.help.as_bytes()))?,
             attributes,
-            promoted,
+            promoted: kept,
+            scope: NOWHERE,
             point_type: point_type_of(labelled, family),
+            quantile: None,
             rank: 0,
             last_row: u32::MAX,
+        };
+        self.add(series).map(|place| (place, true))
+    }
+
+    /// The place of the series of an OpenTelemetry metric with these attributes.
+    pub(crate) fn otlp_series_of<'a>(
+        &mut self,
+        metric: &MetricKey<'a>,
+        scope: u32,
+        attributes: Attributes<'a>,
+        quantile: Option<u64>,
+        stack: &mut Stack<'a>,
+    ) -> Result<u32, NotTaken> {
+        let mark = self.texts.mark();
+        let series = self.find_or_add_otlp(metric, scope, attributes, quantile, stack);
+        if series.as_ref().map_or(true, |(_, new)| !new) {
+            self.texts.truncate(mark);
+        }
+        series.map(|(place, _)| place)
+    }
+
+    fn find_or_add_otlp<'a>(
+        &mut self,
+        metric: &MetricKey<'a>,
+        scope: u32,
+        attributes: Attributes<'a>,
+        quantile: Option<u64>,
+        stack: &mut Stack<'a>,
+    ) -> Result<(u32, bool), NotTaken> {
+        let no_origin = NotTaken::Malformed;
+        let &Scope { name: scope_name, version, resource, .. } =
+            self.origins.scope_at(scope).ok_or(no_origin)?;
+        let &Resource { promoted: from_resource, has, hash, .. } =
+            self.origins.resource_at(resource).ok_or(no_origin)?;
+        let mut own = [None; PROMOTED.len()];
+        // What the resource has, too, stays in the JSON: otherwise nobody could tell whose it was.
+        let mut rest = |attribute: &KeyValue<'a>| match (promoted(attribute.key), attribute.value) {
+            (Some(place), AnyValue::Text(text)) if has & 1 << place == 0 => match own.get_mut(place) {
+                Some(own) => !std::ptr::eq(*own.get_or_insert(text), text),
+                None => true,
+            },
+            _ => true,
+        };
+        let text = write_attributes(&mut self.texts, attributes, &mut rest, stack)?;
+        let mut id = Xxh64::new(0);
+        id.update(&hash.to_le_bytes());
+        let texts = &self.texts;
+        for part in [texts.get(scope_name), texts.get(version), metric.name, texts.get(text)] {
+            id.update(part);
+            id.update(&[0xff]);
+        }
+        for value in own {
+            id.update(value.unwrap_or_default());
+            id.update(&[0xff]);
+        }
+        let id = id.digest().cast_signed();
+        let known = self.find(id, |series| {
+            series.scope == scope
+                && series.quantile == quantile
+                && series.point_type == metric.point_type
+                && self.texts.get(series.name) == metric.name
+                && self.texts.get(series.unit) == metric.unit
+                && self.texts.get(series.description) == metric.description
+                && self.texts.get(series.attributes) == self.texts.get(text)
+                && series.promoted.iter().zip(own.iter().zip(from_resource)).all(
+                    |(&kept, (&own, resource))| {
+                        own.map_or(kept == resource, |own| kept.is_some() && self.texts.get(kept) == own)
+                    },
+                )
         });
-        let mut slot = self.slot(labelled.id);
+        if let Some(known) = known {
+            return Ok((known, false));
+        }
+        let texts = &mut self.texts;
+        let mut kept = from_resource;
+        for (kept, own) in kept.iter_mut().zip(own) {
+            if let Some(own) = own {
+                *kept = keep_utf8(texts, own)?;
+            }
+        }
+        let [job, instance, namespace, pod, host, ..] = kept;
+        let series = Series {
+            id,
+            name: keep_utf8(texts, metric.name)?,
+            unit: optional(texts, metric.unit)?,
+            description: optional(texts, metric.description)?,
+            attributes: text,
+            promoted: [job, instance, namespace, pod, host],
+            scope,
+            point_type: metric.point_type,
+            quantile,
+            rank: 0,
+            last_row: u32::MAX,
+        };
+        self.add(series).map(|place| (place, true))
+    }
+
+    fn add(&mut self, series: Series) -> Result<u32, NotTaken> {
+        if self.series.len() == self.most_series {
+            return Err(NotTaken::Full);
+        }
+        let added = place(self.series.len());
+        let mut slot = self.slot(series.id);
+        self.series.push(series)?;
         while self.slots.get(slot).is_some_and(|&taken| taken != 0) {
             slot = (slot + 1) & (self.slots.len() - 1);
         }
         if let Some(free) = self.slots.get_mut(slot) {
             *free = added + 1;
         }
-        added
+        Ok(added)
     }
 
-    fn find(&self, labelled: &Labelled<'_>, attributes: Text) -> Option<u32> {
-        let mut slot = self.slot(labelled.id);
+    /// The place of the series with this number of which `same` is true: numbers can be made to collide by
+    /// whoever sends the labels, so the labels decide.
+    fn find(&self, id: i64, same: impl Fn(&Series) -> bool) -> Option<u32> {
+        let mut slot = self.slot(id);
         loop {
             let at = self.slots.get(slot)?.checked_sub(1)?;
             let series = self.series.get(at as usize)?;
-            // Numbers can be made to collide by whoever sends the labels, so the labels decide.
-            let same = series.id == labelled.id
-                && self.bytes(series.name) == labelled.name
-                && self.bytes(series.attributes) == self.bytes(attributes)
-                && series.promoted.iter().zip(&labelled.promoted).all(|(&text, &value)| {
-                    value.map_or(text == Text::NONE, |value| text != Text::NONE && self.bytes(text) == value)
-                });
-            if same {
+            if series.id == id && same(series) {
                 return Some(at);
             }
             slot = (slot + 1) & (self.slots.len() - 1);
@@ -161,37 +280,12 @@ impl Keys {
         (id.cast_unsigned() as usize) & (self.slots.len() - 1)
     }
 
-    /// Adds a text, or finds it among the last ones. There must be room.
-    fn keep(&mut self, text: &[u8]) -> Text {
-        let slot = (xxh64(text, 0) % RECENT as u64) as usize;
-        let known = self.recent.get(slot).copied().unwrap_or(Text::NONE);
-        if known != Text::NONE && self.bytes(known) == text {
-            return known;
-        }
-        let kept = Text { start: place(self.text.len()), len: place(text.len()) };
-        self.text.extend_from_slice(text);
-        if let Some(recent) = self.recent.get_mut(slot) {
-            *recent = kept;
-        }
-        kept
-    }
-
     /// Adds the text that `write` writes, at most `most` bytes, when there is room for that.
     pub(crate) fn write(&mut self, most: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<Text, NotTaken> {
-        if most > self.bounds.text / LARGEST_PART {
+        if most > self.pool.total() / LARGEST_PART {
             return Err(NotTaken::TooLarge);
         }
-        if self.text.len() + most > self.text.capacity() {
-            return Err(NotTaken::Full);
-        }
-        let start = self.text.len();
-        write(&mut self.text);
-        let written = Text { start: place(start), len: place(self.text.len() - start) };
-        if std::str::from_utf8(self.bytes(written)).is_err() {
-            self.text.truncate(start);
-            return Err(NotTaken::Malformed);
-        }
-        Ok(written)
+        write_utf8(&mut self.texts, most, write)
     }
 
     pub(crate) fn series_mut(&mut self, at: u32) -> Option<&mut Series> {
@@ -203,43 +297,38 @@ impl Keys {
     }
 
     /// Where a row stands in the order of the file.
-    pub(crate) fn order_of(&self, head: &Head) -> (u32, i64, u16) {
-        (self.at(head).map_or(0, |series| series.rank), head.time_us, head.time_ns)
+    pub(crate) fn order_of(&self, head: &Head) -> (u32, i64, i32) {
+        (self.at(head).map_or(0, |series| series.rank), head.time_us, head.time_ns())
+    }
+
+    /// The quantile that the values of a row are.
+    pub(crate) fn quantile_of(&self, head: &Head) -> Option<u64> {
+        self.at(head).and_then(|series| series.quantile)
     }
 
     /// Ranks the series and makes the texts ready to be shown.
     pub(crate) fn sort(&mut self) {
         let mut order: Vec<u32> = (0..place(self.series.len())).collect();
-        let key = |&at: &u32| {
+        let key = |at: u32| {
             let series = self.series.get(at as usize);
-            series.map(|series| (self.bytes(series.name), series.id, self.bytes(series.attributes)))
+            series.map(|series| (self.texts.get(series.name), series.id, self.texts.get(series.attributes)))
         };
-        order.sort_unstable_by(|left, right| key(left).cmp(&key(right)));
+        order.sort_unstable_by(|&left, &right| key(left).cmp(&key(right)));
         for (rank, at) in order.into_iter().enumerate() {
             if let Some(series) = self.series.get_mut(at as usize) {
                 series.rank = place(rank);
             }
         }
-        // The last bytes, that every row of the table can point at.
-        self.text.extend_from_slice(RESOURCE);
-        self.frozen = Some(Buffer::from_vec(std::mem::take(&mut self.text)));
+        self.texts.freeze();
     }
 
-    /// Forgets all series and texts and keeps the memory.
+    /// Forgets all series and texts.
     pub(crate) fn clear(&mut self) {
-        if let Some(frozen) = self.frozen.take() {
-            self.text = frozen.into_vec().unwrap_or_else(|_| Vec::with_capacity(self.bounds.text));
-        }
-        self.text.clear();
+        self.texts.clear();
+        self.origins.clear();
         self.series.clear();
         self.slots.fill(0);
-        self.recent.fill(Text::NONE);
-    }
-
-    fn bytes(&self, text: Text) -> &[u8] {
-        let all = self.frozen.as_ref().map_or(&*self.text, |frozen| frozen.as_slice());
-        let start = text.start as usize;
-        all.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+        self.no_resource = Text::NONE;
     }
 
     /// A column of the key, of these rows.
@@ -249,23 +338,30 @@ impl Keys {
         heads: impl ExactSizeIterator<Item = &'h Head>,
     ) -> Result<ArrayRef, ArrowError> {
         Ok(match column {
-            Column::MetricName => self.texts(heads, |series| series.name)?,
-            Column::Unit => self.texts(heads, |series| series.unit)?,
-            Column::Description => self.texts(heads, |series| series.description)?,
-            Column::Attributes => self.texts(heads, |series| series.attributes)?,
+            Column::MetricName => self.view(heads, |series| series.name)?,
+            Column::Unit => self.view(heads, |series| series.unit)?,
+            Column::Description => self.view(heads, |series| series.description)?,
+            Column::Attributes => self.view(heads, |series| series.attributes)?,
             Column::ServiceName => {
-                let nobody = self.tail(0, 0);
-                self.texts(heads, |series| match series.promoted.first() {
-                    Some(&job) if job != Text::NONE => job,
-                    _ => nobody,
+                self.view(heads, |series| match self.origins.resource_of(series.scope) {
+                    Some(resource) => resource.service,
+                    None => {
+                        series.promoted.first().copied().filter(|job| job.is_some()).unwrap_or(Text::EMPTY)
+                    }
                 })?
             }
-            Column::Resource => {
-                let none = self.tail(0, RESOURCE.len());
-                self.texts(heads, |_| none)?
-            }
+            Column::Resource => self.view(heads, |series| {
+                self.origins.resource_of(series.scope).map_or(self.no_resource, |resource| resource.json)
+            })?,
+            Column::ResourceSchemaUrl => self.view(heads, |series| {
+                self.origins.resource_of(series.scope).map_or(Text::NONE, |resource| resource.schema_url)
+            })?,
+            Column::ScopeName => self.scope(heads, |scope| scope.name)?,
+            Column::ScopeVersion => self.scope(heads, |scope| scope.version)?,
+            Column::ScopeAttributes => self.scope(heads, |scope| scope.attributes)?,
+            Column::ScopeSchemaUrl => self.scope(heads, |scope| scope.schema_url)?,
             Column::Promoted(place) => {
-                self.texts(heads, |series| series.promoted.get(place).copied().unwrap_or(Text::NONE))?
+                self.view(heads, |series| series.promoted.get(place).copied().unwrap_or(Text::NONE))?
             }
             Column::Type => Arc::new(Int32Array::from_iter_values(
                 heads.map(|head| self.at(head).map_or(point_type::UNKNOWN, |series| series.point_type)),
@@ -278,49 +374,35 @@ impl Keys {
                     .with_data_type(timestamp()),
             ),
             Column::StartTime => Arc::new(
-                TimestampMicrosecondArray::from_iter(
-                    heads.map(|head| (head.start_us != NO_START).then_some(head.start_us)),
-                )
-                .with_data_type(timestamp()),
+                TimestampMicrosecondArray::from_iter(heads.map(Head::start_us)).with_data_type(timestamp()),
             ),
-            Column::TimeNs => {
-                Arc::new(Int32Array::from_iter_values(heads.map(|head| i32::from(head.time_ns))))
+            Column::StartNs => Arc::new(Int32Array::from_iter(heads.map(Head::start_ns))),
+            Column::TimeNs => Arc::new(Int32Array::from_iter_values(heads.map(Head::time_ns))),
+            Column::Flags => Arc::new(Int32Array::from_iter_values(
+                heads.map(|head| i32::from(head.flags() & flag::SHOWN)),
+            )),
+            other => {
+                return Err(ArrowError::SchemaError(format!("{other:?} is not a column of the key")));
             }
-            Column::Flags => Arc::new(Int32Array::from_iter_values(heads.map(|head| i32::from(head.flags)))),
-            // Prometheus has no scopes.
-            _ => self.texts(heads, |_| Text::NONE)?,
         })
     }
 
-    fn tail(&self, from: usize, len: usize) -> Text {
-        let end = self.frozen.as_ref().map_or(0, Buffer::len);
-        Text { start: place(end.saturating_sub(RESOURCE.len()) + from), len: place(len) }
+    fn scope<'h>(
+        &self,
+        heads: impl ExactSizeIterator<Item = &'h Head>,
+        text: impl Fn(&Scope) -> Text,
+    ) -> Result<ArrayRef, ArrowError> {
+        self.view(heads, |series| self.origins.scope_at(series.scope).map_or(Text::NONE, &text))
     }
 
-    fn texts<'h>(
+    fn view<'h>(
         &self,
         heads: impl ExactSizeIterator<Item = &'h Head>,
         text: impl Fn(&Series) -> Text,
     ) -> Result<ArrayRef, ArrowError> {
-        self.view(heads.map(|head| self.at(head).map_or(Text::NONE, &text)))
-    }
-
-    /// A column of texts, without a copy of them.
-    pub(crate) fn view(&self, texts: impl ExactSizeIterator<Item = Text>) -> Result<ArrayRef, ArrowError> {
-        let mut views = Vec::with_capacity(texts.len());
-        let mut valid = Vec::with_capacity(texts.len());
-        for text in texts {
-            valid.push(text != Text::NONE);
-            views.push(if text == Text::NONE { 0 } else { make_view(self.bytes(text), 0, text.start) });
-        }
-        let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
-        let buffers: Vec<Buffer> = self.frozen.iter().cloned().collect();
-        Ok(Arc::new(StringViewArray::try_new(ScalarBuffer::from(views), buffers, nulls)?))
+        self.texts.view(heads.map(|head| self.at(head).map_or(Text::NONE, &text)))
     }
 }
-
-/// The resource of what has none, as canonical JSON.
-const RESOURCE: &[u8] = b"{}";
 
 fn place(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)

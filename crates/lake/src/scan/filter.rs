@@ -1,44 +1,36 @@
 //! Which row groups and which rows a query wants.
 
-use crate::labels::promoted;
-use crate::{Error, Matcher, Query};
+mod condition;
+
+use crate::{Error, Query, Table};
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::TimestampMicrosecondType;
 use arrow::error::ArrowError;
+use condition::Condition;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, ParquetRecordBatchReaderBuilder, RowFilter};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Filter {
+    time: &'static str,
     /// Times in microseconds: this one and later, before that one.
     from_us: i64,
     to_us: i64,
-    metric: Option<String>,
-    labels: Vec<Matcher>,
+    conditions: Vec<Condition>,
 }
 
 impl Filter {
-    pub(crate) fn new(query: &Query) -> Filter {
-        let mut labels = query.labels.clone();
-        let mut metric = query.metric.clone();
-        // A plain condition on the name can be answered by statistics.
-        if metric.is_none()
-            && let Some(at) = labels.iter().position(|label| label.name == "__name__" && !label.negated)
-        {
-            metric = Some(labels.swap_remove(at).value);
-        }
-        Filter {
+    pub(crate) fn new(query: &Query) -> Result<Filter, Error> {
+        Ok(Filter {
+            time: query.table.time_columns().0,
             from_us: query.from.map_or(i64::MIN, |from| from.as_microsecond()),
             to_us: query.to.map_or(i64::MAX, |to| to.as_microsecond()),
-            metric,
-            labels,
-        }
+            conditions: condition::of(query)?,
+        })
     }
 
     /// Whether rows between these times, in microseconds, may match.
@@ -48,8 +40,8 @@ impl Filter {
 
     /// The columns that are looked at.
     pub(crate) fn columns(&self) -> Vec<&str> {
-        let mut columns = vec!["time", "metric_name"];
-        columns.extend(self.labels.iter().map(|label| column_of(&label.name)));
+        let mut columns = vec![self.time];
+        columns.extend(self.conditions.iter().flat_map(Condition::columns));
         columns
     }
 
@@ -61,21 +53,28 @@ impl Filter {
     ) -> parquet::errors::Result<bool> {
         let metadata = Arc::clone(builder.metadata());
         let group_metadata = metadata.row_group(group);
-        if let Some((_, Statistics::Int64(times))) = statistics(group_metadata, "time")
+        if let Some((_, Some(Statistics::Int64(times)))) = chunk(group_metadata, self.time)
             && let (Some(&least), Some(&greatest)) = (times.min_opt(), times.max_opt())
             && !self.may_have(least, greatest)
         {
             return Ok(false);
         }
-        let Some(metric) = self.metric.as_deref() else { return Ok(true) };
-        let Some((column, names)) = statistics(group_metadata, "metric_name") else { return Ok(true) };
-        let below = names.min_bytes_opt().is_some_and(|least| metric.as_bytes() < least);
-        let above = names.max_bytes_opt().is_some_and(|greatest| metric.as_bytes() > greatest);
-        if below || above {
-            return Ok(false);
+        for condition in &self.conditions {
+            let Some((name, bytes)) = condition.exact() else { continue };
+            let Some((column, statistics)) = chunk(group_metadata, name) else { continue };
+            if let Some(statistics) = statistics {
+                let below = statistics.min_bytes_opt().is_some_and(|least| bytes < least);
+                let above = statistics.max_bytes_opt().is_some_and(|greatest| bytes > greatest);
+                if below || above {
+                    return Ok(false);
+                }
+            }
+            let bloom = builder.get_row_group_column_bloom_filter(group, column)?;
+            if bloom.is_some_and(|bloom| !bloom.check(bytes)) {
+                return Ok(false);
+            }
         }
-        let bloom = builder.get_row_group_column_bloom_filter(group, column)?;
-        Ok(bloom.is_none_or(|bloom| bloom.check(&metric)))
+        Ok(true)
     }
 
     /// The filter of rows, which reads the columns of `projection`.
@@ -86,34 +85,13 @@ impl Filter {
     }
 
     fn matching(&self, batch: &RecordBatch) -> Result<BooleanArray, ArrowError> {
-        let missing = |name: &str| ArrowError::SchemaError(format!("there is no column `{name}`"));
-        let times = batch.column_by_name("time").ok_or_else(|| missing("time"))?;
-        let times = times.as_primitive::<TimestampMicrosecondType>();
-        let names = batch.column_by_name("metric_name").ok_or_else(|| missing("metric_name"))?;
-        let names = names.as_string_view();
-        let mut columns = Vec::new();
-        for label in &self.labels {
-            let column = column_of(&label.name);
-            columns.push(batch.column_by_name(column).ok_or_else(|| missing(column))?.as_string_view());
+        let times = column(batch, self.time)?.as_primitive::<TimestampMicrosecondType>();
+        let in_time = |time: i64| time >= self.from_us && (time < self.to_us || self.to_us == i64::MAX);
+        let mut wanted: Vec<bool> = times.values().iter().map(|&time| in_time(time)).collect();
+        for condition in &self.conditions {
+            condition.narrow(batch, &mut wanted)?;
         }
-        // Rows of a series follow each other, so the last answer for a text is often the next one.
-        let mut answered: Vec<Option<(&str, bool)>> = vec![None; self.labels.len()];
-        Ok((0..batch.num_rows())
-            .map(|row| {
-                let time = times.value(row);
-                let in_time = time >= self.from_us && (time < self.to_us || self.to_us == i64::MAX);
-                let named = || self.metric.as_deref().is_none_or(|metric| metric == names.value(row));
-                let labelled =
-                    self.labels.iter().zip(&columns).zip(&mut answered).all(|((label, column), answered)| {
-                        let text = if column.is_null(row) { "" } else { column.value(row) };
-                        match answered {
-                            Some((known, answer)) if *known == text => *answer,
-                            _ => answered.insert((text, label.matches(text))).1,
-                        }
-                    });
-                Some(in_time && named() && labelled)
-            })
-            .collect())
+        Ok(BooleanArray::from(wanted))
     }
 
     /// The columns in this order.
@@ -124,30 +102,24 @@ impl Filter {
     }
 }
 
-fn statistics<'a>(group: &'a RowGroupMetaData, column: &str) -> Option<(usize, &'a Statistics)> {
-    let place = group.columns().iter().position(|chunk| chunk.column_path().string() == column)?;
-    Some((place, group.column(place).statistics()?))
+/// The place of a column's chunk, and what is known of its values.
+fn chunk<'a>(group: &'a RowGroupMetaData, column: &str) -> Option<(usize, Option<&'a Statistics>)> {
+    let is_column = |path: &[String]| matches!(path, [name] if name == column);
+    let place = group.columns().iter().position(|chunk| is_column(chunk.column_path().parts()))?;
+    Some((place, group.column(place).statistics()))
 }
 
-/// The column that has the label `name`.
-fn column_of(name: &str) -> &str {
-    match name {
-        "__name__" => "metric_name",
-        "service_name" => "service_name",
-        name if promoted(name.as_bytes()).is_some() => name,
+fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array, ArrowError> {
+    let missing = || ArrowError::SchemaError(format!("there is no column `{name}`"));
+    batch.column_by_name(name).map(|column| &**column).ok_or_else(missing)
+}
+
+/// The column that has the label or attribute `name`.
+fn column_of(table: Table, name: &str) -> &str {
+    match (table, name) {
+        (Table::MetricPoints | Table::MetricHistograms, "__name__") => "metric_name",
+        (_, "service_name" | "service.name") => "service_name",
+        (_, name) if table.promoted().contains(&name) => name,
         _ => "attributes",
-    }
-}
-
-impl Matcher {
-    /// Whether it matches `text`, which is what its column has.
-    fn matches(&self, text: &str) -> bool {
-        let value = if column_of(&self.name) == "attributes" {
-            let labels: HashMap<Cow<'_, str>, Cow<'_, str>> = serde_json::from_str(text).unwrap_or_default();
-            labels.get(self.name.as_str()).map_or(String::new(), |value| value.clone().into_owned())
-        } else {
-            text.to_owned()
-        };
-        (value == self.value) != self.negated
     }
 }

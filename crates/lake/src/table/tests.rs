@@ -31,5 +31,6 @@ fn both_tables_begin_with_the_same_columns() {
     let histograms = Table::MetricHistograms.schema();
     assert_eq!(points.fields()[..KEY_COLUMNS.len()], histograms.fields()[..KEY_COLUMNS.len()]);
     assert_eq!(Table::of_name("metric_points"), Some(Table::MetricPoints));
-    assert_eq!(Table::of_name("spans"), None);
+    assert_eq!(Table::of_name("spans"), Some(Table::Spans));
+    assert_eq!(Table::of_name("profiles"), None);
 }

@@ -88,9 +88,10 @@ fn exemplars_are_kept_with_their_series() {
     let expected = serde_json::json!([
         {"metric_name": "a", "value": 0.0, "flags": 0, "exemplars": null},
         {"metric_name": "a", "value": 0.0, "flags": 0, "exemplars": [
-            {"time": time, "value": 2.5, "trace_id": trace, "span_id": null, "attributes": {"user": "x"}}]},
+            {"time": time, "time_ns": 0, "value": 2.5, "value_int": null, "trace_id": trace, "span_id": null,
+             "attributes": {"user": "x"}}]},
         {"metric_name": "b", "value": null, "flags": 2, "exemplars": [
-            {"time": time, "value": 1.0, "trace_id": null, "span_id": null,
+            {"time": time, "time_ns": 0, "value": 1.0, "value_int": null, "trace_id": null, "span_id": null,
              "attributes": {"trace_id": "ABC"}}]},
     ]);
     assert_eq!(serde_json::Value::from(rows), expected);

@@ -78,7 +78,7 @@ impl Step {
 }
 
 impl Writer {
-    /// Makes everything pushed so far part of the lake: both tables' files in one commit. `None` when nothing
+    /// Makes everything pushed so far part of the lake: the files of all tables in one commit. `None` when nothing
     /// was pushed since the last one.
     ///
     /// Takes as long as the disk needs for a handful of fsyncs.
@@ -91,12 +91,13 @@ impl Writer {
     }
 
     fn commit(&mut self) -> Result<Option<Commit>, Error> {
-        self.write_points()?;
-        self.write_histograms()?;
+        for table in Table::ALL {
+            self.write_run(table)?;
+        }
         let Some(open) = self.open.take() else { return Ok(None) };
         self.reached(Step::RowGroups)?;
         let Open { hour, first, last, mut finished, .. } = open;
-        for file in [open.points, open.histograms].into_iter().flatten() {
+        for file in open.files.into_iter().flatten() {
             finished.push(file.finish()?);
         }
         self.reached(Step::Footers)?;

@@ -5,14 +5,16 @@ use crate::file::Kind;
 use crate::layout::{Layout, is_of, names};
 use crate::manifest;
 use crate::metadata::Families;
+use crate::pool::Pool;
 use crate::retention::Kept;
-use crate::run::{HistogramRun, PointRun, Run};
+use crate::run::{HistogramRun, LogRun, PointRun, SpanRun};
 use crate::shape::Shape;
 use crate::{Error, Table};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
+use xxhash_rust::xxh64::xxh64;
 
 impl Writer {
     /// Opens the lake, alone, and takes away what was not committed. Also returns the sequence after which to
@@ -25,11 +27,16 @@ impl Writer {
         std::fs::create_dir_all(&temporary).map_err(Error::io("creating", &temporary))?;
         let lock = lock(&layout)?;
         let kind = |table| Kind::new(table, &shape, &temporary.join("spill"));
+        let kinds: Result<Vec<Kind>, Error> = Table::ALL.into_iter().map(kind).collect();
+        let pool = Pool::new(shape.pool);
         let mut writer = Writer {
-            points_kind: kind(Table::MetricPoints)?,
-            histograms_kind: kind(Table::MetricHistograms)?,
-            points: PointRun::new(&shape),
-            histograms: HistogramRun::new(&shape),
+            kinds: kinds?,
+            points: PointRun::new(&shape, &pool),
+            histograms: HistogramRun::new(&shape, &pool),
+            spans: SpanRun::new(&pool),
+            logs: LogRun::new(&pool),
+            emptied: 0,
+            node: xxh64(settings.node.as_bytes(), 0),
             families: Families::new(shape.families, shape.family_bytes),
             settings,
             shape,
@@ -51,8 +58,7 @@ impl Writer {
     pub fn recover(&mut self) -> Result<Option<u64>, Error> {
         self.failed = true;
         self.open = None;
-        self.points.clear();
-        self.histograms.clear();
+        self.clear_runs();
         // A line of which it is not known whether it is on the disk must not be taken for one that is.
         if let Some((hour, whole)) = self.cut {
             let path = self.layout.manifest(hour);

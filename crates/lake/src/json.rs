@@ -1,0 +1,309 @@
+//! OpenTelemetry's values as canonical JSON: keys sorted, nothing lost, every type told apart.
+//!
+//! | value | JSON |
+//! |---|---|
+//! | string | string |
+//! | bool | `true`, `false` |
+//! | int | a number without point and exponent |
+//! | double | a number with one of them: `1.0`, `1e300`; else `{"$double":"NaN"}`, `"Infinity"`, `"-Infinity"`, or the bits of any other NaN as `"0x…"` |
+//! | bytes | `{"$bytes":"<base64>"}` |
+//! | array | array |
+//! | kvlist | object; with a key that begins with `$`, `{"$kvlist":[[key,value],…]}` in the order that came |
+//! | nothing | `null` |
+//!
+//! Keys that come twice stay twice. More than [`SORTED`] keys at a time stay in the order in which they came.
+
+use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
+
+/// Where JSON goes: memory, or a count of bytes.
+pub(crate) trait Out {
+    fn put(&mut self, bytes: &[u8]);
+}
+
+impl Out for Vec<u8> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Counts what would be written.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(pub(crate) usize);
+
+impl Out for Counter {
+    fn put(&mut self, bytes: &[u8]) {
+        self.0 += bytes.len();
+    }
+}
+
+/// Keys that are sorted, those of the objects around them included: it bounds the memory that sorting takes.
+pub(crate) const SORTED: usize = 1024;
+
+/// What JSON may take for each byte of the message: a control character, or an empty `bytes` in an array.
+pub(crate) const WIDEST: usize = 6;
+
+/// Attributes of the objects that are being written.
+pub(crate) type Stack<'a> = Vec<KeyValue<'a>>;
+
+/// The number that OpenTelemetry's schema gives to a value's type.
+pub(crate) fn type_number(value: AnyValue<'_>) -> u8 {
+    match value {
+        AnyValue::Empty => 0,
+        AnyValue::Text(_) => 1,
+        AnyValue::Bool(_) => 2,
+        AnyValue::Int(_) => 3,
+        AnyValue::Double(_) => 4,
+        AnyValue::Array(_) => 5,
+        AnyValue::Map(_) => 6,
+        AnyValue::Bytes(_) => 7,
+    }
+}
+
+/// Writes attributes as an object.
+pub(crate) fn write_object<'a>(attributes: Attributes<'a>, out: &mut impl Out, stack: &mut Stack<'a>) {
+    let from = stack.len();
+    if collect(attributes.clone(), |_| true, stack) {
+        write_collected(from, out, stack);
+        stack.truncate(from);
+    } else {
+        write_unsorted(attributes, out, stack);
+    }
+}
+
+/// Puts those attributes that `wanted` says yes to on the stack, sorted. Puts nothing there and returns false
+/// when there are too many.
+#[inline]
+pub(crate) fn collect<'a>(
+    attributes: Attributes<'a>,
+    mut wanted: impl FnMut(&KeyValue<'a>) -> bool,
+    stack: &mut Stack<'a>,
+) -> bool {
+    let from = stack.len();
+    for attribute in attributes {
+        if stack.len() >= SORTED {
+            stack.truncate(from);
+            return false;
+        }
+        if wanted(&attribute) {
+            stack.push(attribute);
+        }
+    }
+    if let Some(pairs) = stack.get_mut(from..) {
+        sort(pairs);
+    }
+    true
+}
+
+/// At least as many bytes as [`write_collected`] will write.
+#[inline]
+pub(crate) fn bound<'a>(from: usize, stack: &mut Stack<'a>) -> usize {
+    let mut most = 2;
+    let mut at = from;
+    while let Some(&KeyValue { key, value }) = stack.get(at) {
+        most += WIDEST * key.len() + 4;
+        most += match value {
+            AnyValue::Text(text) => WIDEST * text.len() + 2,
+            AnyValue::Empty | AnyValue::Bool(_) | AnyValue::Int(_) | AnyValue::Double(_) => LONGEST_NUMBER,
+            nested => {
+                let mut counter = Counter::default();
+                write_value(nested, &mut counter, stack);
+                counter.0
+            }
+        };
+        at += 1;
+    }
+    most
+}
+
+/// `{"$double":"0x…"}`.
+const LONGEST_NUMBER: usize = 34;
+
+/// Writes the attributes that are on the stack beyond `from` as an object.
+#[inline]
+pub(crate) fn write_collected<'a>(from: usize, out: &mut impl Out, stack: &mut Stack<'a>) {
+    let mut at = from;
+    out.put(b"{");
+    let to = stack.len();
+    while at < to {
+        let Some(&KeyValue { key, value }) = stack.get(at) else { break };
+        if at > from {
+            out.put(b",");
+        }
+        write_string(key, out);
+        out.put(b":");
+        write_value(value, out, stack);
+        at += 1;
+    }
+    out.put(b"}");
+}
+
+/// Writes attributes as an object, in the order in which they came.
+pub(crate) fn write_unsorted<'a>(
+    attributes: impl Iterator<Item = KeyValue<'a>>,
+    out: &mut impl Out,
+    stack: &mut Stack<'a>,
+) {
+    out.put(b"{");
+    for (place, KeyValue { key, value }) in attributes.enumerate() {
+        if place > 0 {
+            out.put(b",");
+        }
+        write_string(key, out);
+        out.put(b":");
+        write_value(value, out, stack);
+    }
+    out.put(b"}");
+}
+
+/// Few keys, and mostly in order already: what the same library sends is in the same order every time.
+#[inline]
+fn sort(pairs: &mut [KeyValue<'_>]) {
+    if pairs.len() > 20 {
+        return pairs.sort_by(|left, right| left.key.cmp(right.key));
+    }
+    for at in 1..pairs.len() {
+        let mut place = at;
+        while place > 0 && pairs.get(place - 1).zip(pairs.get(place)).is_some_and(|(a, b)| a.key > b.key) {
+            pairs.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+}
+
+/// Writes a value.
+pub(crate) fn write_value<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>) {
+    match value {
+        AnyValue::Empty => out.put(b"null"),
+        AnyValue::Text(text) => write_string(text, out),
+        AnyValue::Bool(value) => out.put(if value { &b"true"[..] } else { b"false" }),
+        AnyValue::Int(value) => write_int(value, out),
+        AnyValue::Double(bits) => write_double(bits, out),
+        AnyValue::Array(array) => {
+            out.put(b"[");
+            for (place, element) in array.values().enumerate() {
+                if place > 0 {
+                    out.put(b",");
+                }
+                write_value(element, out, stack);
+            }
+            out.put(b"]");
+        }
+        AnyValue::Map(map) => {
+            if !map.entries().any(|entry| entry.key.starts_with(b"$")) {
+                return write_object(map.entries(), out, stack);
+            }
+            out.put(br#"{"$kvlist":["#);
+            for (place, KeyValue { key, value }) in map.entries().enumerate() {
+                out.put(if place > 0 { &b",["[..] } else { b"[" });
+                write_string(key, out);
+                out.put(b",");
+                write_value(value, out, stack);
+                out.put(b"]");
+            }
+            out.put(b"]}");
+        }
+        AnyValue::Bytes(bytes) => {
+            out.put(br#"{"$bytes":""#);
+            write_base64(bytes, out);
+            out.put(br#""}"#);
+        }
+    }
+}
+
+const PLAIN: [bool; 256] = {
+    let mut plain = [true; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        plain[byte] = false;
+        byte += 1;
+    }
+    plain[b'"' as usize] = false;
+    plain[b'\\' as usize] = false;
+    plain
+};
+
+/// Writes a string between quotes.
+#[inline]
+pub(crate) fn write_string(text: &[u8], out: &mut impl Out) {
+    out.put(b"\"");
+    let plain =
+        text.iter().fold(true, |plain, &byte| plain & (byte >= 0x20 && byte != b'"' && byte != b'\\'));
+    if plain {
+        out.put(text)
+    } else {
+        write_escaped(text, out)
+    }
+    out.put(b"\"");
+}
+
+#[cold]
+fn write_escaped(text: &[u8], out: &mut impl Out) {
+    for part in text.split_inclusive(|&byte| !PLAIN.get(usize::from(byte)).copied().unwrap_or(true)) {
+        let Some((&last, plain)) = part.split_last() else { continue };
+        out.put(plain);
+        match last {
+            b'"' => out.put(b"\\\""),
+            b'\\' => out.put(b"\\\\"),
+            b'\n' => out.put(b"\\n"),
+            b'\r' => out.put(b"\\r"),
+            b'\t' => out.put(b"\\t"),
+            0x08 => out.put(b"\\b"),
+            0x0c => out.put(b"\\f"),
+            0..0x20 => out.put(&[b'\\', b'u', b'0', b'0', digit(last >> 4), digit(last & 15)]),
+            _ => out.put(&[last]),
+        }
+    }
+}
+
+fn digit(nibble: u8) -> u8 {
+    b"0123456789abcdef".get(usize::from(nibble)).copied().unwrap_or(b'0')
+}
+
+fn write_int(value: i64, out: &mut impl Out) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        if let Some(digit) = digits.get_mut(at) {
+            *digit = b'0' + (rest % 10).to_le_bytes()[0];
+        }
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.put(b"-");
+    }
+    out.put(digits.get(at..).unwrap_or(&[]));
+}
+
+fn write_double(bits: u64, out: &mut impl Out) {
+    let value = f64::from_bits(bits);
+    if value.is_finite() {
+        // The shortest that reads back as the same; there is always a point or an exponent.
+        return out.put(format!("{value:?}").as_bytes());
+    }
+    out.put(br#"{"$double":""#);
+    match value {
+        f64::INFINITY => out.put(b"Infinity"),
+        f64::NEG_INFINITY => out.put(b"-Infinity"),
+        _ if bits == f64::NAN.to_bits() => out.put(b"NaN"),
+        _ => out.put(format!("{bits:#018x}").as_bytes()),
+    }
+    out.put(br#""}"#);
+}
+
+fn write_base64(bytes: &[u8], out: &mut impl Out) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |six: u32| DIGITS.get((six & 63) as usize).copied().unwrap_or(b'A');
+    for three in bytes.chunks(3) {
+        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
+        let all = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let third = if three.len() > 1 { digit(all >> 6) } else { b'=' };
+        let fourth = if three.len() > 2 { digit(all) } else { b'=' };
+        out.put(&[digit(all >> 18), digit(all >> 12), third, fourth]);
+    }
+}
