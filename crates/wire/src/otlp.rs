@@ -2,7 +2,7 @@
 //!
 //! [`check`] walks a decompressed body once and says what is in it, or what is wrong with it and where. The
 //! views ([`TracesRequest`], [`MetricsRequest`], [`LogsRequest`], [`ProfilesRequest`]) show a checked body
-//! without a copy.
+//! without a copy. [`split`] cuts a body into smaller ones.
 //!
 //! Schemas: `opentelemetry/proto/**` of opentelemetry-proto 1.x; rules:
 //! <https://opentelemetry.io/docs/specs/otlp/>.
@@ -15,6 +15,7 @@ mod metric;
 mod point;
 mod profile;
 mod request;
+mod split;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -34,6 +35,7 @@ pub use profile::Profile;
 pub use request::{
     Item, LogsRequest, MetricsRequest, ProfilesRequest, Request, ResourceGroup, ScopeGroup, TracesRequest,
 };
+pub use split::{Piece, Split, items, joinable, split};
 pub use trace::{Event, Link, Span, Status};
 
 /// What a request carries; a receiver knows it from the path or the gRPC method alone.

@@ -7,4 +7,5 @@ mod normal;
 mod oracle;
 mod refuses;
 mod shown;
+mod split;
 mod strategies;

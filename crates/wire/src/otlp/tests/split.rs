@@ -1,0 +1,165 @@
+//! Pieces have what the whole has, in its order, each with its own resource, scope and metric; bodies join by
+//! being put one after the other.
+
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::metrics::v1::Metric;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use proptest::prelude::*;
+use prost::Message;
+
+use super::{captured, strategies};
+use crate::otlp::{Signal, check, items, joinable, split};
+
+/// Each item, encoded, with all that encloses it.
+type Flat = Vec<Vec<u8>>;
+
+fn flat_traces(raw: &[u8]) -> Flat {
+    let mut flat = Vec::new();
+    for mut resource in ExportTraceServiceRequest::decode(raw).unwrap().resource_spans {
+        for mut scope in std::mem::take(&mut resource.scope_spans) {
+            for span in std::mem::take(&mut scope.spans) {
+                flat.push([resource.encode_to_vec(), scope.encode_to_vec(), span.encode_to_vec()].concat());
+            }
+        }
+    }
+    flat
+}
+
+fn flat_logs(raw: &[u8]) -> Flat {
+    let mut flat = Vec::new();
+    for mut resource in ExportLogsServiceRequest::decode(raw).unwrap().resource_logs {
+        for mut scope in std::mem::take(&mut resource.scope_logs) {
+            for record in std::mem::take(&mut scope.log_records) {
+                flat.push([resource.encode_to_vec(), scope.encode_to_vec(), record.encode_to_vec()].concat());
+            }
+        }
+    }
+    flat
+}
+
+fn flat_metrics(raw: &[u8]) -> Flat {
+    let mut flat = Vec::new();
+    for mut resource in ExportMetricsServiceRequest::decode(raw).unwrap().resource_metrics {
+        for mut scope in std::mem::take(&mut resource.scope_metrics) {
+            for metric in std::mem::take(&mut scope.metrics) {
+                for metric in points(metric) {
+                    flat.push(
+                        [resource.encode_to_vec(), scope.encode_to_vec(), metric.encode_to_vec()].concat(),
+                    );
+                }
+            }
+        }
+    }
+    flat
+}
+
+/// A metric for each point of a metric.
+fn points(metric: Metric) -> Vec<Metric> {
+    let of = |data| Metric { data: Some(data), ..metric.clone() };
+    macro_rules! each {
+        ($kind:ident, $data:expr) => {{
+            let mut data = $data.clone();
+            std::mem::take(&mut data.data_points)
+                .into_iter()
+                .map(|point| {
+                    let mut data = data.clone();
+                    data.data_points = vec![point];
+                    of(Data::$kind(data))
+                })
+                .collect()
+        }};
+    }
+    match &metric.data {
+        None => vec![],
+        Some(Data::Gauge(data)) => each!(Gauge, data),
+        Some(Data::Sum(data)) => each!(Sum, data),
+        Some(Data::Histogram(data)) => each!(Histogram, data),
+        Some(Data::ExponentialHistogram(data)) => each!(ExponentialHistogram, data),
+        Some(Data::Summary(data)) => each!(Summary, data),
+    }
+}
+
+/// Splits `raw`, looks at each piece, and returns what is in all of them.
+fn pieces(signal: Signal, raw: &[u8], max_bytes: usize, flat: fn(&[u8]) -> Flat) -> Flat {
+    let mut found = Vec::new();
+    for piece in split(signal, raw, max_bytes) {
+        let mut out = Vec::new();
+        piece.write(&mut out).unwrap();
+        assert_eq!(out.len(), piece.len());
+        if let Some(bytes) = piece.as_bytes() {
+            assert_eq!(bytes, out);
+        }
+        assert_eq!(check(signal, &out).unwrap().items, piece.items());
+        assert_eq!(items(signal, &out), piece.items());
+        assert!(out.len() <= max_bytes || piece.items() <= 1, "{} bytes of {max_bytes}", out.len());
+        found.extend(flat(&out));
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn pieces_of_traces_are_the_whole(request in strategies::traces(), max_bytes in 0usize..3000) {
+        let raw = request.encode_to_vec();
+        prop_assert_eq!(pieces(Signal::Traces, &raw, max_bytes, flat_traces), flat_traces(&raw));
+    }
+
+    #[test]
+    fn pieces_of_logs_are_the_whole(request in strategies::logs(), max_bytes in 0usize..2000) {
+        let raw = request.encode_to_vec();
+        prop_assert_eq!(pieces(Signal::Logs, &raw, max_bytes, flat_logs), flat_logs(&raw));
+    }
+
+    #[test]
+    fn pieces_of_metrics_are_the_whole(request in strategies::metrics(), max_bytes in 0usize..2000) {
+        let raw = request.encode_to_vec();
+        prop_assert_eq!(pieces(Signal::Metrics, &raw, max_bytes, flat_metrics), flat_metrics(&raw));
+    }
+
+    /// Joining is concatenation.
+    #[test]
+    fn bodies_join(one in strategies::traces(), two in strategies::traces()) {
+        prop_assert!(joinable(Signal::Traces));
+        let joined = [one.encode_to_vec(), two.encode_to_vec()].concat();
+        let merged = [one.resource_spans, two.resource_spans].concat();
+        let merged = ExportTraceServiceRequest { resource_spans: merged }.encode_to_vec();
+        prop_assert_eq!(&merged, &joined);
+        prop_assert!(check(Signal::Traces, &joined).is_ok());
+    }
+}
+
+#[test]
+fn what_fits_is_one_piece_and_not_copied() {
+    for (signal, raw) in [
+        (Signal::Traces, captured::TRACES),
+        (Signal::Metrics, captured::METRICS),
+        (Signal::Logs, captured::LOGS),
+    ] {
+        let pieces: Vec<_> = split(signal, raw, raw.len()).collect();
+        assert_eq!(pieces.len(), 1);
+        assert_eq!(pieces[0].as_bytes(), Some(raw));
+        assert_eq!(pieces[0].items(), check(signal, raw).unwrap().items);
+    }
+}
+
+/// The dictionary of profiles goes into every piece.
+#[test]
+fn profiles_are_cut_with_their_dictionary() {
+    let scope = [0x12, 6, 0x12, 1, 0, 0x12, 1, 0];
+    // Two profiles in one scope of one resource, then a dictionary of two bytes.
+    let raw = [&[0x0a, 8][..], &scope, &[0x12, 2, 0x2a, 0]].concat();
+    let found: Vec<_> = split(Signal::Profiles, &raw, 0)
+        .map(|piece| {
+            let mut out = Vec::new();
+            piece.write(&mut out).unwrap();
+            out
+        })
+        .collect();
+    let piece = [0x12, 2, 0x2a, 0, 0x0a, 5, 0x12, 3, 0x12, 1, 0].to_vec();
+    assert_eq!(found, [piece.clone(), piece]);
+    assert!(!joinable(Signal::Profiles));
+}
