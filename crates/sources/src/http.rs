@@ -1,6 +1,7 @@
 //! Every HTTP source on one listener, told apart by path.
 
 use crate::clock::Stamp;
+use crate::otlp::{self, Otlp, Received};
 use crate::prometheus_remote_write::{self, RemoteWrite};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -9,15 +10,17 @@ use tidegate_http1::{Admitted, Body, Context, Head, Refusal as Codec, Reply, Ser
 use tidegate_ledger::{Open, Refusal, Source};
 use tidegate_meters::Histogram;
 
-/// The service behind `listen.http`.
+/// The service behind the listeners for ingest.
 #[derive(Clone)]
 pub struct Http(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     gate: Gate,
     /// Where requests are entered that lead to no source.
     stray: Source,
     remote_write: RemoteWrite,
+    otlp: Option<Otlp>,
     durations: Histogram,
 }
 
@@ -28,20 +31,88 @@ pub struct Ticket {
     route: Route,
 }
 
+/// Where a request leads, and what its head says about its body.
+#[derive(Clone, Copy)]
 enum Route {
     RemoteWrite(prometheus_remote_write::Form),
+    Otlp(otlp::Form),
+}
+
+impl Route {
+    /// How its answers are written.
+    fn protocol(&self) -> Protocol {
+        match self {
+            Route::RemoteWrite(_) => Protocol::RemoteWrite,
+            Route::Otlp(form) => Protocol::Otlp(form.media),
+        }
+    }
+}
+
+/// A path that is served: by whom, and the form of the request at hand, or why it is refused and how that is
+/// written.
+struct Destination<'a> {
+    books: &'a Source,
+    max_body: usize,
+    route: Result<Route, (Refused, Protocol)>,
 }
 
 impl Http {
     /// Serves `remote_write`; what leads nowhere is entered under `stray`. `durations` observes how long it
     /// takes from the last byte of a request to its answer, which is mostly the wait for the disk.
     pub fn new(gate: Gate, stray: Source, remote_write: RemoteWrite, durations: Histogram) -> Http {
-        Http(Arc::new(Inner { gate, stray, remote_write, durations }))
+        Http(Arc::new(Inner { gate, stray, remote_write, otlp: None, durations }))
+    }
+
+    /// Serves `otlp` besides.
+    #[must_use]
+    pub fn with_otlp(self, otlp: Otlp) -> Http {
+        let inner = Arc::unwrap_or_clone(self.0);
+        Http(Arc::new(Inner { otlp: Some(otlp), ..inner }))
     }
 
     /// Enters a connection that was refused before it could send a request.
     pub fn refuse_stray(&self, reason: Refusal) {
         self.0.stray.open().refuse(reason);
+    }
+
+    /// The gate that it asks.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.0.gate
+    }
+
+    /// The source of OTLP, where that is served.
+    pub(crate) fn otlp(&self) -> Option<&Otlp> {
+        self.0.otlp.as_ref()
+    }
+
+    /// Where the time of requests is observed.
+    pub(crate) fn durations(&self) -> &Histogram {
+        &self.0.durations
+    }
+}
+
+impl Inner {
+    /// The table of paths: one line for each source.
+    fn destination(&self, head: &Head<'_>) -> Option<Destination<'_>> {
+        if RemoteWrite::PATHS.contains(&head.path()) {
+            let form = RemoteWrite::form(head);
+            return Some(Destination {
+                books: self.remote_write.books(),
+                max_body: self.remote_write.max_received(),
+                route: form.map(Route::RemoteWrite).map_err(|refused| (refused, Protocol::RemoteWrite)),
+            });
+        }
+        let otlp = self.otlp.as_ref()?;
+        let signal = otlp::Form::signal_at(head.path())?;
+        let headers = head.sole_header("content-type").and_then(|content_type| {
+            head.sole_header("content-encoding").map(|encoding| (content_type, encoding))
+        });
+        let form = otlp::Form::over_http(signal, head.method(), headers.map_err(|_repeated| ()));
+        Some(Destination {
+            books: otlp.books(),
+            max_body: otlp.max_received(),
+            route: form.map(Route::Otlp).map_err(|(refused, media)| (refused, Protocol::Otlp(media))),
+        })
     }
 }
 
@@ -49,45 +120,62 @@ impl Service for Http {
     type Ticket = Ticket;
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
-        let source = &self.0.remote_write;
-        if !RemoteWrite::PATHS.contains(&head.path()) {
+        let Some(Destination { books, max_body, route }) = self.0.destination(head) else {
             self.0.stray.open().refuse(Refusal::NotFound);
-            let nothing = "nothing is served under this path; remote write is taken at /api/v1/write\n";
-            return Err(answer(Refused::new(Refusal::NotFound, nothing), Protocol::Http));
-        }
-        let open = source.books().open();
-        let form = self.0.gate.head().and_then(|()| RemoteWrite::form(head));
-        match form {
-            Ok(form) => {
-                let ticket = Ticket { open: Cell::new(Some(open)), route: Route::RemoteWrite(form) };
-                Ok(Admitted { max_body: source.max_received(), ticket })
-            }
-            Err(refused) => {
+            return Err(answer(Refused::new(Refusal::NotFound, NOTHING), Protocol::Http));
+        };
+        let open = books.open();
+        let decided = match (self.0.gate.head(), route) {
+            (Ok(()), route) => route,
+            (Err(refused), Ok(route)) => Err((refused, route.protocol())),
+            (Err(refused), Err((_, protocol))) => Err((refused, protocol)),
+        };
+        match decided {
+            Ok(route) => Ok(Admitted { max_body, ticket: Ticket { open: Cell::new(Some(open)), route } }),
+            Err((refused, protocol)) => {
                 open.refuse(refused.reason);
                 let allowed: &[_] =
                     if refused.reason == Refusal::Method { &[("Allow", "POST")] } else { &[] };
-                Err(answer(refused, Protocol::RemoteWrite).headers(allowed))
+                Err(answer(refused, protocol).headers(allowed))
             }
         }
     }
 
     async fn answer(&self, ticket: Ticket, body: Body) -> Reply {
         let received = Stamp::now();
-        let Ticket { open, route: Route::RemoteWrite(form) } = ticket;
-        let reply = match open.into_inner() {
-            Some(open) => self.0.remote_write.receive(&self.0.gate, open, form, body).await,
+        let Ticket { open, route } = ticket;
+        let reply = match (open.into_inner(), route) {
+            (Some(open), Route::RemoteWrite(form)) => {
+                self.0.remote_write.receive(&self.0.gate, open, form, body).await
+            }
+            (Some(open), Route::Otlp(form)) => self.otlp_reply(open, form, body).await,
             // The codec answers a request once; there is nothing to enter.
-            None => Reply::new(500),
+            (None, _) => Reply::new(500),
         };
         self.0.durations.observe(received.elapsed_ns());
         reply
     }
 
     fn refuse(&self, refusal: Codec, context: Context<'_, Ticket>) -> Reply {
-        let protocol = if context.ticket.is_some() { Protocol::RemoteWrite } else { Protocol::Http };
+        let protocol = context.ticket.map_or(Protocol::Http, |ticket| ticket.route.protocol());
         let (reply, reason) = codec(refusal, protocol, self.0.gate.memory_delay());
         let open = context.ticket.and_then(|ticket| ticket.open.take());
         open.unwrap_or_else(|| self.0.stray.open()).refuse(reason);
         reply
+    }
+}
+
+const NOTHING: &str = "nothing is served under this path; remote write is taken at /api/v1/write, and OTLP at \
+                       /v1/traces, /v1/metrics, /v1/logs and /v1development/profiles\n";
+
+impl Http {
+    /// Success is the empty message: nothing was rejected, and so nothing is said about it.
+    async fn otlp_reply(&self, open: Open, form: otlp::Form, body: Body) -> Reply {
+        let Some(otlp) = self.otlp() else { return Reply::new(500) };
+        let (window, range) = body.into_parts();
+        match otlp.receive(&self.0.gate, open, form, Received { window, range }).await {
+            Ok(()) => otlp::accepted(form.media),
+            Err(refused) => answer(refused, Protocol::Otlp(form.media)),
+        }
     }
 }

@@ -5,8 +5,15 @@
 //! has it, and that every request is entered in the books once. It knows no sink.
 
 mod clock;
+mod grpc;
 mod http;
+mod http2;
+mod ingest;
+mod otlp;
 mod prometheus_remote_write;
 
 pub use http::{Http, Ticket};
+pub use http2::Http2;
+pub use ingest::Ingest;
+pub use otlp::Otlp;
 pub use prometheus_remote_write::RemoteWrite;

@@ -1,0 +1,106 @@
+//! Answers over HTTP/2. That an answer cannot be sent means that nobody waits for it.
+
+use crate::grpc::{ENCODINGS, Fault};
+use bytes::Bytes;
+use h2::server::SendResponse;
+use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use std::time::SystemTime;
+use tidegate_admission::otlp::{self, Media};
+use tidegate_admission::{Code, Refused};
+use tidegate_ledger::Refusal;
+
+const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const GRPC_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
+const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+/// An uncompressed message of no bytes: the empty `Export…ServiceResponse`.
+const EMPTY: &[u8] = &[0; 5];
+
+/// Answers a call.
+pub(super) fn grpc(respond: &mut SendResponse<Bytes>, outcome: Result<(), &Fault>) {
+    let mut response = Response::new(());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, GRPC);
+    headers.insert(GRPC_ACCEPT_ENCODING, HeaderValue::from_static(ENCODINGS));
+    let Err(fault) = outcome else {
+        let sent = respond.send_response(response, false).and_then(|mut stream| {
+            stream.send_data(Bytes::from_static(EMPTY), false)?;
+            let mut trailers = HeaderMap::new();
+            trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
+            stream.send_trailers(trailers)
+        });
+        return drop(sent);
+    };
+    // Trailers only: the head is the trailers.
+    trailers(fault, headers);
+    let _ = respond.send_response(response, true);
+}
+
+fn trailers(fault: &Fault, headers: &mut HeaderMap) {
+    let answer = otlp::grpc(&fault.refused, fault.code);
+    headers.insert(GRPC_STATUS, HeaderValue::from_static(digits(answer.code)));
+    if let Ok(message) = HeaderValue::try_from(answer.message) {
+        headers.insert(GRPC_MESSAGE, message);
+    }
+    if let Some(Ok(details)) = answer.details.map(HeaderValue::try_from) {
+        headers.insert(GRPC_DETAILS, details);
+    }
+}
+
+const fn digits(code: Code) -> &'static str {
+    match code {
+        Code::Cancelled => "1",
+        Code::InvalidArgument => "3",
+        Code::DeadlineExceeded => "4",
+        Code::ResourceExhausted => "8",
+        Code::Unimplemented => "12",
+        Code::Internal => "13",
+        Code::Unavailable => "14",
+    }
+}
+
+/// Answers a request of OTLP over HTTP.
+pub(super) fn http(respond: &mut SendResponse<Bytes>, outcome: Result<(), Refused>, media: Media) {
+    let (mut response, body) = match &outcome {
+        Ok(()) => {
+            let body: &[u8] = if media == Media::Json { b"{}" } else { b"" };
+            (Response::new(()), Bytes::from_static(body))
+        }
+        Err(refused) => {
+            let answer = otlp::http(refused, media);
+            let mut response = Response::new(());
+            *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or_default();
+            if let Some(seconds) = answer.retry_after {
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            }
+            if refused.reason == Refusal::Method {
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            }
+            (response, Bytes::from(answer.body))
+        }
+    };
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media.content_type()));
+    send(respond, response, body);
+}
+
+/// Answers a request that leads nowhere.
+pub(super) fn nowhere(respond: &mut SendResponse<Bytes>, words: &'static str) {
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    send(respond, response, Bytes::from_static(words.as_bytes()));
+}
+
+fn send(respond: &mut SendResponse<Bytes>, mut response: Response<()>, body: Bytes) {
+    response.headers_mut().insert(CONTENT_LENGTH, body.len().into());
+    // RFC 9110, section 6.6.1.
+    if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now())) {
+        response.headers_mut().insert(DATE, date);
+    }
+    let sent = respond.send_response(response, body.is_empty());
+    if !body.is_empty() {
+        let _ = sent.and_then(|mut stream| stream.send_data(body, true));
+    }
+}

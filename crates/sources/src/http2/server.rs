@@ -1,0 +1,119 @@
+//! The entry: the connections that are served, and how many there may be.
+
+use super::connection;
+use super::frames::PREFACE;
+use crate::http::Http;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use tidegate_arena::Arena;
+use tidegate_http1::{Ended, Settings, Shutdown};
+use tidegate_ledger::Refusal;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Serves OTLP over HTTP/2. Clones are the same server.
+#[derive(Clone)]
+pub struct Http2(Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) http: Http,
+    pub(super) settings: Settings,
+    pub(super) arena: Arena,
+    /// How many connections may be open.
+    most: usize,
+    open: AtomicUsize,
+}
+
+/// An open connection's count; dropping it counts it out.
+struct Guest<'a>(&'a AtomicUsize);
+
+impl Drop for Guest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Http2 {
+    /// What an idle connection takes on the heap, in bytes, beside what every connection takes: a line of
+    /// the memory plan. While it is read it is charged for more.
+    pub const CONNECTION_BYTES: usize = 20 << 10;
+    /// What parsing the frames of one turn may take in passing, in bytes, on each thread that serves
+    /// connections: a turn of the smallest headers there are becomes a hundred times as large.
+    pub const WORKER_BYTES: usize = 1 << 20;
+
+    /// A server for at most `most` connections that answers with the sources of `http`, within `settings`,
+    /// from the memory of `arena`.
+    pub fn new(http: Http, settings: Settings, arena: Arena, most: usize) -> Http2 {
+        Http2(Arc::new(Inner { http, settings, arena, most, open: AtomicUsize::new(0) }))
+    }
+
+    /// How many connections are open.
+    pub fn open(&self) -> usize {
+        self.0.open.load(Relaxed)
+    }
+
+    /// Serves one connection to its end, or until `shutdown` begins and what is in flight is answered. The
+    /// future is large; whoever holds many of other kinds beside it should box it.
+    pub async fn serve(&self, stream: TcpStream, peer: SocketAddr, shutdown: &Shutdown) -> Ended {
+        if self.0.open.fetch_add(1, Relaxed) >= self.0.most {
+            self.0.open.fetch_sub(1, Relaxed);
+            self.0.http.refuse_stray(Refusal::Connections);
+            return self.turn_away(stream).await;
+        }
+        let _guest = Guest(&self.0.open);
+        connection::serve(&self.0, stream, peer, shutdown).await
+    }
+
+    /// Answers a connection that is one too many, without a codec: settings, and the end, with the reason.
+    pub async fn turn_away(&self, mut stream: TcpStream) -> Ended {
+        let settings = &self.0.settings;
+        let told = async {
+            stream.write_all(&goodbye()).await?;
+            stream.shutdown().await?;
+            // Closing a socket with bytes unread sends a reset, which may overtake the answer.
+            let (mut nowhere, mut left) = ([0; 1 << 10], settings.linger_bytes);
+            while left > 0 {
+                match stream.read(&mut nowhere).await? {
+                    0 => break,
+                    read => left = left.saturating_sub(read),
+                }
+            }
+            io::Result::Ok(())
+        };
+        match timeout(settings.linger, told).await {
+            Ok(Err(_)) => Ended::Lost,
+            Ok(Ok(())) | Err(_) => Ended::Refused,
+        }
+    }
+}
+
+/// `SETTINGS` without any, and `GOAWAY` with `ENHANCE_YOUR_CALM` before the first stream: what the client has
+/// begun was not looked at, and may be sent again elsewhere or later.
+fn goodbye() -> Vec<u8> {
+    const WORDS: &[u8] = b"as many connections as are allowed are open; connect again later";
+    const ENHANCE_YOUR_CALM: u8 = 11;
+    let mut bytes = vec![0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // The words are shorter than 248 bytes.
+    bytes.extend_from_slice(&[0, 0, 8 + WORDS.len() as u8, 7, 0, 0, 0, 0, 0]);
+    bytes.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, ENHANCE_YOUR_CALM]);
+    bytes.extend_from_slice(WORDS);
+    bytes
+}
+
+/// Whether a connection that begins with `bytes` speaks HTTP/2; nothing while that is open.
+pub(crate) fn is_http2(bytes: &[u8]) -> Option<bool> {
+    // No method of HTTP/1.1 is called that, so the first bytes of the preface decide.
+    let start = PREFACE.get(..DECISIVE).unwrap_or_default();
+    let common = bytes.iter().zip(start).take_while(|(a, b)| a == b).count();
+    match common {
+        DECISIVE => Some(true),
+        _ if common == bytes.len() => None,
+        _ => Some(false),
+    }
+}
+
+/// How many bytes tell the preface from every method.
+pub(crate) const DECISIVE: usize = 4;

@@ -1,0 +1,95 @@
+//! One listener for both versions of HTTP: the first bytes of a connection tell.
+
+use crate::http::Http;
+use crate::http2::{DECISIVE, Http2, is_http2};
+use rustix::net::{RecvFlags, recv};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_http1::{Ended, Reply, Server, Settings, Shutdown, turn_away};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// What is behind the listeners for ingest, on one worker.
+pub struct Ingest {
+    http1: Arc<Server<Http>>,
+    http2: Http2,
+    settings: Settings,
+    shutdown: Shutdown,
+}
+
+/// What a connection speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaks {
+    Http1,
+    Http2,
+}
+
+impl Ingest {
+    /// Serves connections with `http1` or `http2`, within the deadlines of `settings`, until `shutdown`
+    /// begins.
+    pub fn new(http1: Arc<Server<Http>>, http2: Http2, settings: Settings, shutdown: Shutdown) -> Ingest {
+        Ingest { http1, http2, settings, shutdown }
+    }
+
+    /// Serves one connection to its end. Until it has sent its first bytes it costs a task and a timer.
+    pub async fn serve(&self, stream: TcpStream, peer: SocketAddr) -> Ended {
+        match self.recognise(&stream).await {
+            Ok(Speaks::Http1) => self.http1.serve(stream, peer).await,
+            // On the heap: it is much larger, and most connections are the other kind.
+            Ok(Speaks::Http2) => Box::pin(self.http2.serve(stream, peer, &self.shutdown)).await,
+            Err(ended) => ended,
+        }
+    }
+
+    /// Answers a connection that is one too many with `reply`, in its own version.
+    pub async fn turn_away(&self, stream: TcpStream, reply: Reply) -> Ended {
+        let speaks = timeout(self.settings.linger, first_bytes(&stream)).await;
+        match speaks {
+            Ok(Ok(Speaks::Http2)) => self.http2.turn_away(stream).await,
+            _ => turn_away(stream, reply, &self.settings).await,
+        }
+    }
+
+    /// Waits for the first bytes and leaves them where they are.
+    async fn recognise(&self, stream: &TcpStream) -> Result<Speaks, Ended> {
+        let speaks = first_bytes(stream);
+        tokio::select! {
+            biased;
+            speaks = timeout(self.settings.idle, speaks) => match speaks {
+                Ok(Ok(speaks)) => Ok(speaks),
+                Ok(Err(_)) => Err(Ended::Lost),
+                Err(_) => Err(Ended::Idle),
+            },
+            () = self.shutdown.begun() => Err(Ended::Shutdown),
+        }
+    }
+}
+
+/// Looks at the first bytes without taking them.
+async fn first_bytes(stream: &TcpStream) -> io::Result<Speaks> {
+    let mut seen = 0;
+    loop {
+        stream.readable().await?;
+        let looked = stream.try_io(Interest::READABLE, || {
+            let mut bytes = [0; DECISIVE];
+            let (len, _) = recv(stream, &mut bytes[..], RecvFlags::PEEK)?;
+            match is_http2(bytes.get(..len).unwrap_or_default()) {
+                Some(true) => Ok(Speaks::Http2),
+                Some(false) => Ok(Speaks::Http1),
+                // Woken without more: the client is at its end, and HTTP/1.1 knows what to say to that.
+                None if len == seen => Ok(Speaks::Http1),
+                None => {
+                    seen = len;
+                    // So that the next wait is for more than is there.
+                    Err(io::ErrorKind::WouldBlock.into())
+                }
+            }
+        });
+        match looked {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            looked => return looked,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! OTLP: traces, metrics, logs and profiles, whatever transport they came by.
+//!
+//! Specification: <https://opentelemetry.io/docs/specs/otlp/>. A request is taken whole or refused whole, so
+//! `partial_success` is never set. What is journalled is protobuf, in the encoding in which it came.
+
+mod decode;
+mod form;
+
+pub(crate) use form::{Form, Headers, SERVICES, encoding_of};
+
+use crate::clock::now_ns;
+use decode::{LARGE, Unfinished};
+use std::ops::Range;
+use tidegate_admission::otlp::Media;
+use tidegate_admission::{Gate, Refused};
+use tidegate_arena::{Arena, Window};
+use tidegate_http1::Reply;
+use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
+use tidegate_ledger as ledger;
+use tidegate_ledger::{Open, Refusal, Source};
+use tidegate_pool::{Failed, Pool};
+use tidegate_wire::otlp::check;
+
+/// The source `otlp`. Clones are the same source.
+#[derive(Clone)]
+pub struct Otlp {
+    books: Source,
+    arena: Arena,
+    /// Where large bodies are checked.
+    pool: Pool,
+    /// The most bytes of a body, as sent and when decompressed.
+    max_body: usize,
+    /// The most bytes that a sink can hold of a body: as it came, decompressed, and a quarter of that for
+    /// what is made of it.
+    most_held: usize,
+}
+
+/// A body as it was received.
+pub(crate) struct Received {
+    pub(crate) window: Window,
+    /// Where in the window the body is.
+    pub(crate) range: Range<usize>,
+}
+
+impl Received {
+    fn bytes(&self) -> &[u8] {
+        self.window.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+/// The answer to what was taken: an empty `Export…ServiceResponse`, since nothing of it was rejected.
+pub(crate) fn accepted(media: Media) -> Reply {
+    match media {
+        // Said of no bytes too, which the codec does not do by itself.
+        Media::Protobuf => Reply::new(200).headers(&[("Content-Type", "application/x-protobuf")]),
+        Media::Json => Reply::new(200).content_type(media.content_type()).text("{}"),
+    }
+}
+
+/// What a checked body holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Content {
+    items: u32,
+    raw_len: u32,
+    /// The length in which it came.
+    as_sent: usize,
+}
+
+impl Otlp {
+    /// What a worker, or a thread of the pool, keeps for it between requests, in bytes: a line of the memory
+    /// plan.
+    pub const WORKER_BYTES: usize = decode::BYTES;
+
+    /// A source that takes bodies of up to `max_body` bytes, as sent and when decompressed, if all sinks can
+    /// hold them: in both forms, and a quarter for what is made of them, in `most_held` bytes. Large ones are
+    /// checked by `pool`.
+    pub fn new(books: Source, arena: Arena, pool: Pool, max_body: usize, most_held: usize) -> Otlp {
+        Otlp { books, arena, pool, max_body, most_held }
+    }
+
+    pub(crate) fn books(&self) -> &Source {
+        &self.books
+    }
+
+    /// The longest body that is received.
+    pub(crate) fn max_received(&self) -> usize {
+        self.max_body
+    }
+
+    /// Checks a body and gives it to the journal; returns when it is durable.
+    pub(crate) async fn receive(
+        &self,
+        gate: &Gate,
+        open: Open,
+        form: Form,
+        body: Received,
+    ) -> Result<(), Refused> {
+        match self.inspect(gate, form, body).await {
+            Ok((body, content)) => self.keep(gate, open, form, content, body).await,
+            Err(refused) => {
+                open.refuse(refused.reason);
+                Err(refused)
+            }
+        }
+    }
+
+    /// Checks the body, decompressed in memory of its own, which is free again on return.
+    async fn inspect(
+        &self,
+        gate: &Gate,
+        form: Form,
+        mut body: Received,
+    ) -> Result<(Received, Content), Refused> {
+        self.holdable(gate, body.range.len(), 0)?;
+        let mut room = None;
+        let mut expected = body.range.len();
+        if form.encoding != Encoding::Identity {
+            expected = decode::expected(form.encoding, body.bytes()).max(1).min(self.most(gate));
+            // As much as the body says that it becomes: whoever has decode memory in hand must not wait for
+            // more.
+            room = Some(gate.room_to_decode(expected).await?);
+        }
+        if expected.max(body.range.len()) <= LARGE {
+            match self.check(gate, form, &mut body, room.as_mut(), LARGE) {
+                Ok(content) => return Ok((body, content)),
+                Err(Unfinished::Refused(refused)) => return Err(refused),
+                // It is larger than it said.
+                Err(Unfinished::Larger) => {}
+            }
+        }
+        self.inspect_large(gate, form, body, room).await
+    }
+
+    /// The same by the pool: large bodies would hold up the other connections of their worker for milliseconds.
+    async fn inspect_large(
+        &self,
+        gate: &Gate,
+        form: Form,
+        mut body: Received,
+        mut room: Option<Window>,
+    ) -> Result<(Received, Content), Refused> {
+        let (source, its_gate) = (self.clone(), gate.clone());
+        let most = self.most(gate);
+        // On the heap, so that a connection's task has no room for what only large bodies need.
+        let checked = Box::pin(self.pool.run(move || {
+            let content = source.check(&its_gate, form, &mut body, room.as_mut(), most)?;
+            Ok((body, content))
+        }));
+        let checked = checked.await.unwrap_or_else(|failed| {
+            let refused = match failed {
+                Failed::Stopped => Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"),
+                Failed::Panicked(_) => {
+                    Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
+                }
+            };
+            Err(Unfinished::Refused(refused.retry_after(gate.memory_delay())))
+        });
+        checked.map_err(|unfinished| match unfinished {
+            Unfinished::Refused(refused) => refused,
+            Unfinished::Larger => Refused::too_large(most),
+        })
+    }
+
+    /// Decompresses the body into `room`, checks it, and translates it if it is JSON. `most` bounds what it
+    /// may decompress to.
+    fn check(
+        &self,
+        gate: &Gate,
+        form: Form,
+        body: &mut Received,
+        room: Option<&mut Window>,
+        most: usize,
+    ) -> Result<Content, Unfinished> {
+        let as_sent = body.range.len();
+        let decoded = match room {
+            None => body.bytes(),
+            Some(room) => {
+                decode::decode(gate, form.encoding, body.bytes(), room, most)?;
+                &**room
+            }
+        };
+        let translated = match form.media {
+            Media::Protobuf => None,
+            Media::Json => Some(decode::translate(&self.arena, gate, form.signal, decoded)?),
+        };
+        let raw = translated.as_deref().unwrap_or(decoded);
+        let counts = check(form.signal, raw).map_err(Refused::malformed)?;
+        let raw_len = raw.len();
+        let compressed = if form.is_kept_as_sent() && form.encoding != Encoding::Identity { as_sent } else { 0 };
+        self.holdable(gate, compressed, raw_len)?;
+        if let Some(window) = translated {
+            *body = Received { range: 0..window.len(), window };
+        }
+        match (u32::try_from(raw_len), u32::try_from(counts.items)) {
+            (Ok(raw_len), Ok(items)) => Ok(Content { items, raw_len, as_sent }),
+            _ => Err(Refused::too_large(self.max_body).into()),
+        }
+    }
+
+    /// The most bytes that a body may decompress to now.
+    fn most(&self, gate: &Gate) -> usize {
+        self.max_body.min(gate.most_decoded())
+    }
+
+    /// Whether a sink could hold a body in both forms, and a quarter of it for what is made of it: what it
+    /// cannot hold it could not deliver either. The plan may have changed since the start.
+    fn holdable(&self, gate: &Gate, as_sent: usize, raw: usize) -> Result<(), Refused> {
+        let most = self.most_held.min(gate.most_held());
+        if as_sent + raw + raw / 4 > most { Err(Refused::too_large(most / 9 * 4)) } else { Ok(()) }
+    }
+
+    async fn keep(
+        &self,
+        gate: &Gate,
+        open: Open,
+        form: Form,
+        content: Content,
+        body: Received,
+    ) -> Result<(), Refused> {
+        let (booked, signal) = form.signals();
+        if content.items == 0 {
+            open.accept_empty(booked);
+            return Ok(());
+        }
+        let Received { window, range } = body;
+        let counts = ledger::Counts {
+            signal: booked,
+            items: u64::from(content.items),
+            bytes: content.as_sent as u64,
+        };
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal,
+            protocol: Protocol::Otlp,
+            encoding: if form.is_kept_as_sent() { form.encoding } else { Encoding::Identity },
+            items: content.items,
+            raw_len: content.raw_len,
+            received_at_ns: now_ns(),
+        };
+        gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }).await
+    }
+}

@@ -1,0 +1,12 @@
+//! The source `otlp` from the socket to the journal and back, over both versions of HTTP.
+
+#![allow(clippy::unwrap_used, clippy::large_futures, reason = "tests")]
+
+mod accepts;
+mod body;
+mod client;
+mod connections;
+mod grpc;
+mod pressure;
+mod refuses;
+mod rig;

@@ -1,0 +1,139 @@
+//! A listener on loopback with a journal behind it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_admission::Gate;
+use tidegate_arena::{Arena, Floors, Share};
+use tidegate_http1::{Server, Settings, Shutdown};
+use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFull};
+use tidegate_ledger::{Ledger, Refusal, SourceBalance};
+use tidegate_meters::{Buckets, Histogram, Registry};
+use tidegate_pool::Pool;
+use tidegate_sources::{Http, Http2, Ingest, Otlp, RemoteWrite};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+/// The most bytes of a body.
+pub(crate) const MAX_BODY: usize = 6 << 20;
+/// How long a request may wait for memory.
+const MEMORY_WAIT: Duration = Duration::from_millis(30);
+const TOTAL: u64 = 16 << 20;
+/// Connections of HTTP/2.
+pub(crate) const CONNECTIONS: usize = 4;
+
+pub(crate) struct Rig {
+    pub(crate) arena: Arena,
+    pub(crate) journal: Journal,
+    pub(crate) gate: Gate,
+    pub(crate) http2: Http2,
+    pub(crate) shutdown: Shutdown,
+    ledger: Ledger,
+    ingest: Arc<Ingest>,
+    pool: Pool,
+    _dir: tempfile::TempDir,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.pool.stop();
+    }
+}
+
+pub(crate) fn settings() -> Settings {
+    Settings { memory_wait: MEMORY_WAIT, ..Settings::default() }
+}
+
+impl Rig {
+    pub(crate) fn new() -> Rig {
+        Rig::with(1 << 30, settings())
+    }
+
+    /// Before a journal that may take `quota` bytes.
+    pub(crate) fn with(quota: u64, settings: Settings) -> Rig {
+        let dir = tempfile::tempdir().unwrap();
+        let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
+        let arena = Arena::new(TOTAL, floors, 8 << 20, 64, 64).unwrap();
+        let journalled = tidegate_journal::Settings {
+            quota,
+            durability: Durability::PageCache,
+            ..tidegate_journal::Settings::new(dir.path())
+        };
+        let (journal, recovery) = Journal::open(journalled).unwrap();
+        let ledger = Ledger::new(&Registry::new(1), recovery.items);
+        let head = ledger.head();
+        journal.observe(move |items| head.advance_to(items));
+        let gate = Gate::new(arena.clone(), journal.clone(), MEMORY_WAIT);
+        let source = |name| ledger.source(name).unwrap();
+        let pool = Pool::start(1, 64).unwrap();
+        let books = source("prometheus_remote_write");
+        let remote_write = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY, 14 << 20);
+        let durations = Histogram::new(Buckets::durations(), 1);
+        let http = Http::new(gate.clone(), source("http"), remote_write, durations)
+            .with_otlp(Otlp::new(source("otlp"), arena.clone(), pool.clone(), MAX_BODY, 14 << 20));
+        let shutdown = Shutdown::new();
+        let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
+        let http2 = Http2::new(http, settings, arena.clone(), CONNECTIONS);
+        let ingest = Arc::new(Ingest::new(http1, http2.clone(), settings, shutdown.clone()));
+        Rig { arena, journal, gate, http2, shutdown, ledger, ingest, pool, _dir: dir }
+    }
+
+    /// Runs `client` against the listener.
+    pub(crate) async fn serve<T>(&self, client: impl AsyncFnOnce(SocketAddr) -> T) -> T {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut connections = JoinSet::new();
+        let accept = async {
+            loop {
+                let (stream, peer) = listener.accept().await.unwrap();
+                stream.set_nodelay(true).unwrap();
+                let ingest = Arc::clone(&self.ingest);
+                connections.spawn(async move { ingest.serve(stream, peer).await });
+            }
+        };
+        let outcome = tokio::select! {
+            outcome = tokio::time::timeout(20 * SECOND, client(address)) => outcome.expect("an answer comes"),
+            () = accept => unreachable!("it accepts for ever"),
+        };
+        // The clients are gone, so their connections end.
+        let ended = async { while connections.join_next().await.is_some_and(|ended| ended.is_ok()) {} };
+        tokio::time::timeout(20 * SECOND, ended).await.expect("connections end");
+        outcome
+    }
+
+    /// What the books say of OTLP, after a look whether everything closes, nothing is under way and all
+    /// memory is free again.
+    pub(crate) fn books(&self) -> SourceBalance {
+        self.books_of("otlp")
+    }
+
+    pub(crate) fn books_of(&self, name: &str) -> SourceBalance {
+        let balance = self.ledger.balance();
+        assert_eq!(balance.difference(), 0, "{balance:?}");
+        let mut sources = balance.sources.into_iter();
+        assert!(sources.clone().all(|source| source.open == 0));
+        let usage = self.arena.usage();
+        assert!(usage.shares.iter().all(|share| share.used == 0), "{usage:?}");
+        sources.find(|source| source.name == name).unwrap()
+    }
+
+    /// That exactly one request was refused so far, for this reason, and nothing was accepted.
+    pub(crate) fn assert_refused(&self, reason: Refusal, what: &str) {
+        let books = self.books();
+        assert_eq!((books.accepted, books.refused), (0, vec![(reason, 1)]), "{what}");
+        assert_eq!(self.journal.stats().head, 0, "{what}");
+    }
+
+    /// The next record of the journal, with its body.
+    pub(crate) async fn journalled(&self, follower: &mut Follower) -> (Meta, Vec<u8>) {
+        let Ok(Some(Event::Record(record))) = follower.next().await else { panic!("there is no record") };
+        let mut window = self.arena.window(Share::Egress, record.body_len as usize).await.unwrap();
+        follower.read_into(&mut window).unwrap();
+        (record.meta, window.to_vec())
+    }
+
+    pub(crate) fn follow(&self) -> Follower {
+        self.journal.follow("test", Start::Oldest, WhenFull::Block).unwrap()
+    }
+}
