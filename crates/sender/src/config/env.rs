@@ -1,0 +1,364 @@
+//! Environment variables of both conventions. One table: names, meaning, and what they do.
+
+use super::{Builder, Compression, Protocol};
+use crate::class::Signal;
+use std::time::Duration;
+
+/// An environment variable that is read.
+pub struct Setting {
+    /// Its name; `{signal}` stands for `TRACES`, `LOGS` and `METRICS`, and nothing.
+    pub name: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    apply: fn(&mut Builder, Option<Signal>, &str) -> Result<(), String>,
+}
+
+/// All variables, in the order in which they are read: later ones win. `OTEL_*` decide for OTLP; as soon as
+/// `ELASTIC_APM_SERVER_URL` (or `_URLS`) is set and no OTLP endpoint is, the sender speaks intake v2.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "OTEL_SDK_DISABLED",
+        what: "`true`: take all events, send none",
+        apply: |builder, _, value| {
+            builder.disabled |= truth(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_RESOURCE_ATTRIBUTES",
+        what: "`key=value,…`, percent-encoded: what is true of all events",
+        apply: |builder, _, value| {
+            for (key, value) in pairs(value)? {
+                put(builder, &key, value);
+            }
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_SERVICE_NAME",
+        what: "`service.name`",
+        apply: |builder, _, value| resource(builder, "service.name", value),
+    },
+    Setting {
+        name: "OTEL_EXPORTER_OTLP_{signal}_PROTOCOL",
+        what: "`http/protobuf`; others are a mistake",
+        apply: |_, _, value| match value {
+            "http/protobuf" => Ok(()),
+            _ => Err("is not spoken here: set http/protobuf".to_owned()),
+        },
+    },
+    Setting {
+        name: "OTEL_EXPORTER_OTLP_{signal}_ENDPOINT",
+        what: "where to; without a signal `/v1/…` is appended, with one it is taken as it is",
+        apply: |builder, signal, value| {
+            match signal.and_then(|signal| builder.signal_endpoints.get_mut(signal as usize)) {
+                Some(endpoint) => *endpoint = Some(value.to_owned()),
+                None => value.clone_into(&mut builder.endpoint),
+            }
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_EXPORTER_OTLP_{signal}_HEADERS",
+        what: "`key=value,…`, percent-encoded: headers of every request, or of those of the signal",
+        apply: |builder, signal, value| {
+            builder.headers.extend(pairs(value)?.into_iter().map(|(name, value)| (signal, name, value)));
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_EXPORTER_OTLP_{signal}_TIMEOUT",
+        what: "milliseconds that a request may take (one value for all signals: the last one read)",
+        apply: |builder, _, value| {
+            builder.timeout = Duration::from_millis(number(value)?);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_EXPORTER_OTLP_{signal}_COMPRESSION",
+        what: "`gzip` or `none` (one value for all signals: the last one read)",
+        apply: |builder, _, value| {
+            builder.compression = match value {
+                "gzip" => Compression::Gzip,
+                "none" => Compression::None,
+                _ => return Err("is unknown: set gzip or none".to_owned()),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_EXPORTER_OTLP_{signal}_CERTIFICATE",
+        what: "PEM file with the authorities to trust, instead of the system's",
+        apply: |builder, _, value| {
+            builder.authorities = Some(value.into());
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_EXPORTER_OTLP_{signal}_CLIENT_CERTIFICATE",
+        what: "PEM file with this program's certificate",
+        apply: |builder, _, value| {
+            builder.identity.get_or_insert_default().0 = value.into();
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_EXPORTER_OTLP_{signal}_CLIENT_KEY",
+        what: "PEM file with the key to it",
+        apply: |builder, _, value| {
+            builder.identity.get_or_insert_default().1 = value.into();
+            Ok(())
+        },
+    },
+    Setting {
+        name: "OTEL_BSP_SCHEDULE_DELAY",
+        what: "milliseconds that an event waits for others at most",
+        apply: |builder, _, value| {
+            builder.flush_interval = Duration::from_millis(number(value)?);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_SERVER_URLS",
+        what: "the first of a list, as `ELASTIC_APM_SERVER_URL`",
+        apply: |builder, _, value| {
+            server(builder, value.split(',').next().unwrap_or_default().trim());
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_SERVER_URL",
+        what: "where to, in intake v2; `/intake/v2/events` is appended",
+        apply: |builder, _, value| {
+            server(builder, value);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_SECRET_TOKEN",
+        what: "`Authorization: Bearer …`",
+        apply: |builder, _, value| elastic_header(builder, format!("Bearer {value}")),
+    },
+    Setting {
+        name: "ELASTIC_APM_API_KEY",
+        what: "`Authorization: ApiKey …`; wins over the secret token",
+        apply: |builder, _, value| elastic_header(builder, format!("ApiKey {value}")),
+    },
+    Setting {
+        name: "ELASTIC_APM_SERVICE_NAME",
+        what: "`service.name`",
+        apply: |builder, _, value| resource(builder, "service.name", value),
+    },
+    Setting {
+        name: "ELASTIC_APM_SERVICE_VERSION",
+        what: "`service.version`",
+        apply: |builder, _, value| resource(builder, "service.version", value),
+    },
+    Setting {
+        name: "ELASTIC_APM_SERVICE_NODE_NAME",
+        what: "`service.instance.id`",
+        apply: |builder, _, value| resource(builder, "service.instance.id", value),
+    },
+    Setting {
+        name: "ELASTIC_APM_ENVIRONMENT",
+        what: "`deployment.environment.name`",
+        apply: |builder, _, value| resource(builder, "deployment.environment.name", value),
+    },
+    Setting {
+        name: "ELASTIC_APM_GLOBAL_LABELS",
+        what: "`key=value,…`: what is true of all events",
+        apply: |builder, _, value| {
+            for (key, value) in pairs(value)? {
+                put(builder, &key, value);
+            }
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_SERVER_TIMEOUT",
+        what: "how long a request may take: `5s`, `500ms`, `1m`",
+        apply: |builder, _, value| {
+            builder.timeout = duration(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_API_REQUEST_TIME",
+        what: "how long an event waits for others at most: `10s`",
+        apply: |builder, _, value| {
+            builder.flush_interval = duration(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_API_REQUEST_SIZE",
+        what: "how large a request grows, uncompressed: `750kb`",
+        apply: |builder, _, value| {
+            builder.batch_bytes = size(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_API_BUFFER_SIZE",
+        what: "memory of the ring: `1mb`",
+        apply: |builder, _, value| {
+            builder.ring_bytes = size(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_VERIFY_SERVER_CERT",
+        what: "`false`: send to whoever answers",
+        apply: |builder, _, value| {
+            builder.unverified = !truth(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_SERVER_CA_CERT_FILE",
+        what: "PEM file with the authorities to trust, instead of the system's",
+        apply: |builder, _, value| {
+            builder.authorities = Some(value.into());
+            Ok(())
+        },
+    },
+    Setting {
+        name: "ELASTIC_APM_ENABLED",
+        what: "`false`: take all events, send none",
+        apply: |builder, _, value| {
+            builder.disabled |= !truth(value)?;
+            Ok(())
+        },
+    },
+];
+
+impl Builder {
+    /// The defaults, changed by the environment: see [`SETTINGS`].
+    pub fn from_env() -> Builder {
+        Builder::from_variables(|name| std::env::var(name).ok())
+    }
+
+    /// The same with variables from elsewhere. Empty ones count as not set.
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Builder {
+        let mut builder = Builder::default();
+        for setting in SETTINGS {
+            // The general one first, so that the one of a signal has the last word.
+            for signal in [None].into_iter().chain(Signal::ALL.map(Some)) {
+                let Some(name) = setting.name_for(signal) else { continue };
+                let Some(value) = variable(&name).filter(|value| !value.trim().is_empty()) else { continue };
+                if let Err(problem) = (setting.apply)(&mut builder, signal, value.trim()) {
+                    // Values of headers may be secret.
+                    let shown = if name.ends_with("HEADERS") { "…" } else { value.trim() };
+                    builder.mistakes.push(format!("{name}: `{shown}` {problem}"));
+                }
+            }
+        }
+        builder
+    }
+}
+
+impl Setting {
+    fn name_for(&self, signal: Option<Signal>) -> Option<String> {
+        match (self.name.contains("{signal}"), signal) {
+            (true, Some(signal)) => Some(self.name.replace("{signal}", &signal.name().to_uppercase())),
+            (true, None) => Some(self.name.replace("{signal}_", "")),
+            (false, None) => Some(self.name.to_owned()),
+            (false, Some(_)) => None,
+        }
+    }
+}
+
+fn server(builder: &mut Builder, url: &str) {
+    let otlp = !builder.endpoint.is_empty() || builder.signal_endpoints.iter().any(Option::is_some);
+    // Its own first choice does not stand in the way of its second.
+    if !otlp || builder.protocol == Protocol::ElasticApm {
+        builder.protocol = Protocol::ElasticApm;
+        url.clone_into(&mut builder.endpoint);
+    }
+}
+
+fn elastic_header(builder: &mut Builder, value: String) -> Result<(), String> {
+    if builder.protocol == Protocol::ElasticApm || builder.endpoint.is_empty() {
+        builder.headers.retain(|(_, name, _)| name != "Authorization");
+        builder.headers.push((None, "Authorization".to_owned(), value));
+    }
+    Ok(())
+}
+
+fn resource(builder: &mut Builder, name: &str, value: &str) -> Result<(), String> {
+    put(builder, name, value.to_owned());
+    Ok(())
+}
+
+fn put(builder: &mut Builder, name: &str, value: String) {
+    builder.resource.retain(|(other, _)| other != name);
+    builder.resource.push((name.to_owned(), value));
+}
+
+fn pairs(list: &str) -> Result<Vec<(String, String)>, String> {
+    let pair = |part: &str| {
+        let (key, value) = part.split_once('=')?;
+        Some((percent_decoded(key.trim())?, percent_decoded(value.trim())?))
+    };
+    let parts = list.split(',').filter(|part| !part.trim().is_empty());
+    let pairs: Option<Vec<_>> = parts.map(pair).collect();
+    pairs.ok_or_else(|| "is no list of key=value with commas between".to_owned())
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        if *byte == b'%' {
+            let (digits, after) = rest.split_at_checked(2)?;
+            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+            rest = after;
+        } else {
+            bytes.push(*byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn truth(value: &str) -> Result<bool, String> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err("is neither true nor false".to_owned()),
+    }
+}
+
+fn number(value: &str) -> Result<u64, String> {
+    value.parse().map_err(|_| "is no number of milliseconds".to_owned())
+}
+
+fn duration(value: &str) -> Result<Duration, String> {
+    let (number, unit) = with_unit(value).ok_or("is no duration: write 500ms, 10s or 1m")?;
+    let milliseconds = match unit.as_str() {
+        "ms" => number,
+        "s" | "" => number.saturating_mul(1000),
+        "m" => number.saturating_mul(60_000),
+        _ => return Err("is no duration: write 500ms, 10s or 1m".to_owned()),
+    };
+    Ok(Duration::from_millis(milliseconds))
+}
+
+fn size(value: &str) -> Result<usize, String> {
+    let wrong = "is no size: write 750kb or 1mb";
+    let (number, unit) = with_unit(value).ok_or(wrong)?;
+    let scale = match unit.as_str() {
+        "b" | "" => 1,
+        "k" | "kb" => 1 << 10,
+        "m" | "mb" => 1 << 20,
+        "g" | "gb" => 1 << 30,
+        _ => return Err(wrong.to_owned()),
+    };
+    usize::try_from(number.saturating_mul(scale)).map_err(|_| wrong.to_owned())
+}
+
+fn with_unit(value: &str) -> Option<(u64, String)> {
+    let digits = value.find(|char: char| !char.is_ascii_digit()).unwrap_or(value.len());
+    let (number, unit) = value.split_at(digits);
+    Some((number.parse().ok()?, unit.trim().to_ascii_lowercase()))
+}

@@ -1,0 +1,159 @@
+//! Who is sent to: an address and a prepared head for each signal, and how to get along.
+
+use crate::class::Signal;
+use crate::config::{Builder, Endpoint, Protocol};
+use crate::encode::{intake, otlp};
+use crate::sender::Growing;
+use std::time::Duration;
+
+/// Bytes of a head at most; the buffer has room for it and a chunk.
+const LONGEST_HEAD: usize = 8 << 10;
+
+pub(crate) struct Peer {
+    routes: [Route; 3],
+    resource: Vec<(String, String)>,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<crate::http::Tls>,
+    pub(crate) flush_interval: Duration,
+    pub(super) timeout: Duration,
+    pub(super) backoff: (Duration, Duration),
+}
+
+pub(super) struct Route {
+    pub(super) endpoint: Endpoint,
+    /// Request line and headers, all of them.
+    pub(super) head: Vec<u8>,
+    pub(super) gzip: bool,
+    /// Which connection: signals to the same address share one.
+    pub(super) connection: usize,
+}
+
+impl Peer {
+    /// Nothing when there are mistakes.
+    pub(crate) fn new(builder: &Builder, mistakes: &mut Vec<String>) -> Option<Peer> {
+        let endpoints = builder.endpoints(mistakes);
+        let shared = |index: usize| {
+            let address =
+                |index: usize| endpoints.get(index).and_then(Option::as_ref).map(|end| &end.address);
+            (0..index).find(|other| address(*other) == address(index)).unwrap_or(index)
+        };
+        let connections = [shared(0), shared(1), shared(2)];
+        let [Some(traces), Some(logs), Some(metrics)] = endpoints else { return None };
+        let mut route = |signal: Signal, endpoint: Endpoint| {
+            let gzip = builder.gzip_to(&endpoint);
+            let head = head(builder, signal, &endpoint, gzip);
+            if head.len() > LONGEST_HEAD {
+                mistakes.push(format!(
+                    "the headers of {} take {} bytes: {LONGEST_HEAD} are the most",
+                    signal.name(),
+                    head.len()
+                ));
+            }
+            let connection = connections.get(signal as usize).copied().unwrap_or(0);
+            Route { endpoint, head, gzip, connection }
+        };
+        let routes =
+            [route(Signal::Traces, traces), route(Signal::Logs, logs), route(Signal::Metrics, metrics)];
+        #[cfg(feature = "tls")]
+        let tls = {
+            let secure = |route: &Route| matches!(route.endpoint.address, crate::config::Address::Tls { .. });
+            let files = crate::http::TlsFiles {
+                authorities: builder.authorities.clone(),
+                identity: builder.identity.clone(),
+                unverified: builder.unverified,
+            };
+            let tls = routes.iter().any(secure).then(|| crate::http::Tls::new(&files)).transpose();
+            tls.map_err(|error| mistakes.push(error.to_string())).ok()?
+        };
+        let mut resource = builder.resource.clone();
+        if !resource.iter().any(|(name, _)| name == "service.name") {
+            // What OpenTelemetry asks for when nobody said.
+            resource.push(("service.name".to_owned(), "unknown_service".to_owned()));
+        }
+        if builder.protocol == Protocol::Otlp {
+            for (name, value) in [
+                ("telemetry.sdk.name", "tidegate-sender"),
+                ("telemetry.sdk.language", "rust"),
+                ("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
+            ] {
+                if !resource.iter().any(|(other, _)| other == name) {
+                    resource.push((name.to_owned(), value.to_owned()));
+                }
+            }
+        }
+        Some(Peer {
+            routes,
+            resource,
+            #[cfg(feature = "tls")]
+            tls,
+            flush_interval: builder.flush_interval,
+            timeout: builder.timeout,
+            backoff: builder.backoff,
+        })
+    }
+
+    pub(super) fn route(&self, signal: Signal) -> &Route {
+        let [traces, logs, metrics] = &self.routes;
+        match signal {
+            Signal::Traces => traces,
+            Signal::Logs => logs,
+            Signal::Metrics => metrics,
+        }
+    }
+
+    pub(crate) fn gzip(&self) -> bool {
+        self.routes.iter().any(|route| route.gzip)
+    }
+
+    /// What every body begins with: the resource of OTLP, or the metadata of intake.
+    pub(super) fn preamble(&self, protocol: Protocol) -> Vec<u8> {
+        let mut encoded = Growing(Vec::new());
+        match protocol {
+            Protocol::Otlp => otlp::resource(&mut encoded, &self.resource),
+            Protocol::ElasticApm => intake::metadata(&mut encoded, &self.resource),
+        }
+        encoded.0
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        let heads = self.routes.iter().map(|route| route.head.capacity() + 256).sum::<usize>();
+        let resource = self.resource.iter().map(|(name, value)| name.capacity() + value.capacity() + 48);
+        // Once as it was given, once encoded, with what the formats add.
+        heads + 2 * resource.sum::<usize>() + 1024
+    }
+
+    /// rustls: a session with its buffers, and what a handshake takes for a moment.
+    pub(crate) fn tls_memory(&self) -> usize {
+        #[cfg(feature = "tls")]
+        return if self.tls.is_some() { 512 << 10 } else { 0 };
+        #[cfg(not(feature = "tls"))]
+        0
+    }
+}
+
+fn head(builder: &Builder, signal: Signal, endpoint: &Endpoint, gzip: bool) -> Vec<u8> {
+    let content = match builder.protocol {
+        Protocol::Otlp => "application/x-protobuf",
+        Protocol::ElasticApm => "application/x-ndjson",
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let mut head = format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: tidegate-sender/{version}\r\nContent-Type: {content}\r\n\
+         Transfer-Encoding: chunked\r\n",
+        endpoint.path, endpoint.authority
+    );
+    if gzip {
+        head.push_str("Content-Encoding: gzip\r\n");
+    }
+    let own = |(only, ..): &&(Option<Signal>, String, String)| only.is_none_or(|only| only == signal);
+    let headers: Vec<_> = builder.headers.iter().filter(own).collect();
+    for (index, (_, name, value)) in headers.iter().enumerate() {
+        // The last one of a name counts.
+        let later = headers.get(index + 1..).unwrap_or_default();
+        if !later.iter().any(|(_, other, _)| other.eq_ignore_ascii_case(name)) {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+    }
+    head.push_str("\r\n");
+    head.into_bytes()
+}

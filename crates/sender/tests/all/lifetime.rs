@@ -1,0 +1,108 @@
+//! Beginning and end: flushing, shutting down, being dropped, and what is wrong with the settings.
+
+use crate::peer::{Behaviour, Peer};
+use crate::{LONG, balances, numbered, quick, wait_for};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+use tidegate_sender::{Builder, Class, Reason, Refused, Sender, Span, Value};
+
+#[test]
+fn events_go_out_by_time_without_being_flushed() {
+    let peer = Peer::new();
+    let sender = quick(&peer).start().unwrap();
+    sender.span(&numbered(1)).unwrap();
+    wait_for("the span", || peer.spans().len() == 1);
+}
+
+#[test]
+fn events_go_out_by_size_before_their_time() {
+    let peer = Peer::new();
+    let sender = quick(&peer).flush_interval(LONG).batch_bytes(20_000).start().unwrap();
+    for number in 0..1_000 {
+        sender.span(&numbered(number)).unwrap();
+    }
+    wait_for("a request", || !peer.spans().is_empty());
+}
+
+#[test]
+fn shutdown_sends_what_is_left_and_takes_no_more() {
+    let peer = Peer::new();
+    let sender = quick(&peer).flush_interval(LONG).start().unwrap();
+    for number in 0..100 {
+        sender.span(&numbered(number)).unwrap();
+    }
+    assert!(sender.shutdown(LONG).is_nothing());
+    assert_eq!(peer.spans().len(), 100);
+    let refused = Refused { class: Class::Span, reason: Reason::Shutdown };
+    assert_eq!(sender.span(&numbered(1)), Err(refused));
+    assert!(sender.shutdown(LONG).is_nothing());
+    balances(&sender);
+}
+
+#[test]
+fn shutdown_says_in_time_what_a_dead_peer_did_not_take() {
+    let barrier = Arc::new(Barrier::new(2));
+    let peer = Peer::scripted([Behaviour::Hold(Arc::clone(&barrier))]);
+    let sender = quick(&peer).timeout(LONG).start().unwrap();
+    for number in 0..10 {
+        sender.span(&numbered(number)).unwrap();
+    }
+    let start = Instant::now();
+    let left = sender.shutdown(Duration::from_millis(200));
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!(left.events, 10);
+    assert!(left.bytes > 10 * 40);
+    wait_for("the end of the thread", || sender.stats().queued == 0);
+    assert_eq!(sender.stats().dropped(Class::Span, Reason::Shutdown), 10);
+    balances(&sender);
+    barrier.wait();
+}
+
+#[test]
+fn dropping_the_last_handle_sends_what_is_left_without_waiting() {
+    let peer = Peer::new();
+    let sender = quick(&peer).flush_interval(LONG).start().unwrap();
+    let other = sender.clone();
+    sender.span(&numbered(1)).unwrap();
+    drop(sender);
+    other.span(&numbered(2)).unwrap();
+    drop(other);
+    wait_for("both spans", || peer.spans().len() == 2);
+}
+
+#[test]
+fn an_event_above_its_limit_is_refused_at_the_call() {
+    let peer = Peer::new();
+    let sender = quick(&peer).event_bytes(10_000).start().unwrap();
+    let text = "x".repeat(10_000);
+    let attributes = [("text", Value::Str(&text))];
+    let refused = sender.span(&Span { attributes: &attributes, ..numbered(0) }).unwrap_err();
+    assert_eq!(refused.reason, Reason::TooLarge);
+    assert!(refused.to_string().contains("event_bytes"));
+    balances(&sender);
+}
+
+#[test]
+fn a_disabled_sender_takes_nothing_and_says_so() {
+    let sender = Builder::from_variables(|name| (name == "OTEL_SDK_DISABLED").then(|| "true".to_owned()))
+        .start()
+        .unwrap();
+    assert_eq!(sender.span(&numbered(1)).unwrap_err().reason, Reason::Shutdown);
+    assert!(sender.flush(LONG).is_nothing());
+    assert!(sender.shutdown(LONG).is_nothing());
+    balances(&sender);
+}
+
+#[test]
+fn all_mistakes_are_named_at_once() {
+    let error = Sender::builder()
+        .endpoint("ftp://host")
+        .ring_bytes(5)
+        .header("two words", "value")
+        .start()
+        .unwrap_err();
+    let text = error.to_string();
+    for word in ["ftp://host", "5 bytes", "two words"] {
+        assert!(text.contains(word), "{text}");
+    }
+}
