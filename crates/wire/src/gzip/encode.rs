@@ -53,6 +53,9 @@ impl Encoder {
 
     /// Forgets an unfinished member, keeping the memory.
     pub fn reset(&mut self) {
+        if self.part == Part::Data {
+            self.drain();
+        }
         self.deflate.reset();
         self.part = Part::Header(0);
         (self.checksum, self.len) = (0, 0);
@@ -93,6 +96,18 @@ impl Encoder {
             }
         }
         (written, false)
+    }
+
+    /// Ends an unfinished member, to nobody. Resetting the library's state in the middle of one keeps some of
+    /// it, which would be found in the next.
+    fn drain(&mut self) {
+        let mut nowhere = [0; 1024];
+        loop {
+            let (_, made, ended) = self.deflate(&[], &mut nowhere, DeflateFlush::Finish);
+            if ended || made == 0 {
+                return;
+            }
+        }
     }
 
     fn header(&mut self, output: &mut [u8]) -> usize {

@@ -155,6 +155,31 @@ fn output_is_limited() {
     assert_eq!(Decoder::new().expected_len(&[0xff; 100]), 103_200);
 }
 
+/// Wherever a member was given up, nothing of it is in the next.
+#[test]
+fn an_unfinished_member_leaves_nothing_behind() {
+    let raw: Vec<u8> = (0..200_000u32).map(|n| b'a' + (n.wrapping_mul(2_654_435_761) >> 28) as u8).collect();
+    for level in 1..=9 {
+        let mut encoder = Encoder::new(level).unwrap();
+        for room in [5, 11, 1000, 40_000] {
+            let (mut out, mut at) = (vec![0; room], 0);
+            while at < raw.len() {
+                let (read, written) = encoder.step(&raw[at..], &mut out[..]);
+                at += read;
+                if written == 0 || at > room * 3 {
+                    break;
+                }
+            }
+            encoder.reset();
+            let mut out = vec![0; Encoder::max_len(raw.len())];
+            let (read, written) = encoder.step(&raw, &mut out);
+            let (rest, complete) = encoder.finish(&mut out[written..]);
+            assert!(read == raw.len() && complete);
+            assert!(decompress(&out[..written + rest]) == Ok(raw.clone()), "level {level} after {room}");
+        }
+    }
+}
+
 /// Random bytes compressed at any level fit in what `max_len` says.
 #[test]
 fn nothing_is_longer_than_said() {
