@@ -16,11 +16,12 @@ use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Refusal, Source};
+use tidegate_pool::{Failed, Pool};
 use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check, join};
 use tidegate_wire::snappy;
 
-/// Bodies that decompress to more than this are checked on the blocking pool: they would hold up the other
-/// connections of their worker for milliseconds.
+/// Bodies that decompress to more than this are checked by the pool: they would hold up the other connections of
+/// their worker for milliseconds.
 const LARGE: usize = 4 << 20;
 /// Scratch for symbol tables that a worker keeps, in bytes.
 const KEPT_SCRATCH: usize = 64 << 10;
@@ -35,6 +36,8 @@ thread_local! {
 pub struct RemoteWrite {
     books: Source,
     arena: Arena,
+    /// Where large bodies are checked.
+    pool: Pool,
     /// The most bytes that a body may decompress to.
     max_body: usize,
     /// The most bytes that a sink can hold of a body: as it came, decompressed, and a quarter of that for
@@ -46,13 +49,14 @@ pub struct RemoteWrite {
 impl RemoteWrite {
     /// Where it is served: as Prometheus, and as Thanos calls it.
     pub const PATHS: [&str; 2] = ["/api/v1/write", "/api/v1/receive"];
-    /// What a worker keeps for it between requests, in bytes: a line of the memory plan.
+    /// What a worker, or a thread of the pool, keeps for it between requests, in bytes: a line of the memory plan.
     pub const WORKER_BYTES: usize = KEPT_SCRATCH;
 
     /// A source that takes bodies of up to `max_body` bytes when decompressed, if all sinks can hold them:
     /// as they came, decompressed, and a quarter of that for what is made of them, in `most_held` bytes.
-    pub fn new(books: Source, arena: Arena, max_body: usize, most_held: usize) -> RemoteWrite {
-        RemoteWrite { books, arena, max_body, most_held, limits: Limits::default() }
+    /// Large ones are checked by `pool`.
+    pub fn new(books: Source, arena: Arena, pool: Pool, max_body: usize, most_held: usize) -> RemoteWrite {
+        RemoteWrite { books, arena, pool, max_body, most_held, limits: Limits::default() }
     }
 
     pub(crate) fn books(&self) -> &Source {
@@ -96,16 +100,20 @@ impl RemoteWrite {
             return Ok((body, content));
         }
         let (source, gate) = (self.clone(), gate.clone());
-        let checked = tokio::task::spawn_blocking(move || {
+        // On the heap, so that a connection's task has no room for what only large bodies need.
+        let checked = Box::pin(self.pool.run(move || {
             let content = source.check(&gate, version, &body, room, raw_len)?;
             Ok((body, content))
-        });
-        checked.await.unwrap_or_else(|error| match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is being shut down.
-            Err(_cancelled) => {
-                Err(Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"))
-            }
+        }));
+        checked.await.unwrap_or_else(|failed| {
+            Err(match failed {
+                Failed::Stopped => {
+                    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
+                }
+                Failed::Panicked(_) => {
+                    Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
+                }
+            })
         })
     }
 

@@ -29,6 +29,7 @@ use tidegate_http1::{Server, Shutdown};
 use tidegate_journal::{Journal, Recovery};
 use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Registry};
+use tidegate_pool::Pool;
 use tidegate_sources::{Http, RemoteWrite};
 use tokio::task::AbortHandle;
 use watch::{Rounds, Watch};
@@ -39,6 +40,7 @@ pub(crate) struct Gateway {
     config: Mutex<Config>,
     planned: Planned,
     workers: Arc<Workers>,
+    pool: Pool,
     door: Arc<Doorkeeper>,
     gate: Gate,
     journal: Journal,
@@ -73,6 +75,7 @@ impl Gateway {
         journal.observe(move |items| head.advance_to(items));
 
         let workers = Arc::new(Workers::start(planned.workers)?);
+        let pool = Pool::start(planned.pool, plan::POOL_PLACES)?;
         let attach = sinks::Attach::new(&config, &planned, &arena, &journal, &ledger, &workers)?;
         let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
 
@@ -81,6 +84,7 @@ impl Gateway {
         let remote_write = RemoteWrite::new(
             ledger.source("prometheus_remote_write")?,
             arena.clone(),
+            pool.clone(),
             source.max_body.as_usize().min(usize::try_from(planned.largest_body).unwrap_or(usize::MAX)),
             usize::try_from(planned.most_held).unwrap_or(usize::MAX),
         );
@@ -126,13 +130,14 @@ impl Gateway {
             first.spawn(accept(http, Arc::clone(&workers), Arc::clone(&door), ingest)).abort_handle(),
             first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle(),
         ];
-        let watch = watch(&acceptors, &journal, &workers, &running);
+        let watch = watch(&acceptors, &journal, &workers, &pool, &running);
         let upkeep = upkeep::start(arena, console_arena, gate.clone(), watch, watch::leave)?;
         let config = Mutex::new(config);
         Ok(Gateway {
             config,
             planned,
             workers,
+            pool,
             door,
             gate,
             journal,
@@ -197,6 +202,7 @@ impl Gateway {
         let _late = sinks::stop_all(sinks, deadline);
         let synced = self.journal.close(left().max(Duration::from_secs(1)));
         self.workers.stop();
+        self.pool.stop();
         if !answered {
             tracing::warn!(connections = self.door.open(), "requests were still in flight at the deadline");
         }
@@ -209,6 +215,7 @@ fn watch(
     acceptors: &[AbortHandle],
     journal: &Journal,
     workers: &Arc<Workers>,
+    pool: &Pool,
     sinks: &Arc<Mutex<Vec<Running>>>,
 ) -> Watch {
     let mut watch = Watch::default();
@@ -216,6 +223,8 @@ fn watch(
         watch.over(move || acceptor.is_finished().then(|| format!("the acceptor of `{setting}`")));
     }
     let (journal, workers, sinks) = (journal.clone(), Arc::clone(workers), Arc::clone(sinks));
+    let pool = pool.clone();
+    watch.over(move || pool.has_ended().then(|| "a thread of the pool".to_owned()));
     watch.over(move || journal.has_ended().then(|| "the journal's writer".to_owned()));
     watch.over(move || workers.gone());
     watch.over(move || {

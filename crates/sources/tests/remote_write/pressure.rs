@@ -104,3 +104,23 @@ async fn a_barred_journal_refuses_before_the_body() {
     let books = rig.books();
     assert_eq!((books.accepted, books.refused), (accepted + 1, vec![(Refusal::Disk, 2)]));
 }
+
+/// A thread for what may hang (name resolution, say) that hangs holds up no body, however large.
+#[test]
+fn what_hangs_elsewhere_does_not_hold_up_large_bodies() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    let (let_go, hangs) = std::sync::mpsc::sync_channel::<()>(0);
+    runtime.block_on(async {
+        let hanging = tokio::task::spawn_blocking(move || hangs.recv());
+        let rig = Rig::new();
+        let model = Model::new(1, 18_000, Timeline { base_ms: 1, interval_ms: 1 });
+        let (mut raw, mut body) = (Vec::new(), Vec::new());
+        Batch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
+        assert!(raw.len() > 4 << 20, "large enough for the pool: {}", raw.len());
+        compress(&raw, &mut body);
+        assert_eq!(rig.write(Version::V1, &body).await.status, 204);
+        drop(let_go);
+        assert!(hanging.await.unwrap().is_err());
+    });
+}

@@ -9,6 +9,7 @@ use tidegate_ledger::{Ledger, Refusal, SourceBalance};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
 use tidegate_meters::{Buckets, Histogram, Registry};
+use tidegate_pool::Pool;
 use tidegate_sources::{Http, RemoteWrite};
 use tokio::net::TcpListener;
 
@@ -25,6 +26,7 @@ pub(crate) struct Rig {
     pub(crate) gate: Gate,
     ledger: Ledger,
     http: Http,
+    pool: Pool,
     _dir: tempfile::TempDir,
 }
 
@@ -33,6 +35,12 @@ pub(crate) struct Rig {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) text: String,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.pool.stop();
+    }
 }
 
 impl Rig {
@@ -55,15 +63,16 @@ impl Rig {
         let head = ledger.head();
         journal.observe(move |items| head.advance_to(items));
         let gate = Gate::new(arena.clone(), journal.clone(), MEMORY_WAIT);
+        let pool = Pool::start(1, 1).unwrap();
         let books = ledger.source("prometheus_remote_write").unwrap();
-        let source = RemoteWrite::new(books, arena.clone(), MAX_BODY, 12 << 20);
+        let source = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY, 12 << 20);
         let http = Http::new(
             gate.clone(),
             ledger.source("http").unwrap(),
             source,
             Histogram::new(Buckets::durations(), 1),
         );
-        Rig { arena, journal, gate, ledger, http, _dir: dir }
+        Rig { arena, journal, gate, ledger, http, pool, _dir: dir }
     }
 
     /// Runs `client` against the server.

@@ -9,6 +9,7 @@ use tidegate_config::{Config, MemoryBudget, Sink};
 use tidegate_console::Console;
 use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
+use tidegate_pool::Pool;
 use tidegate_sinks::RemoteWrite as RemoteWriteSink;
 use tidegate_sources::RemoteWrite as RemoteWriteSource;
 
@@ -21,6 +22,8 @@ const CONNECTION: u64 = 2 * KIB;
 /// Threads beside the workers, their helpers, the lakes' and the upkeep's: the main one, the journal's, the
 /// allocator's.
 const THREADS: u64 = 3;
+/// Large bodies that can wait for a thread of the pool; others wait before it.
+pub(crate) const POOL_PLACES: usize = 64;
 /// Windows beyond those that connections can take.
 const SPARE_WINDOWS: usize = 512;
 /// Pages of the executable and its libraries that may stay resident, in bytes. What a busy gateway uses all
@@ -41,6 +44,8 @@ pub(crate) struct Planned {
     pub(crate) budget: MemoryBudget,
     pub(crate) plan: Plan,
     pub(crate) workers: usize,
+    /// Threads of the pool for large bodies.
+    pub(crate) pool: usize,
     pub(crate) connections: u32,
     /// The lake writer's slice, in bytes; zero without a lake.
     pub(crate) slice: u64,
@@ -66,7 +71,9 @@ pub(crate) fn of(config: &Config) -> Planned {
     // Every connection may have one while it sends a head, and the sinks theirs besides.
     let windows = usize::try_from(memory / (16 * KIB)).unwrap_or(usize::MAX).clamp(1024, 16 * 1024);
     let windows = windows.max(connections as usize + SPARE_WINDOWS);
-    declare(&mut plan, config, workers, connections, windows);
+    // Large bodies may take half of the machine, rounded up; what is small keeps the workers.
+    let pool = workers.div_ceil(2);
+    declare(&mut plan, config, (workers, pool), connections, windows);
 
     let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
     let others = config.sinks.len() as u64 - lakes;
@@ -93,6 +100,7 @@ pub(crate) fn of(config: &Config) -> Planned {
         budget,
         plan,
         workers,
+        pool,
         connections,
         slice: if lakes > 0 { slice } else { 0 },
         lake_part,
@@ -102,9 +110,15 @@ pub(crate) fn of(config: &Config) -> Planned {
     }
 }
 
-fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, windows: usize) {
+fn declare(
+    plan: &mut Plan,
+    config: &Config,
+    (workers, pool): (usize, usize),
+    connections: u32,
+    windows: usize,
+) {
     let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
-    // A worker has a helper, for name resolution and large bodies.
+    // A worker has a helper, for name resolution.
     let threads = 2 * workers as u64 + THREADS + lakes;
     let scratch = RemoteWriteSource::WORKER_BYTES as u64 + 128 * KIB;
     let line = |owner, what, count, each| Declared { owner, what, count, each, setting: None };
@@ -113,6 +127,8 @@ fn declare(plan: &mut Plan, config: &Config, workers: usize, connections: u32, w
     plan.declare(line("threads", "stacks, to their full depth", threads, workers::STACK as u64));
     plan.declare(line("threads", "the stack of the upkeep", 1, upkeep::STACK as u64));
     plan.declare(line("workers", "a runtime, and scratch for requests", workers as u64, scratch));
+    Pool::declared(pool, POOL_PLACES).into_iter().for_each(|declared| plan.declare(declared));
+    plan.declare(line("pool", "scratch of a thread", pool as u64, RemoteWriteSource::WORKER_BYTES as u64));
     let parked = line("connections", "a parked connection", connections.into(), CONNECTION);
     plan.declare(limited("limits.connections", parked));
     plan.declare(line("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64));
