@@ -2,7 +2,7 @@
 //!
 //! A batch becomes a sequence of pieces, each within the limits of a request; a piece becomes one request
 //! for each lane. What proves too large when encoded is cut in halves until it fits, or until it is a single
-//! series, which then cannot be sent at all.
+//! series, which then cannot be sent at all. A record whose tables alone are too large is lost as a whole.
 
 mod encode;
 mod piece;
@@ -153,6 +153,15 @@ impl Recoder {
                     return Some(Step::Requests { requests, untranslatable });
                 }
                 Err(Unfit::Room(NoRoom::WithoutTurn)) => batch.borrow(&self.room).await,
+                // Cutting does not help, but for records that were put together.
+                Err(Unfit::Source) => {
+                    if let Some(pieces) = source.apart(&piece) {
+                        work.left.extend(pieces.into_iter().rev());
+                        return None;
+                    }
+                    let lost = source.rest_of_record(piece, &mut work.left);
+                    return Some(Step::Lost(Dropped::TooLarge, source.items(&lost)));
+                }
                 Err(unfit) => match source.halve(&piece) {
                     Some((first, second)) => {
                         work.left.extend([second, first]);

@@ -3,7 +3,7 @@
 use crate::rig::{Rig, answers, peer, settings};
 use tidegate_ledger::Dropped;
 use tidegate_load::Behaviour;
-use tidegate_load::remote_write::Version;
+use tidegate_load::remote_write::{Version, compress};
 use tidegate_sinks::RemoteWriteSettings;
 
 #[tokio::test]
@@ -135,4 +135,23 @@ async fn what_is_of_another_protocol_is_dropped_with_the_reason() {
     rig.drain(settings(&peer)).await;
     rig.assert_exact(&peer.report());
     assert_eq!(rig.dropped(), [(Dropped::Untranslatable, 5)]);
+}
+
+/// A record whose tables never fit is one loss, found out by reading it once: not by halving it down to each of
+/// its 20,000 series, and reading it anew for each.
+#[tokio::test]
+async fn a_record_whose_tables_never_fit_is_lost_at_once() {
+    const SERIES: u64 = 20_000;
+    let mut rig = Rig::new(20, 1 << 20);
+    let mut raw = b"\x22\0".repeat(2_000_000);
+    let series = b"\x2a\x11\x0a\x02\0\0\x12\x0b\x09\0\0\0\0\0\0\xf0\x3f\x10\x01";
+    raw.extend(series.repeat(20_000));
+    let mut body = Vec::new();
+    compress(&raw, &mut body);
+    rig.append(Version::V2, &body, raw.len(), SERIES).await;
+    rig.put(Version::V2, 0..20, 1).await;
+    let peer = peer(Behaviour::Healthy);
+    rig.drain(settings(&peer)).await;
+    assert_eq!(rig.dropped(), [(Dropped::TooLarge, SERIES)]);
+    rig.assert_exact(&peer.report());
 }

@@ -32,6 +32,8 @@ pub(super) enum Unfit {
     Large,
     /// There is no memory for it.
     Room(NoRoom),
+    /// There never is memory for what all records that it is of need together, however small it is cut.
+    Source,
 }
 
 impl From<NoRoom> for Unfit {
@@ -90,11 +92,15 @@ impl Encoder {
     /// The series of `piece` from all bodies, with one symbol table.
     async fn joined(&self, source: &Source, piece: &Piece, most: usize) -> Result<Made, Unfit> {
         let wanted = piece.series().ok_or(Unfit::Large)?;
+        let (bodies, first) = source.bodies_of(&wanted);
         let most = most.min(roomy(source.len()));
         let mut out = self.room.window(most).await?;
-        let keep = |position, _: &v2::Series<'_>| wanted.contains(&position);
-        self.join(&source.bodies(), keep, most, &mut out).await?;
-        Ok(Made(out, 0))
+        let keep = |position: u64, _: &v2::Series<'_>| wanted.contains(&(first + position));
+        match self.join(&bodies, keep, most, &mut out).await {
+            // What is to be held does not depend on how many of the series are wanted.
+            Err(Unfit::Room(NoRoom::Never)) => Err(Unfit::Source),
+            joined => joined.map(|_series| Made(out, 0)),
+        }
     }
 
     /// The series of 2.0 bodies that `keep` wants. Says how many there are.

@@ -13,6 +13,8 @@ pub(super) struct Source {
     raw: Held<Window>,
     /// Where each body is: one for each record. Those of 1.0 are one body when read together.
     bodies: Vec<Range<usize>>,
+    /// The series of each body, counted over all of them; of 2.0 only.
+    series_of: Vec<Range<u64>>,
     /// Series of 2.0 bodies, and the bytes of everything else in them: their symbols.
     series: u64,
     symbol_bytes: usize,
@@ -38,11 +40,17 @@ impl Piece {
 
 impl Source {
     pub(super) fn new(version: Version, raw: Held<Window>, bodies: Vec<Range<usize>>) -> Source {
-        let mut source = Source { version, raw, bodies, series: 0, symbol_bytes: 0 };
-        let (series, bytes) =
-            source.series().fold((0, 0), |(n, bytes), series| (n + 1, bytes + series.len()));
-        (source.series, source.symbol_bytes) = (series, source.raw.len().saturating_sub(bytes));
-        source
+        let (mut series, mut bytes) = (0, 0);
+        let mut ranges = Vec::new();
+        for body in bodies.iter().filter_map(|range| raw.get(range.clone())) {
+            let start = series;
+            for one in series_of(body).filter(|_| version == Version::V2) {
+                (series, bytes) = (series + 1, bytes + one.len());
+            }
+            ranges.push(start..series);
+        }
+        let symbol_bytes = raw.len().saturating_sub(bytes);
+        Source { version, raw, bodies, series_of: ranges, series, symbol_bytes }
     }
 
     /// The bytes of all bodies.
@@ -59,8 +67,32 @@ impl Source {
         self.version
     }
 
-    pub(super) fn bodies(&self) -> Vec<&[u8]> {
-        self.bodies.iter().filter_map(|range| self.raw.get(range.clone())).collect()
+    fn bodies(&self) -> impl Iterator<Item = &[u8]> {
+        self.bodies.iter().filter_map(|range| self.raw.get(range.clone()))
+    }
+
+    /// The 2.0 bodies that have any of these series, and the number of the first series in them.
+    pub(super) fn bodies_of(&self, wanted: &Range<u64>) -> (Vec<&[u8]>, u64) {
+        let has = |series: &Range<u64>| series.start < wanted.end && wanted.start < series.end;
+        let first = self.series_of.iter().find(|series| has(series)).map_or(0, |series| series.start);
+        let bodies = self.bodies().zip(&self.series_of).filter(|(_, series)| has(series));
+        (bodies.map(|(body, _)| body).collect(), first)
+    }
+
+    /// What `piece` begins with, up to the end of the record that it begins in; and the rest of `left`, in which
+    /// pieces follow each other from its end on, without that.
+    pub(super) fn rest_of_record(&self, piece: Piece, left: &mut Vec<Piece>) -> Piece {
+        let Some(range) = piece.series() else { return piece };
+        let within = self.series_of.iter().find(|series| series.contains(&range.start));
+        let end = within.map_or(range.end, |series| series.end);
+        while let Some(Piece::Series(next)) = left.pop_if(|next| next.series().is_some_and(|n| n.start < end))
+        {
+            if next.end > end {
+                left.push(Piece::Series(end..next.end));
+                break;
+            }
+        }
+        Piece::Series(range.start..end)
     }
 
     /// All of it.
@@ -124,12 +156,10 @@ impl Source {
                 within.filter(|range| !range.is_empty()).map(Piece::Bytes).collect()
             }
             Piece::Series(range) => {
-                let mut before = 0;
-                let within = self.bodies.iter().map(|body| {
-                    let start = before;
-                    before += series_of(self.raw.get(body.clone()).unwrap_or_default()).count() as u64;
-                    start.max(range.start)..before.min(range.end)
-                });
+                let within = self
+                    .series_of
+                    .iter()
+                    .map(|series| series.start.max(range.start)..series.end.min(range.end));
                 within.filter(|range| !range.is_empty()).map(Piece::Series).collect()
             }
         };
@@ -174,7 +204,7 @@ impl Source {
 
     /// The series of all 2.0 bodies.
     fn series(&self) -> impl Iterator<Item = &[u8]> {
-        self.bodies().into_iter().flat_map(series_of)
+        self.bodies().flat_map(series_of)
     }
 }
 

@@ -127,3 +127,15 @@ proptest! {
         }
     }
 }
+
+/// Three records, of which the second is lost: what is left is the first's end and the third.
+#[test]
+fn the_rest_of_a_record_is_taken_out_of_what_is_left() {
+    let source = source(Version::V2, &[(10, 1, false), (20, 1, false), (5, 1, false)]);
+    let mut left = vec![Piece::Series(28..35), Piece::Series(15..28)];
+    let lost = source.rest_of_record(Piece::Series(12..15), &mut left);
+    assert_eq!((lost, left), (Piece::Series(12..30), vec![Piece::Series(30..35)]));
+    assert_eq!(source.bodies_of(&(12..15)).1, 10);
+    assert_eq!(source.bodies_of(&(12..15)).0.len(), 1);
+    assert_eq!(source.bodies_of(&(9..31)).0.len(), 3);
+}
