@@ -197,8 +197,7 @@ fn reloading_removes_a_sink_and_brings_it_back() {
 fn reloading_something_invalid_changes_nothing() {
     let sink = checking();
     let mut gateway = Gateway::started(settings(json!({"up": to(&sink)})));
-    let refusals =
-        [("sinks: [", "tidegate.yaml:"), ("memory: 80MiB\n", "`memory` cannot change while running")];
+    let refusals = [("sinks: [", "tidegate.yaml:"), ("limits: { connections: 0 }", "tidegate.yaml:")];
     for (text, reason) in refusals {
         let before = gateway.log().len();
         gateway.configure_text(text);
@@ -213,6 +212,35 @@ fn reloading_something_invalid_changes_nothing() {
     gateway.at_rest(SOON);
     let verdict = compare(&model, &report.acked, &sink.stop());
     assert!(verdict.acked == 100 && verdict.nothing_lost(), "{verdict:?}");
+}
+
+/// What cannot change while running is named and stays as it is; the sinks change all the same, and the pages show
+/// the plan with them.
+#[test]
+fn reloading_names_what_needs_a_restart() {
+    let (stays, added) = (checking(), checking());
+    let mut gateway = Gateway::started(settings(json!({"stays": to(&stays)})));
+    let planned = |gateway: &Gateway| {
+        let declared = gateway.status()["memory"]["declared"].clone();
+        declared.as_array().unwrap().iter().filter(|line| line["owner"] == "sink").count()
+    };
+    assert_eq!(planned(&gateway), 1);
+    let sinks = json!({"stays": to(&stays), "added": to(&added)});
+    gateway.configure(json!({"memory": "80MiB", "limits": {"connections": 77}, "sinks": sinks}));
+    gateway.hangup();
+    until(SOON, "the log to name the settings", || {
+        let log = gateway.log();
+        log.contains("only `sinks` can change while running") && log.contains("memory, limits.connections")
+    });
+    until(SOON, "the plan to have the new sink", || planned(&gateway) == 2);
+    assert_eq!(gateway.status()["memory"]["limit"], 96 * MIB);
+    let model = Arc::new(Model::new(8, 100, TIMELINE));
+    let report = drive_blocking(&gateway.target(), &model, &Profile::default()).unwrap();
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    for sink in [stays, added] {
+        assert!(compare(&model, &report.acked, &sink.stop()).nothing_lost());
+    }
 }
 
 /// A new sink that cannot start is reported, and the sinks of before go on, as the message says.

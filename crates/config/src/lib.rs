@@ -18,6 +18,7 @@
 
 mod checks;
 mod declare;
+mod difference;
 mod effective;
 mod error;
 mod example;
@@ -33,6 +34,7 @@ mod suggest;
 mod values;
 mod yaml;
 
+pub use difference::differing;
 pub use effective::effective;
 pub use error::{Errors, Invalid, Place, Problem};
 pub use example::example;

@@ -38,7 +38,8 @@ pub(crate) enum Command {
     /// ./tidegate-data.
     ///
     /// SIGTERM and SIGINT: stop accepting, answer what is in flight, sync, leave.
-    /// SIGHUP: read the configuration again; an invalid one is reported and the old one stays.
+    /// SIGHUP: read the configuration again and take over its sinks; other settings that changed are named, and
+    /// need a restart. An invalid configuration is reported, and the old one stays.
     Run(ConfigArgs),
     /// Check a configuration, and whether it fits in its memory
     ///

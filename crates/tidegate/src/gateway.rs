@@ -46,6 +46,7 @@ pub(crate) struct Gateway {
     journal: Journal,
     sinks: Arc<Mutex<Vec<Running>>>,
     attach: sinks::Attach,
+    view: Arc<View>,
     shutdowns: Vec<Shutdown>,
     acceptors: Vec<AbortHandle>,
     /// Looks after the memory, and whether all the others are there.
@@ -106,7 +107,7 @@ impl Gateway {
         let view = Arc::new(View {
             started: Instant::now(),
             memory: origin(&planned.budget.to_string()),
-            plan: planned.plan.clone(),
+            plan: Mutex::new(planned.plan.clone()),
             arena: arena.clone(),
             journal: journal.clone(),
             journal_dir: config.data.join("journal").display().to_string(),
@@ -143,6 +144,7 @@ impl Gateway {
             journal,
             sinks: running,
             attach,
+            view,
             shutdowns,
             acceptors,
             upkeep,
@@ -159,17 +161,15 @@ impl Gateway {
         self.workers.worker(0)
     }
 
-    /// Changes what can be changed while running: the sinks.
+    /// Takes over what can be changed while running: the sinks. Names what else differs, and needs a restart.
     ///
     /// # Errors
-    /// When the new configuration does not fit, or changes what needs a restart; nothing has changed then.
-    pub(crate) fn reload(&self, new: Config) -> Result<(), Failure> {
+    /// When the new sinks do not fit, or one of them cannot be started; nothing has changed then.
+    pub(crate) fn reload(&self, new: Config) -> Result<Vec<String>, Failure> {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(setting) = needs_restart(&config, &new) {
-            return Err(Failure(format!(
-                "`{setting}` cannot change while running, only `sinks` can; restart tidegate for it"
-            )));
-        }
+        let mut waiting = tidegate_config::differing(&config, &new);
+        waiting.retain(|setting| setting != "sinks");
+        let new = Config { sinks: new.sinks, ..config.clone() };
         let planned = plan::of(&new);
         planned.plan.check()?;
         // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
@@ -179,8 +179,9 @@ impl Gateway {
         let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
         *sinks() = running;
         changed?;
+        self.view.replan(planned.plan);
         *config = new;
-        Ok(())
+        Ok(waiting)
     }
 
     /// Stops accepting, answers what is in flight, lets the sinks finish what they are at, syncs. Returns
@@ -238,19 +239,6 @@ fn watch(
 /// Where a bound comes from, without the bound itself: `64MiB: as configured`.
 fn origin(budget: &str) -> String {
     budget.split_once(": ").map_or(budget, |(_, origin)| origin).to_owned()
-}
-
-/// The first setting that differs and is not a sink's.
-fn needs_restart(old: &Config, new: &Config) -> Option<&'static str> {
-    let differing = [
-        ("memory", old.memory != new.memory),
-        ("data", old.data != new.data),
-        ("listen", old.listen != new.listen),
-        ("journal", old.journal != new.journal),
-        ("sources", old.sources != new.sources),
-        ("limits", old.limits != new.limits),
-    ];
-    differing.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting)
 }
 
 fn arena(planned: &Planned) -> Result<Arena, Failure> {

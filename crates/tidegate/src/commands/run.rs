@@ -31,7 +31,16 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
             break;
         }
         match config(args).and_then(|new| gateway.reload(new)) {
-            Ok(()) => tracing::info!("the configuration was read again"),
+            Ok(waiting) => {
+                tracing::info!("the configuration was read again");
+                if !waiting.is_empty() {
+                    tracing::warn!(
+                        settings = waiting.join(", "),
+                        "only `sinks` can change while running; these settings have changed too, and are as \
+                         they were until tidegate is restarted"
+                    );
+                }
+            }
             Err(Failure(message)) => {
                 tracing::error!("the configuration was not changed:\n{}", message.trim_end());
             }

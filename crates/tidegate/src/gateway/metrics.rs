@@ -62,12 +62,12 @@ pub(crate) fn publish(view: &Arc<View>) {
 }
 
 fn memory(view: &Arc<View>) {
-    gauge(view, LIMIT, |view| view.plan.memory());
+    gauge(view, LIMIT, |view| view.plan().memory());
     gauge(view, RESIDENT, |_| Resident::read().unwrap_or_default().now);
     gauge(view, PEAK, |_| Resident::read().unwrap_or_default().peak);
     gauge(view, HEAP, |_| heap::heap().live);
     counter(view, ALLOCATIONS, |_| heap::heap().allocations);
-    gauge(view, DECLARED, |view| view.plan.overhead());
+    gauge(view, DECLARED, |view| view.plan().overhead());
     gauge(view, IDLE, |view| view.arena.usage().idle);
     for (name, column) in [(SHARE, 0), (SHARE_WAITING, 1)] {
         let parts = Arc::downgrade(view);

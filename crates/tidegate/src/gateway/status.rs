@@ -3,7 +3,7 @@
 use super::acceptor::Doorkeeper;
 use super::sinks::Running;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_admission::Gate;
 use tidegate_arena::{Arena, Plan, heap};
@@ -21,7 +21,8 @@ pub(crate) struct View {
     pub(crate) started: Instant,
     /// The bound on memory, with where it comes from.
     pub(crate) memory: String,
-    pub(crate) plan: Plan,
+    /// As it is now: a change of the sinks changes it.
+    pub(crate) plan: Mutex<Plan>,
     pub(crate) arena: Arena,
     pub(crate) journal: Journal,
     pub(crate) journal_dir: String,
@@ -78,14 +79,24 @@ impl fmt::Write for Adapter<'_> {
 }
 
 impl View {
+    pub(crate) fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows another plan from now on.
+    pub(crate) fn replan(&self, plan: Plan) {
+        *self.plan() = plan;
+    }
+
     fn memory(&self) -> Memory {
+        let plan = self.plan();
         let open = self.door.open() as u64;
-        let declared = self.plan.declared().iter().map(|line| {
+        let declared = plan.declared().iter().map(|line| {
             let shown = DeclaredLine::of(line);
             if line.owner == "connections" { shown.using(open * line.each, None) } else { shown }
         });
         Memory {
-            limit: self.plan.memory(),
+            limit: plan.memory(),
             origin: self.memory.clone(),
             resident: Resident::read().ok(),
             heap_live: heap::heap().live,
