@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, PathBuf};
 
-use crate::model::{Backoff, Config, LakeSink, OtlpSink, RemoteWriteSink, Signal, Sink};
+use crate::model::{Backoff, Config, Durability, LakeSink, OtlpSink, RemoteWriteSink, Signal, Sink};
 use crate::values::{Name, Url};
 
 /// Two or more settings that cannot be together.
@@ -75,6 +75,16 @@ fn lakes(config: &Config, clashes: &mut Vec<Clash>) {
     let mut folders: BTreeMap<PathBuf, &Name> = BTreeMap::new();
     for (name, sink) in &config.sinks {
         let Sink::Lake(lake) = sink else { continue };
+        if config.journal.durability == Durability::Memory {
+            clashes.push(Clash {
+                about: vec![path(["journal", "durability"]), path(["sinks", name.as_str()])],
+                message: format!(
+                    "`journal.durability: memory` and the lake `{name}` cannot be together: a request would be \
+                     answered when the lake has finished a file, which takes minutes"
+                ),
+                help: "set `durability: page_cache` or `fsync`, or configure `sinks` without a lake".to_owned(),
+            });
+        }
         let about =
             |setting: &str| vec![path(["sinks", name.as_str(), setting]), path(["sinks", name.as_str()])];
         let folder = lake.folder(&config.data);
