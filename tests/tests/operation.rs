@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
 
 use serde_json::{Value, json};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_load::remote_write::Version;
@@ -353,6 +354,59 @@ fn the_journal_can_be_looked_into() {
     look();
     let elsewhere = tidegate(&["journal", "ls", "--data", "/nonexistent"]);
     told(&elsewhere, &["/nonexistent"]);
+}
+
+/// Answers requests with these statuses, one after the other.
+fn answering(statuses: &'static [u16]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut statuses = statuses.iter();
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(&stream);
+            let mut answer = || -> Option<()> {
+                let (mut line, mut length) = (String::new(), 0);
+                while reader.read_line(&mut line).ok()? > 2 {
+                    if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                        length = value.trim().parse().ok()?;
+                    }
+                    line.clear();
+                }
+                let mut body = vec![0; Some(length).filter(|length| *length > 0)?];
+                reader.read_exact(&mut body).ok()?;
+                let head = format!("HTTP/1.1 {} As told\r\nContent-Length: 0\r\n\r\n", statuses.next()?);
+                (&stream).write_all(head.as_bytes()).ok()
+            };
+            while answer().is_some() {}
+        }
+    });
+    address
+}
+
+/// A letter that is refused for good does not keep back those after it; it is named, and the exit code tells.
+#[test]
+fn letters_are_sent_again_past_one_that_is_refused() {
+    let sink = checking();
+    sink.set(Behaviour::Status { code: 400, retry_after: None });
+    let mut gateway = Gateway::started(settings(json!({"picky": to(&sink)})));
+    let model = Arc::new(Model::new(8, 100, TIMELINE));
+    for first in 0..3 {
+        let profile = Profile { first, ..Profile::default() };
+        assert_eq!(drive_blocking(&gateway.target(), &model, &profile).unwrap().samples, 100);
+        // Each is a request of its own, and so a letter.
+        gateway.at_rest(SOON);
+    }
+    assert_eq!(gateway.sink("picky")["dropped"]["rejected"], 300);
+    assert_eq!(gateway.term(), 0);
+    let data = gateway.data();
+    let resend = |statuses| {
+        let url = format!("http://{}/", answering(statuses));
+        tidegate(&["journal", "resend", "--data", data.to_str().unwrap(), "--url", &url])
+    };
+    let finished = resend(&[400, 204, 204]);
+    told(&finished, &["`picky`", "400", "1 letters were refused for good"]);
+    assert!(finished.stdout.contains("sent 2 letters with 200 items"), "{}", finished.stdout);
+    assert!(resend(&[204]).succeeded().contains("sent 1 letters with 100 items"));
 }
 
 /// `/status` as a page, as text and as JSON, by what the client asks for; and what else the admin port has.

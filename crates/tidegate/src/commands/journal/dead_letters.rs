@@ -42,7 +42,7 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
     let folder = folder(data(&args.data)?);
     let target = target(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mut sent, mut items) = (0u64, 0u64);
+    let (mut sent, mut items, mut refused) = (0u64, 0u64, 0u64);
     let outcome = runtime.block_on(async {
         let mut letters = read(&folder, false)?;
         let mut connection = None;
@@ -53,14 +53,35 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
             let Some(version) = version(&letter) else { continue };
             // A letter whose body has been damaged on disk cannot be sent by anybody.
             let Ok(body) = letters.body() else { continue };
-            send(&target, &mut connection, version, &letter, &body).await?;
+            match send(&target, &mut connection, version, &letter, &body).await {
+                Ok(()) => {}
+                // Those after it may be wanted all the same.
+                Err(Unsent::Refused(message)) => {
+                    crate::output::error(&message);
+                    refused += 1;
+                    continue;
+                }
+                Err(Unsent::Failed(message)) => return Err(Failure(message)),
+            }
             mark_sent(&folder, &letter.sink, letter.id)?;
             (sent, items) = (sent + 1, items + u64::from(letter.meta.items));
         }
         Ok(())
     });
     output::print(&format!("sent {sent} letters with {items} items to {target}\n"))?;
-    outcome
+    outcome?;
+    match refused {
+        0 => Ok(()),
+        refused => Err(Failure(format!("{refused} letters were refused for good, and are kept"))),
+    }
+}
+
+/// Why a letter was not sent.
+enum Unsent {
+    /// It was refused for good; others may not be.
+    Refused(String),
+    /// Nothing can be sent now.
+    Failed(String),
 }
 
 /// Sends one letter until it is accepted.
@@ -70,14 +91,13 @@ async fn send(
     version: Version,
     letter: &Letter,
     body: &[u8],
-) -> Outcome {
-    let failed = |what: &dyn std::fmt::Display| {
-        Failure(format!(
-            "sending the letter of {} for `{}` to {target}: {what}; it and those after it are kept",
-            time(letter.at_ns),
-            letter.sink
-        ))
+) -> Result<(), Unsent> {
+    let unsent = |what: &dyn std::fmt::Display| {
+        let (at, items) = (time(letter.at_ns), letter.meta.items);
+        format!("sending the letter of {at} for `{}` with {items} items to {target}: {what}", letter.sink)
     };
+    let failed =
+        |what: &dyn std::fmt::Display| Unsent::Failed(unsent(what) + "; it and those after it are kept");
     for _ in 0..ATTEMPTS {
         let mut open = match connection.take().filter(Connection::is_reusable) {
             Some(open) => open,
@@ -90,7 +110,13 @@ async fn send(
             Response { status: 429 | 503, retry_after: Some(seconds), .. } => {
                 tokio::time::sleep(Duration::from_secs(seconds).min(PATIENCE)).await;
             }
-            Response { status, body, .. } => return Err(failed(&format!("{status}: {}", plain(&body)))),
+            Response { status, body, .. } => {
+                let answer = format!("{status}: {}", plain(&body));
+                return Err(match status {
+                    400..500 if status != 408 && status != 429 => Unsent::Refused(unsent(&answer)),
+                    _ => failed(&answer),
+                });
+            }
         }
     }
     Err(failed(&"it has no room for it now"))
