@@ -3,7 +3,7 @@
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
 /// What a deflate state of zlib-rs takes at a window of 32 KiB; a test measures it.
-pub(crate) const STATE_BYTES: usize = 300 << 10;
+pub(crate) const STATE_BYTES: usize = 360 << 10;
 
 /// RFC 1952: magic, deflate, no flags, no time, fastest, unknown system.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
