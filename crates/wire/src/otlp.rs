@@ -10,6 +10,7 @@
 mod attribute;
 mod check;
 mod fault;
+pub mod json;
 mod log;
 mod metric;
 mod point;

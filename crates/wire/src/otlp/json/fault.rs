@@ -1,0 +1,161 @@
+//! What can be wrong with a JSON body, in words that help the sender.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::remote_write::Excerpt;
+
+/// A body was refused: where, and why. Its text is meant for the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault(Box<Place>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    path: Box<str>,
+    offset: usize,
+    reason: Reason,
+}
+
+/// Why a body was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Reason {
+    /// Not UTF-8.
+    #[error("the text is not valid UTF-8")]
+    Utf8,
+    /// Something else than what must come here.
+    #[error("there is {found} instead of {expected}")]
+    Unexpected {
+        /// What is there.
+        found: Found,
+        /// What must be there.
+        expected: &'static str,
+    },
+    /// Bytes behind the request.
+    #[error("the request ends before this, and {0} follows")]
+    Trailing(Found),
+    /// A control character within a string.
+    #[error("a string has the control character {0:#04x}, which must be escaped")]
+    Control(u8),
+    /// A backslash with something that it cannot have.
+    #[error("a string has an escape that JSON does not know")]
+    Escape,
+    /// A character of two halves of which one is missing.
+    #[error("a string has one half of a surrogate pair")]
+    Surrogate,
+    /// A field comes again, or one that excludes it came before.
+    #[error("this was given before, or something that excludes it")]
+    Twice,
+    /// An id of a wrong length.
+    #[error("{given} hexadecimal digits instead of {wanted}")]
+    IdLength {
+        /// How many characters it has.
+        given: usize,
+        /// How many it must have.
+        wanted: usize,
+    },
+    /// An id with other characters.
+    #[error("`{0}` is not hexadecimal")]
+    Hexadecimal(Excerpt),
+    /// Bytes that are not base64.
+    #[error("`{0}` is not base64")]
+    Base64(Excerpt),
+    /// An enum by name.
+    #[error("`{0}` is a name: enums are integers in OTLP/JSON")]
+    EnumName(Excerpt),
+    /// A number that its field cannot hold.
+    #[error("`{found}` is not {expected}")]
+    Number {
+        /// What is there.
+        found: Excerpt,
+        /// What its field can hold.
+        expected: &'static str,
+    },
+    /// Messages, arrays or maps in each other without end.
+    #[error("this nests too deeply")]
+    Depth,
+    /// The output has no room.
+    #[error("the request is longer in protobuf than what was granted for it")]
+    Full,
+    /// Profiles.
+    #[error("profiles are read as protobuf only: their schema is still in development")]
+    Profiles,
+}
+
+/// What stands where something else should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    End,
+    /// Something that begins with this.
+    Byte(u8),
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::End => f.write_str("the end of the body"),
+            Self::Byte(b'"') => f.write_str("a string"),
+            Self::Byte(b'0'..=b'9' | b'-') => f.write_str("a number"),
+            Self::Byte(byte @ b' '..=b'~') => write!(f, "`{}`", char::from(*byte)),
+            Self::Byte(byte) => write!(f, "the byte {byte:#04x}"),
+        }
+    }
+}
+
+/// A fault before it is known which field it is in.
+#[derive(Debug)]
+pub(super) struct Wrong(Box<(usize, Reason)>);
+
+/// What reading something gives.
+pub(super) type Read<T> = Result<T, Wrong>;
+
+impl Wrong {
+    #[cold]
+    pub(super) fn new(offset: usize, reason: Reason) -> Self {
+        Self(Box::new((offset, reason)))
+    }
+
+    /// The fault, in the field at `path`.
+    #[cold]
+    pub(super) fn at(self, path: String) -> Fault {
+        let (offset, reason) = *self.0;
+        Fault(Box::new(Place { path: path.into(), offset, reason }))
+    }
+}
+
+impl Fault {
+    /// The field, as in `resourceSpans[0].scopeSpans[0].spans[3].traceId`; empty for the whole body. Only the
+    /// beginning, if it is long.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// The byte of the decompressed body where it was noticed.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.0.offset
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn reason(&self) -> &Reason {
+        &self.0.reason
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { path, offset, reason } = &*self.0;
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
+        }
+        match reason {
+            Reason::Profiles => write!(f, "{reason}"),
+            reason => write!(f, "{reason}, at byte {offset}"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,206 @@
+//! The tokens of JSON, over a text that is known to be UTF-8.
+
+use super::fault::{Found, Read, Reason, Wrong};
+use super::number::is_number;
+use crate::remote_write::Excerpt;
+
+/// A cursor over the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+/// What is between the quotes of a string, and where it begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text<'a> {
+    pub(super) raw: &'a [u8],
+    pub(super) at: usize,
+    /// Whether there are backslashes in it.
+    pub(super) is_escaped: bool,
+}
+
+/// How many arrays and objects may be in each other in what nobody reads.
+const DEPTH: u32 = 128;
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(body: &'a [u8]) -> Self {
+        Self { body, at: 0 }
+    }
+
+    /// Where the cursor stands.
+    pub(super) fn offset(&self) -> usize {
+        self.at
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.body.get(self.at..).unwrap_or_default()
+    }
+
+    /// The byte after white space, which the cursor steps over.
+    #[inline(always)]
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.body.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                other => return other.copied(),
+            }
+        }
+    }
+
+    /// Steps over `byte`, if it comes next.
+    #[inline(always)]
+    pub(super) fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// Steps over `byte`, which must come next and is called `expected`.
+    #[inline(always)]
+    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Read<()> {
+        if self.take(byte) { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    /// That something else than `expected` comes next.
+    #[cold]
+    pub(super) fn unexpected(mut self, expected: &'static str) -> Wrong {
+        let found = self.peek().map_or(Found::End, Found::Byte);
+        Wrong::new(self.at, Reason::Unexpected { found, expected })
+    }
+
+    /// Steps over the string `name` and the colon behind it, if they come next.
+    #[inline(always)]
+    pub(super) fn take_name(&mut self, name: &str) -> bool {
+        let Some([b'"', rest @ ..]) = self.body.get(self.at..) else { return false };
+        match rest.split_at_checked(name.len()) {
+            Some((found, [b'"', b':', ..])) if found == name.as_bytes() => {
+                self.at += name.len() + 3;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The string that must come next.
+    #[inline]
+    pub(super) fn string(&mut self, expected: &'static str) -> Read<Text<'a>> {
+        self.expect(b'"', expected)?;
+        let (start, mut is_escaped) = (self.at, false);
+        loop {
+            self.at += plain_len(self.rest());
+            match self.body.get(self.at) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    is_escaped = true;
+                    self.at += 2;
+                }
+                Some(&control) => return Err(Wrong::new(self.at, Reason::Control(control))),
+                None => {
+                    self.at = self.body.len();
+                    return Err(self.unexpected("the end of a string"));
+                }
+            }
+        }
+        let raw = self.body.get(start..self.at).unwrap_or_default();
+        self.at += 1;
+        Ok(Text { raw, at: start, is_escaped })
+    }
+
+    /// The name of a member and the colon behind it.
+    #[inline]
+    pub(super) fn name(&mut self) -> Read<Text<'a>> {
+        let name = self.string("a field's name in quotes")?;
+        self.expect(b':', "`:`")?;
+        Ok(name)
+    }
+
+    /// The number that must come next.
+    #[inline]
+    pub(super) fn number(&mut self, expected: &'static str) -> Read<&'a [u8]> {
+        let Some(b'0'..=b'9' | b'-') = self.peek() else { return Err(self.unexpected(expected)) };
+        let rest = self.rest();
+        let len =
+            rest.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+        let token = rest.get(..len.count()).unwrap_or_default();
+        if !is_number(token) {
+            let reason = Reason::Number { found: Excerpt::new(token), expected: "a number as JSON has it" };
+            return Err(Wrong::new(self.at, reason));
+        }
+        self.at += token.len();
+        Ok(token)
+    }
+
+    /// Whether `word` (`true`, `false`, `null`) comes next; steps over it then.
+    #[inline]
+    pub(super) fn word(&mut self, word: &str) -> bool {
+        let is_next = self.rest().starts_with(word.as_bytes());
+        self.at += if is_next { word.len() } else { 0 };
+        is_next
+    }
+
+    /// Steps over a value that nobody reads, and checks that it is one.
+    pub(super) fn skip(&mut self) -> Read<()> {
+        // One bit for each array or object around: whether it is an object.
+        let (mut kinds, mut depth) = (0u128, 0u32);
+        loop {
+            match self.peek() {
+                Some(b'"') => self.string("")?.check()?,
+                Some(open @ (b'{' | b'[')) => {
+                    self.at += 1;
+                    let is_object = open == b'{';
+                    if !self.take(if is_object { b'}' } else { b']' }) {
+                        depth += 1;
+                        if depth > DEPTH {
+                            return Err(Wrong::new(self.at, Reason::Depth));
+                        }
+                        kinds = kinds << 1 | u128::from(is_object);
+                        if is_object {
+                            self.name()?.check()?;
+                        }
+                        continue;
+                    }
+                }
+                Some(b'0'..=b'9' | b'-') => _ = self.number("")?,
+                _ if self.word("null") || self.word("true") || self.word("false") => {}
+                _ => return Err(self.unexpected("a value")),
+            }
+            loop {
+                if depth == 0 {
+                    return Ok(());
+                }
+                if self.take(b',') {
+                    if kinds & 1 == 1 {
+                        self.name()?.check()?;
+                    }
+                    break;
+                }
+                let (close, expected) =
+                    if kinds & 1 == 1 { (b'}', "`,` or `}`") } else { (b']', "`,` or `]`") };
+                self.expect(close, expected)?;
+                kinds >>= 1;
+                depth -= 1;
+            }
+        }
+    }
+}
+
+/// How many bytes come before a quote, a backslash or a control character.
+#[inline(always)]
+fn plain_len(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // A byte is zero if subtracting one borrows into its top bit; what that says falsely is only above.
+        let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+        let controls = word.wrapping_sub(ONES * 0x20) & !word;
+        let hits = (zeros(word ^ ONES * 0x22) | zeros(word ^ ONES * 0x5c) | controls) & TOPS;
+        if hits != 0 {
+            return index * 8 + usize::try_from(hits.trailing_zeros() / 8).unwrap_or(0);
+        }
+    }
+    let inside = tail.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+    words.len() * 8 + inside.unwrap_or(tail.len())
+}

@@ -1,0 +1,157 @@
+//! What strings stand for: text, ids, bytes.
+
+use super::fault::{Read, Reason, Wrong};
+use super::reader::Text;
+use crate::remote_write::Excerpt;
+
+impl Text<'_> {
+    /// Checks that the escapes are valid.
+    #[inline]
+    pub(super) fn check(&self) -> Read<()> {
+        if self.is_escaped { self.unescape(|_| Ok(())) } else { Ok(()) }
+    }
+
+    /// Gives the text piece by piece.
+    pub(super) fn unescape(&self, mut put: impl FnMut(&[u8]) -> Read<()>) -> Read<()> {
+        let mut rest = self.raw;
+        while let Some(at) = memchr::memchr(b'\\', rest) {
+            let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+            put(plain)?;
+            let offset = self.at + self.raw.len() - escape.len();
+            let wrong = |reason: Reason| Wrong::new(offset, reason);
+            let (char, after) = match escape {
+                [_, b'u', after @ ..] => {
+                    let (unit, after) = hex4(after).ok_or_else(|| wrong(Reason::Escape))?;
+                    code_point(unit, after).ok_or_else(|| wrong(Reason::Surrogate))?
+                }
+                [_, byte, after @ ..] => {
+                    let byte = match byte {
+                        b'"' | b'\\' | b'/' => *byte,
+                        b'b' => 8,
+                        b'f' => 12,
+                        b'n' => b'\n',
+                        b'r' => b'\r',
+                        b't' => b'\t',
+                        _ => return Err(wrong(Reason::Escape)),
+                    };
+                    (char::from(byte), after)
+                }
+                _ => return Err(wrong(Reason::Escape)),
+            };
+            put(char.encode_utf8(&mut [0; 4]).as_bytes())?;
+            rest = after;
+        }
+        put(rest)
+    }
+
+    /// The text, if it has no escapes: what is not text for people never has any.
+    pub(super) fn plain(&self) -> Option<&[u8]> {
+        (!self.is_escaped).then_some(self.raw)
+    }
+
+    /// Gives the bytes that the text says in base64, with the usual alphabet or that for URLs, padded or not.
+    pub(super) fn base64(&self, mut put: impl FnMut(&[u8]) -> Read<()>) -> Read<()> {
+        let wrong = || Wrong::new(self.at, Reason::Base64(Excerpt::new(self.raw)));
+        if self.is_escaped {
+            // A solidus may be escaped, and some encoders do that.
+            let escapes = memchr::memchr_iter(b'\\', self.raw).count();
+            if escapes != memchr::memmem::find_iter(self.raw, b"\\/").count() {
+                return Err(wrong());
+            }
+        }
+        let digits = self.raw.iter().copied().filter(|&byte| byte != b'\\');
+        let (mut quad, mut len) = (0u32, 0u32);
+        let mut padding = 0;
+        for byte in digits {
+            if byte == b'=' {
+                padding += 1;
+                continue;
+            }
+            let sextet = sextet(byte).filter(|_| padding == 0).ok_or_else(wrong)?;
+            quad = quad << 6 | u32::from(sextet);
+            len += 1;
+            if len == 4 {
+                let [_, bytes @ ..] = quad.to_be_bytes();
+                put(&bytes)?;
+                (quad, len) = (0, 0);
+            }
+        }
+        let [a, b, ..] = match len {
+            0 => [0; 4],
+            2 => (quad << 20).to_be_bytes(),
+            3 => (quad << 14).to_be_bytes(),
+            _ => return Err(wrong()),
+        };
+        if padding != 0 && (len == 0 || len + padding != 4) {
+            return Err(wrong());
+        }
+        put([a, b].get(..usize::try_from(len.saturating_sub(1)).unwrap_or(0)).unwrap_or_default())
+    }
+
+    /// The `LEN` bytes that the text says in hexadecimal digits of either case; `None` if it is empty.
+    pub(super) fn id<const LEN: usize>(&self) -> Read<Option<[u8; LEN]>> {
+        if self.raw.is_empty() {
+            return Ok(None);
+        }
+        let wrong = |reason: Reason| Err(Wrong::new(self.at, reason));
+        let (pairs, []) = self.raw.as_chunks::<2>() else {
+            return wrong(Reason::IdLength { given: self.raw.len(), wanted: 2 * LEN });
+        };
+        if pairs.len() != LEN {
+            return wrong(Reason::IdLength { given: self.raw.len(), wanted: 2 * LEN });
+        }
+        let mut id = [0; LEN];
+        let mut all = 0;
+        for (byte, [high, low]) in id.iter_mut().zip(pairs) {
+            let (high, low) = (digit(*high), digit(*low));
+            all |= high | low;
+            *byte = high << 4 | low & 15;
+        }
+        if all > 15 {
+            return wrong(Reason::Hexadecimal(Excerpt::new(self.raw)));
+        }
+        Ok(Some(id))
+    }
+}
+
+/// The four hexadecimal digits that come first, and what comes then.
+fn hex4(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (digits, rest) = bytes.split_first_chunk::<4>()?;
+    let digits = digits.map(digit);
+    let unit = digits.iter().fold(0, |sum, &digit| sum << 4 | u32::from(digit));
+    digits.iter().all(|&digit| digit < 16).then_some((unit, rest))
+}
+
+/// The character that begins with `unit`, and what comes behind it.
+fn code_point(unit: u32, rest: &[u8]) -> Option<(char, &[u8])> {
+    let 0xd800..=0xdbff = unit else { return Some((char::from_u32(unit)?, rest)) };
+    let (low, rest) = hex4(rest.strip_prefix(b"\\u")?)?;
+    let 0xdc00..=0xdfff = low else { return None };
+    Some((char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00))?, rest))
+}
+
+/// The value of a hexadecimal digit; more than 15 for others.
+fn digit(byte: u8) -> u8 {
+    const DIGITS: [u8; 256] = {
+        let mut digits = [0xff; 256];
+        let mut value = 0u8;
+        while value < 16 {
+            digits[b"0123456789abcdef"[value as usize] as usize] = value;
+            digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
+            value += 1;
+        }
+        digits
+    };
+    DIGITS.get(usize::from(byte)).copied().unwrap_or(0xff)
+}
+
+fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}

@@ -1,0 +1,98 @@
+//! Protobuf into a slice, with lengths that are known only later.
+
+use super::fault::{Read, Reason, Wrong};
+use crate::proto::write::{Varint, varint_len};
+
+/// Writes from the start of a slice that somebody else pays for.
+#[derive(Debug)]
+pub(super) struct Writer<'a> {
+    space: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(space: &'a mut [u8]) -> Self {
+        Self { space, at: 0 }
+    }
+
+    /// How many bytes were written.
+    pub(super) fn len(&self) -> usize {
+        self.at
+    }
+
+    #[inline(always)]
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Read<()> {
+        match self.space.get_mut(self.at..).and_then(|room| room.get_mut(..bytes.len())) {
+            Some(room) => {
+                room.copy_from_slice(bytes);
+                self.at += bytes.len();
+                Ok(())
+            }
+            None => Err(full()),
+        }
+    }
+
+    /// Puts a field's key, of one byte or two.
+    #[inline(always)]
+    pub(super) fn key(&mut self, key: u16) -> Read<()> {
+        let [low, high] = key.to_le_bytes();
+        if key < 0x80 { self.put(&[low]) } else { self.put(&[low | 0x80, high << 1 | low >> 7]) }
+    }
+
+    #[inline(always)]
+    pub(super) fn varint(&mut self, value: u64) -> Read<()> {
+        let [low, ..] = value.to_le_bytes();
+        if value < 0x80 { self.put(&[low]) } else { self.put(Varint::new(value).as_bytes()) }
+    }
+
+    /// Puts a length and as many bytes.
+    #[inline(always)]
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Read<()> {
+        self.varint(bytes.len() as u64)?;
+        self.put(bytes)
+    }
+
+    /// Leaves `length_bytes` for a length; what it is the length of begins at the position returned.
+    #[inline(always)]
+    pub(super) fn open(&mut self, length_bytes: u8) -> Read<usize> {
+        self.put([0; 8].get(..usize::from(length_bytes)).unwrap_or_default())?;
+        Ok(self.at)
+    }
+
+    /// Writes the length of what was put since `start`, where [`open`](Self::open) left `length_bytes` for it.
+    #[inline(always)]
+    pub(super) fn close(&mut self, start: usize, length_bytes: u8) -> Read<()> {
+        let len = self.at.saturating_sub(start);
+        if length_bytes == 1
+            && len < 0x80
+            && let Some(place) = self.space.get_mut(start.wrapping_sub(1))
+        {
+            let [low, ..] = len.to_le_bytes();
+            *place = low;
+            return Ok(());
+        }
+        self.close_long(start, usize::from(length_bytes), len)
+    }
+
+    fn close_long(&mut self, start: usize, reserved: usize, len: usize) -> Read<()> {
+        let head = start.saturating_sub(reserved);
+        let body = head + usize::try_from(varint_len(len as u64)).unwrap_or(10);
+        if body != start {
+            if self.space.len().saturating_sub(body) < len {
+                return Err(full());
+            }
+            self.space.copy_within(start..start + len, body);
+            self.at = body + len;
+        }
+        let varint = Varint::new(len as u64);
+        for (to, from) in self.space.iter_mut().skip(head).zip(varint.as_bytes()) {
+            *to = *from;
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn full() -> Wrong {
+    Wrong::new(0, Reason::Full)
+}
