@@ -59,7 +59,7 @@ struct State {
     file: Option<Arc<dyn File>>,
     end: u64,
     next: u64,
-    salt: u64,
+    key: u64,
 }
 
 impl DeadLetters {
@@ -73,7 +73,7 @@ impl DeadLetters {
     }
 
     pub(crate) fn open_in(files: Arc<dyn Files>, max: u64) -> io::Result<DeadLetters> {
-        let mut state = State { file: None, end: 0, next: 1, salt: random() };
+        let mut state = State { file: None, end: 0, next: 1, key: random() };
         for name in [OLDER, NEWER] {
             let file = match files.open(name, true) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -86,7 +86,7 @@ impl DeadLetters {
                 end = at + header.size();
                 state.next = state.next.max(header.sequence + 1);
             }
-            state.salt = walker.salt().unwrap_or(state.salt);
+            state.key = walker.key().unwrap_or(state.key);
             if name == NEWER {
                 // What is behind the last whole header was being written when the process ended.
                 file.set_len(end)?;
@@ -118,7 +118,7 @@ impl DeadLetters {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let file = state.room(&*self.0.files, size, self.0.half)?;
         let mut header =
-            Header::new(state.salt, state.next, 0, meta, len, checksum(&meta.tenant, &note, body));
+            Header::new(state.key, state.next, 0, meta, len, checksum(&meta.tenant, &note, body));
         header.note_len = u16::try_from(note.len()).unwrap_or(0);
         let head = header.encode();
         let padding = size - (head.len() + tenant.len() + note.len() + body.len()) as u64;

@@ -51,6 +51,9 @@ pub(crate) struct Log {
     pub(crate) cells: Vec<Arc<Cell>>,
     /// Damaged segments that every sink is past: names and lengths, oldest first.
     pub(crate) quarantined: VecDeque<(String, u64)>,
+    /// Consumed segments whose files are to be written over: names and lengths, at most
+    /// [`SPARES`](crate::writer::SPARES).
+    pub(crate) spares: VecDeque<(String, u64)>,
     pub(crate) drain: Drain,
     pub(crate) counters: Counters,
 }
@@ -103,7 +106,7 @@ impl Log {
     /// Everything on disk that counts against the quota, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let segments: u64 = self.segments.iter().chain(&self.begun).map(|segment| segment.len).sum();
-        segments + self.quarantined.iter().map(|(_, len)| len).sum::<u64>()
+        segments + self.quarantined.iter().chain(&self.spares).map(|(_, len)| len).sum::<u64>()
     }
 
     /// Notes what cannot be read, so that the writer renames the segment.

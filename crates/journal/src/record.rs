@@ -16,8 +16,9 @@ const VERSION: u8 = 1;
 /// that this version does not know can still be stepped over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// The journal's random identity: bytes that a client sent can never pass for a record.
-    pub(crate) salt: u64,
+    /// Which segment of which journal it belongs to: see [`key`]. Bytes that a client sent, or that an earlier
+    /// segment left in the same file, can never pass for a record.
+    pub(crate) key: u64,
     pub(crate) sequence: u64,
     pub(crate) items_before: u64,
     pub(crate) received_at_ns: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Header {
 impl Header {
     /// The header of a record without a note, whose tenant and body have the checksum `crc`.
     pub(crate) fn new(
-        salt: u64,
+        key: u64,
         sequence: u64,
         items_before: u64,
         meta: &Meta,
@@ -44,7 +45,7 @@ impl Header {
         crc: u32,
     ) -> Header {
         Header {
-            salt,
+            key,
             sequence,
             items_before,
             received_at_ns: meta.received_at_ns,
@@ -66,7 +67,7 @@ impl Header {
         let mut out = Out { bytes: &mut bytes, at: 0 };
         out.put(&MAGIC);
         out.put(&[VERSION, self.signal, self.protocol, self.encoding]);
-        out.put(&self.salt.to_le_bytes());
+        out.put(&self.key.to_le_bytes());
         out.put(&self.sequence.to_le_bytes());
         out.put(&self.items_before.to_le_bytes());
         out.put(&self.received_at_ns.to_le_bytes());
@@ -92,7 +93,7 @@ impl Header {
             return None;
         }
         let header = Header {
-            salt: u64_at(bytes, 8),
+            key: u64_at(bytes, 8),
             sequence: u64_at(bytes, 16),
             items_before: u64_at(bytes, 24),
             received_at_ns: u64_at(bytes, 32),
@@ -140,6 +141,25 @@ impl Header {
     pub(crate) fn items_after(&self) -> u64 {
         self.items_before + u64::from(self.items)
     }
+}
+
+/// What all records carry of the segment that begins with the record `first`, in the journal with the random
+/// identity `salt`. Different for any two segments, and unknown to whoever does not know the identity.
+pub(crate) fn key(salt: u64, first: u64) -> u64 {
+    salt ^ spread(first)
+}
+
+/// The identity of the journal whose segment `first` has the key `key`.
+pub(crate) fn salt_of(key: u64, first: u64) -> u64 {
+    key ^ spread(first)
+}
+
+/// One to one, and no two results alike in few bits only.
+fn spread(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 /// What a record takes on disk, in bytes.
@@ -190,12 +210,12 @@ mod tests {
             longs in any::<[u64; 3]>(), items_before in 0..u64::MAX / 2, ints in any::<[u32; 4]>(),
             codes in any::<[u8; 3]>(), tenant_len in 0u8..=128, note_len in 0u16..=2048, flip in 0usize..512,
         ) {
-            let [salt, sequence, received_at_ns] = longs;
+            let [key, sequence, received_at_ns] = longs;
             let [items, body_len, raw_len, crc] = ints;
             let [signal, protocol, encoding] = codes;
             let sequence = sequence >> 1;
             let header = Header {
-                salt, sequence, items_before, received_at_ns, items, body_len, raw_len, signal, protocol,
+                key, sequence, items_before, received_at_ns, items, body_len, raw_len, signal, protocol,
                 encoding, tenant_len, note_len, crc,
             };
             let mut bytes = header.encode();

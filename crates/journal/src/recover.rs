@@ -67,6 +67,7 @@ pub(crate) fn recover(
         head: found.head,
         cells: found.cells,
         quarantined: found.quarantined,
+        spares: found.spares,
         drain: Drain::default(),
         counters: found.counters,
     };

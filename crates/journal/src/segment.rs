@@ -4,6 +4,8 @@ const SUFFIX: &str = ".seg";
 const DAMAGED: &str = ".seg.damaged";
 /// Not read any more, and its sequences may be given again: so never the name of a segment.
 const KEPT: &str = ".seg.kept";
+/// Consumed, and kept to be written over.
+const SPARE: &str = ".spare";
 /// Digits in a name: as many as the largest sequence has.
 const DIGITS: usize = 20;
 
@@ -49,7 +51,17 @@ pub(crate) fn kept_name(first: u64) -> String {
     format!("{first:0DIGITS$}{KEPT}")
 }
 
+/// What a segment is called that is consumed, and whose file is to be written over.
+pub(crate) fn spare_name(first: u64) -> String {
+    format!("{first:0DIGITS$}{SPARE}")
+}
+
 /// Whether a file is such a one.
+pub(crate) fn is_spare(name: &str) -> bool {
+    name.strip_suffix(SPARE).is_some_and(|digits| digits.len() == DIGITS)
+}
+
+/// Whether a file is one that was kept aside.
 pub(crate) fn is_kept(name: &str) -> bool {
     name.strip_suffix(KEPT).is_some_and(|digits| digits.len() == DIGITS)
 }
@@ -80,6 +92,8 @@ mod tests {
         }
         assert!(is_kept(&kept_name(7)));
         assert_eq!(parse_name(&kept_name(7)), None);
+        assert!(is_spare(&spare_name(7)) && !is_spare(&kept_name(7)));
+        assert_eq!(parse_name(&spare_name(7)), None);
         for other in ["", ".seg", "1.seg", "lock", "-0000000000000000001.seg", "00000000000000000001.segs"] {
             assert_eq!(parse_name(other), None);
         }

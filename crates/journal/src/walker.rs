@@ -16,8 +16,8 @@ const UNREADABLE: u64 = 4 << 10;
 /// so what it has buffered never changes.
 pub(crate) struct Walker {
     file: Arc<dyn File>,
-    /// The journal's identity; learnt from the first whole header when it is not known.
-    salt: Option<u64>,
+    /// What every record carries here; learnt from the first whole header when it is not known.
+    key: Option<u64>,
     buffer: Box<[u8]>,
     at: u64,
     filled: usize,
@@ -26,19 +26,20 @@ pub(crate) struct Walker {
 }
 
 impl Walker {
-    pub(crate) fn new(file: Arc<dyn File>, salt: Option<u64>) -> Walker {
+    pub(crate) fn new(file: Arc<dyn File>, key: Option<u64>) -> Walker {
         let buffer = vec![0; READ_AHEAD].into_boxed_slice();
-        Walker { file, salt, buffer, at: 0, filled: 0, end: 0 }
+        Walker { file, key, buffer, at: 0, filled: 0, end: 0 }
     }
 
     /// The same buffer over another file.
-    pub(crate) fn reopen(&mut self, file: Arc<dyn File>) {
+    pub(crate) fn reopen(&mut self, file: Arc<dyn File>, key: u64) {
         self.file = file;
+        self.key = Some(key);
         self.filled = 0;
     }
 
-    pub(crate) fn salt(&self) -> Option<u64> {
-        self.salt
+    pub(crate) fn key(&self) -> Option<u64> {
+        self.key
     }
 
     /// The first record at or behind `from` that has its sequence in `sequences` and lies before `end`
@@ -58,10 +59,10 @@ impl Walker {
     /// The record at `at`, if there is a whole header that fits.
     fn header_at(&mut self, at: u64, end: u64, sequences: &Range<u64>) -> Option<Header> {
         let header = Header::decode(self.bytes(at, HEADER, end).ok()?)?;
-        let ours = self.salt.is_none_or(|salt| salt == header.salt);
+        let ours = self.key.is_none_or(|key| key == header.key);
         let fits = header.size() <= end - at && sequences.contains(&header.sequence);
         (ours && fits).then(|| {
-            self.salt = Some(header.salt);
+            self.key = Some(header.key);
             header
         })
     }

@@ -7,14 +7,14 @@ mod space;
 
 pub(crate) use hands::STACK;
 pub(crate) use order::{Flight, Order};
-pub(crate) use space::QUARANTINED;
+pub(crate) use space::{QUARANTINED, SPARES};
 
 use crate::files::{File, Files, write_all};
 use crate::journal::Receipt;
 use crate::log::{Head, Outcome, Shared};
 use crate::memory::Held;
 use crate::meta::Meta;
-use crate::record::{ALIGN, HEADER, Header, size_of_record};
+use crate::record::{ALIGN, HEADER, Header, key, size_of_record};
 use crate::segment::SegmentHead;
 use crate::settings::{Durability, Refused, Trouble};
 use crate::sync::lock;
@@ -30,6 +30,11 @@ pub(crate) const BREATH_NS: u64 = 1_000_000_000;
 /// Records in one system call, three slices each (what goes before the body, the body, the padding): well
 /// below `IOV_MAX`, and small enough for the stack.
 const RECORDS: usize = 85;
+/// What the kernel keeps and reads as a whole, in bytes. Less in tests, whose segments are small, so that
+/// something of what was there before is left in them.
+const PAGE: u64 = if cfg!(test) { 64 } else { 4096 };
+/// What follows the last record: at least as many zeros as a header is long.
+const MARK: [u8; PAGE as usize + HEADER] = [0; PAGE as usize + HEADER];
 const PADDING: [u8; ALIGN as usize] = [0; ALIGN as usize];
 
 /// A batch on its way to the disk.
@@ -56,6 +61,8 @@ pub(crate) struct Tail {
     pub(crate) file: Arc<dyn File>,
     /// As many more descriptions of it as other threads sync by, each its own: see [`Flight`].
     others: Vec<Arc<dyn File>>,
+    /// The sequence of its first record.
+    first: u64,
     /// Where the next record goes. What is before is written, and durable as far as it is published.
     pub(crate) end: u64,
     /// The bytes that are reserved for it.
@@ -66,12 +73,12 @@ impl Tail {
     /// `file` is the one called `name`.
     pub(crate) fn open(
         (files, durability): (&dyn Files, Durability),
-        name: &str,
+        (name, first): (&str, u64),
         file: Arc<dyn File>,
         (end, capacity): (u64, u64),
     ) -> io::Result<Tail> {
         let others = (1..durability.hands()).map(|_| files.open(name, true)).collect::<io::Result<_>>()?;
-        Ok(Tail { file, others, end, capacity })
+        Ok(Tail { file, others, first, end, capacity })
     }
 
     /// What the thread number `hand` syncs by.
@@ -206,7 +213,8 @@ impl Writer {
             received_at_ns: entry.meta.received_at_ns,
         });
         let Some(first) = first.filter(|_| count > 0) else { return Ok(false) };
-        let end = self.write(&*file, offset, count)?;
+        let (key, room) = (key(self.shared.salt, tail.first), tail.capacity);
+        let end = self.write((&*file, room), key, offset, count)?;
         for (slot, entry) in self.group.drain(..count) {
             let receipt = Receipt { sequence: self.head.sequence, items_before: self.head.items };
             self.head.sequence += 1;
@@ -222,14 +230,22 @@ impl Writer {
         Ok(true)
     }
 
-    /// Writes the first `count` entries of the group at `offset`, and says where they end.
-    fn write(&mut self, file: &dyn File, offset: u64, count: usize) -> io::Result<u64> {
+    /// Writes the first `count` entries of the group at `offset`, and says where they end. Behind them go
+    /// zeros, where there is room: over what an earlier segment left there, so that the end can be told from
+    /// a torn record, and to the end of a page, so that the kernel need not read the rest of it from the disk.
+    fn write(
+        &mut self,
+        (file, capacity): (&dyn File, u64),
+        key: u64,
+        offset: u64,
+        count: usize,
+    ) -> io::Result<u64> {
         self.heads.clear();
         self.starts.clear();
         let Head { mut sequence, mut items, .. } = self.head;
         for (_, entry) in self.group.iter().take(count) {
             self.starts.push(self.heads.len());
-            let header = Header::new(self.shared.salt, sequence, items, &entry.meta, entry.len, entry.crc);
+            let header = Header::new(key, sequence, items, &entry.meta, entry.len, entry.crc);
             self.heads.extend_from_slice(&header.encode());
             self.heads.extend_from_slice(entry.meta.tenant.as_str().as_bytes());
             (sequence, items) = (sequence + 1, header.items_after());
@@ -237,7 +253,7 @@ impl Writer {
         let mut at = offset;
         let chunks = self.group.get(..count).unwrap_or_default().chunks(RECORDS);
         for (entries, starts) in chunks.zip(self.starts.chunks(RECORDS)) {
-            at = write_chunk(file, at, entries, starts, &self.heads)?;
+            at = write_chunk((file, capacity), at, entries, starts, &self.heads)?;
         }
         Ok(at)
     }
@@ -322,13 +338,13 @@ impl Shared {
 /// Writes `entries` at `at` with one system call where the kernel takes it all, and says where they end.
 /// `starts` says where in `heads` each begins.
 fn write_chunk(
-    file: &dyn File,
+    (file, capacity): (&dyn File, u64),
     at: u64,
     entries: &[(u32, Entry)],
     starts: &[usize],
     heads: &[u8],
 ) -> io::Result<u64> {
-    let mut slices = [IoSlice::new(&[]); 3 * RECORDS];
+    let mut slices = [IoSlice::new(&[]); 3 * RECORDS + 1];
     let mut end = at;
     for (((_, entry), &start), slices) in entries.iter().zip(starts).zip(slices.chunks_mut(3)) {
         let [head, body, padding] = slices else { continue };
@@ -339,7 +355,11 @@ fn write_chunk(
         *padding = IoSlice::new(PADDING.get(..(entry.size() - unpadded) as usize).unwrap_or_default());
         end += entry.size();
     }
-    let used = slices.get_mut(..entries.len() * 3).unwrap_or_default();
+    let marked = (end + HEADER as u64).next_multiple_of(PAGE).min(capacity).max(end);
+    if let Some(mark) = slices.get_mut(entries.len() * 3) {
+        *mark = IoSlice::new(MARK.get(..(marked - end) as usize).unwrap_or_default());
+    }
+    let used = slices.get_mut(..=entries.len() * 3).unwrap_or_default();
     write_all(file, used, at)?;
     Ok(end)
 }

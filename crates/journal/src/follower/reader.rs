@@ -8,7 +8,7 @@ use super::{Event, Gap, ReadError, Record};
 use crate::cell::Cell;
 use crate::cursor::Passed;
 use crate::log::{Head, Shared, View};
-use crate::record::Header;
+use crate::record::{Header, key};
 use crate::segment::Segment;
 use crate::sync::lock;
 use crate::walker::Walker;
@@ -119,6 +119,10 @@ impl Reader {
         }
         let meta = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant));
         let Some(meta) = meta else {
+            if cell.with(|cursor| header.sequence < cursor.low) {
+                // As above: the quota took it in the meantime.
+                return Ok(Step::On);
+            }
             return Ok(Step::Event(Event::Damaged(self.give_up(shared, cell, &header))));
         };
         let Header { sequence, items_before, body_len, .. } = header;
@@ -226,12 +230,13 @@ impl Reader {
                 other => other?,
             };
             drop(log);
+            let key = key(shared.salt, view.segment.first);
             let walker = match self.walker.take() {
                 Some(mut walker) => {
-                    walker.reopen(file);
+                    walker.reopen(file, key);
                     walker
                 }
-                None => Walker::new(file, Some(shared.salt)),
+                None => Walker::new(file, Some(key)),
             };
             let walker = self.walker.insert(walker);
             let View { segment, bound, last, head } = view;
@@ -268,7 +273,10 @@ impl Reader {
             window.advance(len);
             return Ok(());
         }
-        if let Some((_, header)) = stored {
+        if cell.with(|cursor| record.sequence < cursor.low) {
+            // The quota took it in the meantime, and its file was written over. It was counted there.
+            self.current = None;
+        } else if let Some((_, header)) = stored {
             self.damaged = Some(self.give_up(shared, cell, &header));
         }
         Err(ReadError::Damaged)

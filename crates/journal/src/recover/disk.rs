@@ -7,11 +7,11 @@ use crate::cursor::file::{CursorFile, sink_of};
 use crate::cursor::{Cursor, Written};
 use crate::files::{File, Files};
 use crate::log::{Counters, Head};
-use crate::record::{HEADER, Header};
-use crate::segment::{Segment, SegmentHead, file_name, is_kept, kept_name, parse_name};
+use crate::record::{HEADER, Header, key, salt_of};
+use crate::segment::{Segment, SegmentHead, file_name, is_kept, is_spare, kept_name, parse_name};
 use crate::settings::Settings;
 use crate::walker::Walker;
-use crate::writer::{QUARANTINED, Tail};
+use crate::writer::{QUARANTINED, SPARES, Tail};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ pub(super) struct Found {
     pub(super) salt: Option<u64>,
     pub(super) segments: VecDeque<Segment>,
     pub(super) quarantined: VecDeque<(String, u64)>,
+    pub(super) spares: VecDeque<(String, u64)>,
     pub(super) cells: Vec<Arc<Cell>>,
     pub(super) head: Head,
     pub(super) tail: Option<Tail>,
@@ -40,6 +41,7 @@ impl Found {
         let mut kept: Vec<(String, u64)> = list.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
         kept.sort_unstable();
         found.quarantined = kept.into();
+        found.adopt_spares(files, &list);
         let cursors = read_cursors(files, &list)?;
         let written = || cursors.iter().filter_map(|(_, read)| Some(&read.as_ref()?.1));
         found.read_segments(files, &list, written().next().map(|written| written.salt));
@@ -63,6 +65,17 @@ impl Found {
         Ok(found)
     }
 
+    /// Files that are to be written over: as many as are kept.
+    fn adopt_spares(&mut self, files: &dyn Files, list: &[(String, u64)]) {
+        for (name, len) in list.iter().filter(|(name, _)| is_spare(name)) {
+            if self.spares.len() < SPARES {
+                self.spares.push_back((name.clone(), *len));
+            } else if let Err(error) = files.remove(name) {
+                tracing::warn!(%error, name, "a consumed segment cannot be deleted");
+            }
+        }
+    }
+
     /// Every segment by its name and its first header.
     fn read_segments(&mut self, files: &dyn Files, list: &[(String, u64)], cursors_salt: Option<u64>) {
         let mut named: BTreeMap<u64, (u64, bool)> = BTreeMap::new();
@@ -75,15 +88,19 @@ impl Found {
                 }
             }
         }
+        // One with another sequence is what an earlier segment left in the file.
         let headers: Vec<Option<Header>> = named
             .iter()
-            .map(|(first, (_, marked))| first_header(files, &file_name(*first, *marked)))
+            .map(|(first, (_, marked))| {
+                let header = first_header(files, &file_name(*first, *marked));
+                header.filter(|header| header.sequence == *first)
+            })
             .collect();
         // What stands at the start of a file is never a client's, so it says truly whose journal this is.
         let newest = headers.iter().rev().flatten().next();
-        let salt = newest.map(|header| header.salt).or(cursors_salt);
+        let salt = newest.map(|header| salt_of(header.key, header.sequence)).or(cursors_salt);
         for ((first, (len, marked)), header) in named.into_iter().zip(headers) {
-            let header = header.filter(|header| salt == Some(header.salt) && header.sequence == first);
+            let header = header.filter(|header| salt == Some(salt_of(header.key, first)));
             let head = header.map(|header| SegmentHead {
                 items_before: header.items_before,
                 received_at_ns: header.received_at_ns,
@@ -124,9 +141,9 @@ impl Found {
                 self.set_aside(files, &last);
                 continue;
             };
-            let scan = scan(file.clone(), last.len, last.first, self.salt);
-            self.salt = self.salt.or(scan.salt);
-            if scan.records == 0 && scan.torn == 0 {
+            let known = self.salt.map(|salt| key(salt, last.first));
+            let scan = scan(file.clone(), last.len, last.first, known);
+            if scan.records == 0 && self.is_blank(&*file, &last) {
                 // Begun and never written to.
                 drop(files.remove(&name));
                 continue;
@@ -136,6 +153,7 @@ impl Found {
                 self.set_aside(files, &last);
                 continue;
             }
+            self.salt = self.salt.or(scan.key.map(|key| salt_of(key, last.first)));
             self.head.sequence = self.head.sequence.max(scan.next);
             self.head.items = self.head.items.max(scan.items);
             self.recovery.tail_records = scan.records;
@@ -148,11 +166,25 @@ impl Found {
             }
             self.tail = resume(files, &*file, &mut last, settings).and_then(|capacity| {
                 last.len = capacity;
-                Tail::open((files, settings.durability), &name, file, (scan.end, capacity)).ok()
+                let name = (&*name, last.first);
+                Tail::open((files, settings.durability), name, file, (scan.end, capacity)).ok()
             });
             self.segments.push_back(last);
             return;
         }
+    }
+
+    /// Whether nothing of this segment ever arrived: there are only zeros, or at its start still stands the
+    /// first header of the one that was in the file before. The first record is acknowledged when it has
+    /// taken that place, and no other before it.
+    fn is_blank(&self, file: &dyn File, segment: &Segment) -> bool {
+        let mut bytes = [0; HEADER];
+        let read = file.read_at(&mut bytes, 0).unwrap_or(0);
+        let earlier = Header::decode(bytes.get(..read).unwrap_or_default()).is_some_and(|header| {
+            let ours = self.salt.is_none_or(|salt| key(salt, header.sequence) == header.key);
+            ours && header.sequence < segment.first
+        });
+        earlier || torn(file, 0, segment.len) == 0
     }
 
     /// Keeps a damaged segment for people to look at, and the newest few only.
@@ -212,7 +244,8 @@ impl Found {
         let mut completed = Vec::new();
         for segment in self.segments.iter().skip(from).take_while(|segment| segment.first < known_to) {
             let Ok(file) = files.open(&segment.file_name(), false) else { continue };
-            let (mut walker, mut at) = (Walker::new(file, self.salt), 0);
+            let key = self.salt.map(|salt| key(salt, segment.first));
+            let (mut walker, mut at) = (Walker::new(file, key), 0);
             while let Some((found, header)) = walker.find(at, segment.end, 0..u64::MAX)
                 && header.sequence < known_to
             {
@@ -277,23 +310,24 @@ fn resume(files: &dyn Files, file: &dyn File, last: &mut Segment, settings: &Set
 }
 
 struct Scan {
-    salt: Option<u64>,
+    key: Option<u64>,
     /// Where the last whole record ends.
     end: u64,
     /// Whole records.
     records: u64,
     /// Records missing between whole ones.
     damaged: u64,
-    /// Bytes behind `end` up to the last that is not zero.
+    /// Bytes behind `end` that are neither zero nor what an earlier segment left there, as far as that can be
+    /// told.
     torn: u64,
     next: u64,
     items: u64,
 }
 
 /// Reads a segment and checks every record.
-fn scan(file: Arc<dyn File>, len: u64, first: u64, salt: Option<u64>) -> Scan {
-    let mut walker = Walker::new(file.clone(), salt);
-    let mut scan = Scan { salt, end: 0, records: 0, damaged: 0, torn: 0, next: first, items: 0 };
+fn scan(file: Arc<dyn File>, len: u64, first: u64, key: Option<u64>) -> Scan {
+    let mut walker = Walker::new(file.clone(), key);
+    let mut scan = Scan { key, end: 0, records: 0, damaged: 0, torn: 0, next: first, items: 0 };
     let mut at = 0;
     while let Some((found, header)) = walker.find(at, len, scan.next..u64::MAX) {
         at = found + header.size();
@@ -303,17 +337,24 @@ fn scan(file: Arc<dyn File>, len: u64, first: u64, salt: Option<u64>) -> Scan {
             (scan.end, scan.next, scan.items) = (at, header.sequence + 1, header.items_after());
         }
     }
-    scan.salt = walker.salt();
-    scan.torn = torn(&*file, scan.end, len);
+    scan.key = walker.key();
+    let mut mark = [0; HEADER];
+    let marked = file.read_at(&mut mark, scan.end).is_ok() && mark.iter().all(|byte| *byte == 0);
+    if !marked {
+        // The sequences of an earlier segment's records are below this one's.
+        let left = Walker::new(file.clone(), None).find(scan.end, len, 0..first);
+        scan.torn = torn(&*file, scan.end, left.map_or(len, |(at, _)| at));
+    }
     scan
 }
 
-/// How many bytes from `from` on there are up to the last that is not zero.
-fn torn(file: &dyn File, from: u64, len: u64) -> u64 {
+/// How many bytes from `from` on and before `to` there are up to the last that is not zero.
+fn torn(file: &dyn File, from: u64, to: u64) -> u64 {
     let mut buffer = vec![0; 64 << 10];
     let (mut at, mut last) = (from, from);
-    while at < len {
-        let read = file.read_at(&mut buffer, at).unwrap_or(0);
+    while at < to {
+        let wanted = usize::try_from(to - at).unwrap_or(usize::MAX).min(buffer.len());
+        let read = file.read_at(buffer.get_mut(..wanted).unwrap_or_default(), at).unwrap_or(0);
         if read == 0 {
             break;
         }

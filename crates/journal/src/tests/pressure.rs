@@ -24,16 +24,23 @@ struct Rig {
 impl Rig {
     /// Segments of 4 KiB, each with room for three of the batches that [`append`](Self::append) appends.
     fn new(quota: u64, durability: Durability) -> Rig {
+        Rig::with(4096, quota, durability)
+    }
+
+    fn with(segment_bytes: u64, quota: u64, durability: Durability) -> Rig {
         let (files, clock) = (Simulated::new(1), Arc::<Driven>::default());
-        let settings =
-            Settings { segment_bytes: 4096, quota, queue: 8, durability, ..Settings::new("/simulated") };
+        let settings = Settings { segment_bytes, quota, queue: 8, durability, ..Settings::new("/simulated") };
         let assembled = Journal::assemble(settings, Arc::new(files.clone()), clock.clone());
         let (journal, writer, _) = assembled.unwrap();
         Rig { files, clock, arena: arena(), journal, writer }
     }
 
     fn append(&mut self) -> Result<Receipt, Refused> {
-        let mut appending = pin!(self.journal.append(batch(&self.arena, 10, &[1; 1200])));
+        self.append_of(1200)
+    }
+
+    fn append_of(&mut self, bytes: usize) -> Result<Receipt, Refused> {
+        let mut appending = pin!(self.journal.append(batch(&self.arena, 10, &vec![1; bytes])));
         self.writer.step(Some(Duration::ZERO));
         match appending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => outcome,
@@ -229,4 +236,45 @@ fn in_memory_an_append_is_acknowledged_when_every_sink_has_it() {
     assert!(second.as_mut().poll(&mut context).is_ready());
     assert_eq!(rig.arena.usage().shares[Share::Ingest as usize].used, 0, "the windows are given back");
     assert!(rig.files.contents().is_empty(), "nothing touches the disk");
+}
+
+#[test]
+fn consumed_segments_are_written_over_within_the_quota() {
+    let mut rig = Rig::new(1 << 20, Durability::Fsync);
+    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    for _ in 0..30 {
+        rig.append().unwrap();
+    }
+    complete_all(&mut sink);
+    rig.later(Duration::from_secs(2));
+    let spares = |rig: &Rig| rig.files.contents().keys().filter(|name| name.ends_with(".spare")).count();
+    assert_eq!(spares(&rig), 2, "a few are kept, the others are deleted");
+    assert!(rig.journal.stats().bytes >= 3 * 3072, "and what they take is counted");
+    for _ in 0..4 {
+        rig.append().unwrap();
+    }
+    assert!(spares(&rig) < 2, "they become segments again");
+    for _ in 0..30 {
+        rig.append().unwrap();
+        complete_all(&mut sink);
+    }
+    assert_eq!(sink.position().damaged, 0);
+    assert!(rig.journal.stats().bytes <= 4 * 4096, "and no more come");
+}
+
+#[test]
+fn a_body_that_was_written_over_while_the_quota_took_it_is_dropped_not_damaged() {
+    // Longer than what is read ahead.
+    let mut rig = Rig::with(64 << 10, 256 << 10, Durability::Fsync);
+    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::DropOldest).unwrap();
+    rig.append_of(30_000).unwrap();
+    let Some(Event::Record(first)) = next(&mut sink) else { panic!("a record") };
+    for _ in 0..40 {
+        rig.append_of(25_000).unwrap();
+    }
+    let mut window = rig.arena.try_window(Share::Egress, 1).unwrap();
+    assert!(matches!(sink.read_into(&mut window), Err(ReadError::Damaged)));
+    assert!(matches!(next(&mut sink), Some(Event::Dropped(_))));
+    assert!(!sink.commit(first.sequence));
+    assert_eq!((rig.journal.stats().damaged_records, sink.position().damaged), (0, 0));
 }

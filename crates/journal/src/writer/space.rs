@@ -1,9 +1,10 @@
 //! Room to write: beginning and ending segments, the quota, and freeing what every sink is past.
 
 use super::{Tail, Writer, trouble};
-use crate::files::File;
+use crate::files::{File, Files};
 use crate::log::{Log, Shared};
-use crate::segment::{Segment, file_name, kept_name};
+use crate::record::key;
+use crate::segment::{Segment, file_name, kept_name, spare_name};
 use crate::settings::{Durability, Trouble};
 use crate::sync::lock;
 use crate::walker::Walker;
@@ -13,6 +14,8 @@ use std::sync::atomic::Ordering;
 
 /// How many damaged segments are kept after every sink is past them.
 pub(crate) const QUARANTINED: usize = 4;
+/// How many consumed segments are kept to be written over.
+pub(crate) const SPARES: usize = 2;
 /// A segment is made shorter than it should be where the disk is nearly full, down to this, in bytes.
 const SHORTEST: u64 = 1 << 20;
 
@@ -25,6 +28,9 @@ impl Writer {
     /// Ends the last segment and begins one that has room for `need` bytes. Nothing may be on its way.
     pub(super) fn make_room(&mut self, need: u64) -> Result<(), Trouble> {
         self.seal();
+        if self.lacks_spare() {
+            self.free();
+        }
         let wanted = need.max(self.shared.settings.segment_bytes);
         self.obey_quota(wanted)?;
         self.begin_segment(wanted, need).map_err(|error| {
@@ -59,18 +65,15 @@ impl Writer {
         let files = &self.shared.files;
         let first = self.head.sequence;
         let name = file_name(first, false);
-        let file = match files.create(&name) {
-            // Left from a segment that failed before its first record was acknowledged.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                files.remove(&name)?;
-                files.create(&name)?
-            }
-            other => other?,
+        let (file, there) = match self.reuse(&name) {
+            Some(reused) => reused,
+            None => (create(&**files, &name)?, 0),
         };
         let durability = self.shared.settings.durability;
-        let begun = reserve(&*file, wanted, need).and_then(|len| {
+        let begun = reserve(&*file, (there, wanted), need).and_then(|len| {
+            // Before anything is written: under its old name the file must never hold anything new.
             files.sync_names()?;
-            Tail::open((&**files, durability), &name, file, (0, len))
+            Tail::open((&**files, durability), (&name, first), file, (0, len))
         });
         let tail = match begun {
             Ok(tail) => tail,
@@ -90,11 +93,15 @@ impl Writer {
     /// Makes `wanted` bytes fit under the quota, or says that they do not.
     fn obey_quota(&mut self, wanted: u64) -> Result<(), Trouble> {
         loop {
-            if lock(&self.shared.log).bytes() + wanted <= self.shared.settings.quota {
+            let log = lock(&self.shared.log);
+            let reused = log.spares.front().map_or(0, |(_, len)| *len);
+            let after = log.bytes() - reused + wanted.max(reused);
+            drop(log);
+            if after <= self.shared.settings.quota {
                 self.shared.starved.store(false, Ordering::Relaxed);
                 return Ok(());
             }
-            if self.drop_quarantined(0) || self.free() || self.drop_oldest() {
+            if self.drop_spares(1) || self.drop_quarantined(0) || self.free() || self.drop_oldest() {
                 continue;
             }
             return Err(Trouble::Quota);
@@ -141,7 +148,57 @@ impl Writer {
         freed
     }
 
-    /// Deletes a segment that nobody needs, or keeps it aside when it is damaged.
+    /// Whether there is no file to write over, and a segment that every sink is past, as far as is known in
+    /// memory.
+    fn lacks_spare(&self) -> bool {
+        let log = lock(&self.shared.log);
+        let slowest = log.cells.iter().map(|cell| cell.with(|cursor| cursor.low)).min();
+        log.spares.is_empty() && slowest.is_some_and(|low| log.is_consumed(low))
+    }
+
+    /// Gives the file of a consumed segment the name of a new one, and says how long it is.
+    fn reuse(&self, name: &str) -> Option<(Arc<dyn File>, u64)> {
+        let files = &self.shared.files;
+        let (spare, len) = lock(&self.shared.log).spares.pop_front()?;
+        match files.rename(&spare, name).and_then(|()| files.open(name, true)) {
+            Ok(file) => Some((file, len)),
+            Err(error) => {
+                tracing::warn!(%error, spare, "a consumed segment cannot be written over");
+                drop(files.remove(&spare));
+                None
+            }
+        }
+    }
+
+    /// Keeps the file of a consumed segment to be written over. True when it was worth that, and possible.
+    fn keep_spare(&self, segment: &Segment) -> bool {
+        let whole = self.shared.settings.segment_bytes;
+        if !(whole / 2..=whole).contains(&segment.len) || lock(&self.shared.log).spares.len() >= SPARES {
+            return false;
+        }
+        let spare = spare_name(segment.first);
+        let kept = self.shared.files.rename(&segment.file_name(), &spare).is_ok();
+        if kept {
+            lock(&self.shared.log).spares.push_back((spare, segment.len));
+        }
+        kept
+    }
+
+    /// Deletes files that were kept to be written over, down to `keep`. True when one was deleted.
+    fn drop_spares(&self, keep: usize) -> bool {
+        let mut dropped = false;
+        loop {
+            let mut log = lock(&self.shared.log);
+            let spare = if log.spares.len() > keep { log.spares.pop_back() } else { None };
+            let Some((name, _)) = spare else { return dropped };
+            drop(log);
+            drop(self.shared.files.remove(&name));
+            dropped = true;
+        }
+    }
+
+    /// Keeps the file of a segment that nobody needs to be written over, or aside when it is damaged, or
+    /// deletes it.
     fn dispose(&self, segment: &Segment) {
         let files = &self.shared.files;
         let name = segment.file_name();
@@ -151,6 +208,9 @@ impl Writer {
                 lock(&self.shared.log).quarantined.push_back((kept, segment.len));
                 return;
             }
+        }
+        if !segment.damaged && self.keep_spare(segment) {
+            return;
         }
         match files.remove(&name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -246,12 +306,26 @@ fn take_consumed(log: &mut Log, past: u64, writing: bool) -> Option<Segment> {
     if next <= past { log.segments.pop_front() } else { None }
 }
 
-/// Reserves `wanted` bytes for a new segment, or half, or a quarter …, and at least `need`.
-fn reserve(file: &dyn File, wanted: u64, need: u64) -> io::Result<u64> {
-    let mut len = wanted;
+/// Creates the file of a segment.
+fn create(files: &dyn Files, name: &str) -> io::Result<Arc<dyn File>> {
+    match files.create(name) {
+        // Left from a segment that failed before its first record was acknowledged.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            files.remove(name)?;
+            files.create(name)
+        }
+        other => other,
+    }
+}
+
+/// Reserves `wanted` bytes for a new segment, or half, or a quarter …, and at least `need`. The file has
+/// `there` bytes already.
+fn reserve(file: &dyn File, (there, wanted): (u64, u64), need: u64) -> io::Result<u64> {
+    let mut len = wanted.max(there);
     loop {
         match file.allocate(len) {
             Ok(()) => return Ok(len),
+            Err(error) if trouble(&error) == Trouble::Full && there >= need => return Ok(there),
             Err(error) if trouble(&error) == Trouble::Full && len > need.max(SHORTEST) => {
                 len = (len / 2).max(need).max(SHORTEST);
             }
@@ -264,6 +338,7 @@ fn reserve(file: &dyn File, wanted: u64, need: u64) -> io::Result<u64> {
 fn items_before(shared: &Arc<Shared>, sequence: u64) -> Option<u64> {
     let view = lock(&shared.log).view(sequence, sequence)?;
     let file = shared.files.open(&view.segment.file_name(), false).ok()?;
-    let found = Walker::new(file, Some(shared.salt)).find(0, view.segment.end, sequence..view.bound)?;
+    let key = key(shared.salt, view.segment.first);
+    let found = Walker::new(file, Some(key)).find(0, view.segment.end, sequence..view.bound)?;
     Some(found.1.items_before)
 }
