@@ -11,9 +11,11 @@
 //! memory that waits for it.
 
 mod answer;
+mod apart;
 mod batch;
 mod coder;
 mod endpoints;
+mod landing;
 mod letters;
 mod limit;
 mod parcel;
@@ -21,39 +23,40 @@ mod peer;
 mod response;
 mod settings;
 mod status;
+mod taking;
 
 pub use coder::BadLevel;
 pub use peer::PeerError;
 pub use settings::{Compression, Settings, Transport};
 
 use crate::health::UnderWay;
-use crate::inbox::{AttachError, Inbox, Sinkable};
-use crate::losses::Losses;
-use crate::room::{NoRoom, Room};
+use crate::inbox::{AttachError, Inbox, Record, Sinkable};
+use crate::room::Room;
 use crate::stop::Stop;
-use answer::{Answer, Fault};
-use batch::{Batch, Key, Limits, NoBody, Way};
+use answer::Answer;
+use apart::Cut;
+use batch::{Batch, Way};
 use coder::Coder;
-use endpoints::{Endpoints, Place, Verdict};
+use endpoints::{Endpoints, Place};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use letters::Letters;
-use parcel::{Parcel, Unfit, Why};
-use peer::{PREFIX, Peer};
+use parcel::{Parcel, Unfit};
+use peer::Peer;
 use std::collections::VecDeque;
-use std::time::{Duration, SystemTime};
-use tidegate_arena::rounded;
-use tidegate_journal::{Encoding, IN_FLIGHT, Protocol, Record, Signal};
-use tidegate_ledger::Dropped;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Batches that are filled at a time: one of each signal.
 const OPEN: usize = 4;
 /// How long requests that are on their way may still be answered after the order to stop.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a peer that has answered a request may take to read the rest of it, unless it has less for all of
+/// it, while its memory is needed.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a peer that found a request too large gets smaller ones before it is asked again.
 const SMALLER_FOR: Duration = Duration::from_secs(600);
-/// The least to which requests are made smaller because a peer found them too large.
+/// No peer is believed to find less than this too large: what it says so of is not made smaller, but dropped.
 const SMALLEST: usize = 64 << 10;
 
 /// The sink could not be started.
@@ -103,6 +106,10 @@ pub struct Otlp {
     singly_before: u64,
     /// The record that is sent when nothing else is under way, for want of room.
     roomless: Option<u64>,
+    /// How long the last batch was, in bytes.
+    usual: usize,
+    /// How far the record has come that was being cut.
+    cut: Option<Cut>,
     /// What the peer found too large, halved, and until when that is believed.
     smaller: Option<(usize, Instant)>,
     /// The journal was closed and everything was read.
@@ -151,7 +158,8 @@ impl Otlp {
         let endpoints = Endpoints::new(peers, settings.max_in_flight, settings.backoff);
         let coder = Box::new(Coder::new(settings.compression)?);
         let letters = Letters::new(sinkable.name, sinkable.health.clone(), sinkable.dead_letters.clone());
-        let inbox = sinkable.attach()?;
+        let mut inbox = sinkable.attach()?;
+        inbox.any_order();
         Ok(Otlp {
             inbox,
             room,
@@ -171,6 +179,8 @@ impl Otlp {
             again: false,
             singly_before: 0,
             roomless: None,
+            usual: 0,
+            cut: None,
             smaller: None,
             ended: false,
         })
@@ -209,80 +219,6 @@ impl Otlp {
         }
         self.land_rest().await;
         self.endpoints.close().await;
-    }
-
-    /// How a record goes out; nothing when the protocol of the peer has no way to say it.
-    fn way(&self, record: &Record) -> Option<Way> {
-        let meta = &record.meta;
-        if meta.protocol != Protocol::Otlp || !peer::is_spoken(meta.signal) {
-            return None;
-        }
-        let goes_out = match self.settings.compression {
-            Compression::None => Encoding::Identity,
-            Compression::Gzip(_) => Encoding::Gzip,
-            Compression::Zstd(_) => Encoding::Zstd,
-        };
-        let joins = goes_out == Encoding::Identity || self.settings.join_members;
-        Some(if meta.encoding == goes_out && joins { Way::Join } else { Way::Recode })
-    }
-
-    /// Takes the record that came last.
-    async fn take(&mut self, record: Record) {
-        let Some(way) = self.way(&record) else {
-            let losses = Losses::of(Dropped::Untranslatable, u64::from(record.meta.items));
-            self.inbox.settle_each([record.sequence], losses);
-            return;
-        };
-        let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
-        if self.roomless == Some(record.sequence) || needed(&record, way) > self.room.part() {
-            self.apart = Some(record);
-            self.close_all();
-            return;
-        }
-        let (limits, singly) = (self.limits(), record.sequence < self.singly_before);
-        // Profiles have tables that the rest refers to by number.
-        let alone = singly || record.meta.signal == Signal::Profiles;
-        if let Some(at) = self.open.iter().position(|batch| batch.key == key && !alone)
-            && let Some(batch) = self.open.get_mut(at)
-        {
-            let added = batch.add(&record, limits, &mut self.inbox);
-            if !added || batch.is_full(limits) {
-                self.closed.push_back(self.open.remove(at));
-            }
-            if added {
-                return;
-            }
-        }
-        if self.open.len() == OPEN {
-            self.closed.push_back(self.open.remove(0));
-        }
-        // A request that is compressed is short; one that passes is as long as the last of them.
-        match Batch::of(&record, key, 0, &self.room, &mut self.inbox).await {
-            Ok(batch) if alone || batch.is_full(limits) => self.closed.push_back(batch),
-            Ok(batch) => self.open.push(batch),
-            // The journal counts it, and goes on to the next.
-            Err(NoBody::Damaged) => {}
-            Err(NoBody::Room(_)) => {
-                self.close_all();
-                // Something that is held is given back some day, if there is anything.
-                self.crowded = !self.is_idle();
-                if self.crowded {
-                    self.held = Some(record);
-                } else {
-                    self.apart = Some(record);
-                }
-            }
-        }
-    }
-
-    /// How large a batch may become now.
-    fn limits(&self) -> Limits {
-        let smaller = self.smaller.filter(|(_, until)| Instant::now() < *until).map(|(most, _)| most);
-        let kept = batch::joined_most(self.room.part());
-        let raw = self.settings.max_request_bytes.min(kept).min(smaller.unwrap_or(usize::MAX));
-        // All that are on their way, and those that are being filled, are in the window of the cursor.
-        let records = IN_FLIGHT / (self.settings.max_in_flight + OPEN).max(1);
-        Limits { raw, kept, records: records.max(1) }
     }
 
     /// Does what can be done without waiting.
@@ -375,150 +311,5 @@ impl Otlp {
         let now = Instant::now();
         let linger = self.settings.linger;
         self.closed.extend(self.open.extract_if(.., |batch| batch.opened + linger <= now));
-    }
-
-    /// A batch has become a request, or has not.
-    fn unpack(&mut self, (packed, coder): Packed) {
-        self.packing = None;
-        self.coder = Some(coder);
-        match packed {
-            Ok(parcel) => self.ready.push_back(parcel),
-            Err(Unfit { batch, why }) => match (why, batch.sequences.as_slice()) {
-                (Why::Room(_), _) if !self.is_waiting_for_nothing() => {
-                    self.crowded = true;
-                    self.closed.push_front(batch);
-                }
-                (Why::Room(_), [only]) => {
-                    self.roomless = Some(*only);
-                    self.read_again();
-                }
-                (Why::Damaged, [only]) => {
-                    self.inbox.settle_each([*only], Losses::of(Dropped::Damaged, batch.items));
-                }
-                _ => {
-                    self.singly_before = batch.last() + 1;
-                    self.read_again();
-                }
-            },
-        }
-    }
-
-    /// Lets go of what is not on its way, to read it again once nothing is.
-    fn read_again(&mut self) {
-        self.again = true;
-        self.open.clear();
-        self.closed.clear();
-    }
-
-    /// A request has an answer. One that is worth another attempt is held for it only where `patient` says so.
-    fn land(&mut self, landed: Landed, patient: bool) {
-        let Landed { parcel, place, answer, .. } = landed;
-        let now = Instant::now();
-        self.crowded = false;
-        match answer {
-            Answer::Taken { rejected, words } => {
-                self.endpoints.give_back(place, Verdict::Alive, now);
-                let rejected = rejected.min(parcel.items);
-                self.letters.taken(&parcel, rejected, &words);
-                self.inbox.settle_each(parcel.sequences, Losses::of(Dropped::Rejected, rejected));
-            }
-            Answer::Later { reason, after } => {
-                let uri = self.endpoints.uri(&place);
-                let newly = self.endpoints.give_back(place, Verdict::Failed(after), now);
-                let retry_at = self.endpoints.all_left_until().map(|at| at.saturating_duration_since(now));
-                let retry_at = retry_at.and_then(|wait| SystemTime::now().checked_add(wait));
-                self.letters.failed(&parcel, &reason, &uri, newly, retry_at);
-                if patient {
-                    self.ready.push_front(parcel);
-                } else {
-                    self.read_again();
-                }
-            }
-            Answer::Refused { reason, fault } => {
-                self.endpoints.give_back(place, Verdict::Alive, now);
-                if fault == Fault::Size {
-                    let most = (parcel.raw_len / 2).max(SMALLEST);
-                    self.smaller = Some((most, now + SMALLER_FOR));
-                }
-                match parcel.sequences.as_slice() {
-                    // Which record is at fault is found out by sending each alone.
-                    [_, .., last] if fault != Fault::Other => {
-                        self.letters.refused_together(&reason);
-                        self.singly_before = self.singly_before.max(last + 1);
-                        self.read_again();
-                    }
-                    _ => {
-                        self.letters.bury(&parcel, &reason);
-                        let why = if fault == Fault::Size { Dropped::TooLarge } else { Dropped::Rejected };
-                        self.inbox.settle_each(parcel.sequences, Losses::of(why, parcel.items));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Sends a record that needs more than the usual memory, or all of it. Nothing else is under way. Whatever
-    /// is held is given back before it is tried again.
-    async fn send_apart(&mut self, record: Record) {
-        while !self.endpoints.is_open(Instant::now()) {
-            match self.endpoints.next_trial() {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => break,
-            }
-        }
-        let Some(way) = self.way(&record) else { return };
-        let items = u64::from(record.meta.items);
-        let _turn = self.room.turn().await;
-        let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
-        let batch = match Batch::of(&record, key, 0, &self.room, &mut self.inbox).await {
-            Ok(batch) => batch,
-            Err(NoBody::Damaged) => return,
-            Err(NoBody::Room(_)) => {
-                // It was accepted when there was more memory.
-                self.inbox.settle_each([record.sequence], Losses::of(Dropped::TooLarge, items));
-                return;
-            }
-        };
-        let Some(coder) = self.coder.take() else { return };
-        let (packed, coder) = Box::pin(parcel::pack(batch, coder, self.room.clone())).await;
-        self.coder = Some(coder);
-        let parcel = match packed {
-            Ok(parcel) => parcel,
-            Err(Unfit { why, .. }) => {
-                let why = match why {
-                    Why::Room(NoRoom::Never | NoRoom::WithoutTurn) => Dropped::TooLarge,
-                    Why::Damaged => Dropped::Damaged,
-                };
-                self.inbox.settle_each([record.sequence], Losses::of(why, items));
-                return;
-            }
-        };
-        let Some((place, peer)) = self.endpoints.place(parcel.request.frame.len(), Instant::now()) else {
-            self.read_again();
-            return;
-        };
-        let under_way = self.letters.health().under_way();
-        let answer = peer.send(&parcel.request).await;
-        self.land(Landed { parcel, place, answer, _under_way: under_way }, false);
-    }
-
-    /// After the order to stop: requests that are answered soon need not be sent again.
-    async fn land_rest(&mut self) {
-        let deadline = Instant::now() + GRACE;
-        while let Ok(Some(landed)) = tokio::time::timeout_at(deadline, self.flight.next()).await {
-            self.land(landed, false);
-        }
-        self.flight.clear();
-    }
-}
-
-/// What a record needs of the room when it is sent alone, in whole steps.
-fn needed(record: &Record, way: Way) -> usize {
-    let kept = rounded(PREFIX + record.body_len as usize);
-    let raw = record.meta.raw_len as usize;
-    match way {
-        Way::Join => kept,
-        // In both forms, and what is made of it.
-        Way::Recode => kept + rounded(PREFIX + raw + coder::SLACK) + rounded(PREFIX + raw / 4),
     }
 }

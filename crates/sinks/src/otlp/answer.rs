@@ -4,6 +4,7 @@
 use hyper::StatusCode;
 use std::fmt;
 use std::time::Duration;
+use tidegate_ledger::Dropped;
 
 /// What the peer said to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +51,16 @@ pub(super) struct Said {
     /// `Retry-After`, or `RetryInfo`.
     pub(super) retry: Option<Duration>,
     pub(super) rejected: u64,
+}
+
+impl Fault {
+    /// How the books name it.
+    pub(super) fn reason(self) -> Dropped {
+        match self {
+            Fault::Size => Dropped::TooLarge,
+            Fault::Content | Fault::Other => Dropped::Rejected,
+        }
+    }
 }
 
 impl Answer {

@@ -1,11 +1,11 @@
 //! Records that go out together: their bodies in one window.
 
 use super::peer::PREFIX;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Record};
 use crate::room::{Held, NoRoom, Room};
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
-use tidegate_journal::{Encoding, Meta, ReadError, Record, Signal, Tenant};
+use tidegate_journal::{Encoding, Meta, ReadError, Signal, Tenant};
 use tokio::time::Instant;
 
 /// What records that go out together have in common.

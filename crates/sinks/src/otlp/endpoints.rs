@@ -129,7 +129,12 @@ impl Endpoints {
         self.all.iter().any(|endpoint| endpoint.takes(now))
     }
 
-    /// Ends all connections.
+    /// Ends all connections; requests that are made later make others.
+    pub(super) fn hang_up(&self) {
+        self.all.iter().for_each(|endpoint| endpoint.peer.hang_up());
+    }
+
+    /// Ends all connections, and waits until what they hold is given back.
     pub(super) async fn close(&self) {
         for endpoint in &self.all {
             endpoint.peer.close().await;

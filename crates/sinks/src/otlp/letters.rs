@@ -64,8 +64,8 @@ impl Letters {
         self.health.resent(parcel.items);
     }
 
-    /// The peer does not want several records together.
-    pub(super) fn refused_together(&mut self, reason: &Reason) {
+    /// The peer does not want a request, of which parts are sent next.
+    pub(super) fn refused_in_part(&mut self, reason: &Reason) {
         self.health.failed(&reason.to_string(), None);
     }
 

@@ -1,12 +1,19 @@
 //! From a batch to a request: decoded and compressed where that is needed, framed, and ready to be sent.
 
-use super::batch::{Batch, Way};
+use super::SMALLEST;
+use super::batch::{Batch, Key, Way};
 use super::coder::{Coder, SLACK};
 use super::peer::{PREFIX, Request};
+use super::taking::spoken;
 use crate::room::{Held, NoRoom, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Meta};
+use tidegate_ledger::Dropped;
+use tidegate_wire::otlp::joinable;
+
+/// Room for [`PREFIX`], and a message behind it.
+pub(super) type Frame = Held<Window>;
 
 /// A request with the records that are in it.
 pub(super) struct Parcel {
@@ -45,6 +52,35 @@ impl Parcel {
         let encoding = batch.meta.encoding;
         parcel(batch, None, encoding)
     }
+
+    /// A piece of one record, which is settled with the others.
+    pub(super) fn piece(
+        mut frame: Frame,
+        encoding: Encoding,
+        key: Key,
+        meta: Meta,
+        items: u64,
+        raw_len: usize,
+    ) -> Parcel {
+        write_prefix(&mut frame, encoding);
+        let request = Request { signal: key.signal, encoding, frame: Bytes::from_owner(frame) };
+        Parcel { meta, sequences: Vec::new(), items, raw_len, request }
+    }
+
+    /// Whether it can be sent in pieces, where it is found too large.
+    pub(super) fn is_cuttable(&self) -> bool {
+        self.raw_len > SMALLEST && spoken(self.request.signal).is_some_and(joinable)
+    }
+}
+
+impl Why {
+    /// How the books name it, of a record that had all the room that there is.
+    pub(super) fn reason(self) -> Dropped {
+        match self {
+            Why::Room(_) => Dropped::TooLarge,
+            Why::Damaged => Dropped::Damaged,
+        }
+    }
 }
 
 /// Makes a request of `batch`.
@@ -61,7 +97,7 @@ pub(super) async fn pack(
 }
 
 /// The frame of a batch, where that is not its own window.
-async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<Held<Window>>, Why> {
+async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<Frame>, Why> {
     if batch.key.way == Way::Join {
         return Ok(None);
     }
@@ -69,17 +105,28 @@ async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<He
     if coder.encoding() == Encoding::Identity {
         return Ok(raw);
     }
-    let raw = raw.as_ref().unwrap_or(&batch.window);
+    compressed(raw.as_ref().unwrap_or(&batch.window), coder, room).await.map(Some)
+}
+
+/// A frame that is not compressed, as it goes out.
+pub(super) async fn encoded(raw: Frame, coder: &mut Coder, room: &Room) -> Result<Frame, Why> {
+    match coder.encoding() {
+        Encoding::Identity => Ok(raw),
+        _ => compressed(&raw, coder, room).await,
+    }
+}
+
+async fn compressed(raw: &Frame, coder: &mut Coder, room: &Room) -> Result<Frame, Why> {
     let message = raw.get(PREFIX..).unwrap_or_default();
     // What telemetry usually shrinks to; what does not grows.
     let mut out = room.window(PREFIX + message.len() / 4).await?;
     out.advance(PREFIX);
     coder.encode(message, &mut out).await?;
-    Ok(Some(out))
+    Ok(out)
 }
 
 /// The bodies of a batch decoded, one after the other, where they came compressed.
-async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<Held<Window>>, Why> {
+pub(super) async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<Frame>, Why> {
     if batch.bodies.iter().all(|body| body.encoding == Encoding::Identity) {
         return Ok(None);
     }
@@ -92,7 +139,7 @@ async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option
     Ok(Some(raw))
 }
 
-fn parcel(batch: Batch, made: Option<Held<Window>>, encoding: Encoding) -> Parcel {
+fn parcel(batch: Batch, made: Option<Frame>, encoding: Encoding) -> Parcel {
     let Batch { key, meta, sequences, items, raw_len, window, .. } = batch;
     let mut frame = made.unwrap_or(window);
     write_prefix(&mut frame, encoding);
@@ -101,7 +148,7 @@ fn parcel(batch: Batch, made: Option<Held<Window>>, encoding: Encoding) -> Parce
 }
 
 /// What gRPC puts before a message: whether it is compressed, and its length.
-pub(super) fn write_prefix(frame: &mut [u8], encoding: Encoding) {
+fn write_prefix(frame: &mut [u8], encoding: Encoding) {
     // A body's length is a `u32` in the journal, and those that are joined are far shorter.
     let len = u32::try_from(frame.len().saturating_sub(PREFIX)).unwrap_or(u32::MAX);
     let [a, b, c, d] = len.to_be_bytes();

@@ -160,6 +160,11 @@ impl Peer {
         client.close().await;
     }
 
+    /// Has later requests use other connections, which ends those that no request waits on.
+    pub(super) fn hang_up(&self) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(self.dial.client());
+    }
+
     /// Has later requests use other connections than those of `old`, which end with the last request on them.
     fn dial_anew(&self, old: &Arc<Client>) {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,231 @@
+//! Records that are sent when nothing else is under way: those that need more memory than the sink's own, and
+//! those that the peer does not take whole, which are cut.
+//!
+//! Nothing is held over a wait: before another attempt everything is given back, and the record is read from the
+//! journal again. What was sent of a record that is cut is remembered by its items, so it is not sent again
+//! (but after a restart).
+
+use super::answer::Fault;
+use super::batch::{Batch, Key, NoBody, Way};
+use super::landing::Heard;
+use super::parcel::{self, Parcel, Unfit, Why};
+use super::peer::PREFIX;
+use super::taking::spoken;
+use super::{Landed, Otlp, PATIENCE, SMALLEST};
+use crate::inbox::Record;
+use crate::losses::Losses;
+use crate::room::NoRoom;
+use tidegate_ledger::Dropped;
+use tidegate_wire::otlp::{Piece, split};
+use tidegate_wire::output::SliceOutput;
+use tokio::time::Instant;
+
+/// How far a record that is cut has come.
+#[derive(Debug)]
+pub(super) struct Cut {
+    pub(super) sequence: u64,
+    /// How long a piece is at most.
+    most: usize,
+    /// Items of the pieces that are done, and what was lost of them.
+    done: u64,
+    losses: Losses,
+}
+
+/// Why sending the pieces of a record ended before its end.
+enum Ended {
+    /// A piece is to be sent again.
+    Later,
+    /// Pieces are to be smaller from here on.
+    Smaller,
+}
+
+impl Otlp {
+    /// Sends a record on its own.
+    pub(super) async fn send_apart(&mut self, record: Record) {
+        while !self.endpoints.is_open(Instant::now()) {
+            match self.endpoints.next_trial() {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => break,
+            }
+        }
+        self.let_go().await;
+        let _turn = self.room.turn().await;
+        if let Err(why) = Box::pin(self.read_and_send(&record)).await {
+            let items = u64::from(record.meta.items);
+            self.inbox.settle_each([record.sequence], Losses::of(why, items));
+        }
+        // The turn is given back with what was borrowed.
+        self.let_go().await;
+    }
+
+    /// Sends a record once, whole or in pieces. An error says why it is lost.
+    async fn read_and_send(&mut self, record: &Record) -> Result<(), Dropped> {
+        let Some(way) = self.way(record) else { return Err(Dropped::Untranslatable) };
+        let is_cut = self.is_cut(record);
+        let way = if is_cut { Way::Recode } else { way };
+        let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
+        let batch = match Batch::of(record, key, 0, &self.room, &mut self.inbox).await {
+            Ok(batch) => batch,
+            // The journal counts it, and goes on to the next.
+            Err(NoBody::Damaged) => return Ok(()),
+            // It was accepted when there was more memory.
+            Err(NoBody::Room(_)) => return Err(Dropped::TooLarge),
+        };
+        if is_cut {
+            return self.send_pieces(batch).await;
+        }
+        let Some(coder) = self.coder.take() else { return Ok(self.read_again()) };
+        let (packed, coder) = Box::pin(parcel::pack(batch, coder, self.room.clone())).await;
+        self.coder = Some(coder);
+        let parcel = packed.map_err(|Unfit { why, .. }| why.reason())?;
+        match self.attempt(parcel).await {
+            Some(landed) => self.land(landed, false),
+            None => self.read_again(),
+        }
+        Ok(())
+    }
+
+    /// Sends the pieces of the one record in `batch`.
+    async fn send_pieces(&mut self, batch: Batch) -> Result<(), Dropped> {
+        let Some(sequence) = batch.sequences.first().copied() else { return Ok(()) };
+        let most = self.most();
+        let mut cut = match self.cut.take().filter(|cut| cut.sequence == sequence) {
+            Some(cut) => cut,
+            None => Cut { sequence, most, done: 0, losses: Losses::NONE },
+        };
+        let raw = match self.coder.as_mut() {
+            Some(coder) => parcel::decoded(&batch, coder, &self.room).await.map_err(Why::reason)?,
+            None => None,
+        };
+        let (raw, whole) = match raw {
+            Some(raw) => {
+                let Batch { key, meta, .. } = batch;
+                (raw, (key, meta))
+            }
+            None => (batch.window, (batch.key, batch.meta)),
+        };
+        let message = raw.get(PREFIX..).unwrap_or_default();
+        loop {
+            match Box::pin(self.send_pieces_of(message, 0, cut.most, whole, &mut cut)).await {
+                Ok(()) => break,
+                Err(Ended::Smaller) => {}
+                Err(Ended::Later) => {
+                    self.cut = Some(cut);
+                    self.read_again();
+                    return Ok(());
+                }
+            }
+        }
+        self.inbox.settle_each([sequence], cut.losses);
+        Ok(())
+    }
+
+    /// Sends the pieces of `message` that are not done, of at most `most` bytes each. Its items begin at `first`.
+    async fn send_pieces_of(
+        &mut self,
+        message: &[u8],
+        first: u64,
+        most: usize,
+        whole: (Key, tidegate_journal::Meta),
+        cut: &mut Cut,
+    ) -> Result<(), Ended> {
+        let Some(signal) = spoken(whole.0.signal) else { return Ok(()) };
+        let mut start = first;
+        for piece in split(signal, message, most) {
+            let items = piece.items();
+            let end = start + items;
+            // What has no items is of no use to anybody.
+            if end <= cut.done {
+                start = end;
+                continue;
+            }
+            let Ok(frame) = self.written(&piece).await else {
+                if piece.len() > SMALLEST {
+                    cut.most = piece.len() / 2;
+                    return Err(Ended::Smaller);
+                }
+                cut.losses.add(Dropped::TooLarge, end - cut.done.max(start));
+                (cut.done, start) = (end, end);
+                continue;
+            };
+            if start < cut.done {
+                // Cut elsewhere than before, because pieces have become smaller.
+                let message = frame.get(PREFIX..).unwrap_or_default();
+                Box::pin(self.send_pieces_of(message, start, most / 2, whole, cut)).await?;
+                start = end;
+                continue;
+            }
+            let parcel = match self.piece_packed(frame, items, piece.len(), whole).await {
+                Ok(parcel) => parcel,
+                Err(_) if piece.len() > SMALLEST => {
+                    cut.most = piece.len() / 2;
+                    return Err(Ended::Smaller);
+                }
+                Err(why) => {
+                    cut.losses.add(why.reason(), items);
+                    (cut.done, start) = (end, end);
+                    continue;
+                }
+            };
+            let Some(Landed { parcel, place, answer, .. }) = self.attempt(parcel).await else {
+                return Err(Ended::Later);
+            };
+            match self.hear(&parcel, place, answer) {
+                Heard::Taken(rejected) => cut.losses.add(Dropped::Rejected, rejected),
+                Heard::Later => return Err(Ended::Later),
+                Heard::Refused(reason, Fault::Size) if parcel.is_cuttable() && items > 1 => {
+                    self.letters.refused_in_part(&reason);
+                    cut.most = piece.len() / 2;
+                    return Err(Ended::Smaller);
+                }
+                Heard::Refused(reason, fault) => {
+                    self.letters.bury(&parcel, &reason);
+                    cut.losses.add(fault.reason(), items);
+                }
+            }
+            (cut.done, start) = (end, end);
+        }
+        Ok(())
+    }
+
+    /// A piece in a window of its own.
+    async fn written(&self, piece: &Piece<'_>) -> Result<parcel::Frame, NoRoom> {
+        let mut frame = self.room.window(PREFIX + piece.len()).await?;
+        frame.advance(PREFIX);
+        let mut out = SliceOutput::new(frame.spare_mut());
+        piece.write(&mut out).map_err(|_| NoRoom::Never)?;
+        let len = out.len();
+        frame.advance(len);
+        Ok(frame)
+    }
+
+    async fn piece_packed(
+        &mut self,
+        frame: parcel::Frame,
+        items: u64,
+        raw_len: usize,
+        (key, meta): (Key, tidegate_journal::Meta),
+    ) -> Result<Parcel, Why> {
+        let Some(coder) = self.coder.as_mut() else { return Err(Why::Room(NoRoom::WithoutTurn)) };
+        let frame = parcel::encoded(frame, coder, &self.room).await?;
+        Ok(Parcel::piece(frame, coder.encoding(), key, meta, items, raw_len))
+    }
+
+    /// Sends a request once. Nothing when no endpoint takes it now.
+    async fn attempt(&mut self, parcel: Parcel) -> Option<Landed> {
+        let (place, peer) = self.endpoints.place(parcel.request.frame.len(), Instant::now())?;
+        let under_way = self.letters.health().under_way();
+        let answer = peer.send(&parcel.request).await;
+        Some(Landed { parcel, place, answer, _under_way: under_way })
+    }
+
+    /// Waits until nothing is held. Where a peer answers before it has read all of a request, the connection
+    /// keeps what is left of it to send it: the peer has a while to read that, then the connection is closed.
+    async fn let_go(&self) {
+        let patience = PATIENCE.min(self.settings.timeout);
+        if tokio::time::timeout(patience, self.room.falls_to(0)).await.is_err() {
+            self.endpoints.hang_up();
+            self.room.falls_to(0).await;
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The sink `otlp` behind a real journal and before a peer that does what it is told.
+
+#![allow(clippy::unwrap_used, clippy::large_futures, reason = "tests")]
+
+mod answers;
+mod bodies;
+mod endpoints;
+mod joining;
+mod limits;
+mod memory;
+mod peer;
+mod restarts;
+mod rig;

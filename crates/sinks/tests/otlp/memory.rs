@@ -1,0 +1,93 @@
+//! Promise: what a sink holds stays within its part, however long a peer stalls; what is larger is borrowed for
+//! one attempt at a time.
+
+use crate::peer::{Peer, Reply};
+use crate::rig::{BOTH, PART, Rig, settings};
+use tidegate_journal::{Encoding, Signal};
+use tidegate_sinks::{Compression, OtlpSettings};
+
+#[tokio::test]
+async fn a_stalled_peer_costs_no_more_than_the_part() {
+    let part = 512 << 10;
+    for transport in BOTH {
+        for (encoding, compression, join_members) in [
+            (Encoding::Identity, Compression::None, false),
+            (Encoding::Identity, Compression::Gzip(1), false),
+            (Encoding::Identity, Compression::Zstd(1), false),
+            (Encoding::Gzip, Compression::None, false),
+            (Encoding::Gzip, Compression::Gzip(1), true),
+            (Encoding::Zstd, Compression::Gzip(1), false),
+        ] {
+            let way = format!("{encoding:?} as {compression:?} over {transport:?}");
+            let mut rig = Rig::new(part);
+            let peer = Peer::new();
+            peer.script([Reply::Stall, Reply::Stall]);
+            for _ in 0..60 {
+                for signal in [Signal::Traces, Signal::Logs, Signal::Metrics] {
+                    rig.put_padded(signal, encoding, 10, 2000).await;
+                }
+            }
+            let script = async {
+                peer.stalled(2).await;
+                let held = rig.held();
+                assert!(held > 0 && held <= part as u64, "{way}: {held}");
+                peer.release();
+            };
+            let settings = OtlpSettings { compression, join_members, ..settings(&peer, transport) };
+            tokio::join!(rig.drain(settings), script);
+            rig.assert_exact(&[&peer]);
+            // A window that is used again may bring pages with it that are still mapped, and are charged too.
+            let most = part as u64 * 5 / 4;
+            assert!(rig.peak() <= most, "{way}: the peak is {}", rig.peak());
+        }
+    }
+}
+
+/// A body that is larger than the part is borrowed for, and not held over a wait.
+#[tokio::test]
+async fn what_was_borrowed_is_given_back_over_a_wait() {
+    let part = 512 << 10;
+    for transport in BOTH {
+        for (encoding, compression) in [
+            (Encoding::Identity, Compression::None),
+            (Encoding::Identity, Compression::Zstd(1)),
+            (Encoding::Zstd, Compression::None),
+            (Encoding::Gzip, Compression::Gzip(1)),
+        ] {
+            let mut rig = Rig::new(part);
+            let peer = Peer::new();
+            rig.put(Signal::Traces, encoding, 5).await;
+            rig.put_padded(Signal::Traces, encoding, 20, 100_000).await;
+            rig.put(Signal::Traces, encoding, 5).await;
+            let busy = || Reply::Http(503, vec![("retry-after", "1".into())], vec![]);
+            peer.script([Reply::Ok(vec![]), busy()]);
+            let script = async {
+                peer.requests(2).await;
+                while rig.held() > 0 || rig.turn.available_permits() == 0 {
+                    tokio::task::yield_now().await;
+                }
+                assert!(peer.arrived().len() == 2);
+            };
+            tokio::join!(rig.drain(OtlpSettings { compression, ..settings(&peer, transport) }), script);
+            rig.assert_exact(&[&peer]);
+            assert_eq!(rig.dropped(), []);
+        }
+    }
+}
+
+/// A record of more than the usual request, and less than the part, goes out whole beside others.
+#[tokio::test]
+async fn records_of_any_size_arrive() {
+    for compression in [Compression::None, Compression::Gzip(1)] {
+        let mut rig = Rig::new(PART);
+        let peer = Peer::new();
+        for size in [1, 30_000, 10, 300_000, 1, 60_000, 500_000, 2] {
+            for encoding in [Encoding::Identity, Encoding::Gzip] {
+                rig.put_padded(Signal::Logs, encoding, 10, size).await;
+            }
+        }
+        let settings = settings(&peer, BOTH[1]);
+        rig.drain(OtlpSettings { compression, max_request_bytes: 16 << 20, ..settings }).await;
+        rig.assert_exact(&[&peer]);
+    }
+}
