@@ -2,10 +2,12 @@
 
 use crate::health::Health;
 use crate::losses::Losses;
+use crate::signals::Signals;
 use std::io;
+use std::ops::Deref;
 use std::time::Duration;
 use tidegate_journal::dead_letters::DeadLetters;
-use tidegate_journal::{BOOK, Book, Event, Follower, Journal, OpenError, Record, Start, WhenFull};
+use tidegate_journal::{self as journal, BOOK, Book, Event, Follower, Journal, OpenError, Start, WhenFull};
 use tidegate_ledger::{Dropped, Ledger, Settled, Sink, SinkBook, TooMany, UnknownBook};
 
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
@@ -16,12 +18,46 @@ pub(crate) struct Inbox {
     follower: Follower,
     page: Sink,
     /// What of those is in the books.
-    entered: Passed,
+    entered: Gone,
+    signals: Signals,
+    over: Over,
+}
+
+/// A record that the sink is to take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Record {
+    record: journal::Record,
+    /// Items passed over before it, since the sink was attached.
+    passed: u64,
+}
+
+impl Deref for Record {
+    type Target = journal::Record;
+
+    fn deref(&self) -> &journal::Record {
+        &self.record
+    }
+}
+
+/// What is passed over because the sink is not configured to take it. Such a record is settled with the one
+/// before it that was taken, or at once when nothing that was taken is open.
+#[derive(Debug, Default)]
+struct Over {
+    /// Items passed over, since the sink was attached.
+    items: u64,
+    /// How many of them are settled.
+    settled: u64,
+    /// The last record that was taken and is not settled.
+    taken: Option<u64>,
+    /// The last record that was passed over after it.
+    behind: Option<Record>,
+    /// Records are settled in any order, so what is passed over need not wait.
+    any_order: bool,
 }
 
 /// Items that the cursor was moved past without the sink: it counts them itself, when it passes them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Passed {
+struct Gone {
     quota: u64,
     damaged: u64,
 }
@@ -53,6 +89,8 @@ pub struct Sinkable<'a> {
     pub when_full: WhenFull,
     /// Where it says how it is doing.
     pub health: &'a Health,
+    /// What it takes; everything else passes it by.
+    pub signals: Signals,
     /// Where it keeps what its peer rejects.
     pub dead_letters: &'a DeadLetters,
 }
@@ -71,8 +109,8 @@ impl Sinkable<'_> {
         book.restore(Dropped::Quota, position.dropped);
         book.restore(Dropped::Damaged, position.damaged);
         let page = self.ledger.attach(self.name, book, position.items, follower.ahead())?;
-        let entered = Passed { quota: position.dropped, damaged: position.damaged };
-        Ok(Inbox { follower, page, entered })
+        let entered = Gone { quota: position.dropped, damaged: position.damaged };
+        Ok(Inbox { follower, page, entered, signals: self.signals, over: Over::default() })
     }
 }
 
@@ -131,38 +169,55 @@ impl Inbox {
         self.follower.in_order();
     }
 
+    /// Settles records in any order, by [`settle_each`](Self::settle_each) only.
+    pub(crate) fn any_order(&mut self) {
+        self.over.any_order = true;
+    }
+
     /// Enters that every record taken up to `last` was delivered but for `losses`, and moves the cursor past it.
     pub(crate) fn settle(&mut self, last: &Record, losses: Losses) {
-        let Inbox { follower, page, entered } = self;
-        follower.commit_through(last, |completed| {
-            let passed = Passed { quota: completed.dropped, damaged: completed.damaged };
+        let Inbox { follower, page, entered, over, .. } = self;
+        let last = over.through(*last);
+        let passed = over.settle(&last);
+        follower.commit_through(&last, |completed| {
+            let gone = Gone { quota: completed.dropped, damaged: completed.damaged };
             // What the quota took meanwhile is not in `items`, so there may be less to lose than was lost.
-            let (losses, delivered) = losses.within(completed.items);
-            let losses = losses.and(entered.catch_up(passed));
-            enter(page, delivered, losses, (completed.position, completed.ahead))
+            let passed = passed.min(completed.items);
+            let (losses, delivered) = losses.within(completed.items - passed);
+            let losses = losses.and(entered.catch_up(gone));
+            enter(page, (delivered, passed), losses, (completed.position, completed.ahead))
         });
     }
 
     /// Enters that these records were delivered but for `losses`, in whatever order they were taken, and moves
     /// the cursor past what is done without a gap.
     pub(crate) fn settle_each(&mut self, sequences: impl IntoIterator<Item = u64>, losses: Losses) {
-        let Inbox { follower, page, entered } = self;
+        let Inbox { follower, page, entered, .. } = self;
         follower.commit_each(sequences, |completed| {
-            let passed = Passed { quota: completed.dropped, damaged: completed.damaged };
+            let gone = Gone { quota: completed.dropped, damaged: completed.damaged };
             let (losses, delivered) = losses.within(completed.items);
-            let losses = losses.and(entered.catch_up(passed));
-            enter(page, delivered, losses, (completed.position, completed.ahead))
+            let losses = losses.and(entered.catch_up(gone));
+            enter(page, (delivered, 0), losses, (completed.position, completed.ahead))
         });
     }
 
     /// Goes back to the first record that is not settled.
     pub(crate) fn rewind(&mut self) {
         self.follower.rewind();
+        self.over.rewind();
     }
 
     fn record(&mut self, event: Event) -> Option<Record> {
         let (reason, gap) = match event {
-            Event::Record(record) => return Some(record),
+            Event::Record(record) if self.signals.contains(record.meta.signal) => {
+                self.over.taken = Some(record.sequence);
+                self.over.behind = None;
+                return Some(Record { record, passed: self.over.items });
+            }
+            Event::Record(record) => {
+                self.pass_over(record);
+                return None;
+            }
             Event::Dropped(gap) => (Dropped::Quota, gap),
             Event::Damaged(gap) => (Dropped::Damaged, gap),
         };
@@ -177,12 +232,30 @@ impl Inbox {
         None
     }
 
+    fn pass_over(&mut self, record: journal::Record) {
+        let Inbox { follower, page, entered, over, .. } = self;
+        if over.any_order {
+            return follower.commit_each([record.sequence], |completed| {
+                let gone = Gone { quota: completed.dropped, damaged: completed.damaged };
+                let (losses, at) = (entered.catch_up(gone), (completed.position, completed.ahead));
+                enter(page, (0, completed.items), losses, at)
+            });
+        }
+        over.items = over.items.wrapping_add(u64::from(record.meta.items));
+        let record = Record { record, passed: over.items };
+        if over.taken.is_some() {
+            over.behind = Some(record);
+        } else {
+            self.settle(&record, Losses::NONE);
+        }
+    }
+
     /// Enters what the cursor was moved past without the sink. What lies behind records that are not settled
     /// is entered with them.
     fn catch_up(&mut self) {
         let position = self.follower.position();
-        let passed = Passed { quota: position.dropped, damaged: position.damaged };
-        let book = enter(&self.page, 0, self.entered.catch_up(passed), (position.items, position.ahead));
+        let passed = Gone { quota: position.dropped, damaged: position.damaged };
+        let book = enter(&self.page, (0, 0), self.entered.catch_up(passed), (position.items, position.ahead));
         self.follower.save(&book);
     }
 
@@ -191,20 +264,47 @@ impl Inbox {
     }
 }
 
-impl Passed {
+impl Gone {
     /// What was passed since the last time.
-    fn catch_up(&mut self, now: Passed) -> Losses {
+    fn catch_up(&mut self, now: Gone) -> Losses {
         let before = std::mem::replace(self, now);
         let quota = Losses::of(Dropped::Quota, now.quota.saturating_sub(before.quota));
         quota.and(Losses::of(Dropped::Damaged, now.damaged.saturating_sub(before.damaged)))
     }
 }
 
-/// Enters a movement of the cursor in the books: before it are `position` items, and `ahead` behind it are done.
-/// Gives the page as the journal keeps it.
-fn enter(page: &Sink, delivered: u64, losses: Losses, (position, ahead): (u64, u64)) -> Book {
+impl Over {
+    /// What can be settled with `last`: itself, or what was passed over behind it.
+    fn through(&self, last: Record) -> Record {
+        let behind = self.behind.filter(|_| self.taken == Some(last.sequence));
+        behind.unwrap_or(last)
+    }
+
+    /// Notes that everything up to `last` is settled, and how many items of that were passed over.
+    fn settle(&mut self, last: &Record) -> u64 {
+        if self.taken.is_some_and(|taken| taken <= last.sequence) {
+            (self.taken, self.behind) = (None, None);
+        }
+        let before = std::mem::replace(&mut self.settled, last.passed);
+        last.passed.wrapping_sub(before)
+    }
+
+    fn rewind(&mut self) {
+        let any_order = self.any_order;
+        *self = Over { items: self.settled, settled: self.settled, any_order, ..Over::default() };
+    }
+}
+
+/// Enters a movement of the cursor in the books: of what it passed so much was `delivered` and so much passed over;
+/// before it are `position` items, and `ahead` behind it are done. Gives the page as the journal keeps it.
+fn enter(
+    page: &Sink,
+    (delivered, passed): (u64, u64),
+    losses: Losses,
+    (position, ahead): (u64, u64),
+) -> Book {
     let dropped: Vec<_> = losses.entries().collect();
-    page.settle(Settled { delivered, passed: 0, dropped: &dropped, position, ahead });
+    page.settle(Settled { delivered, passed, dropped: &dropped, position, ahead });
     let mut book = [0; BOOK];
     if let Some(room) = book.first_chunk_mut::<{ SinkBook::LEN }>() {
         *room = page.book().to_bytes();

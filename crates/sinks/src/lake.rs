@@ -6,13 +6,13 @@
 //! twice.
 
 use crate::health::Health;
-use crate::inbox::{AttachError, Inbox, Quiet, Sinkable};
+use crate::inbox::{AttachError, Inbox, Quiet, Record, Sinkable};
 use crate::losses::Losses;
 use crate::room::{NoRoom, Room, Turn};
 use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::Charge;
-use tidegate_journal::{Encoding, Protocol, ReadError, Record};
+use tidegate_journal::{Encoding, Protocol, ReadError};
 use tidegate_lake::{Commit, Error, Position, Pushed, Settings, Writer};
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::{Symbols, Version, view};

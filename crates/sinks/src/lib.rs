@@ -15,6 +15,7 @@ mod losses;
 mod otlp;
 mod prometheus_remote_write;
 mod room;
+mod signals;
 mod stop;
 mod supervisor;
 mod tls;
@@ -29,6 +30,7 @@ pub use otlp::{
 };
 pub use prometheus_remote_write::{Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError};
 pub use room::Room;
+pub use signals::Signals;
 pub use stop::{Stop, Stopper};
 pub use supervisor::Supervisor;
 pub use tls::{Tls, TlsError};

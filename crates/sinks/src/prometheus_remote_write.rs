@@ -18,7 +18,7 @@ pub use settings::{Prefer, Settings};
 
 use crate::backoff::Backoff;
 use crate::http::{NoRoots, Peer};
-use crate::inbox::{AttachError, Inbox, Sinkable};
+use crate::inbox::{AttachError, Inbox, Record, Sinkable};
 use crate::losses::Losses;
 use crate::room::Room;
 use crate::stop::Stop;
@@ -26,7 +26,7 @@ use batch::{Batch, Mode, NoBody};
 use exchange::{Exchange, Sum, Verdict};
 use recode::{Recoder, Step, Work};
 use std::time::Duration;
-use tidegate_journal::{Encoding, Record};
+use tidegate_journal::Encoding;
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::Version;
 use tidegate_wire::snappy;

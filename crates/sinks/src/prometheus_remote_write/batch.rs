@@ -3,11 +3,11 @@
 use super::Settings;
 use super::exchange::Request;
 use super::passing;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Record};
 use crate::room::{Held, NoRoom, Room, Turn};
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
-use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Record};
+use tidegate_journal::{Encoding, Meta, Protocol, ReadError};
 use tidegate_wire::remote_write::Version;
 
 /// The most records of a batch: what is kept about each has a bound too.

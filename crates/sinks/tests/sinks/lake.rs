@@ -55,7 +55,7 @@ fn folder(rig: &Rig) -> PathBuf {
 /// Every row of the lake in `dir`: the series and the time of each.
 fn rows(dir: &Path) -> Vec<String> {
     let mut rows = Vec::new();
-    for table in Table::ALL {
+    for table in [Table::MetricPoints, Table::MetricHistograms] {
         let columns = ["series_id", "time"].map(str::to_owned).to_vec();
         let query = Query { columns: columns.clone(), ..Query::new(table) };
         let mut out = Output::new(Format::Csv, Vec::new(), columns);

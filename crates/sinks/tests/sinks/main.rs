@@ -11,6 +11,7 @@ mod lanes;
 mod limits;
 mod losses;
 mod memory;
+mod other_signals;
 mod passing;
 mod restarts;
 mod rig;

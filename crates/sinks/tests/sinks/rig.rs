@@ -11,7 +11,7 @@ use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_load::remote_write::{self, Extras, Version, compress};
 use tidegate_load::{Acked, Arrivals, Check, CheckingSink, Model, Timeline, Verdict, compare};
 use tidegate_meters::Registry;
-use tidegate_sinks::{Health, Prefer, RemoteWrite, RemoteWriteSettings, Room, Sinkable, Stopper};
+use tidegate_sinks::{Health, Prefer, RemoteWrite, RemoteWriteSettings, Room, Signals, Sinkable, Stopper};
 use tokio::sync::Semaphore;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -28,6 +28,8 @@ pub(crate) struct Rig {
     pub(crate) letters: DeadLetters,
     pub(crate) turn: Arc<Semaphore>,
     pub(crate) health: Health,
+    /// What the sink takes.
+    pub(crate) signals: Signals,
     pub(crate) part: usize,
     when_full: WhenFull,
     pub(crate) model: Model,
@@ -73,6 +75,7 @@ impl Rig {
             letters,
             turn: Arc::new(Semaphore::new(1)),
             health: Health::default(),
+            signals: Signals::ALL,
             part,
             when_full: WhenFull::Block,
             model,
@@ -144,9 +147,20 @@ impl Rig {
     }
 
     pub(crate) async fn append_as(&self, protocol: Protocol, body: &[u8], raw_len: usize, items: u64) {
+        self.append_of(Signal::Metrics, protocol, body, raw_len, items).await;
+    }
+
+    pub(crate) async fn append_of(
+        &self,
+        signal: Signal,
+        protocol: Protocol,
+        body: &[u8],
+        raw_len: usize,
+        items: u64,
+    ) {
         let meta = Meta {
             tenant: Tenant::NONE,
-            signal: Signal::Metrics,
+            signal,
             protocol,
             encoding: Encoding::Snappy,
             items: u32::try_from(items).unwrap(),
@@ -182,6 +196,7 @@ impl Rig {
             ledger: &self.ledger,
             when_full: self.when_full,
             health: &self.health,
+            signals: self.signals,
             dead_letters: &self.letters,
         }
     }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use tidegate_arena::{Arena, Share};
 use tidegate_config::{LakeSink, Sink};
 use tidegate_journal::dead_letters::DeadLetters;
-use tidegate_journal::{Journal, WhenFull};
+use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
 use tidegate_sinks::{Health, Lake, RemoteWrite, Room, Sinkable, Stop, Supervisor, blackhole};
 use tokio::runtime::Handle;
@@ -79,6 +79,7 @@ impl Recipe {
             ledger: &self.ledger,
             when_full: self.when_full,
             health: &self.health,
+            signals: self.sink.signals().iter().map(journal_signal).collect(),
             dead_letters: &self.dead_letters,
         }
     }
@@ -117,6 +118,15 @@ impl Recipe {
         let lake = Lake::start(self.sinkable(), settings, slice, room, runtime, self.stop.clone());
         let lake = lake.map_err(|error| error.to_string())?;
         Ok(Box::new(move || lake.run()))
+    }
+}
+
+fn journal_signal(signal: &tidegate_config::Signal) -> Signal {
+    match signal {
+        tidegate_config::Signal::Traces => Signal::Traces,
+        tidegate_config::Signal::Metrics => Signal::Metrics,
+        tidegate_config::Signal::Logs => Signal::Logs,
+        tidegate_config::Signal::Profiles => Signal::Profiles,
     }
 }
 
