@@ -2,8 +2,10 @@
 
 TARGET ?= $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 VENV   ?= $(TARGET)/test-venv
+NODE   ?= $(TARGET)/test-node
 export CARGO_TARGET_DIR := $(TARGET)
 export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
+export TIDEGATE_TEST_NODE_MODULES := $(NODE)/node_modules
 export TIDEGATE_BIN := $(TARGET)/release/tidegate
 
 .PHONY: demo test unit loom programs fuzz bench lint install setup setup-test docs
@@ -54,4 +56,4 @@ setup:
 	@scripts/setup build
 
 setup-test: setup
-	@scripts/setup test $(VENV)
+	@scripts/setup test $(VENV) $(NODE)

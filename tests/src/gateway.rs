@@ -20,6 +20,7 @@ pub struct Gateway {
     cgroup: Option<Cgroup>,
     folder: TempDir,
     http: SocketAddr,
+    grpc: SocketAddr,
     admin: SocketAddr,
 }
 
@@ -30,8 +31,8 @@ impl Gateway {
     /// When there is no folder or no port to be had.
     pub fn new(settings: Value) -> Gateway {
         let folder = tempfile::Builder::new().prefix("tidegate-test-").tempdir().unwrap();
-        let (http, admin) = (free_address(), free_address());
-        let gateway = Gateway { process: None, cgroup: None, folder, http, admin };
+        let (http, grpc, admin) = (free_address(), free_address(), free_address());
+        let gateway = Gateway { process: None, cgroup: None, folder, http, grpc, admin };
         gateway.configure(settings);
         gateway
     }
@@ -55,7 +56,7 @@ impl Gateway {
         settings.entry("data").or_insert_with(|| json!(self.data()));
         settings
             .entry("listen")
-            .or_insert_with(|| json!({"http": self.http.to_string(), "admin": self.admin.to_string()}));
+            .or_insert_with(|| json!({"http": self.http, "grpc": self.grpc, "admin": self.admin}));
         // Every JSON text is a YAML text.
         self.configure_text(&serde_json::to_string_pretty(&settings).unwrap());
     }
@@ -167,6 +168,11 @@ impl Gateway {
     /// Where it takes data.
     pub fn http(&self) -> SocketAddr {
         self.http
+    }
+
+    /// Where it takes the same, for clients of gRPC.
+    pub fn grpc(&self) -> SocketAddr {
+        self.grpc
     }
 
     /// Where it shows how it is doing.

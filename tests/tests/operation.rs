@@ -391,7 +391,7 @@ fn letters_are_sent_again_past_one_that_is_refused() {
     let mut gateway = Gateway::started(settings(json!({"picky": to(&sink)})));
     let model = Arc::new(Model::new(8, 100, TIMELINE));
     for first in 0..3 {
-        let profile = Profile { first, ..Profile::default() };
+        let profile = Profile { first, connections: 1, series_per_request: 100, ..Profile::default() };
         assert_eq!(drive_blocking(&gateway.target(), &model, &profile).unwrap().samples, 100);
         // Each is a request of its own, and so a letter.
         gateway.at_rest(SOON);
