@@ -7,7 +7,7 @@
 
 mod read;
 
-pub use read::{Letter, Letters, mark_sent, read};
+pub use read::{Letter, Letters, MOST_REFUSED, mark_refused, mark_sent, read};
 
 use crate::files::{File, Files, RealFiles, write_all};
 use crate::meta::Meta;
@@ -26,7 +26,7 @@ pub const REASON_MAX: usize = 1024;
 pub const DEFAULT_MAX: u64 = 64 << 20;
 const NEWER: &str = "letters";
 const OLDER: &str = "letters.old";
-/// The end of the name of a sink's file that says up to which letter its letters were sent.
+/// The end of the name of a sink's file that says which of its letters were sent.
 const SENT: &str = ".sent";
 const SINK_MAX: usize = 64;
 const PADDING: [u8; ALIGN as usize] = [0; ALIGN as usize];

@@ -12,7 +12,7 @@ use crate::meta::Meta;
 use crate::queue::Declined;
 use crate::record::checksum;
 use crate::recover::{Recovery, recover};
-use crate::settings::{Durability, OpenError, Refused, Settings, Start, WhenFull};
+use crate::settings::{Durability, OpenError, Refused, Settings, Start, Trouble, WhenFull};
 use crate::stats::Stats;
 use crate::sync::lock;
 use crate::writer::{Entry, STACK, Writer};
@@ -145,12 +145,32 @@ impl Journal {
         if entry.size() > self.shared.settings.quota {
             return Err(Refused::Unfit);
         }
+        let held = self.hold(&entry)?;
         let now = self.shared.clock.monotonic_ns();
-        self.shared.queue.submit(entry, now).map_err(|declined| match declined {
-            Declined::Full => Refused::Busy,
-            Declined::Barred(Err(refused)) => refused,
-            Declined::Closed | Declined::Barred(Ok(_)) => Refused::Closed,
+        self.shared.queue.submit(entry, now).map_err(|declined| {
+            self.shared.held_bytes.fetch_sub(held, Ordering::Relaxed);
+            match declined {
+                Declined::Full => Refused::Busy,
+                Declined::Barred(Err(refused)) => refused,
+                Declined::Closed | Declined::Barred(Ok(_)) => Refused::Closed,
+            }
         })
+    }
+
+    /// Counts what a batch takes of the memory that may be held, where it is held, or refuses it.
+    fn hold(&self, entry: &Entry) -> Result<u64, Refused> {
+        let shared = &self.shared;
+        if shared.settings.durability != Durability::Memory {
+            return Ok(0);
+        }
+        let (bytes, most) = (entry.charged(), shared.settings.held_bytes);
+        if bytes > most {
+            return Err(Refused::Unfit);
+        }
+        let fits = |held: u64| held.checked_add(bytes).filter(|held| *held <= most);
+        let held = shared.held_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+        held.map(|_| bytes)
+            .map_err(|_| Refused::Disk { trouble: Trouble::Quota, retry_after: self.retry_after() })
     }
 
     /// Follows the journal as the sink `name`, from its cursor on, or from `start` where it has none yet.

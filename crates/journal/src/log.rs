@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) closed: AtomicBool,
     /// Appends are refused for the quota: completing records should free space at once.
     pub(crate) starved: AtomicBool,
+    /// The bytes of the windows that wait, or are kept in memory, where the journal is kept there.
+    pub(crate) held_bytes: AtomicU64,
     /// The advice to whoever is refused, in milliseconds.
     pub(crate) retry_after_ms: AtomicU64,
 }

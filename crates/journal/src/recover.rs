@@ -79,6 +79,7 @@ pub(crate) fn recover(
         clock,
         log: Mutex::new(log),
         order: Order::default(),
+        held_bytes: AtomicU64::new(0),
         closed: AtomicBool::new(false),
         starved: AtomicBool::new(false),
         retry_after_ms: AtomicU64::new(Drain::default().time_for(1).as_millis() as u64),

@@ -12,6 +12,10 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// The most that segments may take on disk together, in bytes.
     pub quota: u64,
+    /// The most memory, in bytes, that the windows of batches may take which are kept in memory until every
+    /// sink has them ([`Durability::Memory`]); what comes beyond is refused. Less than the share that they are
+    /// charged to can hold, so that requests can still be received and refused.
+    pub held_bytes: u64,
     /// When an append is acknowledged.
     pub durability: Durability,
     /// How many appends may wait for the disk at a time.
@@ -27,6 +31,7 @@ impl Settings {
             dir: dir.into(),
             segment_bytes: 64 << 20,
             quota: 20 << 30,
+            held_bytes: 8 << 20,
             durability: Durability::Fsync,
             queue: 1024,
             followers: 64,
@@ -42,7 +47,7 @@ pub enum Durability {
     /// After `write`: it survives the end of the process, not a power cut.
     PageCache,
     /// When every sink has completed it. Nothing is written; what is not acknowledged lives in the windows
-    /// it came in, at most `queue` of them.
+    /// it came in, at most `queue` of them, and at most `held_bytes`.
     Memory,
 }
 

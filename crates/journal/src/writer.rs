@@ -51,6 +51,11 @@ impl Entry {
         self.window.get(self.from..self.from + self.len as usize).unwrap_or_default()
     }
 
+    /// What its window takes of memory, in bytes.
+    pub(crate) fn charged(&self) -> u64 {
+        self.window.charged() as u64
+    }
+
     pub(crate) fn size(&self) -> u64 {
         size_of_record(self.meta.tenant.as_str().len(), self.len)
     }

@@ -32,8 +32,8 @@ pub struct Letters {
     /// The files still to be read, the next one last: each with its length.
     files: Vec<(Walker, u64)>,
     at: u64,
-    /// Up to which letter each sink's were sent; a sink for each file that says so.
-    sent: BTreeMap<String, u64>,
+    /// Which letters of each sink were sent; a sink for each file that says so.
+    sent: BTreeMap<String, Sent>,
     /// The letter that was given last: where it is, and its header.
     last: Option<(u64, Header)>,
 }
@@ -62,11 +62,47 @@ pub fn read(dir: &Path, sent_too: bool) -> io::Result<Letters> {
     Ok(Letters { files, at: 0, sent, last: None })
 }
 
-/// Marks every letter of `sink` up to and with `id` as sent. They stay until newer ones need their room.
+/// Marks every letter of `sink` up to and with `id` as sent, but for those that were
+/// [refused](mark_refused) before `id`. They stay until newer ones need their room.
 ///
 /// # Errors
 /// When that cannot be written down.
 pub fn mark_sent(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
+    mark(dir, sink, |sent| {
+        sent.through = sent.through.max(id);
+        sent.but.retain(|refused| *refused != id);
+    })
+}
+
+/// Marks that the letter `id` of `sink` was refused once more: it stays to be sent, whatever is sent after it. Of
+/// [`MOST_REFUSED`] such letters the oldest counts as sent when there is one more.
+///
+/// # Errors
+/// When that cannot be written down.
+pub fn mark_refused(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
+    mark(dir, sink, |sent| {
+        sent.through = sent.through.max(id);
+        if !sent.but.contains(&id) {
+            sent.but.push(id);
+        }
+        let most = sent.but.len().saturating_sub(MOST_REFUSED);
+        sent.but.drain(..most);
+    })
+}
+
+/// How many letters of a sink are kept to be sent although later ones were.
+pub const MOST_REFUSED: usize = 64;
+
+/// What of a sink's letters was sent. On disk: the numbers, eight bytes each, little-endian.
+#[derive(Debug, Default)]
+struct Sent {
+    /// Up to and with this letter,
+    through: u64,
+    /// but for these: at most [`MOST_REFUSED`].
+    but: Vec<u64>,
+}
+
+fn mark(dir: &Path, sink: &str, change: impl FnOnce(&mut Sent)) -> io::Result<()> {
     if !is_name(sink) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -78,18 +114,26 @@ pub fn mark_sent(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
         _ => {}
     }
     let file = folder.create(&fresh)?;
-    let id = id.max(sent(&folder, sink));
-    write_all(&*file, &mut [IoSlice::new(&id.to_le_bytes())], 0)?;
+    let mut sent = sent(&folder, sink);
+    change(&mut sent);
+    let bytes: Vec<u8> =
+        std::iter::once(&sent.through).chain(&sent.but).flat_map(|id| id.to_le_bytes()).collect();
+    write_all(&*file, &mut [IoSlice::new(&bytes)], 0)?;
     file.sync()?;
     folder.rename(&fresh, &name)?;
     folder.sync_names()
 }
 
-fn sent(folder: &dyn Files, sink: &str) -> u64 {
-    let mut bytes = [0; 8];
-    match folder.open(&format!("{sink}{SENT}"), false).and_then(|file| file.read_at(&mut bytes, 0)) {
-        Ok(8) => u64_at(&bytes, 0),
-        _ => 0,
+fn sent(folder: &dyn Files, sink: &str) -> Sent {
+    let mut bytes = [0; 8 * (1 + MOST_REFUSED)];
+    let read = folder.open(&format!("{sink}{SENT}"), false).and_then(|file| file.read_at(&mut bytes, 0));
+    let mut ids = bytes.chunks_exact(8).take(read.unwrap_or(0) / 8).map(|id| u64_at(id, 0));
+    Sent { through: ids.next().unwrap_or(0), but: ids.collect() }
+}
+
+impl Sent {
+    fn has(&self, id: u64) -> bool {
+        id <= self.through && !self.but.contains(&id)
     }
 }
 
@@ -129,7 +173,7 @@ impl Iterator for Letters {
                 continue;
             };
             let sink = String::from_utf8_lossy(sink).into_owned();
-            if self.sent.get(&sink).is_some_and(|sent| header.sequence <= *sent) {
+            if self.sent.get(&sink).is_some_and(|sent| sent.has(header.sequence)) {
                 continue;
             }
             let letter = Letter {

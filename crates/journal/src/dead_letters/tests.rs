@@ -66,6 +66,24 @@ fn what_was_sent_is_not_listed_again() {
     assert!(mark_sent(dir.path(), "../other", 4).is_err());
 }
 
+/// A letter that is refused again stays, whatever is sent after it, until it is sent itself.
+#[test]
+fn what_was_refused_again_is_listed_still() {
+    let dir = tempfile::tempdir().unwrap();
+    let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
+    let letters_left = || read(dir.path(), false).unwrap().map(|letter| letter.id).collect::<Vec<_>>();
+    let last = 3 + MOST_REFUSED as u64;
+    (1..=last).for_each(|_| add(&letters, "no", b"body"));
+    mark_refused(dir.path(), "upstream", 1).unwrap();
+    mark_sent(dir.path(), "upstream", 2).unwrap();
+    assert_eq!(letters_left().first_chunk(), Some(&[1, 3]));
+    mark_sent(dir.path(), "upstream", 1).unwrap();
+    assert_eq!(letters_left().first(), Some(&3));
+    (3..=last).for_each(|id| mark_refused(dir.path(), "upstream", id).unwrap());
+    assert_eq!(letters_left().first(), Some(&4), "the oldest gives way");
+    assert_eq!(letters_left().len(), MOST_REFUSED);
+}
+
 #[test]
 fn a_torn_letter_is_cut_and_a_damaged_one_stepped_over() {
     let dir = tempfile::tempdir().unwrap();

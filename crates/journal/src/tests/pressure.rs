@@ -278,3 +278,88 @@ fn a_body_that_was_written_over_while_the_quota_took_it_is_dropped_not_damaged()
     assert!(!sink.commit(first.sequence));
     assert_eq!((rig.journal.stats().damaged_records, sink.position().damaged), (0, 0));
 }
+
+/// A journal in memory that holds at most four batches of 4 KiB.
+fn in_memory() -> Rig {
+    let mut rig = Rig::new(1 << 30, Durability::Memory);
+    let settings = Settings {
+        held_bytes: 16 << 10,
+        queue: 8,
+        durability: Durability::Memory,
+        ..Settings::new("/simulated")
+    };
+    let assembled = Journal::assemble(settings, Arc::new(rig.files.clone()), rig.clock.clone());
+    (rig.journal, rig.writer, _) = assembled.unwrap();
+    rig
+}
+
+/// Appends until that is refused, and gives what waits for its acknowledgement.
+fn fill<'a>(rig: &Rig, journal: &'a Journal, writer: &mut Writer) -> Vec<std::pin::Pin<Box<Appending<'a>>>> {
+    let mut waiting = Vec::new();
+    loop {
+        let mut appending = Box::pin(journal.append(batch(&rig.arena, 10, &[1; 1200])));
+        writer.step(Some(Duration::ZERO));
+        match appending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => waiting.push(appending),
+            Poll::Ready(refused) => {
+                assert_eq!(trouble(refused), Trouble::Quota);
+                return waiting;
+            }
+        }
+    }
+}
+
+#[test]
+fn in_memory_a_sink_that_stalls_is_answered_with_refusals_and_no_more_memory() {
+    let mut rig = in_memory();
+    let journal = rig.journal.clone();
+    let mut quick = journal.follow("quick", Start::Oldest, WhenFull::Block).unwrap();
+    let mut stalled = journal.follow("stalled", Start::Oldest, WhenFull::Block).unwrap();
+    let mut writer = std::mem::replace(&mut rig.writer, in_memory().writer);
+    let mut waiting = fill(&rig, &journal, &mut writer);
+    assert_eq!(waiting.len(), 4);
+    assert!(rig.arena.usage().shares[Share::Ingest as usize].used <= 16 << 10);
+    complete_all(&mut quick);
+    writer.step(Some(Duration::ZERO));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waiting.iter_mut().all(|appending| appending.as_mut().poll(&mut context).is_pending()));
+    // As soon as the slowest has one, that one is acknowledged, and there is room for another.
+    let Some(Event::Record(record)) = next(&mut stalled) else { panic!("a record") };
+    assert!(stalled.commit(record.sequence));
+    writer.step(Some(Duration::ZERO));
+    let answered = waiting.iter_mut().map(|appending| appending.as_mut().poll(&mut context).is_ready());
+    assert_eq!(answered.collect::<Vec<_>>(), [true, false, false, false]);
+    assert_eq!(fill(&rig, &journal, &mut writer).len(), 1);
+}
+
+#[test]
+fn in_memory_a_sink_that_is_forgotten_holds_nothing_up() {
+    let mut rig = in_memory();
+    let journal = rig.journal.clone();
+    let mut sink = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    drop(journal.follow("gone", Start::Oldest, WhenFull::Block).unwrap());
+    let mut writer = std::mem::replace(&mut rig.writer, in_memory().writer);
+    let mut waiting = fill(&rig, &journal, &mut writer);
+    complete_all(&mut sink);
+    assert!(journal.forget("gone").unwrap());
+    writer.step(Some(Duration::ZERO));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waiting.iter_mut().all(|appending| appending.as_mut().poll(&mut context).is_ready()));
+    assert_eq!(rig.arena.usage().shares[Share::Ingest as usize].used, 0);
+}
+
+#[test]
+fn in_memory_without_sinks_everything_waits_for_one_and_what_does_not_fit_is_refused() {
+    let mut rig = in_memory();
+    let journal = rig.journal.clone();
+    let mut writer = std::mem::replace(&mut rig.writer, in_memory().writer);
+    let mut waiting = fill(&rig, &journal, &mut writer);
+    let mut huge = pin!(journal.append(batch(&rig.arena, 1, &[0; 40 << 10])));
+    let mut context = Context::from_waker(Waker::noop());
+    assert_eq!(huge.as_mut().poll(&mut context), Poll::Ready(Err(Refused::Unfit)));
+    let mut late = journal.follow("late", Start::Oldest, WhenFull::Block).unwrap();
+    complete_all(&mut late);
+    assert_eq!(late.position().items, 40);
+    writer.step(Some(Duration::ZERO));
+    assert!(waiting.iter_mut().all(|appending| appending.as_mut().poll(&mut context).is_ready()));
+}

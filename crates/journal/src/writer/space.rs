@@ -289,6 +289,7 @@ impl Writer {
         let past = log.cells.iter().map(|cell| cell.with(|cursor| cursor.low)).min().unwrap_or(0);
         while log.held.front().is_some_and(|held| held.header.sequence < past) {
             let Some(held) = log.held.pop_front() else { break };
+            self.shared.held_bytes.fetch_sub(held.entry.charged(), Ordering::Relaxed);
             self.outcomes.push((held.slot, Ok(held.receipt())));
         }
         drop(log);
