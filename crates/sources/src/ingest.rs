@@ -69,22 +69,18 @@ impl Ingest {
 
 /// Looks at the first bytes without taking them.
 async fn first_bytes(stream: &TcpStream) -> io::Result<Speaks> {
-    let mut seen = 0;
     loop {
-        stream.readable().await?;
+        let ready = stream.ready(Interest::READABLE).await?;
         let looked = stream.try_io(Interest::READABLE, || {
             let mut bytes = [0; DECISIVE];
             let (len, _) = recv(stream, &mut bytes[..], RecvFlags::PEEK)?;
             match is_http2(bytes.get(..len).unwrap_or_default()) {
                 Some(true) => Ok(Speaks::Http2),
                 Some(false) => Ok(Speaks::Http1),
-                // Woken without more: the client is at its end, and HTTP/1.1 knows what to say to that.
-                None if len == seen => Ok(Speaks::Http1),
-                None => {
-                    seen = len;
-                    // So that the next wait is for more than is there.
-                    Err(io::ErrorKind::WouldBlock.into())
-                }
+                // That was all, and HTTP/1.1 knows what to say to it.
+                None if ready.is_read_closed() => Ok(Speaks::Http1),
+                // So that the next wait is for more than is there.
+                None => Err(io::ErrorKind::WouldBlock.into()),
             }
         });
         match looked {

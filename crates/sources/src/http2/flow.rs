@@ -95,7 +95,7 @@ impl Flow {
             state.answered.clear();
         }
         let whole = state.frames.are_whole();
-        if !has_streams && whole {
+        if !has_streams && whole && !matches!(state.payment, Payment::Waiting(_)) {
             state.payment = Payment::None;
         }
         match state.blocked {

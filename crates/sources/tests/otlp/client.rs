@@ -189,9 +189,20 @@ impl Rig {
         self.serve(async |address| call(&mut connect(address).await, method, headers, body).await).await
     }
 
-    /// Sends a request of HTTP over HTTP/2.
+    /// Sends a POST of HTTP over HTTP/2.
     pub(crate) async fn post2(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-        let mut request = Request::post(format!("http://test{path}"));
+        self.request2("POST", path, headers, body).await
+    }
+
+    /// Sends a request of HTTP over HTTP/2.
+    pub(crate) async fn request2(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        let mut request = Request::builder().method(method).uri(format!("http://test{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

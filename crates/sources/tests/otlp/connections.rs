@@ -1,1 +1,235 @@
-//! .
+//! Promise: both versions of HTTP share every listener, whatever the pieces in which a connection begins; and what
+//! a connection waits for has an end.
+
+use crate::body::{logs, message, traces};
+use crate::client::{LOGS, PROTOBUF, TRACES, answer, call, call_to, connect, post};
+use crate::rig::{CONNECTIONS, Rig, SECOND, settings};
+use std::time::Duration;
+use tidegate_http1::Settings;
+use tidegate_ledger::Refusal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The first bytes may come one by one.
+#[tokio::test]
+async fn versions_are_told_apart_byte_by_byte() {
+    let rig = Rig::new();
+    let request = post("/v1/logs", &[PROTOBUF], &logs(2));
+    rig.serve(async |address| {
+        for first in [1, 2, 3] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            for byte in &request[..first] {
+                stream.write_all(&[*byte]).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            stream.write_all(&request[first..]).await.unwrap();
+            assert_eq!(answer(&mut stream).await.status, 200);
+
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            for byte in &PREFACE[..first] {
+                stream.write_all(&[*byte]).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            stream.write_all(&PREFACE[first..]).await.unwrap();
+            let mut settings = [0; 9];
+            stream.read_exact(&mut settings).await.unwrap();
+            assert_eq!(settings[3], 4, "the first frame is SETTINGS");
+        }
+    })
+    .await;
+    assert_eq!(rig.books().accepted, 3);
+}
+
+/// Who says too little and leaves is answered as HTTP/1.1 does that, and leaves nothing behind.
+#[tokio::test]
+async fn half_a_beginning_is_no_version() {
+    let rig = Rig::new();
+    rig.serve(async |address| {
+        for beginning in [&b""[..], b"P", b"PR", b"PRX", b"PRI * HTTP/2.0\r\n\r\nXX"] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(beginning).await.unwrap();
+            stream.shutdown().await.unwrap();
+            let mut all = Vec::new();
+            stream.take(1 << 16).read_buf(&mut all).await.unwrap();
+        }
+    })
+    .await;
+    assert_eq!(rig.books().received, 0);
+}
+
+/// As many as are allowed are served; the next is told, and counted; and when one leaves there is room again.
+#[tokio::test]
+async fn connections_have_a_limit() {
+    let (rig, body) = (Rig::new(), message(false, &traces(1, 1)));
+    rig.serve(async |address| {
+        let mut clients = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let mut client = connect(address).await;
+            assert_eq!(call(&mut client, TRACES, &[], &body).await.code, 0);
+            clients.push(client);
+        }
+        assert_eq!(rig.http2.open(), CONNECTIONS);
+        let mut refused = TcpStream::connect(address).await.unwrap();
+        refused.write_all(PREFACE).await.unwrap();
+        let mut told = Vec::new();
+        while refused.read_buf(&mut told).await.is_ok_and(|read| read > 0) {}
+        assert!(String::from_utf8_lossy(&told).contains("as many connections as are allowed"), "{told:?}");
+        // A frame of settings, then GOAWAY with ENHANCE_YOUR_CALM.
+        assert_eq!((told[3], told[12], told[25]), (4, 7, 11));
+        drop(clients);
+        while rig.http2.open() == CONNECTIONS {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(call(&mut connect(address).await, TRACES, &[], &body).await.code, 0);
+    })
+    .await;
+    assert_eq!(rig.books_of("http").refused, [(Refusal::Connections, 1)]);
+    assert_eq!(rig.books().accepted, CONNECTIONS as u64 + 1);
+}
+
+/// Between calls a connection holds nothing that is charged, and after the idle time it is ended with a
+/// goodbye.
+#[tokio::test]
+async fn an_idle_connection_is_charged_nothing_and_ends() {
+    let rig = Rig::with(1 << 30, Settings { idle: Duration::from_millis(50), ..settings() });
+    rig.serve(async |address| {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (mut client, connection) = h2::client::handshake(stream).await.unwrap();
+        let calling = async {
+            assert_eq!(call(&mut client, LOGS, &[], &message(false, &logs(3))).await.code, 0);
+            while rig.arena.usage().shares.iter().any(|share| share.used > 0) {
+                tokio::task::yield_now().await;
+            }
+            client
+        };
+        let (ended, client) = tokio::join!(connection, calling);
+        assert!(ended.is_ok(), "a goodbye is no error: {ended:?}");
+        drop(client);
+    })
+    .await;
+    assert_eq!(rig.books().accepted, 1);
+}
+
+/// At a shutdown what is in flight is answered, and then the connection ends.
+#[tokio::test]
+async fn a_shutdown_waits_for_calls_in_flight() {
+    let (rig, body) = (Rig::new(), message(false, &traces(1, 1)));
+    rig.serve(async |address| {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (client, connection) = h2::client::handshake(stream).await.unwrap();
+        let calling = async {
+            let mut ready = client.ready().await.unwrap();
+            let (response, mut stream) = ready.send_request(call_to(TRACES, &[]), false).unwrap();
+            stream.send_data(body[..6].to_vec().into(), false).unwrap();
+            while rig.arena.usage().shares.iter().all(|share| share.used == 0) {
+                tokio::task::yield_now().await;
+            }
+            rig.shutdown.begin();
+            tokio::task::yield_now().await;
+            stream.send_data(body[6..].to_vec().into(), true).unwrap();
+            let mut answer = response.await.unwrap().into_body();
+            while let Some(data) = answer.data().await {
+                data.unwrap();
+            }
+            assert_eq!(answer.trailers().await.unwrap().unwrap().get("grpc-status").unwrap(), "0");
+        };
+        let (ended, ()) = tokio::join!(connection, calling);
+        assert!(ended.is_ok(), "{ended:?}");
+    })
+    .await;
+    assert_eq!(rig.books().accepted, 1);
+}
+
+/// A body that stops arriving is refused, and what it held is given back, while its connection goes on.
+#[tokio::test]
+async fn a_body_that_stops_arriving_is_refused() {
+    let stall = Duration::from_millis(30);
+    let rig = Rig::with(1 << 30, Settings { body_stall: stall, body_grace: stall, ..settings() });
+    let body = message(false, &traces(1, 1));
+    rig.serve(async |address| {
+        let mut client = connect(address).await;
+        let mut ready = client.clone().ready().await.unwrap();
+        let (response, mut stream) = ready.send_request(call_to(TRACES, &[]), false).unwrap();
+        stream.send_data(body[..6].to_vec().into(), false).unwrap();
+        let answer = response.await.unwrap();
+        assert_eq!(answer.headers().get("grpc-status").unwrap(), "4");
+        assert_eq!(call(&mut client, TRACES, &[], &body).await.code, 0);
+    })
+    .await;
+    let books = rig.books();
+    assert_eq!((books.accepted, books.refused), (1, vec![(Refusal::Timeout, 1)]));
+}
+
+/// Half a frame is not waited for longer than half a body, and what is charged for it is given back.
+#[tokio::test]
+async fn half_a_frame_ends_a_connection() {
+    let rig = Rig::with(1 << 30, Settings { body_stall: Duration::from_millis(30), ..settings() });
+    rig.serve(async |address| {
+        // SETTINGS, and the head of HEADERS without END_HEADERS.
+        let mut half = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0], &[0, 0, 9, 1, 0, 0, 0, 0, 1], b"half"].concat();
+        for _ in 0..2 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(&half).await.unwrap();
+            let mut all = Vec::new();
+            while stream.read_buf(&mut all).await.is_ok_and(|read| read > 0) {}
+            half.extend_from_slice(b"\x88\x88\x88\x88\x88");
+        }
+    })
+    .await;
+    assert_eq!(rig.books().received, 0);
+}
+
+/// Many small frames are no way around the limits: the connection ends, or the call is answered.
+#[tokio::test]
+async fn bodies_in_tiny_frames_are_held_to_the_same_memory() {
+    let (rig, body) = (Rig::new(), message(false, &traces(20, 1000)));
+    rig.serve(async |address| {
+        let client = connect(address).await;
+        let mut ready = client.ready().await.unwrap();
+        let (response, mut stream) = ready.send_request(call_to(TRACES, &[]), false).unwrap();
+        let (last, all) = body.split_last().unwrap();
+        for byte in all.chunks(3) {
+            if stream.send_data(byte.to_vec().into(), false).is_err() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        let _ = stream.send_data(vec![*last].into(), true);
+        if let Ok(answer) = response.await {
+            let mut answer = answer.into_body();
+            while answer.data().await.is_some_and(|data| data.is_ok()) {}
+            assert_eq!(answer.trailers().await.unwrap().unwrap().get("grpc-status").unwrap(), "0");
+        }
+    })
+    .await;
+    let peak = rig.arena.usage().shares.iter().map(|share| share.peak).sum::<u64>();
+    assert!(peak < 256 << 10, "{peak}");
+}
+
+/// A peer that opens and resets streams without end is cut off.
+#[tokio::test]
+async fn rapid_resets_end_the_connection() {
+    let rig = Rig::new();
+    rig.serve(async |address| {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (client, connection) = h2::client::handshake(stream).await.unwrap();
+        let resetting = async {
+            for _ in 0..100_000 {
+                let Ok(mut ready) = client.clone().ready().await else { return };
+                let Ok((response, mut stream)) = ready.send_request(call_to(TRACES, &[]), false) else { return };
+                stream.send_reset(h2::Reason::CANCEL);
+                drop(response);
+            }
+        };
+        let outcome = tokio::time::timeout(10 * SECOND, async { tokio::join!(connection, resetting) }).await;
+        drop(outcome);
+    })
+    .await;
+    // However it ended, everything is accounted for.
+    let books = rig.books();
+    assert_eq!(books.accepted, 0);
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::large_futures, reason = "tests")]
 
 mod accepts;
+mod allocations;
 mod body;
 mod client;
 mod connections;
@@ -10,3 +11,5 @@ mod grpc;
 mod pressure;
 mod refuses;
 mod rig;
+#[path = "../support/wire.rs"]
+mod wire;

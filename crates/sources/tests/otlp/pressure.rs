@@ -1,1 +1,143 @@
-//! .
+//! Promise: what time can mend is answered with the code on which clients come again, and when; and ends by
+//! itself.
+
+use crate::body::{gzip, message, traces};
+use crate::client::{JSON, PROTOBUF, TRACES, call, connect};
+use crate::rig::Rig;
+use tidegate_arena::{Charge, Share};
+use tidegate_journal::Event;
+use tidegate_ledger::Refusal;
+
+/// All of `share` that can be had, but for `left` bytes.
+fn take(rig: &Rig, share: Share, left: u64) -> Charge {
+    rig.arena.try_charge(share, rig.arena.ceiling(share) - left).unwrap()
+}
+
+/// That `answer` of gRPC sends the client away for a while.
+fn assert_unavailable(answer: &crate::client::Called, words: &str) {
+    assert_eq!(answer.code, 14, "{answer:?}");
+    assert!(answer.message.contains(words), "{}", answer.message);
+    assert!(answer.trailers_only && answer.details.is_some(), "with RetryInfo");
+}
+
+fn assert_busy(answer: &crate::client::Answer, words: &str) {
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    assert!(answer.text().contains(words), "{}", answer.text());
+    let seconds: u32 = answer.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=90).contains(&seconds));
+    assert!(matches!(answer.header("content-type"), Some("application/json" | "application/x-protobuf")));
+}
+
+#[tokio::test]
+async fn a_body_that_finds_no_memory_to_be_decompressed_in_is_to_come_again() {
+    let (rig, body) = (Rig::new(), gzip(&traces(100, 1000)));
+    let held = take(&rig, Share::Decode, 0);
+    let headers = [PROTOBUF, ("content-encoding", "gzip")];
+    assert_busy(&rig.post("/v1/traces", &headers, &body).await, "memory");
+    assert_busy(&rig.post2("/v1/traces", &headers, &body).await, "memory");
+    let gz = [("grpc-encoding", "gzip")];
+    assert_unavailable(&rig.call(TRACES, &gz, &message(true, &body)).await, "memory");
+    drop(held);
+    assert_eq!(rig.books().refused, [(Refusal::Memory, 3)]);
+    assert_eq!(rig.call(TRACES, &gz, &message(true, &body)).await.code, 0);
+}
+
+/// JSON needs a window for its protobuf while it holds its own; it does not wait for that.
+#[tokio::test]
+async fn json_that_finds_no_memory_to_be_translated_into_is_to_come_again() {
+    let (rig, json) = (Rig::new(), [vec![b' '; 1 << 20], b"{}".to_vec()].concat());
+    let held = take(&rig, Share::Ingest, 3 << 19);
+    assert_busy(&rig.post("/v1/traces", &[JSON], &json).await, "memory");
+    drop(held);
+    assert_eq!(rig.books().refused, [(Refusal::Memory, 1)]);
+    assert_eq!(rig.post("/v1/traces", &[JSON], &json).await.status, 200);
+}
+
+/// Where there is no memory at all, not even to read with, a call is answered all the same.
+#[tokio::test]
+async fn without_any_memory_calls_are_refused_and_not_ignored() {
+    let (rig, body) = (Rig::new(), message(false, &traces(1, 1)));
+    let held = take(&rig, Share::Ingest, 0);
+    assert_unavailable(&rig.call(TRACES, &[], &body).await, "memory");
+    assert_busy(&rig.post2("/v1/traces", &[JSON], b"{}").await, "memory");
+    drop(held);
+    assert_eq!(rig.books().refused, [(Refusal::Memory, 2)]);
+    assert_eq!(rig.call(TRACES, &[], &body).await.code, 0);
+}
+
+/// A message that does not fit now waits without being read, is refused in time, and the connection goes on.
+#[tokio::test]
+async fn a_message_that_finds_no_window_is_to_come_again_on_the_same_connection() {
+    let (rig, body) = (Rig::new(), message(false, &traces(100, 10_000)));
+    let held = take(&rig, Share::Ingest, 512 << 10);
+    let mut held = Some(held);
+    rig.serve(async |address| {
+        let mut client = connect(address).await;
+        assert_unavailable(&call(&mut client, TRACES, &[], &body).await, "memory");
+        drop(held.take());
+        assert_eq!(call(&mut client, TRACES, &[], &body).await.code, 0);
+    })
+    .await;
+    let books = rig.books();
+    assert_eq!((books.accepted, books.refused), (1, vec![(Refusal::Memory, 1)]));
+}
+
+#[tokio::test]
+async fn who_waits_for_a_window_gets_what_becomes_free() {
+    let settings = tidegate_http1::Settings { memory_wait: 10 * crate::rig::SECOND, ..crate::rig::settings() };
+    let (rig, body) = (Rig::with(1 << 30, settings), message(false, &traces(100, 10_000)));
+    let mut held = Some(take(&rig, Share::Ingest, 512 << 10));
+    rig.serve(async |address| {
+        let mut client = connect(address).await;
+        let frees = async {
+            let waiting = || rig.arena.usage().shares.iter().any(|share| share.waiting > 0);
+            while !waiting() {
+                tokio::task::yield_now().await;
+            }
+            drop(held.take());
+        };
+        let (answer, ()) = tokio::join!(call(&mut client, TRACES, &[], &body), frees);
+        assert_eq!(answer.code, 0, "{answer:?}");
+    })
+    .await;
+    assert_eq!(rig.books().accepted, 1);
+}
+
+#[tokio::test]
+async fn a_stopping_gateway_says_so() {
+    let rig = Rig::new();
+    rig.gate.stop();
+    assert_busy(&rig.post("/v1/traces", &[PROTOBUF], &traces(1, 1)).await, "stopping");
+    assert_busy(&rig.post2("/v1/traces", &[PROTOBUF], &traces(1, 1)).await, "stopping");
+    assert_unavailable(&rig.call(TRACES, &[], &message(false, &traces(1, 1))).await, "stopping");
+    assert_eq!(rig.books().refused, [(Refusal::Shutdown, 3)]);
+}
+
+/// A journal that is full is known before a body is sent, and is open again when a sink has moved on.
+#[tokio::test]
+async fn a_barred_journal_refuses_before_the_body() {
+    let rig = Rig::with(256 << 10, crate::rig::settings());
+    let mut follower = rig.follow();
+    let (body, mut accepted) = (traces(10, 1000), 0);
+    let answer = loop {
+        let answer = rig.call(TRACES, &[], &message(false, &body)).await;
+        if answer.code != 0 {
+            break answer;
+        }
+        accepted += 1;
+        assert!(accepted < 200, "the quota holds");
+    };
+    assert_unavailable(&answer, "quota");
+    assert_unavailable(&rig.call(TRACES, &[], &message(false, &body)).await, "quota");
+    assert_busy(&rig.post("/v1/traces", &[JSON], b"{}").await, "quota");
+    assert_eq!(rig.books().refused, [(Refusal::Disk, 3)]);
+    for _ in 0..accepted {
+        let Ok(Some(Event::Record(record))) = follower.next().await else { panic!("a record is missing") };
+        follower.commit(record.sequence);
+    }
+    while rig.gate.head().is_err() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(rig.call(TRACES, &[], &message(false, &body)).await.code, 0);
+    assert_eq!(rig.books().accepted, accepted + 1);
+}

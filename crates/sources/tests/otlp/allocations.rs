@@ -1,0 +1,94 @@
+//! What a request costs on the heap, from the socket to the journal: nothing over HTTP/1.1, and over gRPC what the
+//! codec needs for a stream.
+
+use crate::body::{gzip, traces, zstd};
+use crate::client::{JSON, PROTOBUF, TRACES, post};
+use crate::rig::Rig;
+use crate::wire;
+use std::net::SocketAddr;
+use tidegate_arena::heap::{Counting, allocations_of_this_thread};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+#[global_allocator]
+static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
+
+/// Requests before and while they are counted.
+const WARM: u32 = 50;
+const COUNTED: u32 = 200;
+
+async fn connected(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// Allocations of this thread, client and server, for each request on one connection.
+fn per_request(request: &[u8]) -> u64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let rig = Rig::new();
+    let allocations = runtime.block_on(rig.serve(async |address| {
+        let (mut stream, mut answer, mut before) = (connected(address).await, [0; 1024], 0);
+        for round in 0..WARM + COUNTED {
+            if round == WARM {
+                before = allocations_of_this_thread();
+            }
+            stream.write_all(request).await.unwrap();
+            let read = stream.read(&mut answer).await.unwrap();
+            assert!(answer[..read].starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer));
+        }
+        allocations_of_this_thread() - before
+    }));
+    assert_eq!(rig.books().accepted, u64::from(WARM + COUNTED));
+    allocations
+}
+
+/// In every encoding.
+#[test]
+fn a_request_over_http1_allocates_nothing() {
+    let raw = traces(50, 300);
+    let json = br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"07070707070707070707070707070707",
+        "spanId":"0909090909090909","name":"ahov"}]}]}]}"#;
+    let requests = [
+        ("as it is", post("/v1/traces", &[PROTOBUF], &raw)),
+        ("gzip", post("/v1/traces", &[PROTOBUF, ("content-encoding", "gzip")], &gzip(&raw))),
+        ("zstd", post("/v1/traces", &[PROTOBUF, ("content-encoding", "zstd")], &zstd(&raw))),
+        ("JSON", post("/v1/traces", &[JSON], json)),
+    ];
+    for (what, request) in requests {
+        assert_eq!(per_request(&request), 0, "{what}");
+    }
+}
+
+/// The figure is the codec's; it is asserted so that it is noticed when it changes.
+#[test]
+fn a_call_allocates_what_its_stream_needs() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for (spans, most) in [(1, 30), (50, 40)] {
+        let rig = Rig::new();
+        let mut frames = wire::call(TRACES, &traces(spans, 300));
+        let (mut stream_id, len) = (1, frames.len());
+        let allocations = runtime.block_on(rig.serve(async |address| {
+            let (mut stream, mut answers) = (connected(address).await, [0; 4096]);
+            stream.write_all(&[wire::PREFACE, &wire::SETTINGS].concat()).await.unwrap();
+            let mut before = 0;
+            for round in 0..WARM + COUNTED {
+                if round == WARM {
+                    before = allocations_of_this_thread();
+                }
+                wire::renumber(&mut frames, stream_id);
+                stream_id += 2;
+                stream.write_all(&frames).await.unwrap();
+                let mut read = 0;
+                while !wire::ended(&answers[..read]).unwrap() {
+                    read += stream.read(&mut answers[read..]).await.unwrap();
+                }
+            }
+            allocations_of_this_thread() - before
+        }));
+        assert_eq!(rig.books().accepted, u64::from(WARM + COUNTED));
+        let each = allocations as f64 / f64::from(COUNTED);
+        println!("a call of {len} bytes: {each:.1} allocations");
+        assert!(each <= f64::from(most), "{each}");
+    }
+}
