@@ -28,6 +28,42 @@ pub struct Place {
     pub flags: u8,
 }
 
+impl Place {
+    /// Reads a W3C `traceparent` header: `00-<trace>-<span>-<flags>`. Nothing if it is not valid.
+    pub fn from_traceparent(header: &str) -> Option<Place> {
+        let mut parts = header.trim().split('-');
+        let version = parts.next().filter(|version| version.len() == 2 && *version != "ff")?;
+        let trace_id = hex::<16>(parts.next()?)?;
+        let span_id = hex::<8>(parts.next()?)?;
+        let [flags] = hex::<1>(parts.next()?)?;
+        let more = parts.next().is_some();
+        let valid = trace_id != [0; 16] && span_id != [0; 8] && (version != "00" || !more);
+        valid.then_some(Place { trace_id, span_id, flags })
+    }
+}
+
+/// Shows as a W3C `traceparent` header.
+impl std::fmt::Display for Place {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("00-")?;
+        self.trace_id.iter().try_for_each(|byte| write!(out, "{byte:02x}"))?;
+        out.write_str("-")?;
+        self.span_id.iter().try_for_each(|byte| write!(out, "{byte:02x}"))?;
+        write!(out, "-{:02x}", self.flags)
+    }
+}
+
+fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let [high, low] = *pair else { return None };
+        let lower = |digit: u8| (digit as char).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
+        *byte = u8::try_from(lower(high)? << 4 | lower(low)?).ok()?;
+    }
+    (digits.len() == 2 * N).then_some(bytes)
+}
+
 /// A span that ended.
 #[derive(Clone, Copy)]
 pub struct Span<'a> {

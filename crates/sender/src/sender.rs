@@ -219,6 +219,14 @@ impl Sender {
         self.shared.start_anew();
     }
 
+    /// Says more about the resource: what `attributes` has replaces the builder's of the same name. Once; for
+    /// SDKs that know their resource late.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn adopt_resource(&self, attributes: &dyn crate::record::Attributes) {
+        self.shared.adopted.get_or_init(|| self.shared.peer.preamble(self.shared.protocol, Some(attributes)));
+    }
+
+    #[cfg(feature = "tracing")]
     pub(crate) fn refuse(&self, class: Class, reason: Reason) {
         self.shared.ring.counters.refused(class, reason);
     }

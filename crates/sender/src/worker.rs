@@ -62,7 +62,7 @@ impl Worker {
             response: Response::new(),
             batch: Batch::new(&shared.ring, shared.work.batch_bytes),
             connections: [None, None, None],
-            preamble: peer.preamble(shared.protocol),
+            preamble: peer.preamble(shared.protocol, None),
             sums: vec![0; SCOPES].into_boxed_slice(),
             backoff: Backoff::new(peer.backoff),
             tried_for: 0,

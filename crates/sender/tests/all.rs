@@ -17,6 +17,10 @@ mod intake;
 mod isolation;
 #[path = "all/lifetime.rs"]
 mod lifetime;
+#[path = "all/transport.rs"]
+mod transport;
+#[path = "all/ways.rs"]
+mod ways;
 
 use std::time::Duration;
 use tidegate_sender::{Builder, Place, Sender, Span};

@@ -118,12 +118,16 @@ fn an_outage_costs_no_memory_and_callers_do_not_wait() {
         send(&sender, 100);
         longest = longest.max(burst.elapsed());
         sent += 100;
-        std::thread::park_timeout((start + Duration::from_micros(sent * 100)).saturating_duration_since(Instant::now()));
+        std::thread::park_timeout(
+            (start + Duration::from_micros(sent * 100)).saturating_duration_since(Instant::now()),
+        );
     }
     let stats = region.change();
     let grown = stats.bytes_allocated as i64 - stats.bytes_deallocated as i64;
     let books = sender.stats();
-    println!("{sent} spans into an outage; the slowest hundred took {longest:?}; {grown} bytes more in the end");
+    println!(
+        "{sent} spans into an outage; the slowest hundred took {longest:?}; {grown} bytes more in the end"
+    );
     // A request that is being tried while this is measured holds a few hundred for an address.
     assert!(grown < 4096, "{grown} bytes more");
     assert!(books.dropped(Class::Span, Reason::Evicted) > 0);

@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) peer: Peer,
     pub(crate) work: Work,
     pub(crate) memory: Memory,
+    /// What bodies begin with, when somebody had more to say than the builder.
+    pub(crate) adopted: OnceLock<Vec<u8>>,
     /// The fork that all of this is for.
     generation: AtomicU64,
     first_generation: u64,
@@ -81,6 +83,7 @@ impl Shared {
             peer,
             work: Work::new(batch_bytes, builder.disabled),
             memory,
+            adopted: OnceLock::new(),
             generation: AtomicU64::new(generation),
             first_generation: generation,
             threads: [const { OnceLock::new() }; FORKS],

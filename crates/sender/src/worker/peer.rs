@@ -3,6 +3,7 @@
 use crate::class::Signal;
 use crate::config::{Builder, Endpoint, Protocol};
 use crate::encode::{intake, otlp};
+use crate::record::{Attributes, NoAttributes, Value};
 use crate::sender::Growing;
 use std::time::Duration;
 
@@ -106,11 +107,13 @@ impl Peer {
     }
 
     /// What every body begins with: the resource of OTLP, or the metadata of intake.
-    pub(super) fn preamble(&self, protocol: Protocol) -> Vec<u8> {
+    /// `first` is more to say, and comes first.
+    pub(crate) fn preamble(&self, protocol: Protocol, first: Option<&dyn Attributes>) -> Vec<u8> {
         let mut encoded = Growing(Vec::new());
+        let resource = Merged { first: first.unwrap_or(&NoAttributes), then: &self.resource };
         match protocol {
-            Protocol::Otlp => otlp::resource(&mut encoded, &self.resource),
-            Protocol::ElasticApm => intake::metadata(&mut encoded, &self.resource),
+            Protocol::Otlp => otlp::resource(&mut encoded, &resource),
+            Protocol::ElasticApm => intake::metadata(&mut encoded, &resource),
         }
         encoded.0
     }
@@ -128,6 +131,25 @@ impl Peer {
         return if self.tls.is_some() { 512 << 10 } else { 0 };
         #[cfg(not(feature = "tls"))]
         0
+    }
+}
+
+/// All of the first, and of the others what the first does not name.
+struct Merged<'a> {
+    first: &'a dyn Attributes,
+    then: &'a Vec<(String, String)>,
+}
+
+impl Attributes for Merged<'_> {
+    fn each(&self, visit: &mut dyn FnMut(&str, Value<'_>)) {
+        self.first.each(visit);
+        for (name, value) in self.then {
+            let mut named = false;
+            self.first.each(&mut |other, _| named |= other == name);
+            if !named {
+                visit(name, Value::Str(value));
+            }
+        }
     }
 }
 

@@ -80,14 +80,15 @@ impl Worker {
         patience: Patience<'_>,
     ) -> Result<(), Failure> {
         let (ring, batch) = (&self.shared.ring, &self.batch);
+        let preamble = self.shared.adopted.get().unwrap_or(&self.preamble);
         let mut body = Body::begin(connection, patience, &mut self.buffers, &route.head, route.gzip)?;
         match self.shared.protocol {
             Protocol::ElasticApm => {
-                body.put(&self.preamble)?;
+                body.put(preamble)?;
                 ring.walk(batch, |_, _| true, |piece| body.put(piece))?;
             }
             Protocol::Otlp => {
-                write_otlp(&mut body, ring, batch, &self.shared.scopes, &self.preamble, &mut self.sums)?;
+                write_otlp(&mut body, ring, batch, &self.shared.scopes, preamble, &mut self.sums)?;
             }
         }
         ring.counters.wire(body.end()?);
