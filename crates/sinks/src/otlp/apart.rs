@@ -189,7 +189,7 @@ impl Otlp {
     }
 
     /// A piece in a window of its own.
-    async fn written(&self, piece: &Piece<'_>) -> Result<parcel::Frame, NoRoom> {
+    async fn written(&mut self, piece: &Piece<'_>) -> Result<parcel::Frame, NoRoom> {
         let mut frame = self.room.window(PREFIX + piece.len()).await?;
         frame.advance(PREFIX);
         let mut out = SliceOutput::new(frame.spare_mut());
@@ -221,7 +221,7 @@ impl Otlp {
 
     /// Waits until nothing is held. Where a peer answers before it has read all of a request, the connection
     /// keeps what is left of it to send it: the peer has a while to read that, then the connection is closed.
-    async fn let_go(&self) {
+    async fn let_go(&mut self) {
         let patience = PATIENCE.min(self.settings.timeout);
         if tokio::time::timeout(patience, self.room.falls_to(0)).await.is_err() {
             self.endpoints.hang_up();

@@ -1,6 +1,7 @@
 //! The memory plan of a configuration: what every part of the program may take, and what is left for
 //! payload. `design/memory.md` has the argument; here are the numbers.
 
+use super::sinks::settings;
 use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
@@ -10,7 +11,7 @@ use tidegate_console::Console;
 use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
-use tidegate_sinks::RemoteWrite as RemoteWriteSink;
+use tidegate_sinks::{Otlp, RemoteWrite as RemoteWriteSink};
 use tidegate_sources::RemoteWrite as RemoteWriteSource;
 
 const KIB: u64 = 1 << 10;
@@ -140,15 +141,24 @@ fn declare(
     plan.declare(line("meters", "all series", 1, 512 * KIB));
     Console::declared().into_iter().for_each(|declared| plan.declare(declared));
     for sink in config.sinks.values() {
-        if let Sink::PrometheusRemoteWrite(sink) = sink {
-            let lanes = u64::from(sink.lanes);
-            let setting = "sinks.….lanes";
-            let peer = line("sink", "a connection to a peer", lanes, RemoteWriteSink::LANE_BYTES as u64);
-            plan.declare(limited(setting, peer));
-            if sink.url.is_https() {
-                plan.declare(line("sink", "the roots that TLS trusts", 1, 2 * MIB));
-                plan.declare(limited(setting, line("sink", "a TLS session", lanes, 64 * KIB)));
+        match sink {
+            Sink::PrometheusRemoteWrite(sink) => {
+                let lanes = u64::from(sink.lanes);
+                let setting = "sinks.….lanes";
+                let peer = line("sink", "a connection to a peer", lanes, RemoteWriteSink::LANE_BYTES as u64);
+                plan.declare(limited(setting, peer));
+                if sink.url.is_https() {
+                    plan.declare(line("sink", "the roots that TLS trusts", 1, 2 * MIB));
+                    plan.declare(limited(setting, line("sink", "a TLS session", lanes, 64 * KIB)));
+                }
             }
+            // Settings that make no sense are refused when the sink is started.
+            Sink::Otlp(sink) => {
+                let bytes = settings::otlp(sink).map_or(0, |settings| Otlp::bytes(&settings));
+                let all = line("sink", "connections to receivers of OTLP, and coders", 1, bytes as u64);
+                plan.declare(limited("sinks.….max_in_flight", all));
+            }
+            Sink::Lake(_) | Sink::Blackhole(_) => {}
         }
     }
     plan.declare(line("rest", "configuration, log, and what else is small", 1, MIB));

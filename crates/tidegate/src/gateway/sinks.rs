@@ -1,12 +1,11 @@
 //! The sinks of a running gateway: started, compared with a new configuration, stopped.
 
 mod recipe;
+pub(crate) mod settings;
 
 use super::plan::Planned;
 use super::workers::Workers;
 use crate::Failure;
-use hyper::Uri;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use recipe::{Recipe, Task};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,11 +13,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_config::{Config, Name, Protocol, RemoteWriteSink, Sink};
+use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{Health, Prefer, RemoteWriteSettings, Room, Stopper};
+use tidegate_sinks::{Health, Room, Stopper};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -278,30 +277,6 @@ impl Attach {
             }
         }
     }
-}
-
-fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &sink.headers {
-        let mut value = HeaderValue::from_str(value.expose())?;
-        value.set_sensitive(true);
-        headers.insert(HeaderName::try_from(name.as_str())?, value);
-    }
-    Ok(RemoteWriteSettings {
-        url: Uri::try_from(sink.url.as_str())?,
-        headers,
-        prefer: match sink.protocol {
-            Protocol::Auto => Prefer::AsReceived,
-            Protocol::V1 => Prefer::V1,
-            Protocol::V2 => Prefer::V2,
-        },
-        lanes: sink.lanes as usize,
-        max_bytes: sink.max_request_bytes.as_usize(),
-        max_items: u64::from(sink.max_request_samples),
-        linger: sink.linger.get(),
-        timeout: sink.timeout.get(),
-        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
-    })
 }
 
 /// Stops `sinks` and waits until they have: until `deadline` at most. Returns those that have not.

@@ -9,7 +9,7 @@ use tidegate_config::{LakeSink, Sink};
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{Health, Lake, RemoteWrite, Room, Sinkable, Stop, Supervisor, blackhole};
+use tidegate_sinks::{Health, Lake, Otlp, RemoteWrite, Room, Sinkable, Stop, Supervisor, blackhole};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -88,12 +88,16 @@ impl Recipe {
     fn sending(&self) -> Result<Sending, String> {
         match &self.sink {
             Sink::PrometheusRemoteWrite(config) => {
-                let settings = settings(config).map_err(|Failure(error)| error)?;
+                let settings = settings::remote_write(config).map_err(|Failure(error)| error)?;
                 let sink =
                     RemoteWrite::start(self.sinkable(), self.room.clone(), settings, self.stop.clone());
                 Ok(Box::pin(sink.map_err(|error| error.to_string())?.run()))
             }
-            Sink::Otlp(_) => Err("sinks of type `otlp` cannot be started yet".to_owned()),
+            Sink::Otlp(config) => {
+                let settings = settings::otlp(config).map_err(|Failure(error)| error)?;
+                let sink = Otlp::start(self.sinkable(), self.room.clone(), settings, self.stop.clone());
+                Ok(Box::pin(sink.map_err(|error| error.to_string())?.run()))
+            }
             Sink::Blackhole(_) | Sink::Lake(_) => {
                 let sink = blackhole(self.sinkable(), self.stop.clone());
                 Ok(Box::pin(sink.map_err(|error| error.to_string())?))
