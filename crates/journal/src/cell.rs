@@ -2,30 +2,41 @@
 //! space behind it, and wakes the sink when there is more to read.
 
 use crate::cursor::file::CursorFile;
-use crate::cursor::{Book, Cursor, Passed};
+use crate::cursor::{Book, Cursor, Passed, WRITTEN};
 use crate::settings::WhenFull;
 use crate::sync::{Mutex, lock};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 pub(crate) struct Cell {
     pub(crate) name: String,
     salt: u64,
     state: Mutex<State>,
+    /// Its own lock, held while the disk is written to: taken before that of the state and never together
+    /// with the log's, so that who publishes never waits for a cursor to be written.
+    file: Mutex<Kept>,
+    write_errors: AtomicU64,
     waker: Mutex<Option<Waker>>,
+}
+
+struct Kept {
+    /// Nothing is written where the journal is kept in memory.
+    file: Option<CursorFile>,
+    /// The change up to which the cursor is written.
+    written: u64,
 }
 
 struct State {
     cursor: Cursor,
-    /// Nothing is written where the journal is kept in memory.
-    file: Option<CursorFile>,
+    /// Changes that are to be written, ever.
+    changes: u64,
     /// The low-water mark that is known to be durable.
     durable_low: u64,
     followed: bool,
     when_full: WhenFull,
     /// Dropped for the quota and not told to the sink yet.
     untold: Passed,
-    write_errors: u64,
 }
 
 impl Cell {
@@ -33,13 +44,19 @@ impl Cell {
         let state = State {
             durable_low: cursor.low,
             cursor,
-            file,
+            changes: 0,
             followed: false,
             when_full: WhenFull::Block,
             untold: Passed::default(),
-            write_errors: 0,
         };
-        Cell { name, salt, state: Mutex::new(state), waker: Mutex::new(None) }
+        Cell {
+            name,
+            salt,
+            state: Mutex::new(state),
+            file: Mutex::new(Kept { file, written: 0 }),
+            write_errors: AtomicU64::new(0),
+            waker: Mutex::new(None),
+        }
     }
 
     /// Lets one sink have the cursor, from the low-water mark on. False when another has it.
@@ -69,7 +86,7 @@ impl Cell {
     }
 
     pub(crate) fn write_errors(&self) -> u64 {
-        lock(&self.state).write_errors
+        self.write_errors.load(Ordering::Relaxed)
     }
 
     /// What was dropped and not told, once; else whether another record may be handed out.
@@ -91,8 +108,9 @@ impl Cell {
         if let Some(book) = book {
             state.cursor.book = *book;
         }
-        state.write(self.salt);
+        let change = state.changed();
         drop(state);
+        self.write(change);
         if was_full {
             self.wake();
         }
@@ -110,8 +128,9 @@ impl Cell {
         let was_full = !state.cursor.has_room();
         let completed = state.cursor.complete_each(sequences);
         state.cursor.book = enter(completed, &state.cursor);
-        state.write(self.salt);
+        let change = state.changed();
         drop(state);
+        self.write(change);
         if was_full {
             self.wake();
         }
@@ -128,8 +147,9 @@ impl Cell {
         let was_full = !state.cursor.has_room();
         let completed = state.cursor.complete_through(sequence, items_after, bytes_after);
         state.cursor.book = enter(completed, &state.cursor);
-        state.write(self.salt);
+        let change = state.changed();
         drop(state);
+        self.write(change);
         if was_full {
             self.wake();
         }
@@ -139,7 +159,9 @@ impl Cell {
     pub(crate) fn save(&self, book: &Book) {
         let mut state = lock(&self.state);
         state.cursor.book = *book;
-        state.write(self.salt);
+        let change = state.changed();
+        drop(state);
+        self.write(change);
     }
 
     /// The low-water mark that is durable.
@@ -150,22 +172,23 @@ impl Cell {
     /// Makes the cursor durable where it is not. Called by the writer alone; takes no lock while it waits
     /// for the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        let mut state = lock(&self.state);
-        let State { cursor, file, durable_low, .. } = &mut *state;
-        let low = cursor.low;
-        let Some(file) = file else {
-            *durable_low = low;
-            return Ok(());
+        let mut kept = lock(&self.file);
+        let low = self.with(|cursor| cursor.low);
+        let begun = match &mut kept.file {
+            Some(file) => file.begin_sync(low, |generation| self.encode(generation))?,
+            None => {
+                lock(&self.state).durable_low = low;
+                None
+            }
         };
-        let Some(open) = file.begin_sync(cursor, self.salt)? else { return Ok(()) };
-        drop(state);
+        let Some((open, low)) = begun else { return Ok(()) };
+        drop(kept);
         let synced = open.sync();
-        let mut state = lock(&self.state);
-        if let Some(file) = &mut state.file {
+        if let Some(file) = &mut lock(&self.file).file {
             file.end_sync(synced.is_ok());
         }
         if synced.is_ok() {
-            state.durable_low = low;
+            lock(&self.state).durable_low = low;
         }
         synced
     }
@@ -182,11 +205,42 @@ impl Cell {
         let passed = state.cursor.jump(to, items, bytes);
         state.untold.records += passed.records;
         state.untold.items += passed.items;
-        state.write(self.salt);
+        let change = state.changed();
         drop(state);
+        self.write(change);
         self.wake();
         self.sync()?;
         Ok(passed)
+    }
+
+    /// Gives it the file that was created for it.
+    pub(crate) fn attach(&self, file: CursorFile) {
+        lock(&self.file).file = Some(file);
+    }
+
+    /// Writes the cursor as it is now, unless somebody else has written this change meanwhile. A failure costs
+    /// duplicates after a restart, never data, so it is counted and the next write tries again.
+    fn write(&self, change: u64) {
+        let kept = &mut *lock(&self.file);
+        let Some(file) = kept.file.as_mut().filter(|_| kept.written < change) else { return };
+        let mut last = change;
+        let written = file.write(|generation| {
+            last = lock(&self.state).changes;
+            self.encode(generation)
+        });
+        match written {
+            Ok(()) => kept.written = last,
+            Err(error) => {
+                let errors = self.write_errors.fetch_add(1, Ordering::Relaxed) + 1;
+                if errors.is_power_of_two() {
+                    tracing::warn!(%error, errors, "a sink's cursor cannot be written");
+                }
+            }
+        }
+    }
+
+    fn encode(&self, generation: u64) -> ([u8; WRITTEN], u64) {
+        self.with(|cursor| (cursor.encode(self.salt, generation), cursor.low))
     }
 
     /// Leaves `waker` to be woken when there is more to read, or room in the flight.
@@ -210,15 +264,9 @@ impl Cell {
 }
 
 impl State {
-    /// Writes the cursor. A failure costs duplicates after a restart, never data, so it is counted and the
-    /// next write tries again.
-    fn write(&mut self, salt: u64) {
-        let Some(file) = &mut self.file else { return };
-        if let Err(error) = file.write(&self.cursor, salt) {
-            self.write_errors += 1;
-            if self.write_errors.is_power_of_two() {
-                tracing::warn!(%error, errors = self.write_errors, "a sink's cursor cannot be written");
-            }
-        }
+    /// Notes that something is to be written.
+    fn changed(&mut self) -> u64 {
+        self.changes += 1;
+        self.changes
     }
 }

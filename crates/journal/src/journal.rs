@@ -7,7 +7,7 @@ use crate::cursor::file::{CursorFile, file_name, is_name};
 use crate::files::{Files, RealFiles};
 use crate::folder::Folder;
 use crate::follower::Follower;
-use crate::log::{Outcome, Shared};
+use crate::log::{Log, Outcome, Shared};
 use crate::meta::Meta;
 use crate::queue::Declined;
 use crate::record::checksum;
@@ -184,21 +184,34 @@ impl Journal {
         if !is_name(name) {
             return Err(OpenError::Name(name.into()));
         }
-        let known = lock(&shared.log).cells.iter().find(|cell| cell.name == name).cloned();
-        let cell = match known {
-            Some(cell) => cell,
-            None => self.create_cursor(name, start)?,
+        let mut log = lock(&shared.log);
+        let known = log.cells.iter().find(|cell| cell.name == name).cloned();
+        let created = match known {
+            Some(_) => None,
+            None => Some(self.place_cursor(&mut log, name, start)?),
         };
-        if !cell.follow(when_full) {
-            return Err(OpenError::Followed(name.into()));
+        let cell = known.or(created.as_ref().map(|(cell, _)| cell.clone()));
+        let followed = cell.filter(|cell| cell.follow(when_full));
+        drop(log);
+        let Some(cell) = followed else { return Err(OpenError::Followed(name.into())) };
+        if let Some((_, cursor)) = created
+            && let Err(error) = self.create_cursor(&cell, &cursor)
+        {
+            lock(&shared.log).cells.retain(|other| !Arc::ptr_eq(other, &cell));
+            return Err(error);
         }
         Ok(Follower::new(shared.clone(), cell))
     }
 
-    fn create_cursor(&self, name: &str, start: Start) -> Result<Arc<Cell>, OpenError> {
+    /// Chooses where a new cursor begins. It holds back what is behind from now on: nothing may be deleted
+    /// between choosing the place and having its file.
+    fn place_cursor(
+        &self,
+        log: &mut Log,
+        name: &str,
+        start: Start,
+    ) -> Result<(Arc<Cell>, Cursor), OpenError> {
         let shared = &self.shared;
-        // Under the lock all along: nothing may be deleted between choosing the place and holding it.
-        let mut log = lock(&shared.log);
         if log.cells.len() >= shared.settings.followers {
             return Err(OpenError::Crowded(log.cells.len()));
         }
@@ -206,20 +219,25 @@ impl Journal {
             Start::Oldest => log.oldest(),
             Start::Head => Cursor::new(log.head.sequence, log.head.items, log.head.bytes),
         };
-        let file = match shared.settings.durability {
-            Durability::Memory => None,
-            Durability::Fsync | Durability::PageCache => {
-                let created = CursorFile::create(&*shared.files, name, &cursor, shared.salt);
-                Some(created.map_err(|source| OpenError::Io {
-                    dir: shared.settings.dir.display().to_string(),
-                    doing: format!("create the cursor of `{name}`"),
-                    source,
-                })?)
-            }
-        };
-        let cell = Arc::new(Cell::new(name.into(), shared.salt, cursor, file));
+        let cell = Arc::new(Cell::new(name.into(), shared.salt, cursor.clone(), None));
         log.cells.push(cell.clone());
-        Ok(cell)
+        Ok((cell, cursor))
+    }
+
+    /// Makes the file of a new cursor, where there are files.
+    fn create_cursor(&self, cell: &Cell, cursor: &Cursor) -> Result<(), OpenError> {
+        let shared = &self.shared;
+        if shared.settings.durability == Durability::Memory {
+            return Ok(());
+        }
+        let created = CursorFile::create(&*shared.files, &cell.name, cursor, shared.salt);
+        let file = created.map_err(|source| OpenError::Io {
+            dir: shared.settings.dir.display().to_string(),
+            doing: format!("create the cursor of `{}`", cell.name),
+            source,
+        })?;
+        cell.attach(file);
+        Ok(())
     }
 
     /// The names of all sinks that have a cursor, followed or not. One that nobody follows still holds back
@@ -233,16 +251,18 @@ impl Journal {
     /// # Errors
     /// When its file cannot be deleted.
     pub fn forget(&self, name: &str) -> io::Result<bool> {
-        let mut log = lock(&self.shared.log);
-        let Some(at) = log.cells.iter().position(|cell| cell.name == name && !cell.is_followed()) else {
-            return Ok(false);
-        };
-        if self.shared.settings.durability != Durability::Memory {
-            self.shared.files.remove(&file_name(name))?;
-            self.shared.files.sync_names()?;
+        let shared = &self.shared;
+        // Followed meanwhile, by nobody: so it stays as it is, and holds back what it does.
+        let known = lock(&shared.log).cells.iter().find(|cell| cell.name == name).cloned();
+        let Some(cell) = known.filter(|cell| cell.follow(WhenFull::Block)) else { return Ok(false) };
+        if shared.settings.durability != Durability::Memory {
+            let gone = shared.files.remove(&file_name(name)).and_then(|()| shared.files.sync_names());
+            if let Err(error) = gone {
+                cell.leave();
+                return Err(error);
+            }
         }
-        log.cells.remove(at);
-        drop(log);
+        lock(&shared.log).cells.retain(|other| !Arc::ptr_eq(other, &cell));
         self.shared.queue.call();
         Ok(true)
     }

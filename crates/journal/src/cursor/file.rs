@@ -86,7 +86,7 @@ impl CursorFile {
             dirty: false,
             stale: false,
         };
-        this.write(cursor, salt)?;
+        this.write(|generation| (cursor.encode(salt, generation), cursor.low))?;
         this.file.sync()?;
         this.end_sync(true);
         files.rename(&fresh, &name)?;
@@ -121,33 +121,39 @@ impl CursorFile {
         Ok(Some((this, written)))
     }
 
-    /// Writes `cursor` to the page cache: it survives the end of the process from now on.
-    pub(crate) fn write(&mut self, cursor: &Cursor, salt: u64) -> io::Result<()> {
+    /// Writes the cursor to the page cache: it survives the end of the process from now on. `look` encodes
+    /// it with the generation it is given, and says its low-water mark.
+    pub(crate) fn write(&mut self, look: impl FnOnce(u64) -> ([u8; WRITTEN], u64)) -> io::Result<()> {
         let taken = [self.newest, self.durable, self.syncing];
         let place = (0..PLACES).find(|place| !taken.contains(place)).unwrap_or(0);
-        let bytes = cursor.encode(salt, self.generation + 1);
+        let (bytes, low) = look(self.generation + 1);
         self.stale = true;
         self.dirty = true;
         write_all(&*self.file, &mut [IoSlice::new(&bytes)], place as u64 * APART)?;
         self.generation += 1;
-        (self.newest, self.newest_low) = (place, cursor.low);
+        (self.newest, self.newest_low) = (place, low);
         self.stale = false;
         Ok(())
     }
 
-    /// Begins to make `cursor` durable, unless it is: the caller calls `sync` on the file, holding no lock,
-    /// and then [`end_sync`](Self::end_sync).
-    pub(crate) fn begin_sync(&mut self, cursor: &Cursor, salt: u64) -> io::Result<Option<Arc<dyn File>>> {
+    /// Begins to make the cursor durable, whose low-water mark is `low`, unless it is: the caller calls `sync`
+    /// on the file, holding no lock, and then [`end_sync`](Self::end_sync). Also gives the mark that is durable
+    /// then.
+    pub(crate) fn begin_sync(
+        &mut self,
+        low: u64,
+        look: impl FnOnce(u64) -> ([u8; WRITTEN], u64),
+    ) -> io::Result<Option<(Arc<dyn File>, u64)>> {
         // A gap moves the cursor and is not written by itself.
-        if self.stale || self.newest_low != cursor.low {
-            self.write(cursor, salt)?;
+        if self.stale || self.newest_low != low {
+            self.write(look)?;
         }
         if !self.dirty {
             return Ok(None);
         }
         self.syncing = self.newest;
         self.dirty = false;
-        Ok(Some(self.file.clone()))
+        Ok(Some((self.file.clone(), self.newest_low)))
     }
 
     /// After a failed sync nothing written before it may be believed to become durable: the next one begins
