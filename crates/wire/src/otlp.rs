@@ -15,6 +15,7 @@ mod log;
 mod metric;
 mod point;
 mod profile;
+pub mod prometheus;
 mod request;
 mod split;
 #[cfg(test)]

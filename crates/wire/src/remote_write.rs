@@ -10,13 +10,13 @@
 mod check;
 mod fault;
 mod hash;
-mod histogram;
-mod intern;
+pub(crate) mod histogram;
+pub(crate) mod intern;
 mod item;
 pub mod join;
 mod rewrite;
 pub mod split;
-mod symbols;
+pub(crate) mod symbols;
 #[cfg(test)]
 mod tests;
 pub mod translate;

@@ -237,6 +237,11 @@ fn levels(signal: Signal) -> usize {
     if signal == Signal::Metrics { LEVELS } else { LEVELS - 2 }
 }
 
+/// Points of an encoded metric.
+pub(super) fn items_of_metric(message: &[u8]) -> u64 {
+    items_at(Signal::Metrics, 3, message)
+}
+
 /// Items in a message of this depth. Calls itself once for each level.
 fn items_at(signal: Signal, depth: usize, message: &[u8]) -> u64 {
     let mut reader = Reader::new(message);

@@ -2,10 +2,10 @@
 //! check and views agree with what it decodes.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
-mod captured;
+pub(in crate::otlp) mod captured;
 mod normal;
 mod oracle;
 mod refuses;
 mod shown;
 mod split;
-mod strategies;
+pub(in crate::otlp) mod strategies;

@@ -3,7 +3,7 @@
 use crate::proto::{Doubles, Reader, Varints, Wire, low32, zigzag};
 
 /// Field numbers, the same in both versions.
-pub(super) mod field {
+pub(crate) mod field {
     pub(crate) const COUNT_INT: u32 = 1;
     pub(crate) const COUNT_FLOAT: u32 = 2;
     pub(crate) const SUM: u32 = 3;

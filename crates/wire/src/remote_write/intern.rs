@@ -8,13 +8,13 @@ use super::rewrite::Error;
 
 /// Where a text stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Which of several bodies.
-    pub(super) body: u32,
+    pub(crate) body: u32,
     /// Where in it.
-    pub(super) offset: u32,
+    pub(crate) offset: u32,
     /// How long.
-    pub(super) len: u32,
+    pub(crate) len: u32,
 }
 
 /// Numbers texts in the order of their first coming. The texts stay where they are; what is kept is where
@@ -22,7 +22,7 @@ pub(super) struct Place {
 ///
 /// The hash is seeded anew in every table, so that senders cannot prepare texts that collide.
 #[derive(Debug)]
-pub(super) struct Interner {
+pub(crate) struct Interner {
     entries: Vec<Entry>,
     /// Index into `entries` plus one, by hash with linear probing; 0 is free. A power of two, at least
     /// twice the entries.
@@ -39,7 +39,7 @@ struct Entry {
 
 impl Interner {
     /// A table for up to `limit` distinct texts (at most 2³⁰).
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         let limit = limit.min(1 << 30);
         Self {
             entries: Vec::with_capacity(limit),
@@ -50,29 +50,29 @@ impl Interner {
     }
 
     /// How many bytes a table for `limit` texts takes.
-    pub(super) fn bytes_for(limit: usize) -> usize {
+    pub(crate) fn bytes_for(limit: usize) -> usize {
         let limit = limit.min(1 << 30);
         limit * size_of::<Entry>() + slots_for(limit) * size_of::<u32>()
     }
 
     /// How many distinct texts there is room for.
-    pub(super) fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
     /// Whether no text has a number.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.slots.fill(0);
     }
 
     /// The number of `text`, and whether it is new. `text_at` finds the text of a place that was given
     /// before.
-    pub(super) fn intern<'t>(
+    pub(crate) fn intern<'t>(
         &mut self,
         text: &[u8],
         place: Place,
@@ -97,7 +97,7 @@ impl Interner {
     }
 
     /// The number of `text`, if it has one.
-    pub(super) fn find<'t>(&self, text: &[u8], text_at: impl Fn(Place) -> &'t [u8]) -> Option<u32> {
+    pub(crate) fn find<'t>(&self, text: &[u8], text_at: impl Fn(Place) -> &'t [u8]) -> Option<u32> {
         match self.probe(self.hash(text), text, text_at) {
             Probe::Found(number) => Some(number),
             Probe::Free(_) => None,
@@ -105,7 +105,7 @@ impl Interner {
     }
 
     /// The place given with the text of this number.
-    pub(super) fn place(&self, number: u32) -> Option<Place> {
+    pub(crate) fn place(&self, number: u32) -> Option<Place> {
         self.entries.get(usize::try_from(number).ok()?).map(|entry| entry.place)
     }
 
@@ -142,7 +142,7 @@ fn slots_for(limit: usize) -> usize {
 }
 
 /// The place of `part`, a sub-slice of `whole`.
-pub(super) fn place_of(whole: &[u8], part: &[u8], body: u32) -> Result<Place, Error> {
+pub(crate) fn place_of(whole: &[u8], part: &[u8], body: u32) -> Result<Place, Error> {
     let offset = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
     let narrow = |value| u32::try_from(value).map_err(|_| Error::TooLong);
     Ok(Place { body, offset: narrow(offset)?, len: narrow(part.len())? })
@@ -150,7 +150,7 @@ pub(super) fn place_of(whole: &[u8], part: &[u8], body: u32) -> Result<Place, Er
 
 impl Place {
     /// The bytes at this place of `whole`.
-    pub(super) fn of(self, whole: &[u8]) -> &[u8] {
+    pub(crate) fn of(self, whole: &[u8]) -> &[u8] {
         let start = self.offset as usize;
         whole.get(start..start.saturating_add(self.len as usize)).unwrap_or_default()
     }

@@ -4,7 +4,7 @@ use super::fault::{Excerpt, Fault, Reason, Subject};
 use crate::proto::{Key, Reader, Wire};
 
 /// Field number of the symbols in the request.
-pub(super) const SYMBOLS: u32 = 4;
+pub(crate) const SYMBOLS: u32 = 4;
 
 /// Scratch for symbol tables, to be kept and reused: 4 bytes per symbol of the largest body it has seen.
 #[derive(Debug, Default)]

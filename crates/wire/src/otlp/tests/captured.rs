@@ -4,9 +4,9 @@ use crate::otlp::{
     AnyValue, Counts, Data, LogsRequest, MetricsRequest, Number, Signal, TracesRequest, check,
 };
 
-pub(super) const TRACES: &[u8] = include_bytes!("../../../tests/data/otlp/python-traces.pb");
-pub(super) const METRICS: &[u8] = include_bytes!("../../../tests/data/otlp/python-metrics.pb");
-pub(super) const LOGS: &[u8] = include_bytes!("../../../tests/data/otlp/python-logs.pb");
+pub(in crate::otlp) const TRACES: &[u8] = include_bytes!("../../../tests/data/otlp/python-traces.pb");
+pub(in crate::otlp) const METRICS: &[u8] = include_bytes!("../../../tests/data/otlp/python-metrics.pb");
+pub(in crate::otlp) const LOGS: &[u8] = include_bytes!("../../../tests/data/otlp/python-logs.pb");
 
 #[test]
 fn captured_traces_are_shown() {

@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use crate::remote_write::STALE_NAN;
 
 /// A double, odd ones more often than chance would have it.
-pub(super) fn double() -> impl Strategy<Value = f64> {
+pub(in crate::otlp) fn double() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => (-1000i32..1000).prop_map(|value| f64::from(value) / 8.0),
         2 => any::<u64>().prop_map(f64::from_bits),
@@ -32,7 +32,7 @@ pub(super) fn double() -> impl Strategy<Value = f64> {
     ]
 }
 
-pub(super) fn text() -> impl Strategy<Value = String> {
+pub(in crate::otlp) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-c]{0,4}",
         1 => "[a-z]{120,140}",
@@ -41,7 +41,7 @@ pub(super) fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-pub(super) fn key() -> impl Strategy<Value = String> {
+pub(in crate::otlp) fn key() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-c]{1,2}([._][a-c])?",
         1 => "service\\.(name|namespace|instance\\.id|version)",
@@ -49,7 +49,7 @@ pub(super) fn key() -> impl Strategy<Value = String> {
     ]
 }
 
-pub(super) fn value() -> impl Strategy<Value = AnyValue> {
+pub(in crate::otlp) fn value() -> impl Strategy<Value = AnyValue> {
     let leaf = prop_oneof![
         6 => text().prop_map(|text| Some(Value::StringValue(text))),
         1 => any::<bool>().prop_map(|value| Some(Value::BoolValue(value))),
@@ -70,11 +70,11 @@ pub(super) fn value() -> impl Strategy<Value = AnyValue> {
     })
 }
 
-pub(super) fn key_value(key: String, value: Option<AnyValue>) -> KeyValue {
+pub(in crate::otlp) fn key_value(key: String, value: Option<AnyValue>) -> KeyValue {
     KeyValue { key, value, key_strindex: 0 }
 }
 
-pub(super) fn attributes() -> impl Strategy<Value = Vec<KeyValue>> {
+pub(in crate::otlp) fn attributes() -> impl Strategy<Value = Vec<KeyValue>> {
     vec((key(), option::weighted(0.95, value())).prop_map(|(key, value)| key_value(key, value)), 0..6)
 }
 
@@ -313,7 +313,7 @@ prop_compose! {
 }
 
 /// A request of traces.
-pub(super) fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
+pub(in crate::otlp) fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
     let scope = (scope(), vec(span(), 0..4), text()).prop_map(|(scope, spans, schema_url)| ScopeSpans {
         scope,
         spans,
@@ -325,7 +325,7 @@ pub(super) fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
 }
 
 /// A request of logs.
-pub(super) fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
+pub(in crate::otlp) fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
     let scope = (scope(), vec(record(), 0..4), text())
         .prop_map(|(scope, log_records, schema_url)| ScopeLogs { scope, log_records, schema_url });
     let resource = (resource(), vec(scope, 0..3), text())
@@ -334,7 +334,7 @@ pub(super) fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
 }
 
 /// A request of metrics.
-pub(super) fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
+pub(in crate::otlp) fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
     let scope = (scope(), vec(metric(), 0..4), text())
         .prop_map(|(scope, metrics, schema_url)| ScopeMetrics { scope, metrics, schema_url });
     let resource =

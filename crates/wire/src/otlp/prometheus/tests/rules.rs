@@ -1,0 +1,139 @@
+//! Single rules, by example.
+
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Of;
+use opentelemetry_proto::tonic::metrics::v1::{
+    Gauge, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message;
+
+use super::found::{self, Series, Value};
+use super::translate;
+use crate::otlp::prometheus::{Dropped, Room, Scratch, Settings, to_v1, to_v2};
+use crate::otlp::tests::captured;
+use crate::output::{Counter, SliceOutput};
+use crate::remote_write::{Error, STALE_NAN, Version};
+
+fn attribute(key: &str, value: &str) -> KeyValue {
+    use opentelemetry_proto::tonic::common::v1::{AnyValue, any_value};
+    let value = AnyValue { value: Some(any_value::Value::StringValue(value.into())) };
+    KeyValue { key: key.into(), value: Some(value), key_strindex: 0 }
+}
+
+fn request(data: Data, resource: &[(&str, &str)]) -> Vec<u8> {
+    let metric = Metric { name: "m".into(), data: Some(data), ..Metric::default() };
+    let scope = ScopeMetrics { metrics: vec![metric], ..ScopeMetrics::default() };
+    let attributes = resource.iter().map(|(key, value)| attribute(key, value)).collect();
+    let resource = Resource { attributes, ..Resource::default() };
+    let group =
+        ResourceMetrics { resource: Some(resource), scope_metrics: vec![scope], ..Default::default() };
+    ExportMetricsServiceRequest { resource_metrics: vec![group] }.encode_to_vec()
+}
+
+fn gauge(point: NumberDataPoint) -> Data {
+    Data::Gauge(Gauge { data_points: vec![point] })
+}
+
+fn shown(series: &Series) -> String {
+    let labels: Vec<_> = series.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    labels.join(" ")
+}
+
+fn v1(raw: &[u8], settings: &Settings<'_>) -> Vec<Series> {
+    let [(_, body, _), _] = translate(raw, settings);
+    found::series(Version::V1, &body)
+}
+
+#[test]
+fn a_captured_request_becomes_the_series_that_prometheus_would_have() {
+    let [(_, _, of_v1), (_, body, translated)] = translate(captured::METRICS, &Settings::default());
+    assert_eq!(translated.dropped, Dropped { exemplars: 1, ..Dropped::default() });
+    assert_eq!(of_v1.dropped.start_timestamps, 3);
+    let series = found::series(Version::V2, &body);
+    let names: Vec<_> = series.iter().map(|series| series.labels["__name__"].as_str()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "latency_milliseconds_bucket").count(), 16);
+    for name in
+        ["orders_total", "latency_milliseconds_sum", "latency_milliseconds_count", "inflight", "target_info"]
+    {
+        assert_eq!(names.iter().filter(|found| **found == name).count(), 1, "{names:?}");
+    }
+    let orders = &series[0];
+    assert_eq!(orders.value, Value::Sample(5f64.to_bits()));
+    assert_eq!(orders.family.0, 1);
+    assert_eq!(orders.labels["job"], "shop-otel");
+    assert_eq!(orders.exemplars.len(), 1);
+    assert_eq!(orders.exemplars[0].0["trace_id"].len(), 32);
+}
+
+#[test]
+fn names_that_become_one_are_joined_in_the_order_of_their_keys() {
+    let point = NumberDataPoint {
+        attributes: vec![
+            attribute("a_b", "3"),
+            attribute("a.b", "1"),
+            attribute("a/b", "2"),
+            attribute("c", ""),
+        ],
+        value: Some(Of::AsInt(1)),
+        ..NumberDataPoint::default()
+    };
+    assert_eq!(shown(&v1(&request(gauge(point), &[]), &Settings::default())[0]), "__name__=m a_b=1;2;3");
+}
+
+#[test]
+fn own_labels_come_before_attributes_and_those_before_promoted_ones() {
+    let point = NumberDataPoint {
+        attributes: vec![attribute("job", "x"), attribute("__name__", "y"), attribute("region", "z")],
+        value: Some(Of::AsInt(1)),
+        ..NumberDataPoint::default()
+    };
+    let resource = [
+        ("service.name", "shop"),
+        ("service.namespace", "eu"),
+        ("service.instance.id", "7"),
+        ("region", "w"),
+    ];
+    let promote = ["region".to_owned()];
+    let settings = Settings { promote: &promote, ..Settings::default() };
+    let series = v1(&request(gauge(point), &resource), &settings);
+    assert_eq!(shown(&series[0]), "__name__=m instance=7 job=eu/shop key_name_=y region=z");
+    assert_eq!(shown(&series[1]), "__name__=target_info instance=7 job=eu/shop region=w");
+}
+
+#[test]
+fn no_recorded_value_is_the_stale_marker() {
+    let point = NumberDataPoint { flags: 1, ..NumberDataPoint::default() };
+    assert_eq!(v1(&request(gauge(point), &[]), &Settings::default())[0].value, Value::Sample(STALE_NAN));
+}
+
+#[test]
+fn delta_sums_are_left_out_and_counted() {
+    let data_points = vec![NumberDataPoint { value: Some(Of::AsInt(1)), ..Default::default() }; 3];
+    let sum = Sum { data_points, aggregation_temporality: 1, is_monotonic: true };
+    let [(_, body, translated), _] = translate(&request(Data::Sum(sum), &[("a", "b")]), &Settings::default());
+    assert!(body.is_empty());
+    assert_eq!(translated.dropped, Dropped { delta: 3, ..Dropped::default() });
+    assert_eq!(translated.dropped.points(), 3);
+}
+
+/// Neither labels nor symbols beyond the room make memory grow.
+#[test]
+fn what_has_no_room_is_left_out_or_an_error() {
+    let attributes = (0..20).map(|number| attribute(&format!("a{number}"), "b")).collect();
+    let point = NumberDataPoint { attributes, value: Some(Of::AsInt(1)), ..NumberDataPoint::default() };
+    let raw = request(gauge(point), &[]);
+    let settings = Settings::default();
+    for room in [Room { labels: 19, ..Room::default() }, Room { label_bytes: 60, ..Room::default() }] {
+        let translated = to_v1(&raw, &settings, &mut Scratch::new(room), &mut Counter::default()).unwrap();
+        assert_eq!((translated.series, translated.dropped.oversized), (0, 1));
+    }
+    let room = Room { symbols: 10, symbol_bytes: 1000, ..Room::default() };
+    let error = to_v2(&raw, &settings, &mut Scratch::new(room), &mut Counter::default()).unwrap_err();
+    assert!(matches!(error, Error::Scratch { .. }), "{error}");
+    let mut space = [0; 50];
+    let error = to_v1(&raw, &settings, &mut Scratch::new(Room::default()), &mut SliceOutput::new(&mut space));
+    assert!(matches!(error, Err(Error::Full(_))));
+}

@@ -1,0 +1,215 @@
+//! A buffer of a size known beforehand, and what is written into it: numbers, values, escapes.
+
+use std::fmt::{self, Write};
+
+use crate::otlp::attribute::{AnyValue, MAX_DEPTH};
+
+/// There is no room for what was to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NoRoom;
+
+impl From<fmt::Error> for NoRoom {
+    fn from(_: fmt::Error) -> Self {
+        Self
+    }
+}
+
+/// A stretch of a [`Text`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Part {
+    start: u32,
+    end: u32,
+}
+
+/// Bytes up to a limit, taken once.
+#[derive(Debug)]
+pub(super) struct Text {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Text {
+    /// Room for `limit` bytes, which must be below 4 GiB.
+    pub(super) fn new(limit: usize) -> Self {
+        let limit = limit.min(u32::MAX as usize);
+        Self { bytes: Vec::with_capacity(limit), limit }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+    }
+
+    pub(super) fn all(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn get(&self, part: Part) -> &[u8] {
+        self.bytes.get(part.start as usize..part.end as usize).unwrap_or_default()
+    }
+
+    /// What was put since the length was `start`.
+    pub(super) fn since(&self, start: usize) -> Part {
+        // The limit keeps both below 4 GiB.
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Part { start: narrow(start), end: narrow(self.bytes.len()) }
+    }
+
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        if bytes.len() > self.limit.saturating_sub(self.bytes.len()) {
+            return Err(NoRoom);
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Puts again what is there already.
+    pub(super) fn repeat(&mut self, part: Part) -> Result<(), NoRoom> {
+        let range = part.start as usize..part.end as usize;
+        if range.end > self.bytes.len() || range.len() > self.limit.saturating_sub(self.bytes.len()) {
+            return Err(NoRoom);
+        }
+        self.bytes.extend_from_within(range);
+        Ok(())
+    }
+
+    /// A number as bounds and quantiles are written: the shortest digits that mean it, without an exponent.
+    pub(super) fn float(&mut self, bits: u64) -> Result<(), NoRoom> {
+        let value = f64::from_bits(bits);
+        if value == f64::INFINITY {
+            return self.put(b"+Inf");
+        }
+        if value == f64::NEG_INFINITY {
+            return self.put(b"-Inf");
+        }
+        Ok(write!(self, "{value}")?)
+    }
+
+    /// Bytes as hexadecimal digits.
+    pub(super) fn hex(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        bytes.iter().try_for_each(|byte| Ok(write!(self, "{byte:02x}")?))
+    }
+
+    /// A value as the text that a label has for it: strings as they are, anything else as JSON.
+    pub(super) fn value(&mut self, value: AnyValue<'_>) -> Result<(), NoRoom> {
+        match value {
+            AnyValue::Empty => Ok(()),
+            AnyValue::Text(text) => self.put(text),
+            AnyValue::Double(bits) if !f64::from_bits(bits).is_finite() => self.float(bits),
+            AnyValue::Bytes(bytes) => self.base64(bytes),
+            value => self.json(value, MAX_DEPTH),
+        }
+    }
+
+    /// A value as JSON. What nests deeper than `depth`, which a checked body has not, is `null`.
+    fn json(&mut self, value: AnyValue<'_>, depth: usize) -> Result<(), NoRoom> {
+        match value {
+            AnyValue::Empty => self.put(b"null"),
+            AnyValue::Text(text) => self.json_string(text),
+            AnyValue::Bool(value) => self.put(if value { b"true" } else { b"false" }),
+            AnyValue::Int(value) => Ok(write!(self, "{value}")?),
+            AnyValue::Double(bits) => self.json_number(bits),
+            AnyValue::Bytes(bytes) => {
+                self.put(b"\"")?;
+                self.base64(bytes)?;
+                self.put(b"\"")
+            }
+            AnyValue::Array(array) => {
+                let Some(depth) = depth.checked_sub(1) else { return self.put(b"null") };
+                self.put(b"[")?;
+                for (index, value) in array.values().enumerate() {
+                    if index > 0 {
+                        self.put(b",")?;
+                    }
+                    self.json(value, depth)?;
+                }
+                self.put(b"]")
+            }
+            AnyValue::Map(map) => {
+                let Some(depth) = depth.checked_sub(1) else { return self.put(b"null") };
+                self.put(b"{")?;
+                for (index, entry) in map.entries().enumerate() {
+                    if index > 0 {
+                        self.put(b",")?;
+                    }
+                    self.json_string(entry.key)?;
+                    self.put(b":")?;
+                    self.json(entry.value, depth)?;
+                }
+                self.put(b"}")
+            }
+        }
+    }
+
+    fn json_number(&mut self, bits: u64) -> Result<(), NoRoom> {
+        let value = f64::from_bits(bits);
+        if !value.is_finite() {
+            self.put(b"\"")?;
+            self.float(bits)?;
+            return self.put(b"\"");
+        }
+        if value == 0.0 || (1e-6..1e21).contains(&value.abs()) {
+            return self.float(bits);
+        }
+        Ok(write!(Signed(self), "{value:e}")?)
+    }
+
+    fn json_string(&mut self, text: &[u8]) -> Result<(), NoRoom> {
+        self.put(b"\"")?;
+        for chunk in text.chunk_by(|one, two| !is_escaped(*one) && !is_escaped(*two)) {
+            match chunk {
+                [b'"'] => self.put(b"\\\"")?,
+                [b'\\'] => self.put(b"\\\\")?,
+                [b'\n'] => self.put(b"\\n")?,
+                [b'\r'] => self.put(b"\\r")?,
+                [b'\t'] => self.put(b"\\t")?,
+                [control @ 0..0x20] => write!(self, "\\u{control:04x}")?,
+                plain => self.put(plain)?,
+            }
+        }
+        self.put(b"\"")
+    }
+
+    fn base64(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        for group in bytes.chunks(3) {
+            let bits = group.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+            let bits = bits << (8 * (3 - group.len()));
+            for digit in 0..4usize {
+                let value = bits >> (18 - 6 * digit) & 0x3f;
+                let shown = digit <= group.len();
+                let digit = DIGITS.get(value as usize).copied().filter(|_| shown).unwrap_or(b'=');
+                self.put(&[digit])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || matches!(byte, b'"' | b'\\')
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.put(text.as_bytes()).map_err(|_| fmt::Error)
+    }
+}
+
+/// Puts a plus before exponents that have no sign.
+struct Signed<'a>(&'a mut Text);
+
+impl Write for Signed<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for char in text.chars() {
+            if self.0.all().last() == Some(&b'e') && char != '-' {
+                self.0.write_str("+")?;
+            }
+            self.0.write_char(char)?;
+        }
+        Ok(())
+    }
+}
