@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_arena::Bytes;
 use tidegate_journal::Protocol;
-use tidegate_journal::dead_letters::{Letter, mark_sent, read};
+use tidegate_journal::dead_letters::{Letter, mark_refused, mark_sent, read};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
 
@@ -57,6 +57,7 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
                 Ok(()) => {}
                 // Those after it may be wanted all the same.
                 Err(Unsent::Refused(message)) => {
+                    mark_refused(&folder, &letter.sink, letter.id)?;
                     crate::output::error(&message);
                     refused += 1;
                     continue;
