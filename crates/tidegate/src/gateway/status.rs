@@ -13,7 +13,7 @@ use tidegate_console::{
     Status, Syncs,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
-use tidegate_ledger::{Balance, Ledger};
+use tidegate_ledger::{Balance, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 
 /// The parts that know something.
@@ -37,7 +37,8 @@ pub(crate) struct View {
 impl Gateway for View {
     fn status(&self) -> Status {
         let stats = self.journal.stats();
-        let books = self.ledger.balance();
+        let mut books = self.ledger.balance();
+        enter_taken(&mut books.sinks, &stats.sinks);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             at: SystemTime::now(),
@@ -185,9 +186,68 @@ fn is_broken(sink: &Running, cursor: Option<&SinkStats>) -> bool {
     trouble.broken && (waits || cursor.is_some_and(|cursor| cursor.lag_records > 0))
 }
 
+/// Enters what the full journal has taken from sinks that are busy with a request, and will enter it themselves
+/// only when that has ended: a peer that stalls would make it look queued all the while.
+fn enter_taken(books: &mut [SinkBalance], cursors: &[SinkStats]) {
+    for book in books {
+        let Some(cursor) = cursors.iter().find(|cursor| cursor.name == book.name) else { continue };
+        let at = book.dropped.iter().position(|(reason, _)| *reason == Dropped::Quota);
+        let entered = at.and_then(|at| book.dropped.get(at)).map_or(0, |(_, items)| *items);
+        let taken = cursor.position.dropped.saturating_sub(entered).min(book.queued);
+        book.queued -= taken;
+        match at.and_then(|at| book.dropped.get_mut(at)) {
+            Some((_, items)) => *items += taken,
+            None if taken > 0 => book.dropped.push((Dropped::Quota, taken)),
+            None => {}
+        }
+    }
+}
+
 fn mean(stats: &Stats) -> Duration {
     u32::try_from(stats.syncs)
         .ok()
         .filter(|syncs| *syncs > 0)
         .map_or(Duration::ZERO, |syncs| stats.sync_time / syncs)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Promise: what the quota has taken is shown as dropped at once, and once.
+
+    use super::*;
+    use tidegate_journal::Position;
+
+    fn cursor(dropped: u64) -> SinkStats {
+        let position =
+            Position { sequence: 9, items: 0, born: 0, dropped, damaged: 0, in_flight: 1, ahead: 0 };
+        SinkStats {
+            name: "up".to_owned(),
+            position,
+            followed: true,
+            lag_records: 1,
+            lag_items: 0,
+            lag_bytes: 0,
+            lag_age: None,
+            write_errors: 0,
+        }
+    }
+
+    #[test]
+    fn what_a_busy_sink_has_not_entered_is_not_queued() {
+        let mut books = [SinkBalance {
+            name: "up".to_owned(),
+            accepted: 100,
+            replayed: 0,
+            delivered: 10,
+            passed: 0,
+            queued: 90,
+            dropped: vec![(Dropped::Rejected, 5)],
+            difference: 0,
+        }];
+        for (taken, queued) in [(0, 90), (30, 60), (30, 60), (50, 40)] {
+            enter_taken(&mut books, &[cursor(taken)]);
+            assert_eq!(books[0].queued, queued);
+        }
+        assert_eq!(books[0].dropped, [(Dropped::Rejected, 5), (Dropped::Quota, 50)]);
+    }
 }
