@@ -1,10 +1,12 @@
 //! Remote write, both versions, as a sender writes it and as a checking receiver reads it.
 
+mod bare;
 mod decode;
 pub(crate) mod proto;
 mod v1;
 mod v2;
 
+pub use bare::bare_scan;
 pub use decode::{Arrival, Fault, Totals, decode};
 pub(crate) use v1::encoded_labels;
 

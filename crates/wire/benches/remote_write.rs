@@ -6,6 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use tidegate_load::remote_write::bare_scan;
 use tidegate_wire::output::{Counter, Full, Output};
 use tidegate_wire::proto::Reader;
 use tidegate_wire::proto::write::{self, Encode};
@@ -99,40 +100,6 @@ fn view_scan(raw: &[u8], found: &mut Vec<(u32, u32)>) -> u64 {
         }
     }
     sum
-}
-
-/// The barest walk that still finds every name, value and sample: one pass, no checks but of bounds.
-fn bare_scan(raw: &[u8]) -> usize {
-    let mut request = raw;
-    let mut sum = 0;
-    while let Some((_, mut series)) = field(&mut request) {
-        while let Some((tag, mut message)) = field(&mut series) {
-            if tag == 0x0a {
-                let (name, value) = (field(&mut message), field(&mut message));
-                sum += name.map_or(0, |(_, name)| name.len()) ^ value.map_or(0, |(_, value)| value.len());
-            } else if let Some(bits) = message.get(1..9) {
-                sum += usize::from(bits == [0; 8]);
-                sum += message.get(10..).unwrap_or_default().iter().take_while(|&&byte| byte >= 0x80).count();
-            }
-        }
-    }
-    sum
-}
-
-/// A field with a one-byte tag and a length below 16,384.
-#[inline(always)]
-fn field<'a>(message: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
-    let (&[tag, low], rest) = message.split_first_chunk()?;
-    let (len, rest) = match low {
-        0x80.. => {
-            let (&high, rest) = rest.split_first()?;
-            (usize::from(low & 0x7f) | usize::from(high) << 7, rest)
-        }
-        low => (usize::from(low), rest),
-    };
-    let (payload, rest) = rest.split_at_checked(len)?;
-    *message = rest;
-    Some((tag, payload))
 }
 
 fn boundaries(raw: &[u8]) -> usize {
