@@ -196,7 +196,7 @@ fn plain_len(bytes: &[u8]) -> usize {
         // A byte is zero if subtracting one borrows into its top bit; what that says falsely is only above.
         let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
         let controls = word.wrapping_sub(ONES * 0x20) & !word;
-        let hits = (zeros(word ^ ONES * 0x22) | zeros(word ^ ONES * 0x5c) | controls) & TOPS;
+        let hits = (zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5c)) | controls) & TOPS;
         if hits != 0 {
             return index * 8 + usize::try_from(hits.trailing_zeros() / 8).unwrap_or(0);
         }

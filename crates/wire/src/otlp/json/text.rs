@@ -130,19 +130,13 @@ fn code_point(unit: u32, rest: &[u8]) -> Option<(char, &[u8])> {
     Some((char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00))?, rest))
 }
 
-/// The value of a hexadecimal digit; more than 15 for others.
+/// The value of a hexadecimal digit; more than 15 for others. Without jumps, since digits are random.
+#[inline(always)]
 fn digit(byte: u8) -> u8 {
-    const DIGITS: [u8; 256] = {
-        let mut digits = [0xff; 256];
-        let mut value = 0u8;
-        while value < 16 {
-            digits[b"0123456789abcdef"[value as usize] as usize] = value;
-            digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
-            value += 1;
-        }
-        digits
-    };
-    DIGITS.get(usize::from(byte)).copied().unwrap_or(0xff)
+    let number = byte.wrapping_sub(b'0');
+    let letter = (byte | 0x20).wrapping_sub(b'a');
+    let letter = if letter < 6 { letter + 10 } else { 0xff };
+    if number < 10 { number } else { letter }
 }
 
 fn sextet(byte: u8) -> Option<u8> {
