@@ -149,9 +149,10 @@ impl Otlp {
     pub fn start(
         sinkable: Sinkable<'_>,
         room: Room,
-        settings: Settings,
+        mut settings: Settings,
         stop: Stop,
     ) -> Result<Otlp, StartError> {
+        settings.max_in_flight = settings.max_in_flight.max(1);
         let peers: Result<Vec<_>, _> =
             settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;

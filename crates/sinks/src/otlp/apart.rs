@@ -74,7 +74,10 @@ impl Otlp {
         if is_cut {
             return self.send_pieces(batch).await;
         }
-        let Some(coder) = self.coder.take() else { return Ok(self.read_again()) };
+        let Some(coder) = self.coder.take() else {
+            self.read_again();
+            return Ok(());
+        };
         let (packed, coder) = Box::pin(parcel::pack(batch, coder, self.room.clone())).await;
         self.coder = Some(coder);
         let parcel = packed.map_err(|Unfit { why, .. }| why.reason())?;

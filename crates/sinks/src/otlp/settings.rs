@@ -51,13 +51,13 @@ pub enum Compression {
     None,
     /// gzip, of this level: 1 (fast) to 9 (small).
     Gzip(i32),
-    /// zstd, of this level: 1 (fast) to 19 (small).
+    /// zstd, of this level: 1 (fast) to 9 (small).
     Zstd(i32),
 }
 
 impl Settings {
     /// The default of [`max_request_bytes`](Self::max_request_bytes): what gRPC servers take unless told
-    /// otherwise, less a little for framing.
+    /// otherwise.
     pub const MAX_REQUEST_BYTES: usize = 4 << 20;
     /// The default of [`max_in_flight`](Self::max_in_flight).
     pub const MAX_IN_FLIGHT: usize = 8;

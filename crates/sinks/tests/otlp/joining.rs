@@ -53,9 +53,9 @@ async fn each_signal_goes_where_it_belongs() {
     for transport in BOTH {
         let mut rig = Rig::new(PART);
         let peer = Peer::new();
-        for round in 0..3 {
+        for encoding in ENCODINGS {
             for signal in signals {
-                rig.put(signal, ENCODINGS[round], 10).await;
+                rig.put(signal, encoding, 10).await;
             }
         }
         rig.drain(settings(&peer, transport)).await;

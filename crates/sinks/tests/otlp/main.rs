@@ -4,6 +4,7 @@
 
 mod answers;
 mod bodies;
+mod early;
 mod endpoints;
 mod joining;
 mod limits;
@@ -11,3 +12,5 @@ mod memory;
 mod peer;
 mod restarts;
 mod rig;
+mod storm;
+mod tls;

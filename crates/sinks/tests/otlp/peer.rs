@@ -14,9 +14,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tidegate_journal::{Encoding, Signal};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 /// How a request is answered.
 #[derive(Debug, Clone)]
@@ -84,6 +87,15 @@ impl Peer {
     }
 
     pub(crate) fn listening(address: SocketAddr) -> Peer {
+        Peer::start(address, None)
+    }
+
+    /// A peer that speaks TLS as this says.
+    pub(crate) fn secure(config: ServerConfig) -> Peer {
+        Peer::start("127.0.0.1:0".parse().unwrap(), Some(Arc::new(config).into()))
+    }
+
+    fn start(address: SocketAddr, tls: Option<TlsAcceptor>) -> Peer {
         let listener = std::net::TcpListener::bind(address).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
@@ -101,7 +113,7 @@ impl Peer {
                         accepted = listener.accept() => {
                             let Ok((stream, _)) = accepted else { continue };
                             serving.seen.lock().unwrap().connections += 1;
-                            connections.spawn(serve(stream, Arc::clone(&serving)));
+                            connections.spawn(serve(stream, Arc::clone(&serving), tls.clone()));
                         }
                     }
                 }
@@ -186,15 +198,29 @@ impl Drop for Peer {
     }
 }
 
-async fn serve(stream: tokio::net::TcpStream, state: Arc<State>) {
-    let mut start = [0; 3];
-    while stream.peek(&mut start).await.is_ok_and(|len| len > 0 && len < 3) {}
+async fn serve(stream: TcpStream, state: Arc<State>, tls: Option<TlsAcceptor>) {
+    let Some(tls) = tls else {
+        let mut start = [0; 3];
+        while stream.peek(&mut start).await.is_ok_and(|len| len > 0 && len < 3) {}
+        return converse(stream, start == *b"PRI", state).await;
+    };
+    // Whoever is not trusted gets no further.
+    let Ok(stream) = tls.accept(stream).await else { return };
+    let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    converse(stream, is_h2, state).await;
+}
+
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    is_h2: bool,
+    state: Arc<State>,
+) {
     let cut = Arc::new(Notify::new());
     let service = service_fn(|request| answer(request, Arc::clone(&state), Arc::clone(&cut)));
     let io = TokioIo::new(stream);
     // Whatever ends a connection, the client says what it makes of it.
     let served = async {
-        if start == *b"PRI" {
+        if is_h2 {
             let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
             drop(builder.serve_connection(io, service).await);
         } else {
