@@ -68,7 +68,11 @@ impl Gateway {
             .map_err(|error| format!("making the data folder {} (`data`): {error}", config.data.display()))?;
 
         let arena = arena(&planned)?;
-        let (journal, recovery) = Journal::open(journal_settings(&config))?;
+        // Half of what requests can have, so that what waits in memory for sinks leaves room to receive, and to
+        // refuse.
+        let held_bytes = planned.plan.ceiling(Share::Ingest) / 2;
+        let journal = tidegate_journal::Settings { held_bytes, ..journal_settings(&config) };
+        let (journal, recovery) = Journal::open(journal)?;
         tell(&recovery);
         let registry = Registry::new(planned.workers + 2);
         let ledger = Ledger::new(&registry, recovery.items);
