@@ -54,11 +54,9 @@ pub struct GrpcAnswer {
 /// `Cancelled`; after `ResourceExhausted` only when told when, which it never is: too large stays too large.
 const fn code(reason: Refusal) -> Code {
     match reason {
-        Refusal::Memory
-        | Refusal::Disk
-        | Refusal::Connections
-        | Refusal::Shutdown
-        | Refusal::Internal => Code::Unavailable,
+        Refusal::Memory | Refusal::Disk | Refusal::Connections | Refusal::Shutdown | Refusal::Internal => {
+            Code::Unavailable
+        }
         Refusal::TooLarge => Code::ResourceExhausted,
         Refusal::Malformed | Refusal::Headers => Code::InvalidArgument,
         Refusal::Unsupported | Refusal::Method | Refusal::NotFound => Code::Unimplemented,

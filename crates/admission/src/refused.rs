@@ -38,8 +38,10 @@ impl Refused {
 
     /// The body is larger than `most` bytes.
     pub const fn too_large(most: usize) -> Refused {
-        let around =
-            &["the decompressed body is too large; here at most ", " bytes are taken: send smaller batches\n"];
+        let around = &[
+            "the decompressed body is too large; here at most ",
+            " bytes are taken: send smaller batches\n",
+        ];
         Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
     }
 

@@ -119,9 +119,8 @@ impl Refusal {
             }
             Refusal::Connect => reply.text("CONNECT is not offered: this server is no proxy\n"),
             Refusal::Expectation => reply.text("the only expectation this server can meet is 100-continue\n"),
-            Refusal::TargetTooLong { limit } => {
-                reply.sentence(&["the request line is too long; all of the head may take ", " bytes\n"], limit)
-            }
+            Refusal::TargetTooLong { limit } => reply
+                .sentence(&["the request line is too long; all of the head may take ", " bytes\n"], limit),
             Refusal::HeadTooLarge { limit } => {
                 reply.sentence(&["the headers are too long; the head may take ", " bytes\n"], limit)
             }

@@ -38,15 +38,14 @@ pub(crate) fn is_call(parts: &Parts) -> bool {
 /// What a call's head says. The message may turn out not to be compressed, whatever it says.
 pub(crate) fn form(parts: &Parts) -> Option<Result<Form, Refused>> {
     let (signal, ..) = SERVICES.iter().find(|(_, _, method)| *method == parts.uri.path())?;
-    let encoding = parts.headers.get("grpc-encoding").map_or(Some(Encoding::Identity), |value| {
-        encoding_of(value.as_bytes())
-    });
+    let encoding = parts
+        .headers
+        .get("grpc-encoding")
+        .map_or(Some(Encoding::Identity), |value| encoding_of(value.as_bytes()));
     let content_type = parts.headers.get("content-type").map(|value| value.as_bytes()).unwrap_or_default();
     let kind = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     let form = match encoding {
-        _ if parts.method != http::Method::POST => {
-            Err(Refused::new(Refusal::Method, "a call is a POST\n"))
-        }
+        _ if parts.method != http::Method::POST => Err(Refused::new(Refusal::Method, "a call is a POST\n")),
         _ if !matches!(kind, b"application/grpc" | b"application/grpc+proto") => {
             Err(Refused::new(Refusal::Unsupported, "messages are taken in protobuf only\n"))
         }

@@ -148,7 +148,9 @@ impl Otlp {
         }));
         let checked = checked.await.unwrap_or_else(|failed| {
             let refused = match failed {
-                Failed::Stopped => Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"),
+                Failed::Stopped => {
+                    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
+                }
                 Failed::Panicked(_) => {
                     Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
                 }
@@ -186,7 +188,8 @@ impl Otlp {
         let raw = translated.as_deref().unwrap_or(decoded);
         let counts = check(form.signal, raw).map_err(Refused::malformed)?;
         let raw_len = raw.len();
-        let compressed = if form.is_kept_as_sent() && form.encoding != Encoding::Identity { as_sent } else { 0 };
+        let compressed =
+            if form.is_kept_as_sent() && form.encoding != Encoding::Identity { as_sent } else { 0 };
         self.holdable(gate, compressed, raw_len)?;
         if let Some(window) = translated {
             *body = Received { range: 0..window.len(), window };
@@ -223,11 +226,8 @@ impl Otlp {
             return Ok(());
         }
         let Received { window, range } = body;
-        let counts = ledger::Counts {
-            signal: booked,
-            items: u64::from(content.items),
-            bytes: content.as_sent as u64,
-        };
+        let counts =
+            ledger::Counts { signal: booked, items: u64::from(content.items), bytes: content.as_sent as u64 };
         let meta = Meta {
             tenant: Tenant::NONE,
             signal,

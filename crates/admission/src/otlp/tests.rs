@@ -76,7 +76,8 @@ fn a_number_in_the_words_is_in_the_message() {
 
 #[test]
 fn details_are_base64_as_rfc_4648_has_it() {
-    let table = [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE")];
+    let table =
+        [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE")];
     for (plain, encoded) in table {
         assert_eq!(base64(plain.as_bytes()), encoded);
     }

@@ -53,8 +53,12 @@ const MESSAGES: [[&str; 3]; 6] = [
     ["at most ", "1024", " bytes\n"],
     ["at most ", "7\n", ""],
     ["a \"quote\", a \\, a\ttab, two\nlines, and ü", "", "\n"],
-    ["long: 0123456789012345678901234567890123456789012345678901234567890123456789", "_", "\u{1}0123456789\
-      0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\n"],
+    [
+        "long: 0123456789012345678901234567890123456789012345678901234567890123456789",
+        "_",
+        "\u{1}0123456789\
+      0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\n",
+    ],
 ];
 
 fn bytes(parts: [&str; 3]) -> [&[u8]; 3] {
@@ -66,7 +70,9 @@ fn protobuf_reads_back_as_it_was_written() {
     for parts in MESSAGES {
         let text = parts.concat();
         let text = text.strip_suffix('\n').unwrap_or(&text);
-        for detail in [Detail::Nothing, Detail::BadRequest, Detail::RetryIn(0), Detail::RetryIn(4_000_000_000)] {
+        for detail in
+            [Detail::Nothing, Detail::BadRequest, Detail::RetryIn(0), Detail::RetryIn(4_000_000_000)]
+        {
             let mut out = b"before".to_vec();
             protobuf(&mut out, Code::Unavailable, bytes(parts), detail);
             let status = Status::decode(&out[6..]).unwrap();

@@ -18,13 +18,13 @@ const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-en
 /// An uncompressed message of no bytes: the empty `Export…ServiceResponse`.
 const EMPTY: &[u8] = &[0; 5];
 
-/// Answers a call.
-pub(super) fn grpc(respond: &mut SendResponse<Bytes>, outcome: Result<(), &Fault>) {
+/// Answers a call: with success, or with what is wrong.
+pub(super) fn grpc(respond: &mut SendResponse<Bytes>, fault: Option<&Fault>) {
     let mut response = Response::new(());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, GRPC);
     headers.insert(GRPC_ACCEPT_ENCODING, HeaderValue::from_static(ENCODINGS));
-    let Err(fault) = outcome else {
+    let Some(fault) = fault else {
         let sent = respond.send_response(response, false).and_then(|mut stream| {
             stream.send_data(Bytes::from_static(EMPTY), false)?;
             let mut trailers = HeaderMap::new();

@@ -57,7 +57,7 @@ pub(super) async fn serve(
         }),
     };
     match kind {
-        Kind::Grpc => answer::grpc(&mut respond, outcome.as_ref().map(|()| ())),
+        Kind::Grpc => answer::grpc(&mut respond, outcome.as_ref().err()),
         Kind::Http(_) => answer::http(&mut respond, outcome.map_err(|fault| fault.refused), form.media),
     }
     flow.keep(charge);
@@ -123,7 +123,8 @@ impl Intake<'_> {
             }
         }
         let Some(prefix) = prefix else {
-            let words = "a call of this method has one message, and this one has none, or not all of its head\n";
+            let words =
+                "a call of this method has one message, and this one has none, or not all of its head\n";
             return Err(grpc::not_one_message(words));
         };
         let form = Form { encoding: prefix.encoding(form.encoding)?, ..form };
@@ -182,9 +183,10 @@ impl Intake<'_> {
                 pace.hear(chunk.len());
                 Ok(Some(chunk))
             }
-            Ok(Some(Err(_reset))) => {
-                Err(Refused::new(Refusal::Abandoned, "the stream was reset before the request was complete\n"))
-            }
+            Ok(Some(Err(_reset))) => Err(Refused::new(
+                Refusal::Abandoned,
+                "the stream was reset before the request was complete\n",
+            )),
             Err(_late) => {
                 let words = "the body arrived too slowly, or stopped arriving\n";
                 Err(Refused::new(Refusal::Timeout, words).retry_after(self.gate.memory_delay()))
@@ -193,7 +195,11 @@ impl Intake<'_> {
     }
 
     /// The window, able to hold `whole` bytes. While it is waited for, nothing is read from the connection.
-    async fn room<'w>(&self, window: &'w mut Option<Window>, whole: usize) -> Result<&'w mut Window, Refused> {
+    async fn room<'w>(
+        &self,
+        window: &'w mut Option<Window>,
+        whole: usize,
+    ) -> Result<&'w mut Window, Refused> {
         let granted = match &mut *window {
             Some(window) => window.try_reserve(whole.saturating_sub(window.len())),
             None => self.arena.try_window(Share::Ingest, whole).map(|taken| _ = window.insert(taken)),

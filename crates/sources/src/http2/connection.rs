@@ -1,9 +1,9 @@
 //! One connection: its codec, its streams and its deadlines, in one task.
 
+use super::answer;
 use super::call::{self, Kind, Start};
 use super::flow::{Flow, Quiet, Socket};
 use super::server::Inner;
-use super::answer;
 use crate::grpc;
 use crate::otlp::{Form, Otlp};
 use bytes::Bytes;
@@ -125,7 +125,7 @@ fn admit(
         server.http.refuse_stray(Refusal::NotFound);
         if is_call {
             let refused = Refused::new(Refusal::NotFound, "there is no such method here\n");
-            answer::grpc(&mut respond, Err(&refused.into()));
+            answer::grpc(&mut respond, Some(&refused.into()));
         } else {
             answer::nowhere(&mut respond, NOTHING);
         }
@@ -133,13 +133,15 @@ fn admit(
     };
     let open = otlp.books().open();
     let charge = server.http.gate().head().and_then(|()| {
-        let charge = if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };
+        let charge =
+            if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };
         charge.ok_or_else(|| server.http.gate().no_memory())
     });
     let refused = match (form, charge) {
         (Ok(form), Ok(charge)) => {
             let kind = if is_call { Kind::Grpc } else { Kind::Http(length(&parts.headers)) };
-            let deadline = if is_call { grpc::timeout(parts).map(|wait| Instant::now() + wait) } else { None };
+            let deadline =
+                if is_call { grpc::timeout(parts).map(|wait| Instant::now() + wait) } else { None };
             return Some((Start { open, form, kind, deadline, charge }, respond));
         }
         (Err(refused), _) => refused,
@@ -148,7 +150,7 @@ fn admit(
     let (refused, media) = refused;
     open.refuse(refused.reason);
     if is_call {
-        answer::grpc(&mut respond, Err(&refused.into()));
+        answer::grpc(&mut respond, Some(&refused.into()));
     } else {
         answer::http(&mut respond, Err(refused), media);
     }

@@ -52,12 +52,8 @@ pub(super) fn decode(
     room.clear();
     let mut paid = Paid { window: room, most, short: false };
     let refused = match encoding {
-        Encoding::Gzip => {
-            GZIP.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid)))
-        }
-        Encoding::Zstd => {
-            ZSTD.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid)))
-        }
+        Encoding::Gzip => GZIP.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
+        Encoding::Zstd => ZSTD.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
         Encoding::Identity | Encoding::Snappy => None,
     };
     match refused {

@@ -25,7 +25,14 @@ fn encodings(raw: &[u8]) -> [(&'static str, Encoding, Vec<u8>); 3] {
 }
 
 /// That the journal has this one record, and the books with it.
-async fn assert_journalled(rig: &Rig, signal: Signal, encoding: Encoding, body: &[u8], raw: usize, items: u32) {
+async fn assert_journalled(
+    rig: &Rig,
+    signal: Signal,
+    encoding: Encoding,
+    body: &[u8],
+    raw: usize,
+    items: u32,
+) {
     let (meta, journalled) = rig.journalled(&mut rig.follow()).await;
     assert_eq!((meta.signal, meta.protocol, meta.encoding), (signal, Protocol::Otlp, encoding));
     assert_eq!((meta.items, meta.raw_len as usize), (items, raw));
@@ -64,7 +71,11 @@ async fn every_signal_in_every_encoding_over_grpc() {
             let rig = Rig::new();
             let message = message(encoding != Encoding::Identity, &body);
             let answer = rig.call(method, &[("grpc-encoding", name)], &message).await;
-            assert_eq!((answer.code, answer.body.as_slice()), (0, &[0; 5][..]), "{method} {name}: {answer:?}");
+            assert_eq!(
+                (answer.code, answer.body.as_slice()),
+                (0, &[0; 5][..]),
+                "{method} {name}: {answer:?}"
+            );
             assert!(!answer.trailers_only && answer.details.is_none());
             assert_journalled(&rig, signal, encoding, &body, raw.len(), items).await;
         }

@@ -64,7 +64,7 @@ fn a_request_over_http1_allocates_nothing() {
 #[test]
 fn a_call_allocates_what_its_stream_needs() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for (spans, most) in [(1, 30), (50, 40)] {
+    for (spans, most) in [(1, 12), (50, 16)] {
         let rig = Rig::new();
         let mut frames = wire::call(TRACES, &traces(spans, 300));
         let (mut stream_id, len) = (1, frames.len());

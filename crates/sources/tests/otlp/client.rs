@@ -11,7 +11,8 @@ use tokio::net::TcpStream;
 pub(crate) const TRACES: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 pub(crate) const METRICS: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
 pub(crate) const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
-pub(crate) const PROFILES: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+pub(crate) const PROFILES: &str =
+    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
 /// An answer of HTTP.
 #[derive(Debug)]

@@ -170,7 +170,8 @@ async fn half_a_frame_ends_a_connection() {
     let rig = Rig::with(1 << 30, Settings { body_stall: Duration::from_millis(30), ..settings() });
     rig.serve(async |address| {
         // SETTINGS, and the head of HEADERS without END_HEADERS.
-        let mut half = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0], &[0, 0, 9, 1, 0, 0, 0, 0, 1], b"half"].concat();
+        let mut half =
+            [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0], &[0, 0, 9, 1, 0, 0, 0, 0, 1], b"half"].concat();
         for _ in 0..2 {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(&half).await.unwrap();
@@ -220,7 +221,9 @@ async fn rapid_resets_end_the_connection() {
         let resetting = async {
             for _ in 0..100_000 {
                 let Ok(mut ready) = client.clone().ready().await else { return };
-                let Ok((response, mut stream)) = ready.send_request(call_to(TRACES, &[]), false) else { return };
+                let Ok((response, mut stream)) = ready.send_request(call_to(TRACES, &[]), false) else {
+                    return;
+                };
                 stream.send_reset(h2::Reason::CANCEL);
                 drop(response);
             }

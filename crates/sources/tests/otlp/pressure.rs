@@ -84,7 +84,8 @@ async fn a_message_that_finds_no_window_is_to_come_again_on_the_same_connection(
 
 #[tokio::test]
 async fn who_waits_for_a_window_gets_what_becomes_free() {
-    let settings = tidegate_http1::Settings { memory_wait: 10 * crate::rig::SECOND, ..crate::rig::settings() };
+    let settings =
+        tidegate_http1::Settings { memory_wait: 10 * crate::rig::SECOND, ..crate::rig::settings() };
     let (rig, body) = (Rig::with(1 << 30, settings), message(false, &traces(100, 10_000)));
     let mut held = Some(take(&rig, Share::Ingest, 512 << 10));
     rig.serve(async |address| {

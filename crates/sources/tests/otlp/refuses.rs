@@ -38,7 +38,14 @@ async fn heads() {
         ("POST", &[JSON, ("content-encoding", "deflate")], 415, Unsupported, 12, "gzip or zstd"),
         ("POST", &[JSON, ("content-encoding", "snappy")], 415, Unsupported, 12, "gzip or zstd"),
         ("POST", &[PROTOBUF, JSON], 400, Headers, 3, "once"),
-        ("POST", &[PROTOBUF, ("content-encoding", "gzip"), ("content-encoding", "gzip")], 400, Headers, 3, "once"),
+        (
+            "POST",
+            &[PROTOBUF, ("content-encoding", "gzip"), ("content-encoding", "gzip")],
+            400,
+            Headers,
+            3,
+            "once",
+        ),
     ];
     for (method, headers, status, reason, code, words) in table {
         for version in [1, 2] {
@@ -183,7 +190,8 @@ async fn a_body_that_stops_arriving_is_to_come_again() {
         ..crate::rig::settings()
     };
     let rig = Rig::with(1 << 30, settings);
-    let head = b"POST /v1/logs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
+    let head =
+        b"POST /v1/logs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
     let answer = rig
         .serve(async |address| {
             let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
