@@ -219,10 +219,9 @@ impl Sender {
         self.shared.start_anew();
     }
 
-    /// Says more about the resource: what `attributes` has replaces the builder's of the same name. Once; for
-    /// SDKs that know their resource late.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn adopt_resource(&self, attributes: &dyn crate::record::Attributes) {
+    /// Says more about the resource: what `attributes` has replaces the builder's of the same name. For SDKs
+    /// that know their resource late: once, the first call counts, from the next request on.
+    pub fn adopt_resource(&self, attributes: &dyn crate::record::Attributes) {
         self.shared.adopted.get_or_init(|| self.shared.peer.preamble(self.shared.protocol, Some(attributes)));
     }
 
