@@ -106,7 +106,7 @@ fn run(durability: Durability, size: usize, followed: bool) {
 
 fn main() {
     for durability in [Durability::Fsync, Durability::PageCache] {
-        for size in [1 << 10, 64 << 10] {
+        for size in [1 << 10, 30 << 10] {
             run(durability, size, false);
             run(durability, size, true);
         }
