@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, clippy::large_futures)]
 
+#[allow(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/support/wire.rs"]
 mod wire;
 
@@ -21,7 +22,7 @@ use tidegate_journal::{Durability, Journal};
 use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Http, Http2, Ingest, Otlp, RemoteWrite};
+use tidegate_sources::{Http, Http2, Ingest, Otlp, Places, RemoteWrite};
 use tokio::net::TcpListener;
 
 #[global_allocator]
@@ -50,12 +51,13 @@ fn ingest(dir: &std::path::Path) -> (Arc<Ingest>, Arena) {
     let gate = Gate::new(arena.clone(), journal, Duration::from_secs(1));
     let pool = Pool::start(1, 1).unwrap();
     let source = |name| ledger.source(name).unwrap();
-    let remote_write = RemoteWrite::new(source("remote_write"), arena.clone(), pool.clone(), 1 << 20, 4 << 20);
+    let remote_write =
+        RemoteWrite::new(source("remote_write"), arena.clone(), pool.clone(), 1 << 20, 4 << 20);
     let http = Http::new(gate, source("http"), remote_write, Histogram::new(Buckets::durations(), 1))
         .with_otlp(Otlp::new(source("otlp"), arena.clone(), pool, 1 << 20, 4 << 20));
     let (settings, shutdown) = (Settings::default(), Shutdown::new());
     let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
-    let http2 = Http2::new(http, settings, arena.clone(), usize::MAX);
+    let http2 = Http2::new(http, settings, arena.clone(), Places::new(usize::MAX));
     (Arc::new(Ingest::new(http1, http2, settings, shutdown)), arena)
 }
 

@@ -10,10 +10,12 @@ mod http;
 mod http2;
 mod ingest;
 mod otlp;
+mod places;
 mod prometheus_remote_write;
 
 pub use http::{Http, Ticket};
 pub use http2::Http2;
 pub use ingest::Ingest;
 pub use otlp::Otlp;
+pub use places::{Places, Taken};
 pub use prometheus_remote_write::RemoteWrite;

@@ -30,7 +30,7 @@ use tidegate_journal::{Journal, Recovery};
 use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Http, RemoteWrite};
+use tidegate_sources::{Http, Http2, Otlp, Places, RemoteWrite};
 use tokio::task::AbortHandle;
 use watch::{Rounds, Watch};
 use workers::Workers;
@@ -62,6 +62,10 @@ impl Gateway {
         let planned = plan::of(&config);
         planned.plan.check()?;
         let http = listen(config.listen.http, "listen.http")?;
+        // The same address twice is one listener.
+        let grpc = (config.listen.grpc != config.listen.http)
+            .then(|| listen(config.listen.grpc, "listen.grpc"))
+            .transpose()?;
         let admin = listen(config.listen.admin, "listen.admin")?;
         allow_files(planned.connections, config.sinks.len());
         std::fs::create_dir_all(&config.data)
@@ -93,20 +97,38 @@ impl Gateway {
             source.max_body.as_usize().min(usize::try_from(planned.largest_body).unwrap_or(usize::MAX)),
             usize::try_from(planned.most_held).unwrap_or(usize::MAX),
         );
+        let otlp = Otlp::new(
+            ledger.source("otlp")?,
+            arena.clone(),
+            pool.clone(),
+            config
+                .sources
+                .otlp
+                .max_body
+                .as_usize()
+                .min(usize::try_from(planned.largest_otlp).unwrap_or(usize::MAX)),
+            usize::try_from(planned.most_held).unwrap_or(usize::MAX),
+        );
         let http_service = Http::new(
             gate.clone(),
             ledger.source("http")?,
             remote_write,
             registry.histogram(metrics::REQUEST_DURATION, Buckets::durations()),
-        );
+        )
+        .with_otlp(otlp);
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
-        let servers = shutdowns
+        let places = Places::new(planned.connections as usize);
+        let http2 = Http2::new(http_service.clone(), settings, arena.clone(), places.clone());
+        let doors = shutdowns
             .iter()
-            .map(|shutdown| Server::new(http_service.clone(), settings, arena.clone(), shutdown.clone()))
+            .map(|shutdown| {
+                let http1 = Server::new(http_service.clone(), settings, arena.clone(), shutdown.clone());
+                tidegate_sources::Ingest::new(http1, http2.clone(), settings, shutdown.clone())
+            })
             .collect();
-        let door = Arc::new(Doorkeeper::new(planned.connections as usize));
-        let ingest = Arc::new(Ingest::new(servers, http_service, gate.clone(), settings));
+        let door = Arc::new(Doorkeeper::new(places));
+        let ingest = Arc::new(Ingest::new(doors, http_service, gate.clone()));
 
         let view = Arc::new(View {
             started: Instant::now(),
@@ -127,14 +149,16 @@ impl Gateway {
         let console =
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone());
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
-        let admin_door = Arc::new(Doorkeeper::new(ingest::ADMIN_CONNECTIONS));
+        let admin_door = Arc::new(Doorkeeper::new(Places::new(ingest::ADMIN_CONNECTIONS)));
 
         let first = workers.worker(0);
         let admin_service = Arc::new(ingest::Admin::new(console));
-        let acceptors = vec![
-            first.spawn(accept(http, Arc::clone(&workers), Arc::clone(&door), ingest)).abort_handle(),
-            first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle(),
-        ];
+        let mut acceptors =
+            vec![first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle()];
+        for listener in [Some(http), grpc].into_iter().flatten() {
+            let (door, ingest) = (Arc::clone(&door), Arc::clone(&ingest));
+            acceptors.push(first.spawn(accept(listener, Arc::clone(&workers), door, ingest)).abort_handle());
+        }
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
         let upkeep = upkeep::start(arena, console_arena, gate.clone(), watch, watch::leave)?;
         let config = Mutex::new(config);

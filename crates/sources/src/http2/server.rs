@@ -3,6 +3,7 @@
 use super::connection;
 use super::frames::PREFACE;
 use crate::http::Http;
+use crate::places::Places;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,8 +23,7 @@ pub(super) struct Inner {
     pub(super) http: Http,
     pub(super) settings: Settings,
     pub(super) arena: Arena,
-    /// How many connections may be open.
-    most: usize,
+    places: Places,
     open: AtomicUsize,
 }
 
@@ -40,14 +40,16 @@ impl Http2 {
     /// What an idle connection takes on the heap, in bytes, beside what every connection takes: a line of
     /// the memory plan. While it is read it is charged for more.
     pub const CONNECTION_BYTES: usize = 20 << 10;
+    /// How many [`Places`] a connection takes beyond the one that every connection has.
+    pub const PLACES: usize = 9;
     /// What parsing the frames of one turn may take in passing, in bytes, on each thread that serves
     /// connections: a turn of the smallest headers there are becomes a hundred times as large.
     pub const WORKER_BYTES: usize = 1 << 20;
 
-    /// A server for at most `most` connections that answers with the sources of `http`, within `settings`,
-    /// from the memory of `arena`.
-    pub fn new(http: Http, settings: Settings, arena: Arena, most: usize) -> Http2 {
-        Http2(Arc::new(Inner { http, settings, arena, most, open: AtomicUsize::new(0) }))
+    /// A server that answers with the sources of `http`, within `settings`, from the memory of `arena`, for as
+    /// many connections as there are `places`.
+    pub fn new(http: Http, settings: Settings, arena: Arena, places: Places) -> Http2 {
+        Http2(Arc::new(Inner { http, settings, arena, places, open: AtomicUsize::new(0) }))
     }
 
     /// How many connections are open.
@@ -58,11 +60,11 @@ impl Http2 {
     /// Serves one connection to its end, or until `shutdown` begins and what is in flight is answered. The
     /// future is large; whoever holds many of other kinds beside it should box it.
     pub async fn serve(&self, stream: TcpStream, peer: SocketAddr, shutdown: &Shutdown) -> Ended {
-        if self.0.open.fetch_add(1, Relaxed) >= self.0.most {
-            self.0.open.fetch_sub(1, Relaxed);
+        let Some(_places) = self.0.places.take(Http2::PLACES) else {
             self.0.http.refuse_stray(Refusal::Connections);
             return self.turn_away(stream).await;
-        }
+        };
+        self.0.open.fetch_add(1, Relaxed);
         let _guest = Guest(&self.0.open);
         connection::serve(&self.0, stream, peer, shutdown).await
     }

@@ -70,11 +70,16 @@ impl Rig {
         let books = source("prometheus_remote_write");
         let remote_write = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY, 14 << 20);
         let durations = Histogram::new(Buckets::durations(), 1);
-        let http = Http::new(gate.clone(), source("http"), remote_write, durations)
-            .with_otlp(Otlp::new(source("otlp"), arena.clone(), pool.clone(), MAX_BODY, 14 << 20));
+        let http = Http::new(gate.clone(), source("http"), remote_write, durations).with_otlp(Otlp::new(
+            source("otlp"),
+            arena.clone(),
+            pool.clone(),
+            MAX_BODY,
+            14 << 20,
+        ));
         let shutdown = Shutdown::new();
         let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
-        let http2 = Http2::new(http, settings, arena.clone(), CONNECTIONS);
+        let http2 = Http2::new(http, settings, arena.clone(), Places::new(CONNECTIONS * Http2::PLACES));
         let ingest = Arc::new(Ingest::new(http1, http2.clone(), settings, shutdown.clone()));
         Rig { arena, journal, gate, http2, shutdown, ledger, ingest, pool, _dir: dir }
     }

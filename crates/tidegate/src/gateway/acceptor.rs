@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_http1::{Reply, reply_and_close};
+use tidegate_sources::{Places, Taken};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 
@@ -46,10 +47,10 @@ pub(crate) trait Serve: Send + Sync + 'static {
     fn turn_away(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ()> + Send;
 }
 
-/// Connections by number: how many are open, and how many may be.
+/// Connections by number: how many are open, and whether there is a place for one more.
 #[derive(Debug)]
 pub(crate) struct Doorkeeper {
-    most: usize,
+    places: Places,
     open: AtomicUsize,
     /// Of those that are turned away, how many are being told so.
     leaving: AtomicUsize,
@@ -59,8 +60,8 @@ pub(crate) struct Doorkeeper {
 const LEAVING: usize = 256;
 
 impl Doorkeeper {
-    pub(crate) fn new(most: usize) -> Doorkeeper {
-        Doorkeeper { most, open: AtomicUsize::default(), leaving: AtomicUsize::default() }
+    pub(crate) fn new(places: Places) -> Doorkeeper {
+        Doorkeeper { places, open: AtomicUsize::default(), leaving: AtomicUsize::default() }
     }
 
     pub(crate) fn open(&self) -> usize {
@@ -68,7 +69,7 @@ impl Doorkeeper {
     }
 
     pub(crate) fn most(&self) -> usize {
-        self.most
+        self.places.most()
     }
 }
 
@@ -105,8 +106,10 @@ fn admit<S: Serve>(
     peer: SocketAddr,
     service: Arc<S>,
 ) {
-    if door.open.fetch_add(1, Relaxed) < door.most {
-        let guest = Guest { door: Arc::clone(door), count: |door| &door.open, _place: place };
+    if let Some(taken) = door.places.take(1) {
+        door.open.fetch_add(1, Relaxed);
+        let guest =
+            Guest { door: Arc::clone(door), count: |door| &door.open, _places: Some(taken), _worker: place };
         handle.spawn(async move {
             let _guest = guest;
             let _ = stream.set_nodelay(true);
@@ -117,10 +120,10 @@ fn admit<S: Serve>(
         });
         return;
     }
-    door.open.fetch_sub(1, Relaxed);
     service.count_turned_away();
     if door.leaving.fetch_add(1, Relaxed) < LEAVING {
-        let guest = Guest { door: Arc::clone(door), count: |door| &door.leaving, _place: place };
+        let guest =
+            Guest { door: Arc::clone(door), count: |door| &door.leaving, _places: None, _worker: place };
         handle.spawn(async move {
             let _guest = guest;
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -138,7 +141,8 @@ fn admit<S: Serve>(
 struct Guest {
     door: Arc<Doorkeeper>,
     count: fn(&Doorkeeper) -> &AtomicUsize,
-    _place: Place,
+    _places: Option<Taken>,
+    _worker: Place,
 }
 
 impl Drop for Guest {

@@ -5,33 +5,32 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::{Gate, Protocol, Refused, answer};
 use tidegate_console::Console;
-use tidegate_http1::{Reply, Server, Settings, turn_away};
+use tidegate_http1::{Reply, Server, turn_away};
 use tidegate_ledger::Refusal;
-use tidegate_sources::Http;
+use tidegate_sources::{self as sources, Http};
 use tokio::net::TcpStream;
 
 /// The most connections to the admin port: scrapers, probes, and some people. They are counted among the
 /// small things of the plan.
 pub(crate) const ADMIN_CONNECTIONS: usize = 64;
 
-/// The sources: a server for each worker, so that shutting down wakes each worker's connections on their own.
+/// The sources: a door for each worker, so that shutting down wakes each worker's connections on their own.
 pub(crate) struct Ingest {
-    servers: Vec<Arc<Server<Http>>>,
+    doors: Vec<sources::Ingest>,
     http: Http,
     gate: Gate,
-    settings: Settings,
 }
 
 impl Ingest {
-    pub(crate) fn new(servers: Vec<Arc<Server<Http>>>, http: Http, gate: Gate, settings: Settings) -> Ingest {
-        Ingest { servers, http, gate, settings }
+    pub(crate) fn new(doors: Vec<sources::Ingest>, http: Http, gate: Gate) -> Ingest {
+        Ingest { doors, http, gate }
     }
 }
 
 impl Serve for Ingest {
     async fn serve(&self, worker: usize, stream: TcpStream, peer: SocketAddr) {
-        if let Some(server) = self.servers.get(worker) {
-            let _ended = server.serve(stream, peer).await;
+        if let Some(door) = self.doors.get(worker) {
+            let _ended = door.serve(stream, peer).await;
         }
     }
 
@@ -45,8 +44,10 @@ impl Serve for Ingest {
         answer(refused, Protocol::Http)
     }
 
-    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        turn_away(stream, self.one_too_many(), &self.settings).await;
+    async fn turn_away(&self, worker: usize, stream: TcpStream) {
+        if let Some(door) = self.doors.get(worker) {
+            let _ended = door.turn_away(stream, self.one_too_many()).await;
+        }
     }
 }
 

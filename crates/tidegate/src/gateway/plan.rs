@@ -12,7 +12,7 @@ use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
 use tidegate_sinks::{Otlp, RemoteWrite as RemoteWriteSink};
-use tidegate_sources::RemoteWrite as RemoteWriteSource;
+use tidegate_sources::{Http2, Otlp as OtlpSource, RemoteWrite as RemoteWriteSource};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -56,6 +56,8 @@ pub(crate) struct Planned {
     pub(crate) most_held: u64,
     /// The most bytes that a body may decompress to.
     pub(crate) largest_body: u64,
+    /// The same of OTLP, which may not be compressed at all.
+    pub(crate) largest_otlp: u64,
     /// The length of a window's address space, in bytes.
     pub(crate) window: usize,
     /// How many windows the arena has.
@@ -92,9 +94,12 @@ pub(crate) fn of(config: &Config) -> Planned {
     let allowed = config.sources.prometheus_remote_write.max_body.get();
     // A quarter for what is made of it, and Snappy's usual gain of four and more for how it came.
     let largest_body = allowed.min(most_held / 3 * 2);
+    // Uncompressed it is there once, with what is made of it.
+    let allowed_otlp = config.sources.otlp.max_body.get();
+    let largest_otlp = allowed_otlp.min(most_held / 5 * 4);
     // The largest body in any form, as received (Snappy may add a sixth) and with its head; and what a sink
     // joins from smaller ones. Address space is free, but not endless.
-    let longest = allowed / 6 * 7 + MIB;
+    let longest = (allowed / 6 * 7).max(allowed_otlp) + MIB;
     let window = most_held.min(longest.max(sink_part)).max(MIB) + 64 * KIB;
     Planned {
         window: usize::try_from(window).unwrap_or(usize::MAX),
@@ -107,6 +112,7 @@ pub(crate) fn of(config: &Config) -> Planned {
         lake_part,
         most_held,
         largest_body,
+        largest_otlp,
         windows,
     }
 }
@@ -121,7 +127,8 @@ fn declare(
     let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
     // A worker has a helper, for name resolution.
     let threads = 2 * workers as u64 + THREADS + lakes;
-    let scratch = RemoteWriteSource::WORKER_BYTES as u64 + 128 * KIB;
+    let bodies = (RemoteWriteSource::WORKER_BYTES + OtlpSource::WORKER_BYTES) as u64;
+    let scratch = bodies + 128 * KIB;
     let line = |owner, what, count, each| Declared { owner, what, count, each, setting: None };
     let limited = |setting, line: Declared| Declared { setting: Some(setting), ..line };
     plan.declare(line("program", "pages of the executable and its libraries", 1, program_bytes()));
@@ -129,8 +136,11 @@ fn declare(
     plan.declare(line("threads", "the stack of the upkeep", 1, upkeep::STACK as u64));
     plan.declare(line("workers", "a runtime, and scratch for requests", workers as u64, scratch));
     Pool::declared(pool, POOL_PLACES).into_iter().for_each(|declared| plan.declare(declared));
-    plan.declare(line("pool", "scratch of a thread", pool as u64, RemoteWriteSource::WORKER_BYTES as u64));
-    let parked = line("connections", "a parked connection", connections.into(), CONNECTION);
+    plan.declare(line("pool", "scratch of a thread", pool as u64, bodies));
+    let turns = Http2::WORKER_BYTES as u64;
+    plan.declare(line("workers", "frames of HTTP/2 being looked at", workers as u64, turns));
+    let parked =
+        line("connections", "a parked connection; HTTP/2 counts as ten", connections.into(), CONNECTION);
     plan.declare(limited("limits.connections", parked));
     plan.declare(line("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64));
     // Room for the cursors of some sinks that are gone and not forgotten.
