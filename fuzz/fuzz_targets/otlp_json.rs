@@ -1,0 +1,26 @@
+//! What is translated is JSON, and becomes protobuf that the check can walk, in the room that was asked for;
+//! what is refused is refused with a place inside the body.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use serde_json::value::RawValue;
+use tidegate_wire::otlp::{Reason as Checked, Signal, check, json};
+
+fuzz_target!(|body: &[u8]| {
+    let mut out = vec![0; json::max_len(body)];
+    for signal in [Signal::Traces, Signal::Logs, Signal::Metrics] {
+        match json::translate(signal, body, &mut out) {
+            Ok(len) => {
+                assert!(serde_json::from_slice::<Box<RawValue>>(body).is_ok());
+                if let Err(fault) = check(signal, &out[..len]) {
+                    let allowed = matches!(fault.reason(), Checked::NoId(_) | Checked::Depth);
+                    assert!(allowed, "{fault}");
+                }
+            }
+            Err(fault) => {
+                assert!(fault.offset() <= body.len(), "{fault}");
+                assert!(*fault.reason() != json::Reason::Full, "{fault}");
+            }
+        }
+    }
+});
