@@ -276,9 +276,17 @@ impl Gateway {
     /// # Panics
     /// When that fails.
     pub fn lake_rows(&self, table: &str) -> Vec<Value> {
+        self.lake_rows_with(table, &[])
+    }
+
+    /// The same with more arguments, such as filters.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn lake_rows_with(&self, table: &str, more: &[&str]) -> Vec<Value> {
         let data = self.data();
         let args = ["lake", "cat", table, "--format", "ndjson", "--data", data.to_str().unwrap()];
-        let printed = tidegate(&args).succeeded();
+        let printed = tidegate(&[&args, more].concat()).succeeded();
         printed.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 }

@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidegate_tests::{Gateway, SOON, finish, skip, until};
 
+const SPANS: &str = "service_name,trace_id,span_id,parent_span_id,span_name,kind,status_code,status_message,scope_name,\
+    scope_version,resource,attributes,events,duration_ns,http.request.method,http.response.status_code,db.system";
+const LOGS: &str = "service_name,body,severity_number,trace_id,span_id,attributes";
+const POINTS: &str = "metric_name,unit,attributes,value,value_int";
+const HISTOGRAMS: &str = "metric_name,service_name,count,sum,bucket_counts";
+
 #[test]
 fn python_over_grpc() {
     python("grpc");
@@ -77,7 +83,9 @@ fn is_kept(transport: &str, mut sdk: Command) {
 }
 
 fn spans(gateway: &Gateway, said: &Value) {
-    let rows = gateway.lake_rows("spans");
+    let rows =
+        gateway.lake_rows_with("spans", &["--columns", SPANS, "--trace", said["trace_id"].as_str().unwrap()]);
+    assert_eq!(rows.len(), 2, "{rows:?}");
     let row = |name: &str| rows.iter().find(|row| row["span_name"] == name).unwrap();
     let (parent, child) = (row("parent"), row("child"));
     for row in [parent, child] {
@@ -105,7 +113,9 @@ fn spans(gateway: &Gateway, said: &Value) {
 }
 
 fn logs(gateway: &Gateway, said: &Value) {
-    let row = &gateway.lake_rows("logs")[0];
+    let service = said["service"].as_str().unwrap();
+    let filters = ["--columns", LOGS, "--service", service, "--contains", "took", "--severity", "warn"];
+    let row = &gateway.lake_rows_with("logs", &filters)[0];
     assert_eq!((&row["service_name"], &row["body"]), (&said["service"], &json!("it took long")), "{row}");
     assert_eq!(row["severity_number"], 13, "{row}");
     assert_eq!((&row["trace_id"], &row["span_id"]), (&said["trace_id"], &said["child_id"]), "{row}");
@@ -113,14 +123,14 @@ fn logs(gateway: &Gateway, said: &Value) {
 }
 
 fn metrics(gateway: &Gateway, said: &Value) {
-    let points = gateway.lake_rows("metric_points");
+    let points = gateway.lake_rows_with("metric_points", &["--columns", POINTS]);
     let point = |name: &str| points.iter().find(|row| row["metric_name"] == name).unwrap();
     assert_eq!(number(point("requests")), 41.0, "{}", point("requests"));
     assert_eq!(object(&point("requests")["attributes"])["route"], "/a");
     assert_eq!(point("requests")["unit"], "{request}");
     assert_eq!(number(point("open")), -2.0);
     assert_eq!(number(point("temperature")), 21.5);
-    let histograms = gateway.lake_rows("metric_histograms");
+    let histograms = gateway.lake_rows_with("metric_histograms", &["--columns", HISTOGRAMS]);
     for name in ["latency", "sizes"] {
         let row = histograms.iter().find(|row| row["metric_name"] == name).unwrap();
         assert_eq!(row["service_name"], said["service"], "{row}");

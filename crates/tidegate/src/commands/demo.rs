@@ -1,4 +1,4 @@
-//! `tidegate demo`: a gateway with no configuration, and a trickle of metrics to look at.
+//! `tidegate demo`: a gateway with no configuration, and a trickle of metrics, spans and logs to look at.
 
 use super::check::config;
 use super::run::{greeting, signals, until_told};
@@ -7,7 +7,7 @@ use crate::gateway::Gateway;
 use crate::{Outcome, output};
 use std::time::Duration;
 use tidegate_config::{Config, Sink};
-use tidegate_load::{Target, trickle};
+use tidegate_load::{Target, otlp, trickle};
 use tokio::sync::watch;
 
 /// How often the trickle comes.
@@ -20,15 +20,20 @@ pub(crate) fn demo(args: &DemoArgs) -> Outcome {
     let gateway = Gateway::start(config.clone())?;
     let (stop, stopped) = watch::channel(false);
     let target = Target::remote_write(config.listen.http);
-    let trickling = gateway.runtime().spawn(async move { trickle(&target, EVERY, stopped).await });
+    let trickling = gateway.runtime().spawn(async move {
+        tokio::join!(trickle(&target, EVERY, stopped.clone()), otlp::trickle(&target, EVERY, stopped))
+    });
     output::print(&greeting(&config, &gateway))?;
     output::print(&format!(
-        "\nEach second it sends itself {} samples. In a few seconds, in another terminal:\n  \
+        "\nEach second it sends itself {} samples, {} spans and as many log records. In a few seconds, in another terminal:\n  \
          tidegate lake cat metric_points --last 1m --limit 10 --data {data}\n  \
+         tidegate lake cat spans --last 1m --limit 10 --data {data}\n  \
+         tidegate lake cat logs --last 1m --contains checkout --data {data}\n  \
          tidegate lake ls --data {data}\n  \
          curl http://{}/status\n\
          Ctrl-C ends it.\n\n",
         tidegate_load::TRICKLE_SERIES,
+        otlp::TRICKLE_ITEMS,
         config.listen.admin,
         data = config.data.display(),
     ))?;

@@ -66,12 +66,13 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
 /// What a person wants to know when it has started.
 pub(crate) fn greeting(config: &Config, gateway: &Gateway) -> String {
     let planned = gateway.planned();
-    let (http, admin) = (config.listen.http, config.listen.admin);
+    let (http, grpc, admin) = (config.listen.http, config.listen.grpc, config.listen.admin);
     let mut text = format!(
         "tidegate {}\n  \
          memory        {}\n                \
          {} for payload, bodies of up to {} (see `tidegate plan`)\n  \
          data          {}\n  \
+         OTLP          http://{http}   gRPC http://{grpc}\n  \
          remote write  http://{http}/api/v1/write\n  \
          status        http://{admin}/status   metrics http://{admin}/metrics\n",
         env!("CARGO_PKG_VERSION"),
