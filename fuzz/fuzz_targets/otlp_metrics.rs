@@ -1,0 +1,39 @@
+//! A body that passes the check for metrics is one that prost decodes; its translations to remote write pass
+//! the checks of both versions, with the items that the translation speaks of.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use prost::Message;
+use tidegate_wire::otlp::prometheus::{Room, Scratch, Settings, to_v1, to_v2};
+use tidegate_wire::otlp::{self, Signal};
+use tidegate_wire::output::SliceOutput;
+use tidegate_wire::remote_write::{Limits, Symbols, Version, check};
+
+/// Histograms make much of little, each bucket a series: what needs more is left out.
+const LARGEST: usize = 1 << 20;
+
+fuzz_target!(|raw: &[u8]| {
+    let room = Room { labels: 64, label_bytes: 8 << 10, symbols: 4096, symbol_bytes: 64 << 10 };
+    let (settings, mut scratch) = (Settings::default(), Scratch::new(room));
+    let mut space = vec![0; LARGEST];
+    let Ok(counts) = otlp::check(Signal::Metrics, raw) else {
+        let _ = to_v1(raw, &settings, &mut scratch, &mut SliceOutput::new(&mut space));
+        return;
+    };
+    ExportMetricsServiceRequest::decode(raw).expect("what is accepted is a valid message");
+    for version in [Version::V1, Version::V2] {
+        let mut out = SliceOutput::new(&mut space);
+        let made = match version {
+            Version::V1 => to_v1(raw, &settings, &mut scratch, &mut out),
+            Version::V2 => to_v2(raw, &settings, &mut scratch, &mut out),
+        };
+        let Ok(translated) = made else { return };
+        let len = out.len();
+        let there = check(version, &space[..len], &Limits::default(), &mut Symbols::new());
+        let there = there.expect("translations are valid");
+        let said = (translated.series, translated.samples, translated.histograms, translated.exemplars);
+        assert_eq!((there.series, there.samples, there.histograms, there.exemplars), said);
+        assert!(translated.dropped.points() <= counts.items);
+    }
+});
