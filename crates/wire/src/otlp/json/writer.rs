@@ -55,7 +55,11 @@ impl<'a> Writer<'a> {
     /// Leaves `length_bytes` for a length; what it is the length of begins at the position returned.
     #[inline(always)]
     pub(super) fn open(&mut self, length_bytes: u8) -> Read<usize> {
-        self.put([0; 8].get(..usize::from(length_bytes)).unwrap_or_default())?;
+        let start = self.at.saturating_add(usize::from(length_bytes));
+        if start > self.space.len() {
+            return Err(full());
+        }
+        self.at = start;
         Ok(self.at)
     }
 
