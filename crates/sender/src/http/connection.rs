@@ -79,6 +79,12 @@ impl Connection {
         Ok(Connection { stream, used: false })
     }
 
+    /// Over a socket that is open already.
+    #[cfg(all(fuzzing, unix))]
+    pub(crate) fn over(stream: std::os::unix::net::UnixStream) -> Connection {
+        Connection { stream: Stream::Unix(stream), used: false }
+    }
+
     pub(crate) fn write_all(&mut self, mut bytes: &[u8], patience: Patience<'_>) -> Result<(), Failure> {
         while !bytes.is_empty() {
             match self.stream.as_write().write(bytes) {

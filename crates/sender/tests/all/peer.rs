@@ -45,10 +45,7 @@ pub struct Request {
 struct State {
     script: VecDeque<Behaviour>,
     requests: Vec<Request>,
-    /// What is done when the script has ended.
-    otherwise: Option<Behaviour>,
     open: Vec<TcpStream>,
-    broken: usize,
 }
 
 pub struct Peer {
@@ -69,9 +66,7 @@ impl Peer {
                 shared.lock().unwrap().open.push(stream.try_clone().unwrap());
                 std::thread::spawn(move || {
                     let (read, write) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
-                    if serve(&shared, read, write).is_none() {
-                        shared.lock().unwrap().broken += 1;
-                    }
+                    serve(&shared, read, write);
                     let _ = stream.shutdown(Shutdown::Both);
                 });
             }
@@ -93,10 +88,6 @@ impl Peer {
         self.state.lock().unwrap().script.extend(script);
     }
 
-    pub fn otherwise(&self, behaviour: Behaviour) {
-        self.state.lock().unwrap().otherwise = Some(behaviour);
-    }
-
     /// Cuts all connections, as a peer that restarts does.
     pub fn cut(&self) {
         for stream in self.state.lock().unwrap().open.drain(..) {
@@ -111,10 +102,6 @@ impl Peer {
     /// What was acknowledged.
     pub fn taken(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.status < 300).collect()
-    }
-
-    pub fn broken(&self) -> usize {
-        self.state.lock().unwrap().broken
     }
 
     /// All spans that were acknowledged.
@@ -164,7 +151,7 @@ fn serve(state: &Mutex<State>, read: impl Read, mut write: impl Write) -> Option
         }
         let behaviour = {
             let mut state = state.lock().unwrap();
-            state.script.pop_front().or(state.otherwise.clone()).unwrap_or(Behaviour::Take)
+            state.script.pop_front().unwrap_or(Behaviour::Take)
         };
         let body = match &behaviour {
             Behaviour::CutAfter(bytes) => {

@@ -121,14 +121,9 @@ fn log_records_arrive_with_where_they_were_made() {
     let peer = Peer::new();
     let sender = quick(&peer).start().unwrap();
     let logger = Logger::new(sender.clone());
-    let record = log::Record::builder()
-        .level(log::Level::Error)
-        .target("shop::cart")
-        .file(Some("cart.rs"))
-        .line(Some(12))
-        .args(format_args!("no room for {}", 13))
-        .build();
-    log::Log::log(&logger, &record);
+    let mut record = log::Record::builder();
+    record.level(log::Level::Error).target("shop::cart").file(Some("cart.rs")).line(Some(12));
+    log::Log::log(&logger, &record.args(format_args!("no room for {}", 13)).build());
     log::Log::flush(&logger);
     let got = &peer.logs()[0];
     assert_eq!(got.body.as_ref().unwrap().value, Some(any::Value::Str("no room for 13".to_owned())));

@@ -21,15 +21,19 @@ impl Sink {
         let port = listener.local_addr().unwrap().port();
         std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
-                serve(stream);
+                std::thread::spawn(move || serve(stream));
             }
         });
         Sink { port }
     }
 
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     pub(crate) fn sender(&self, protocol: Protocol, compression: Compression) -> Sender {
         Sender::builder()
-            .endpoint(format!("http://127.0.0.1:{}", self.port))
+            .endpoint(self.url())
             .protocol(protocol)
             .compression(compression)
             .flush_interval(Duration::from_secs(60))
