@@ -99,6 +99,8 @@ impl Kind {
                 let leaves = compute_leaves(&kind.field, &array)?;
                 let missing = || ParquetError::General("a leaf is missing".to_owned());
                 writer.write(leaves.get(leaf).ok_or_else(missing)?)?;
+                drop(leaves);
+                run.recycle(array);
             }
             writer.close()?.append_to_row_group(group)?;
         }

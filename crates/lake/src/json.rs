@@ -307,3 +307,6 @@ fn write_base64(bytes: &[u8], out: &mut impl Out) {
         out.put(&[digit(all >> 18), digit(all >> 12), third, fourth]);
     }
 }
+
+#[cfg(test)]
+mod tests;

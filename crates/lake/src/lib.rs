@@ -41,6 +41,7 @@ mod table;
 mod tests;
 mod time;
 mod verify;
+mod views;
 mod writer;
 
 pub use error::Error;
@@ -53,4 +54,5 @@ pub use retention::Retention;
 pub use scan::{Scan, scan};
 pub use table::Table;
 pub use verify::{Report, verify};
+pub use views::duckdb_views;
 pub use writer::{Commit, CommittedFile, Settings, Writer};

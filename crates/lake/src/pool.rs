@@ -4,15 +4,24 @@
 //! there. So what the runs hold together is never more than the pool, whoever needs most of it.
 
 use crate::run::NotTaken;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that the runs of all tables share.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    free: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
     total: usize,
     chunk: usize,
+}
+
+/// Invariant: what is given out, and what is kept beside, is never more than the whole.
+#[derive(Debug)]
+struct Shared {
+    free: AtomicUsize,
+    /// Chunks of text that nobody has now. Texts are most of what is gathered, and pages that go back and
+    /// forth between the allocator and the kernel cost more than writing to them.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 /// The least and the largest chunk.
@@ -23,7 +32,8 @@ const CHUNKS: usize = 320;
 impl Pool {
     pub(crate) fn new(total: usize) -> Pool {
         let chunk = (total / CHUNKS).next_power_of_two().clamp(*CHUNK.start(), *CHUNK.end());
-        Pool { free: Arc::new(AtomicUsize::new(total)), total, chunk }
+        let shared = Shared { free: AtomicUsize::new(total), spare: Mutex::default() };
+        Pool { shared: Arc::new(shared), total, chunk }
     }
 
     /// Bytes of it all.
@@ -38,14 +48,83 @@ impl Pool {
 
     // One thread has the writer, so looking and taking need not be one step.
     fn take(&self, bytes: usize) -> Result<(), NotTaken> {
-        let free = self.free.load(Relaxed).checked_sub(bytes).ok_or(NotTaken::Full)?;
-        self.free.store(free, Relaxed);
+        let free = self.shared.free.load(Relaxed).checked_sub(bytes).ok_or(NotTaken::Full)?;
+        self.shared.free.store(free, Relaxed);
+        let mut spare = self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = free / self.text_chunk();
+        spare.truncate(most);
         Ok(())
     }
 
     fn give(&self, bytes: usize) {
-        self.free.fetch_add(bytes, Relaxed);
+        self.shared.free.fetch_add(bytes, Relaxed);
     }
+
+    /// Bytes that a chunk of text is paid with.
+    fn text_chunk(&self) -> usize {
+        self.chunk + size_of::<Vec<u8>>()
+    }
+
+    /// A chunk of text of the usual length.
+    fn take_text(&self) -> Result<Vec<u8>, NotTaken> {
+        let spare = self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let taken = self.take(self.text_chunk());
+        taken.map(|()| spare.unwrap_or_else(|| Vec::with_capacity(self.chunk)))
+    }
+
+    /// Keeps a chunk of text that was given back, if it has the usual length.
+    fn keep_text(&self, mut chunk: Vec<u8>) {
+        if chunk.capacity() == self.chunk {
+            chunk.clear();
+            self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+        }
+    }
+}
+
+/// What lists can be of.
+pub(crate) trait Listed: Copy + Sized {
+    /// A chunk of the usual length, paid for.
+    fn take(pool: &Pool) -> Result<Vec<Self>, NotTaken>;
+
+    /// What becomes of a chunk that was given back.
+    fn keep(pool: &Pool, chunk: Vec<Self>);
+}
+
+impl Listed for u8 {
+    fn take(pool: &Pool) -> Result<Vec<u8>, NotTaken> {
+        pool.take_text()
+    }
+
+    fn keep(pool: &Pool, chunk: Vec<u8>) {
+        pool.keep_text(chunk);
+    }
+}
+
+impl Listed for i64 {
+    fn take(pool: &Pool) -> Result<Vec<i64>, NotTaken> {
+        numbers(pool)
+    }
+
+    fn keep(_: &Pool, _: Vec<i64>) {}
+}
+
+impl Listed for f64 {
+    fn take(pool: &Pool) -> Result<Vec<f64>, NotTaken> {
+        numbers(pool)
+    }
+
+    fn keep(_: &Pool, _: Vec<f64>) {}
+}
+
+fn numbers<T>(pool: &Pool) -> Result<Vec<T>, NotTaken> {
+    let capacity = pool.chunk / size_of::<T>();
+    pool.take(paid::<T>(capacity))?;
+    Ok(Vec::with_capacity(capacity))
+}
+
+/// Bytes that a chunk of so many values is paid with.
+fn paid<T>(capacity: usize) -> usize {
+    capacity * size_of::<T>() + size_of::<Vec<T>>()
 }
 
 /// Values in the order in which they were added.
@@ -208,7 +287,7 @@ pub(crate) struct Mark {
     end: usize,
 }
 
-impl<T: Copy> Lists<T> {
+impl<T: Listed> Lists<T> {
     pub(crate) fn new(pool: &Pool) -> Self {
         Lists { pool: pool.clone(), chunks: Vec::new(), paid: 0 }
     }
@@ -235,18 +314,20 @@ impl<T: Copy> Lists<T> {
 
     #[cold]
     fn grow(&mut self, most: usize) -> Result<(), NotTaken> {
-        let usual = self.pool.chunk() / size_of::<T>();
-        let capacity = most.max(usual);
-        if capacity > MOST_VALUES || capacity * size_of::<T>() > self.pool.total() {
+        if most > MOST_VALUES || paid::<T>(most) > self.pool.total() {
             return Err(NotTaken::TooLarge);
         }
         if self.chunks.len() >= MOST_CHUNKS {
             return Err(NotTaken::Full);
         }
-        let bytes = capacity * size_of::<T>() + size_of::<Vec<T>>();
-        self.pool.take(bytes)?;
-        self.paid += bytes;
-        self.chunks.push(Vec::with_capacity(capacity));
+        let chunk = if most <= self.pool.chunk() / size_of::<T>() {
+            T::take(&self.pool)?
+        } else {
+            self.pool.take(paid::<T>(most))?;
+            Vec::with_capacity(most)
+        };
+        self.paid += paid::<T>(chunk.capacity());
+        self.chunks.push(chunk);
         Ok(())
     }
 
@@ -267,18 +348,24 @@ impl<T: Copy> Lists<T> {
     pub(crate) fn truncate(&mut self, mark: Mark) {
         while self.chunks.len() > mark.chunks {
             let Some(chunk) = self.chunks.pop() else { break };
-            let bytes = chunk.capacity() * size_of::<T>() + size_of::<Vec<T>>();
-            self.pool.give(bytes);
+            let bytes = paid::<T>(chunk.capacity());
             self.paid -= bytes;
+            self.pool.give(bytes);
+            T::keep(&self.pool, chunk);
         }
         if let Some(chunk) = self.chunks.last_mut() {
             chunk.truncate(mark.end);
         }
     }
 
-    /// All chunks, which stay paid for until `clear`.
+    /// All chunks, which stay paid for until they are put back and `clear`ed.
     pub(crate) fn take(&mut self) -> Vec<Vec<T>> {
         std::mem::take(&mut self.chunks)
+    }
+
+    /// Puts a chunk back; only `clear` may follow.
+    pub(crate) fn put_back(&mut self, chunk: Vec<T>) {
+        self.chunks.push(chunk);
     }
 
     /// Bytes of the pool that they hold.
@@ -288,8 +375,10 @@ impl<T: Copy> Lists<T> {
 
     /// Forgets all and gives the memory back.
     pub(crate) fn clear(&mut self) {
-        self.chunks = Vec::new();
         self.pool.give(std::mem::take(&mut self.paid));
+        for chunk in std::mem::take(&mut self.chunks) {
+            T::keep(&self.pool, chunk);
+        }
     }
 }
 
@@ -301,7 +390,7 @@ mod tests {
     #[test]
     fn the_pool_is_whole_again_when_all_is_cleared() {
         let pool = Pool::new(1 << 20);
-        let free = || pool.free.load(Relaxed);
+        let free = || pool.shared.free.load(Relaxed);
         let mut values = Chunks::<u64>::new(&pool, 4);
         let mut lists = Lists::<u8>::new(&pool);
         let mut pushed = 0;
@@ -319,6 +408,12 @@ mod tests {
         values.clear();
         lists.clear();
         assert_eq!(free(), 1 << 20);
+        // What is kept for the next texts makes way for others.
+        assert!(!pool.shared.spare.lock().unwrap().is_empty());
+        let mut others = Chunks::<u64>::new(&pool, 0);
+        let again = allocation_counter::measure(|| while others.push(0).is_ok() {});
+        assert!(pool.shared.spare.lock().unwrap().is_empty());
+        assert!(again.bytes_max <= 1 << 20, "{again:?}");
     }
 
     /// A list larger than a chunk has one of its own; one larger than the pool is refused for good.

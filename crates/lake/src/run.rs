@@ -104,7 +104,10 @@ pub(crate) trait Run {
     /// One column of a stretch of the rows.
     fn column(&self, column: Column, rows: Range<usize>) -> Result<ArrayRef, arrow::error::ArrowError>;
 
-    /// Forgets all rows and keeps the memory.
+    /// Takes a column that is encoded: the next one uses its memory again.
+    fn recycle(&self, column: ArrayRef);
+
+    /// Forgets all rows.
     fn clear(&mut self);
 }
 

@@ -48,7 +48,7 @@ impl Shape {
         // What encoding takes grows slowly with the slice; the rest is for rows.
         let rows = slice - ENCODING;
         Ok(Shape {
-            pool: rows / 20 * 14,
+            pool: rows / 20 * 13,
             point_series: rows / 768,
             histogram_series: rows / 4096,
             families: slice / (16 << 10),

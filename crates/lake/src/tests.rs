@@ -5,9 +5,10 @@ pub(crate) mod body;
 mod columns;
 #[path = "../tests/support/otlp.rs"]
 pub(crate) mod otlp;
+mod otlp_tables;
 mod roundtrip;
 mod skipping;
-mod traces;
+pub(crate) mod traces;
 
 use crate::{Pushed, Query, Settings, Table, Writer, scan};
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -86,4 +87,24 @@ fn labels_of(batch: &RecordBatch, row: usize) -> Labels {
         labels.insert("__name__".to_owned(), name);
     }
     labels.into_iter().collect()
+}
+
+pub(crate) fn fixed32(out: &mut Vec<u8>, field: u8, value: u32) {
+    out.push(field << 3 | 5);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// A point of a histogram with these counts and bounds.
+pub(crate) fn histogram_point(time: u64, counts: &[u64], bounds: &[f64], exemplar: &[u8]) -> Vec<u8> {
+    let mut point = Vec::new();
+    body::fixed64(&mut point, 3, time);
+    body::fixed64(&mut point, 4, 9);
+    body::fixed64(&mut point, 5, 4.5_f64.to_bits());
+    let packed: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+    body::bytes(&mut point, 6, &packed);
+    let packed: Vec<u8> = bounds.iter().flat_map(|bound| bound.to_le_bytes()).collect();
+    body::bytes(&mut point, 7, &packed);
+    body::bytes(&mut point, 8, exemplar);
+    body::fixed64(&mut point, 11, 0.25_f64.to_bits());
+    point
 }

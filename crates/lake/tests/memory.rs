@@ -10,6 +10,10 @@
 mod body;
 #[path = "support/nasty.rs"]
 mod nasty;
+#[path = "support/nasty_otlp.rs"]
+mod nasty_otlp;
+#[path = "support/otlp.rs"]
+mod otlp;
 
 use nasty::{NOW_NS, bodies};
 use std::path::Path;
@@ -41,6 +45,15 @@ fn peak(dir: &Path, slice: u64, rounds: u64) -> (u64, u64) {
         let position = Position { sequence: sequence as u64, received_at_ns: NOW_NS };
         measured(&mut || {
             let pushed = writer.push(&position, &request, NOW_NS).unwrap();
+            assert_eq!(pushed.dropped, Dropped::default());
+            sent += pushed.rows;
+        });
+    }
+    // Then all signals by turns.
+    for (sequence, (signal, raw)) in nasty_otlp::bodies(rounds).enumerate() {
+        let position = Position { sequence: (1 << 32) + sequence as u64, received_at_ns: NOW_NS };
+        measured(&mut || {
+            let pushed = writer.push_otlp(&position, signal, &raw, NOW_NS).unwrap();
             assert_eq!(pushed.dropped, Dropped::default());
             sent += pushed.rows;
         });

@@ -19,6 +19,9 @@ fn measured<R: Run>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u6
     let shape = Shape::of(crate::shape::SMALLEST).unwrap();
     let kind = Kind::new(table, &shape, &dir.path().join("spill")).unwrap();
     let mut file = kind.create(dir.path().join("file")).unwrap();
+    // What the pool keeps for the next rows is not the file's.
+    fill(&mut run);
+    run.clear();
     let mut held = 0;
     for _ in 0..GROUPS {
         let measured = allocation_counter::measure(|| {

@@ -75,14 +75,13 @@ impl<T: Copy> Sparse<T> {
     }
 
     /// The value of each of these rows.
-    pub(crate) fn of(&self, rows: Range<usize>) -> Vec<Option<T>> {
-        let mut values = vec![None; rows.len()];
-        for &(row, value) in self.all_of(rows.clone()) {
-            if let Some(place) = values.get_mut((row as usize).saturating_sub(rows.start)) {
-                *place = Some(value);
-            }
-        }
-        values
+    pub(crate) fn of(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = Option<T>> {
+        let mut next = self.values.partition_point(|&(row, _)| (row as usize) < rows.start);
+        rows.map(move |row| {
+            let value = self.values.get(next).filter(|(of, _)| *of as usize == row).map(|&(_, value)| value);
+            next += usize::from(value.is_some());
+            value
+        })
     }
 
     /// All that these rows have, in order.
@@ -111,12 +110,12 @@ impl<T: Copy> Sparse<T> {
 
 impl Sparse<Text> {
     pub(crate) fn texts(&self, texts: &Texts, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
-        texts.view(self.of(rows).into_iter().map(|text| text.unwrap_or(Text::NONE)))
+        texts.view(self.of(rows).map(|text| text.unwrap_or(Text::NONE)))
     }
 }
 
 impl Sparse<i64> {
     pub(crate) fn numbers(&self, rows: Range<usize>) -> ArrayRef {
-        Arc::new(Int64Array::from(self.of(rows)))
+        Arc::new(Int64Array::from_iter(self.of(rows)))
     }
 }

@@ -388,6 +388,10 @@ impl Run for HistogramRun {
         }
     }
 
+    fn recycle(&self, column: ArrayRef) {
+        self.keys.texts.recycle(column);
+    }
+
     fn clear(&mut self) {
         self.keys.clear();
         self.rows.clear();
@@ -431,7 +435,7 @@ fn float(count: Option<Count>) -> Option<f64> {
     }
 }
 
-fn gather<T: Copy>(
+fn gather<T: crate::pool::Listed>(
     rows: impl ExactSizeIterator<Item = List>,
     all: &Lists<T>,
 ) -> (OffsetBuffer<i32>, NullBuffer, Vec<T>) {

@@ -191,9 +191,9 @@ impl LogRun {
             C::SpanId => optional_ids(of().map(|row| row.span_id))?,
             C::Flags => Arc::new(Int32Array::from_iter_values(of().map(|row| row.flags.cast_signed()))),
             C::Attributes => texts(&|row| row.attributes)?,
-            C::DroppedAttributes => Arc::new(Int64Array::from_iter_values(
-                self.dropped.of(rows).into_iter().map(Option::unwrap_or_default),
-            )),
+            C::DroppedAttributes => {
+                Arc::new(Int64Array::from_iter_values(self.dropped.of(rows).map(Option::unwrap_or_default)))
+            }
             C::BatchId => {
                 ids(of().map(|row| self.batches.get(row.batch as usize).copied().unwrap_or_default()))?
             }
@@ -265,6 +265,10 @@ impl Run for LogRun {
             Column::Log(column) => self.own_column(column, rows),
             other => Err(ArrowError::SchemaError(format!("{} has no {other:?}", Table::Logs))),
         }
+    }
+
+    fn recycle(&self, column: ArrayRef) {
+        self.texts.recycle(column);
     }
 
     fn clear(&mut self) {

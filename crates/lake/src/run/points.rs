@@ -161,6 +161,10 @@ impl Run for PointRun {
         })
     }
 
+    fn recycle(&self, column: ArrayRef) {
+        self.keys.texts.recycle(column);
+    }
+
     fn clear(&mut self) {
         self.keys.clear();
         self.rows.clear();

@@ -72,6 +72,8 @@ pub(crate) struct SpanRun {
 
 /// Events and links of one span.
 const MOST: usize = 8192;
+/// Events and links of one stretch, unless one span has more.
+const PARTS: usize = 2048;
 
 impl SpanRun {
     pub(crate) fn new(pool: &Pool) -> Self {
@@ -273,7 +275,7 @@ impl Run for SpanRun {
         while start < self.rows.len() {
             let mut end = self.rows.len().min(start + STRETCH);
             // Events and links are built with their rows, so they end a stretch as well.
-            for place in [self.events.row_of_nth(start, MOST), self.links.row_of_nth(start, MOST)] {
+            for place in [self.events.row_of_nth(start, PARTS), self.links.row_of_nth(start, PARTS)] {
                 end = place.map_or(end, |row| end.min((row as usize).max(start + 1)));
             }
             stretches.push(start..end);
@@ -287,6 +289,10 @@ impl Run for SpanRun {
             Column::Span(column) => self.own_column(column, rows),
             other => Err(ArrowError::SchemaError(format!("{} has no {other:?}", Table::Spans))),
         }
+    }
+
+    fn recycle(&self, column: ArrayRef) {
+        self.texts.recycle(column);
     }
 
     fn clear(&mut self) {

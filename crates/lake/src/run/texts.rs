@@ -2,9 +2,10 @@
 
 use super::NotTaken;
 use crate::pool::{List, Lists, Mark, Pool};
-use arrow::array::{ArrayRef, StringViewArray, make_view};
+use arrow::array::{ArrayRef, AsArray, StringViewArray, make_view};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow::error::ArrowError;
+use std::cell::RefCell;
 use std::sync::Arc;
 use xxhash_rust::xxh64::xxh64;
 
@@ -20,13 +21,21 @@ pub(crate) struct Texts {
 
     /// All texts, while they are shown as columns.
     frozen: Arc<[Buffer]>,
+    /// The memory of the last column that was shown. It is longer than what allocators keep at hand, and
+    /// pages that go back to the kernel with every column cost more than what is written to them.
+    views: RefCell<Vec<u128>>,
 }
 
 const RECENT: usize = 1024;
 
 impl Texts {
     pub(crate) fn new(pool: &Pool) -> Self {
-        Texts { bytes: Lists::new(pool), recent: vec![Text::NONE; RECENT], frozen: Arc::default() }
+        Texts {
+            bytes: Lists::new(pool),
+            recent: vec![Text::NONE; RECENT],
+            frozen: Arc::default(),
+            views: RefCell::default(),
+        }
     }
 
     /// Adds a text.
@@ -85,14 +94,23 @@ impl Texts {
     }
 
     pub(crate) fn clear(&mut self) {
+        // Nobody else has them any more: columns live as long as they are encoded.
+        for buffer in Arc::get_mut(&mut self.frozen).into_iter().flatten() {
+            if let Ok(chunk) = std::mem::take(buffer).into_vec() {
+                self.bytes.put_back(chunk);
+            }
+        }
         self.frozen = Arc::default();
         self.bytes.clear();
+        self.views.take();
         self.recent.fill(Text::NONE);
     }
 
     /// A column of texts.
     pub(crate) fn view(&self, texts: impl ExactSizeIterator<Item = Text>) -> Result<ArrayRef, ArrowError> {
-        let mut views = Vec::with_capacity(texts.len());
+        let mut views = self.views.take();
+        views.clear();
+        views.reserve_exact(texts.len());
         let mut valid = Vec::with_capacity(texts.len());
         let mut any_null = false;
         let (mut last, mut last_view) = (Text::EMPTY, 0);
@@ -109,5 +127,15 @@ impl Texts {
         }
         let nulls = any_null.then(|| NullBuffer::from(valid));
         Ok(Arc::new(StringViewArray::try_new(ScalarBuffer::from(views), Arc::clone(&self.frozen), nulls)?))
+    }
+
+    /// Takes the memory of a column that is not needed any more.
+    pub(crate) fn recycle(&self, column: ArrayRef) {
+        let Some(texts) = column.as_string_view_opt().cloned() else { return };
+        drop(column);
+        let (views, _, _) = texts.into_parts();
+        if let Ok(views) = views.into_inner().into_vec() {
+            self.views.replace(views);
+        }
     }
 }

@@ -117,3 +117,14 @@ pub(crate) fn log_record(serial: u64, body: Attr<'_>, all: &Attrs<'_>) -> Vec<u8
     bytes(&mut record, 10, &serial.to_be_bytes());
     record
 }
+
+/// Metrics of one gauge with one integer point.
+pub(crate) fn gauge(value: u64) -> Vec<u8> {
+    let (mut point, mut gauge, mut metric) = (Vec::new(), Vec::new(), Vec::new());
+    fixed64(&mut point, 3, START_NS);
+    fixed64(&mut point, 6, value);
+    bytes(&mut gauge, 1, &point);
+    bytes(&mut metric, 1, b"gauge");
+    bytes(&mut metric, 5, &gauge);
+    metrics(&[], &[metric])
+}

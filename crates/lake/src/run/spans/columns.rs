@@ -109,7 +109,7 @@ impl SpanRun {
     }
 
     fn dropped(&self, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
-        let all = self.dropped.of(rows);
+        let all: Vec<_> = self.dropped.of(rows).collect();
         let nulls = NullBuffer::from_iter(all.iter().map(Option::is_some));
         let column = |place: usize| -> ArrayRef {
             let count = |row: &Option<[u32; 3]>| row.and_then(|row| row.get(place).copied()).unwrap_or(0);
