@@ -9,6 +9,8 @@ mod peer;
 
 #[path = "all/delivery.rs"]
 mod delivery;
+#[path = "all/examples.rs"]
+mod examples;
 #[path = "all/faults.rs"]
 mod faults;
 #[path = "all/intake.rs"]
