@@ -194,10 +194,13 @@ impl Otlp {
             self.go_on();
             if self.is_idle() {
                 if let Some(record) = self.apart.take() {
-                    if stop.or(Box::pin(self.send_apart(record))).await.is_none() {
-                        break;
+                    let mut sending = Box::pin(self.send_apart(record));
+                    if stop.or(&mut sending).await.is_some() {
+                        continue;
                     }
-                    continue;
+                    // Its request may be answered soon; if not, it is sent again.
+                    drop(tokio::time::timeout(GRACE, sending).await);
+                    break;
                 }
                 if self.ended && self.held.is_none() {
                     break;

@@ -168,3 +168,6 @@ impl Endpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! Invariant: an endpoint that failed gets no request until it is to be tried, then one, then as many as allowed.
+
+use super::*;
+use crate::otlp::settings::{Compression, Settings, Transport};
+use crate::tls::Tls;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn endpoints(count: usize) -> Endpoints {
+    let settings = Settings {
+        endpoints: vec!["http://127.0.0.1:1".parse().unwrap(); count],
+        transport: Transport::Http,
+        compression: Compression::None,
+        join_members: false,
+        headers: Default::default(),
+        tls: Tls::default(),
+        max_request_bytes: Settings::MAX_REQUEST_BYTES,
+        max_in_flight: 8,
+        linger: SECOND,
+        timeout: SECOND,
+        backoff: (SECOND, 30 * SECOND),
+    };
+    let peers = settings.endpoints.iter().map(|uri| Peer::new(uri, &settings).unwrap());
+    Endpoints::new(peers.collect::<Vec<_>>(), 8, settings.backoff)
+}
+
+fn place(endpoints: &mut Endpoints, now: Instant) -> Option<Place> {
+    endpoints.place(100, now).map(|(place, _)| place)
+}
+
+#[tokio::test]
+async fn one_that_failed_is_tried_by_one_request() {
+    let (mut endpoints, now) = (endpoints(1), Instant::now());
+    let (first, second) = (place(&mut endpoints, now).unwrap(), place(&mut endpoints, now).unwrap());
+    assert!(endpoints.give_back(first, Verdict::Failed(None), now), "it worked before");
+    assert!(place(&mut endpoints, now).is_none());
+    // That one was under way when the other failed: it is the same failure, and no proof of life.
+    assert!(!endpoints.give_back(second, Verdict::Failed(None), now));
+    let until = endpoints.all_left_until().unwrap();
+    assert!(until > now && until <= now + SECOND);
+    let trial = place(&mut endpoints, until).unwrap();
+    assert!(place(&mut endpoints, until).is_none(), "one is enough to see");
+    assert!(!endpoints.give_back(trial, Verdict::Failed(None), until));
+    let later = endpoints.all_left_until().unwrap();
+    assert!(later >= until + SECOND, "the wait doubles");
+    let trial = place(&mut endpoints, later).unwrap();
+    endpoints.give_back(trial, Verdict::Alive, later);
+    assert_eq!(endpoints.all_left_until(), None);
+    assert!(place(&mut endpoints, later).is_some());
+}
+
+#[tokio::test]
+async fn what_it_asked_for_holds_although_earlier_requests_succeed() {
+    let (mut endpoints, now) = (endpoints(1), Instant::now());
+    let (first, second) = (place(&mut endpoints, now).unwrap(), place(&mut endpoints, now).unwrap());
+    let failed = now + SECOND;
+    endpoints.give_back(first, Verdict::Failed(Some(20 * SECOND)), failed);
+    endpoints.give_back(second, Verdict::Alive, failed);
+    assert!(place(&mut endpoints, failed + 19 * SECOND).is_none());
+    assert!(place(&mut endpoints, failed + 23 * SECOND).is_some());
+}
+
+#[tokio::test]
+async fn the_others_take_the_turns_of_one_that_failed() {
+    let (mut endpoints, now) = (endpoints(3), Instant::now());
+    let first = place(&mut endpoints, now).unwrap();
+    let gone = first.endpoint;
+    endpoints.give_back(first, Verdict::Failed(None), now);
+    let took: Vec<usize> = (0..4).map(|_| place(&mut endpoints, now).unwrap().endpoint).collect();
+    assert!(!took.contains(&gone));
+    assert_eq!(endpoints.all_left_until(), None, "requests need not wait for it");
+    assert!(endpoints.next_trial().is_some());
+}
