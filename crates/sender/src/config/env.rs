@@ -269,20 +269,25 @@ impl Setting {
 }
 
 fn server(builder: &mut Builder, url: &str) {
-    let otlp = !builder.endpoint.is_empty() || builder.signal_endpoints.iter().any(Option::is_some);
-    // Its own first choice does not stand in the way of its second.
-    if !otlp || builder.protocol == Protocol::ElasticApm {
+    if !goes_to_otlp(builder) {
         builder.protocol = Protocol::ElasticApm;
         url.clone_into(&mut builder.endpoint);
     }
 }
 
+/// One peer's secret must not go to another.
 fn elastic_header(builder: &mut Builder, value: String) -> Result<(), String> {
-    if builder.protocol == Protocol::ElasticApm || builder.endpoint.is_empty() {
+    if !goes_to_otlp(builder) {
         builder.headers.retain(|(_, name, _)| name != "Authorization");
         builder.headers.push((None, "Authorization".to_owned(), value));
     }
     Ok(())
+}
+
+/// An OTLP endpoint was named before.
+fn goes_to_otlp(builder: &Builder) -> bool {
+    let named = !builder.endpoint.is_empty() || builder.signal_endpoints.iter().any(Option::is_some);
+    named && builder.protocol == Protocol::Otlp
 }
 
 fn resource(builder: &mut Builder, name: &str, value: &str) -> Result<(), String> {
