@@ -5,6 +5,8 @@
 //! to go on, so a crash between its commit and the cursor's costs a few records read again, and no row
 //! twice.
 
+mod decode;
+
 use crate::health::Health;
 use crate::inbox::{AttachError, Inbox, Quiet, Record, Sinkable};
 use crate::losses::Losses;
@@ -12,11 +14,11 @@ use crate::room::{NoRoom, Room, Turn};
 use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::Charge;
-use tidegate_journal::{Encoding, Protocol, ReadError};
+use tidegate_journal::{Encoding, Protocol, ReadError, Signal};
 use tidegate_lake::{Commit, Error, Position, Pushed, Settings, Writer};
 use tidegate_ledger::Dropped;
+use tidegate_wire::otlp;
 use tidegate_wire::remote_write::{Symbols, Version, view};
-use tidegate_wire::snappy;
 use tokio::runtime::Handle;
 
 /// How long the thread waits for a record before it looks at the clock and at the order to stop.
@@ -75,6 +77,26 @@ enum Failure {
     Lake(Error),
     /// No memory came before the order to stop.
     Stopped,
+}
+
+/// What the lake has tables for.
+#[derive(Clone, Copy)]
+enum Content {
+    RemoteWrite(Version),
+    Otlp(otlp::Signal),
+}
+
+impl Content {
+    fn of(record: &Record) -> Option<Content> {
+        match (record.meta.protocol, record.meta.signal) {
+            (Protocol::RemoteWrite1, _) => Some(Content::RemoteWrite(Version::V1)),
+            (Protocol::RemoteWrite2, _) => Some(Content::RemoteWrite(Version::V2)),
+            (Protocol::Otlp, Signal::Traces) => Some(Content::Otlp(otlp::Signal::Traces)),
+            (Protocol::Otlp, Signal::Logs) => Some(Content::Otlp(otlp::Signal::Logs)),
+            (Protocol::Otlp, Signal::Metrics) => Some(Content::Otlp(otlp::Signal::Metrics)),
+            _ => None,
+        }
+    }
 }
 
 impl Lake {
@@ -178,31 +200,39 @@ impl Lake {
     }
 
     fn push(&mut self, record: &Record) -> Result<Pushed, Failure> {
-        let version = match (record.meta.protocol, record.meta.encoding) {
-            (Protocol::RemoteWrite1, Encoding::Snappy) => Version::V1,
-            (Protocol::RemoteWrite2, Encoding::Snappy) => Version::V2,
-            _ => return Err(Failure::Lost(Dropped::Untranslatable)),
-        };
+        let content = Content::of(record).ok_or(Failure::Lost(Dropped::Untranslatable))?;
         let mut body = self.wait(self.room.window(record.body_len as usize))??;
         match self.inbox.follower().read_into(&mut body) {
             Ok(()) => {}
             Err(ReadError::Damaged | ReadError::NoRecord) => return Err(Failure::Damaged),
             Err(ReadError::Memory(_)) => return Err(Failure::Room(NoRoom::Never)),
         }
-        let mut raw = self.wait(self.room.window(record.meta.raw_len as usize))??;
-        match snappy::decode(&body, raw.spare_mut()) {
-            Ok(len) => raw.advance(len),
-            Err(_) => return Err(Failure::Lost(Dropped::Damaged)),
-        }
-        drop(body);
-        let _scratch = self.wait(self.room.charge(Symbols::bytes_for(&raw)))??;
-        let position = Position { sequence: record.sequence, received_at_ns: record.meta.received_at_ns };
-        let Ok(request) = view(version, &raw, &mut self.symbols) else {
-            return Err(Failure::Lost(Dropped::Damaged));
+        let raw = match record.meta.encoding {
+            Encoding::Identity => body,
+            encoding => {
+                let len = (record.meta.raw_len as usize).saturating_add(decode::slack(encoding));
+                let mut raw = self.wait(self.room.window(len))??;
+                let _state = self.wait(self.room.charge(decode::state_bytes(encoding)))??;
+                decode::decode(encoding, &body, &mut raw).map_err(|_| Failure::Lost(Dropped::Damaged))?;
+                drop(body);
+                raw
+            }
         };
-        let pushed = self.writer.push(&position, &request, now_ns()).map_err(Failure::Lake);
-        self.symbols.shrink(0);
-        pushed
+        let position = Position { sequence: record.sequence, received_at_ns: record.meta.received_at_ns };
+        match content {
+            Content::Otlp(signal) => {
+                self.writer.push_otlp(&position, signal, &raw, now_ns()).map_err(Failure::Lake)
+            }
+            Content::RemoteWrite(version) => {
+                let _scratch = self.wait(self.room.charge(Symbols::bytes_for(&raw)))??;
+                let Ok(request) = view(version, &raw, &mut self.symbols) else {
+                    return Err(Failure::Lost(Dropped::Damaged));
+                };
+                let pushed = self.writer.push(&position, &request, now_ns()).map_err(Failure::Lake);
+                self.symbols.shrink(0);
+                pushed
+            }
+        }
     }
 
     /// What `future` gives, unless the order to stop comes first.
