@@ -131,14 +131,25 @@ pub(crate) enum LakeCommand {
     Cat(CatArgs),
     /// Read every file and compare it with the manifest
     Verify(DataArgs),
+    /// Print statements that make views over the lake for another program
+    Views(ViewsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ViewsArgs {
+    /// For DuckDB, with the names and shapes of the ClickHouse exporter's tables
+    #[arg(long, required = true)]
+    pub(crate) duckdb: bool,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CatArgs {
-    /// The table: metric_points or metric_histograms
+    /// The table: metric_points, metric_histograms, spans or logs
     #[arg(default_value = "metric_points")]
     pub(crate) table: String,
-    /// Only rows of the last so long, by sample time: 1m, 2h30m, 7d
+    /// Only rows of the last so long, by their own time: 1m, 2h30m, 7d
     #[arg(long, value_name = "DURATION", conflicts_with = "from")]
     pub(crate) last: Option<String>,
     /// Only rows from this time on (RFC 3339)
@@ -150,7 +161,22 @@ pub(crate) struct CatArgs {
     /// Only rows of this metric
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Option<String>,
-    /// Only rows with this label (name=value) or without it (name!=value); may be given several times
+    /// Only spans and log records of this trace (32 hexadecimal digits)
+    #[arg(long, value_name = "ID")]
+    pub(crate) trace: Option<String>,
+    /// Only rows of this service
+    #[arg(long, value_name = "NAME")]
+    pub(crate) service: Option<String>,
+    /// Only spans, events or metrics of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Only log records that have this text in their body
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contains: Option<String>,
+    /// Only log records of this severity and above: trace, debug, info, warn, error, fatal, or 1 to 24
+    #[arg(long, value_name = "SEVERITY")]
+    pub(crate) severity: Option<String>,
+    /// Only rows with this label or attribute (name=value) or without it (name!=value); may be given several times
     #[arg(long = "label", value_name = "MATCHER")]
     pub(crate) labels: Vec<String>,
     /// At most so many rows

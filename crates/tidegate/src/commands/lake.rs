@@ -1,4 +1,4 @@
-//! `tidegate lake ls|cat|verify`: the lake as it is on disk, whether or not a gateway is running.
+//! `tidegate lake ls|cat|verify|views`: the lake as it is on disk, whether or not a gateway is running.
 
 use super::check::config;
 use crate::cli::{CatArgs, DataArgs, Format, LakeCommand};
@@ -16,6 +16,7 @@ pub(crate) fn lake(command: &LakeCommand) -> Outcome {
         LakeCommand::Ls(args) => ls(args),
         LakeCommand::Cat(args) => cat(args),
         LakeCommand::Verify(args) => verify(args),
+        LakeCommand::Views(args) => Ok(output::print(&tidegate_lake::duckdb_views(&folder(&args.data)?)?)?),
     }
 }
 
@@ -85,6 +86,11 @@ fn cat(args: &CatArgs) -> Outcome {
     }
     query.to = args.to.as_deref().map(|to| moment("--to", to)).transpose()?;
     query.metric.clone_from(&args.metric);
+    query.trace_id = args.trace.as_deref().map(trace_id).transpose()?;
+    query.service.clone_from(&args.service);
+    query.name.clone_from(&args.name);
+    query.contains.clone_from(&args.contains);
+    query.severity = args.severity.as_deref().map(severity).transpose()?;
     query.limit = args.limit;
     query.columns.clone_from(&args.columns);
     for matcher in &args.labels {
@@ -103,6 +109,23 @@ fn cat(args: &CatArgs) -> Outcome {
         Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         outcome => Ok(outcome?),
     }
+}
+
+fn trace_id(digits: &str) -> Result<[u8; 16], Failure> {
+    let are_digits = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    u128::from_str_radix(digits, 16).ok().filter(|_| are_digits).map(u128::to_be_bytes).ok_or_else(|| {
+        Failure(format!("--trace {digits}: a trace id has 32 hexadecimal digits, 0-9 and a-f"))
+    })
+}
+
+/// The least number of a severity's name, as OpenTelemetry numbers them.
+fn severity(text: &str) -> Result<i32, Failure> {
+    const NAMES: [(&str, i32); 6] =
+        [("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
+    let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|&(_, number)| number);
+    named.or_else(|| text.parse().ok().filter(|number| (1..=24).contains(number))).ok_or_else(|| {
+        Failure(format!("--severity {text}: write trace, debug, info, warn, error, fatal, or 1 to 24"))
+    })
 }
 
 fn moment(option: &str, text: &str) -> Result<Timestamp, Failure> {
