@@ -7,6 +7,10 @@
 mod body;
 #[path = "support/nasty.rs"]
 mod nasty;
+#[path = "support/nasty_otlp.rs"]
+mod nasty_otlp;
+#[path = "support/otlp.rs"]
+mod otlp;
 
 use nasty::{NOW_NS, bodies};
 use std::fs::File;
@@ -15,6 +19,7 @@ use std::path::Path;
 use std::process::Command;
 use tidegate_arena::heap::{Counting, JEMALLOC, Jemalloc};
 use tidegate_lake::{Position, Settings, Writer};
+use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 
 #[global_allocator]
@@ -31,6 +36,8 @@ fn status(name: &str) -> u64 {
 const MAKE: &str = "TIDEGATE_TEST_MAKE_BODIES";
 const PUSH: &str = "TIDEGATE_TEST_PUSH_BODIES";
 const LARGEST: usize = 4 << 20;
+/// Stands before bodies of remote write; before the others stands their signal.
+const REMOTE_WRITE: u64 = 100;
 
 #[test]
 fn the_process_grows_by_no_more_than_the_slice() {
@@ -62,9 +69,12 @@ fn run(part: &str, path: &Path) -> String {
 
 fn make_bodies(path: &Path) {
     let mut file = File::create(path).unwrap();
-    for body in bodies(1) {
-        file.write_all(&(body.0.len() as u64).to_le_bytes()).unwrap();
-        file.write_all(&body.0).unwrap();
+    let remote_write = bodies(1).map(|body| (REMOTE_WRITE, body.0));
+    let otlp = nasty_otlp::bodies(1).map(|(signal, raw)| (signal as u64, raw));
+    for (kind, body) in remote_write.chain(otlp) {
+        file.write_all(&kind.to_le_bytes()).unwrap();
+        file.write_all(&(body.len() as u64).to_le_bytes()).unwrap();
+        file.write_all(&body).unwrap();
     }
 }
 
@@ -87,13 +97,21 @@ fn push_bodies(path: &Path) {
 fn push_all(mut writer: Writer, path: &Path, body: &mut [u8]) {
     let mut file = File::open(path).unwrap();
     let mut sequence = 0;
-    let mut length = [0; 8];
-    while file.read_exact(&mut length).is_ok() {
+    let (mut kind, mut length) = ([0; 8], [0; 8]);
+    while file.read_exact(&mut kind).is_ok() {
+        file.read_exact(&mut length).unwrap();
         let body = &mut body[..u64::from_le_bytes(length) as usize];
         file.read_exact(body).unwrap();
-        let mut symbols = Symbols::new();
-        let request = view(Version::V1, body, &mut symbols).unwrap();
-        writer.push(&Position { sequence, received_at_ns: NOW_NS }, &request, NOW_NS).unwrap();
+        let position = Position { sequence, received_at_ns: NOW_NS };
+        let signals = [Signal::Traces, Signal::Logs, Signal::Metrics];
+        match signals.into_iter().find(|&signal| signal as u64 == u64::from_le_bytes(kind)) {
+            Some(signal) => drop(writer.push_otlp(&position, signal, body, NOW_NS).unwrap()),
+            None => {
+                let mut symbols = Symbols::new();
+                let request = view(Version::V1, body, &mut symbols).unwrap();
+                writer.push(&position, &request, NOW_NS).unwrap();
+            }
+        }
         sequence += 1;
     }
     writer.close_files().unwrap();
