@@ -1,7 +1,7 @@
-//! Measures what idle connections of gRPC cost: `cargo run --release -p tidegate-sources --example idle_http2 -- 1000`.
+//! Measures what idle connections of gRPC cost: `cargo run --release -p tidegate-sources --example idle_http2 -- 1000 0`.
 //!
 //! The clients live in a child process, so that only the server's side is counted. Each connection makes one
-//! call and stays open.
+//! call, whose message has as many bytes as the second number says, and stays open.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, clippy::large_futures)]
 
@@ -34,9 +34,13 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     match (arguments.next().as_deref(), arguments.next()) {
         (Some("clients"), Some(address)) => {
-            clients(address.parse().unwrap(), arguments.next().unwrap().parse().unwrap())
+            let mut number = || arguments.next().unwrap().parse().unwrap();
+            clients(address.parse().unwrap(), number(), number())
         }
-        (connections, _) => serve(connections.map_or(1000, |count| count.parse().unwrap())),
+        (connections, bytes) => serve(
+            connections.map_or(1000, |count| count.parse().unwrap()),
+            bytes.map_or(0, |bytes| bytes.parse().unwrap()),
+        ),
     }
 }
 
@@ -61,7 +65,7 @@ fn ingest(dir: &std::path::Path) -> (Arc<Ingest>, Arena) {
     (Arc::new(Ingest::new(http1, http2, settings, shutdown)), arena)
 }
 
-fn serve(connections: usize) {
+fn serve(connections: usize, bytes: usize) {
     let dir = std::env::temp_dir().join(format!("tidegate-idle-{}", std::process::id()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -71,7 +75,7 @@ fn serve(connections: usize) {
         let child = |connections: usize| {
             let program = std::env::current_exe().unwrap();
             let mut command = Command::new(program);
-            command.args(["clients", &address.to_string(), &connections.to_string()]);
+            command.args(["clients", &address.to_string(), &connections.to_string(), &bytes.to_string()]);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
         };
         let accept = async |connections: usize| {
@@ -113,9 +117,12 @@ async fn answered(child: &mut Child, arena: &Arena) {
 }
 
 /// The child: opens the connections, makes a call on each, says so, and holds them until its input ends.
-fn clients(address: SocketAddr, connections: usize) {
-    // An empty request: one resource without scopes.
-    let request = [wire::PREFACE, &wire::SETTINGS, &wire::call(LOGS, &[0x0a, 0])].concat();
+fn clients(address: SocketAddr, connections: usize, bytes: usize) {
+    // Empty resources, without scopes.
+    let message = [0x0a, 0].repeat(bytes / 2);
+    // It is sent without a look at the windows, so it has to fit the first one.
+    assert!(message.len() < 65_000, "a message of at most 65,000 bytes");
+    let request = [wire::PREFACE, &wire::SETTINGS, &wire::call(LOGS, &message)].concat();
     let held: Vec<TcpStream> = (0..connections)
         .map(|_| {
             let mut stream = TcpStream::connect(address).unwrap();

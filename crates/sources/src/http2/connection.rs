@@ -31,6 +31,9 @@ const WINDOW: u32 = 65_535;
 const STREAMS: u32 = 100;
 /// The most bytes of a head, as the protocol counts them: 32 for each header besides.
 const HEADERS: u32 = 8 << 10;
+/// The table that headers are remembered in, which has room for what a client of gRPC repeats. It stays while a
+/// connection is idle, and full of the smallest entries it is five times as large as they count.
+const HEADER_TABLE: u32 = 512;
 /// Streams that were reset and are remembered; and that the peer may have reset before they were looked at.
 const RESETS: usize = 16;
 
@@ -44,20 +47,7 @@ pub(super) async fn serve(
     let Some(otlp) = server.http.otlp().cloned() else { return Ended::Refused };
     let settings = &server.settings;
     let flow = Flow::new();
-    let socket = Socket::new(stream, Arc::clone(&flow), server.arena.clone(), settings.memory_wait);
-    let mut builder = Builder::new();
-    builder
-        .initial_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
-        .max_concurrent_streams(STREAMS)
-        .max_header_list_size(HEADERS)
-        .max_concurrent_reset_streams(RESETS)
-        .max_pending_accept_reset_streams(RESETS);
-    flow.begin_turn();
-    let mut codec = match timeout(settings.head, builder.handshake::<_, Bytes>(socket)).await {
-        Ok(Ok(codec)) => codec,
-        Ok(Err(_)) | Err(_) => return Ended::Lost,
-    };
+    let Some(mut codec) = Box::pin(greet(server, stream, &flow)).await else { return Ended::Lost };
     let mut calls = FuturesUnordered::new();
     let mut deadlines = Deadlines {
         settings,
@@ -86,7 +76,8 @@ pub(super) async fn serve(
             let (parts, body) = request.into_parts();
             if let Some((start, respond)) = admit(server, &otlp, &flow, &parts, respond) {
                 drop(parts);
-                calls.push(call::serve(server, &otlp, &flow, start, body, respond));
+                // On the heap, since the set keeps room for one even while it is empty.
+                calls.push(Box::pin(call::serve(server, &otlp, &flow, start, body, respond)));
             }
         }
         let has_streams = !calls.is_empty() || codec.has_streams();
@@ -105,6 +96,26 @@ pub(super) async fn serve(
     })
     .await
 }
+
+/// Exchanges the first frames. What comes of it lies on the heap, since a future keeps room for each place that
+/// it moves something through.
+async fn greet(server: &Inner, stream: TcpStream, flow: &Arc<Flow>) -> Option<Box<Codec>> {
+    let settings = &server.settings;
+    let socket = Socket::new(stream, Arc::clone(flow), server.arena.clone(), settings.memory_wait);
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(HEADERS)
+        .header_table_size(HEADER_TABLE)
+        .max_concurrent_reset_streams(RESETS)
+        .max_pending_accept_reset_streams(RESETS);
+    flow.begin_turn();
+    timeout(settings.head, builder.handshake(socket)).await.ok()?.ok().map(Box::new)
+}
+
+type Codec = h2::server::Connection<Socket, Bytes>;
 
 /// Decides on a request's head: what becomes a call, or nothing when the answer is given already.
 fn admit(

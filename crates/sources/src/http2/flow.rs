@@ -3,7 +3,7 @@
 //! The codec keeps on the heap what it has read and nobody has taken. So the socket gives it no more than
 //! [`TURN`] bytes before the streams have taken theirs, nothing while one of them waits for memory, and
 //! nothing at all before [`READING`] bytes are charged. They are given back when the connection falls quiet:
-//! no stream is open, and no half frame lies in the codec.
+//! no stream is open, and no half frame lies in the codec. What its buffer has grown by stays charged.
 
 use super::frames::Frames;
 use std::io;
@@ -18,9 +18,13 @@ use tokio::time::Instant;
 
 /// What the codec is given in one turn, about: one read more may begin.
 pub(super) const TURN: usize = 16 << 10;
-/// What is charged while a connection is being read: what one turn brings, the frame it ends in, and the
-/// headers that can be made of it.
-pub(super) const READING: u64 = 64 << 10;
+/// What is charged while a connection is being read: what one turn brings, and the headers that can be made
+/// of it.
+const READING: u64 = 48 << 10;
+/// The codec's buffer, as it is made; longer frames make it grow for good.
+const BUFFER: usize = 8 << 10;
+/// What the codec's buffer takes when it has grown to the longest frame that is allowed.
+const GROWN: u64 = 16 << 10;
 
 /// What a connection's task, its streams and its socket know of each other. They all run in one task, so the
 /// lock is never contended.
@@ -32,6 +36,8 @@ struct State {
     /// How many streams wait for memory.
     waiting: usize,
     payment: Payment,
+    /// For what the codec's buffer may have grown by.
+    growth: Option<Charge>,
     frames: Frames,
     last_read: Instant,
     /// Since when the peer has taken nothing of what is to be written.
@@ -43,7 +49,7 @@ struct State {
 /// Whether what is read is paid for.
 enum Payment {
     None,
-    Waiting(Pin<Box<dyn Future<Output = Option<Charge>> + Send>>),
+    Waiting(Pin<Box<dyn Future<Output = Option<(Charge, Option<Charge>)>> + Send>>),
     Paid(#[expect(dead_code, reason = "held for what it pays for")] Charge),
     /// There was none in time. What the connection's own buffer holds is read all the same, so that calls
     /// can be answered: with a refusal.
@@ -67,6 +73,7 @@ impl Flow {
             allowance: 0,
             waiting: 0,
             payment: Payment::None,
+            growth: None,
             frames: Frames::new(),
             last_read: Instant::now(),
             blocked: None,
@@ -97,6 +104,9 @@ impl Flow {
         let whole = state.frames.are_whole();
         if !has_streams && whole && !matches!(state.payment, Payment::Waiting(_)) {
             state.payment = Payment::None;
+            if state.frames.longest() <= BUFFER {
+                state.growth = None;
+            }
         }
         match state.blocked {
             Some(since) => Quiet::Blocked(since),
@@ -144,24 +154,42 @@ impl State {
     /// Ready when what is read next is paid for, or cannot be.
     fn poll_paid(&mut self, context: &mut Context<'_>, arena: &Arena, wait: Duration) -> Poll<()> {
         if matches!(self.payment, Payment::None) {
-            self.payment = match arena.try_charge(Share::Ingest, READING) {
-                Ok(charge) => Payment::Paid(charge),
-                Err(Refused::Short) => {
-                    let arena = arena.clone();
-                    let charging = async move {
-                        let charge = arena.charge(Share::Ingest, READING);
-                        tokio::time::timeout(wait, charge).await.ok()?.ok()
-                    };
-                    Payment::Waiting(Box::pin(charging))
-                }
-                Err(Refused::Never { .. } | Refused::Crowded) => Payment::Refused,
+            let reading = arena.try_charge(Share::Ingest, READING);
+            let growth = match &self.growth {
+                None => arena.try_charge(Share::Ingest, GROWN).map(Some),
+                Some(_) => Ok(None),
             };
+            match (reading, growth) {
+                (Ok(reading), Ok(growth)) => self.paid(reading, growth),
+                (Err(Refused::Short), _) | (_, Err(Refused::Short)) => {
+                    self.payment = Payment::Waiting(Box::pin(pay(arena.clone(), self.growth.is_none(), wait)));
+                }
+                _ => self.payment = Payment::Refused,
+            }
         }
         if let Payment::Waiting(charging) = &mut self.payment {
-            self.payment = ready!(charging.as_mut().poll(context)).map_or(Payment::Refused, Payment::Paid);
+            match ready!(charging.as_mut().poll(context)) {
+                Some((reading, growth)) => self.paid(reading, growth),
+                None => self.payment = Payment::Refused,
+            }
         }
         Poll::Ready(())
     }
+
+    fn paid(&mut self, reading: Charge, growth: Option<Charge>) {
+        self.payment = Payment::Paid(reading);
+        self.growth = growth.or(self.growth.take());
+    }
+}
+
+/// Waits for what is to be paid before anything is read; nothing when it takes too long.
+async fn pay(arena: Arena, grows: bool, wait: Duration) -> Option<(Charge, Option<Charge>)> {
+    let charges = async {
+        let reading = arena.charge(Share::Ingest, READING).await.ok()?;
+        let growth = if grows { Some(arena.charge(Share::Ingest, GROWN).await.ok()?) } else { None };
+        Some((reading, growth))
+    };
+    tokio::time::timeout(wait, charges).await.ok()?
 }
 
 impl AsyncRead for Socket {

@@ -19,12 +19,14 @@ pub(super) struct Frames {
     missing: usize,
     /// A block of headers goes on in the next frame.
     block: bool,
+    /// The longest frame so far, without its head.
+    longest: usize,
 }
 
 impl Frames {
     /// Before the preface.
     pub(super) fn new() -> Frames {
-        Frames { head: [0; HEAD], known: 0, missing: PREFACE.len(), block: false }
+        Frames { head: [0; HEAD], known: 0, missing: PREFACE.len(), block: false, longest: 0 }
     }
 
     /// Takes in what was read.
@@ -46,11 +48,17 @@ impl Frames {
                 self.known = 0;
                 let [a, b, c, kind, flags, ..] = self.head;
                 self.missing = u32::from_be_bytes([0, a, b, c]) as usize;
+                self.longest = self.longest.max(self.missing);
                 if matches!(kind, HEADERS | CONTINUATION) {
                     self.block = flags & END_HEADERS == 0;
                 }
             }
         }
+    }
+
+    /// The longest frame so far, in bytes.
+    pub(super) fn longest(&self) -> usize {
+        HEAD + self.longest
     }
 
     /// Whether they end where a frame does, and no headers are to come.

@@ -37,11 +37,11 @@ impl Drop for Guest<'_> {
 }
 
 impl Http2 {
-    /// What an idle connection takes on the heap, in bytes, beside what every connection takes: a line of
-    /// the memory plan. While it is read it is charged for more.
-    pub const CONNECTION_BYTES: usize = 20 << 10;
-    /// How many [`Places`] a connection takes beyond the one that every connection has.
-    pub const PLACES: usize = 9;
+    /// How many [`Places`] a connection takes beyond the one that every connection has. With 2 KiB each that is
+    /// what an idle one keeps: three buffers of the codec, of which a page each is touched, its tables, and its
+    /// task (`cargo run --release -p tidegate-sources --example idle_http2`). While it is read it is charged
+    /// for more, and for what its buffer has grown by.
+    pub const PLACES: usize = 12;
     /// What parsing the frames of one turn may take in passing, in bytes, on each thread that serves
     /// connections: a turn of the smallest headers there are becomes a hundred times as large.
     pub const WORKER_BYTES: usize = 1 << 20;

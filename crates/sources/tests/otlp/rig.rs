@@ -10,7 +10,7 @@ use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFu
 use tidegate_ledger::{Ledger, Refusal, SourceBalance};
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Http, Http2, Ingest, Otlp, RemoteWrite};
+use tidegate_sources::{Http, Http2, Ingest, Otlp, Places, RemoteWrite};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 

@@ -140,7 +140,7 @@ fn declare(
     let turns = Http2::WORKER_BYTES as u64;
     plan.declare(line("workers", "frames of HTTP/2 being looked at", workers as u64, turns));
     let parked =
-        line("connections", "a parked connection; HTTP/2 counts as ten", connections.into(), CONNECTION);
+        line("connections", "a parked connection; HTTP/2 counts as thirteen", connections.into(), CONNECTION);
     plan.declare(limited("limits.connections", parked));
     plan.declare(line("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64));
     // Room for the cursors of some sinks that are gone and not forgotten.
