@@ -3,6 +3,7 @@
 use crate::record::Nanos;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+#[cfg(any(feature = "tracing", feature = "log"))]
 pub(crate) fn now() -> Nanos {
     nanos(SystemTime::now())
 }
