@@ -1,7 +1,7 @@
 //! Whatever a program says, prost reads the same back from OTLP, and serde_json from intake's lines.
 #![no_main]
 
-use libfuzzer_sys::arbitrary::{Arbitrary, Result, Unstructured};
+use libfuzzer_sys::arbitrary::{self, Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use oracle::any;
 use prost::Message;
