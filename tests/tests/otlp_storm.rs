@@ -137,6 +137,7 @@ fn bombs() {
         (Coding::Zstd, window),
         (Coding::Gzip, truncated),
     ];
+    let transports = [Transport::Http, Transport::Grpc];
     let target = storm.target();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let answers = runtime.block_on(async {
@@ -144,7 +145,7 @@ fn bombs() {
         for number in 0..1_000_usize {
             let (coding, body) = bodies[number % bodies.len()].clone();
             let target: Target = target.clone();
-            let transport = if number % 2 == 0 { Transport::Http } else { Transport::Grpc };
+            let transport = transports[number / bodies.len() % 2];
             senders.spawn(async move {
                 let mut client = Client::open(transport, &target, PATIENCE).await?;
                 client.send(Signal::Traces, coding, &body, PATIENCE).await
@@ -160,6 +161,16 @@ fn bombs() {
     }
     println!("{codes:?}");
     storm.gateway.at_rest(DRAINED);
+    // Alone, each is refused for good: nobody is told to return with it.
+    for (transport, (coding, body)) in transports.into_iter().flat_map(|t| bodies.iter().map(move |b| (t, b)))
+    {
+        let answer = runtime.block_on(async {
+            let mut client = Client::open(transport, &target, PATIENCE).await?;
+            client.send(Signal::Traces, *coding, body, PATIENCE).await
+        });
+        let answer = answer.expect("every refusal is an answer");
+        assert!(!answer.taken && !answer.retryable, "{transport:?}, {coding:?}: {answer:?}");
+    }
     storm.is_sound();
     let report = drive_blocking(&target, &Profile::default()).unwrap();
     assert_eq!(report.accepted, 40, "as before: {:?}", report.reasons);
