@@ -236,9 +236,11 @@ impl Arena {
             return Err(Refused::Crowded);
         };
         let mut charged = wanted;
-        // Pages hot beyond what is paid for: pay for them too where that is little, else give them back.
+        // Pages hot beyond what is paid for: pay for them too where that is little, else give them back. Sinks
+        // have parts of their share, and count what they asked for.
         let extra = hot.saturating_sub(wanted);
-        if extra > 0 && hot <= 4 * wanted && state.budget.try_take(share, extra as u64) {
+        let exact = matches!(share, Share::Lake | Share::Egress);
+        if extra > 0 && hot <= 4 * wanted && !exact && state.budget.try_take(share, extra as u64) {
             charged = hot;
         } else if extra > 0 {
             // SAFETY: the window was idle, so nobody refers to its pages.

@@ -70,6 +70,10 @@ fn a_hot_window_is_paid_for_or_trimmed() {
     let again = arena.try_window(Share::Ingest, MIB - 1).unwrap();
     assert_eq!((again.charged(), arena.usage().idle), (MIB, 0));
     drop(again);
+    // What a sink holds is what it asked for: its part is no larger.
+    let exact = arena.try_window(Share::Egress, MIB / 2).unwrap();
+    assert_eq!((exact.charged(), arena.usage().idle), (MIB / 2, 0));
+    drop(exact);
     let small: Vec<Window> = (0..64).map(|_| arena.try_window(Share::Ingest, 1).unwrap()).collect();
     assert_eq!(arena.usage().shares[0].used, 64 * PAGE as u64);
     assert!(matches!(arena.try_window(Share::Ingest, 1), Err(Refused::Crowded)));
