@@ -9,7 +9,7 @@ use tidegate_sinks::OtlpSettings;
 /// Requests are settled in any order, and that is what a restart remembers.
 #[tokio::test]
 async fn what_was_answered_out_of_order_is_not_sent_again() {
-    for transport in BOTH {
+    let each = BOTH.map(|transport| async move {
         let mut rig = Rig::new(PART);
         let peer = Peer::new();
         // The first is never answered; those behind it are.
@@ -36,7 +36,8 @@ async fn what_was_answered_out_of_order_is_not_sent_again() {
         let taken = peer.taken();
         assert_eq!(taken.len(), 200);
         assert!(taken.values().all(|times| *times == 1));
-    }
+    });
+    futures_util::future::join_all(each).await;
 }
 
 /// What is answered soon after the order to stop need not be sent again.
