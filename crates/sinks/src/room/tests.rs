@@ -78,3 +78,13 @@ async fn what_is_given_back_is_heard_of() {
     drop(others);
     falls.await;
 }
+
+/// The pages of a window that was larger before do not come with it.
+#[tokio::test]
+async fn a_window_brings_no_more_than_was_asked_for() {
+    let (arena, room, _) = rooms();
+    drop(room.window(4 * PAGE).await.unwrap());
+    let window = room.window(2 * PAGE).await.unwrap();
+    let used: u64 = arena.usage().shares.iter().map(|share| share.used).sum();
+    assert_eq!((used, window.bytes()), (2 * PAGE as u64, 2 * PAGE));
+}
