@@ -49,12 +49,15 @@ struct State {
 /// Whether what is read is paid for.
 enum Payment {
     None,
-    Waiting(Pin<Box<dyn Future<Output = Option<(Charge, Option<Charge>)>> + Send>>),
+    Waiting(Pin<Box<dyn Future<Output = Option<Charges>> + Send>>),
     Paid(#[expect(dead_code, reason = "held for what it pays for")] Charge),
     /// There was none in time. What the connection's own buffer holds is read all the same, so that calls
     /// can be answered: with a refusal.
     Refused,
 }
+
+/// For the turns, and for the growth of the codec's buffer where that is not charged yet.
+type Charges = (Charge, Option<Charge>);
 
 /// What a connection is waiting for, as far as its transport can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +165,8 @@ impl State {
             match (reading, growth) {
                 (Ok(reading), Ok(growth)) => self.paid(reading, growth),
                 (Err(Refused::Short), _) | (_, Err(Refused::Short)) => {
-                    self.payment = Payment::Waiting(Box::pin(pay(arena.clone(), self.growth.is_none(), wait)));
+                    self.payment =
+                        Payment::Waiting(Box::pin(pay(arena.clone(), self.growth.is_none(), wait)));
                 }
                 _ => self.payment = Payment::Refused,
             }
@@ -183,7 +187,7 @@ impl State {
 }
 
 /// Waits for what is to be paid before anything is read; nothing when it takes too long.
-async fn pay(arena: Arena, grows: bool, wait: Duration) -> Option<(Charge, Option<Charge>)> {
+async fn pay(arena: Arena, grows: bool, wait: Duration) -> Option<Charges> {
     let charges = async {
         let reading = arena.charge(Share::Ingest, READING).await.ok()?;
         let growth = if grows { Some(arena.charge(Share::Ingest, GROWN).await.ok()?) } else { None };
