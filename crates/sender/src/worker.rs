@@ -107,8 +107,9 @@ impl Worker {
             Some(until) if until > now => until,
             _ => {
                 work.asleep.store(true, Ordering::Relaxed);
-                // Whoever sealed a block before it could see that we sleep, or asked for something, has left
-                // a mark; who does so from here on unparks.
+                // Whoever sealed a block before it could see that we sleep has left a count; who does so from
+                // here on unparks. One that is missed all the same, for want of a fence on the callers' side,
+                // waits for the flush interval.
                 std::sync::atomic::fence(Ordering::SeqCst);
                 if self.shared.ring.sealed_bytes() >= work.batch_bytes {
                     work.asleep.store(false, Ordering::Relaxed);

@@ -42,25 +42,64 @@ impl Sink {
     }
 }
 
-/// Answers whenever a body ends. Compressed or not, no body of these tests has its end inside.
+/// Answers whenever a body ends, chunked or counted. Requests come one at a time, and no chunked body of these
+/// tests has its end inside.
 fn serve(mut stream: TcpStream) {
     let mut room = [0; 16 << 10];
-    let mut last = [0; END.len()];
+    let mut filled = 0;
     loop {
-        let read = match stream.read(&mut room) {
+        match stream.read(&mut room[filled..]) {
             Ok(0) | Err(_) => break,
-            Ok(read) => read,
-        };
-        let tail = &room[..read];
-        if read >= END.len() {
-            last.copy_from_slice(&tail[read - END.len()..]);
-        } else {
-            last.rotate_left(read);
-            last[END.len() - read..].copy_from_slice(tail);
+            Ok(read) => filled += read,
         }
-        if last == END && stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
+        let Some(head) = position(&room[..filled], b"\r\n\r\n").map(|at| at + 4) else { continue };
+        let done = match content_length(&room[..head]) {
+            Some(length) => {
+                head + length <= filled || counted(&mut stream, &mut room, head + length - filled)
+            }
+            None => room[..filled].ends_with(END) || chunked(&mut stream, &mut room, filled),
+        };
+        filled = 0;
+        if !done || stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
             break;
         }
     }
     let _ = stream.shutdown(Shutdown::Both);
+}
+
+fn counted(stream: &mut TcpStream, room: &mut [u8], mut left: usize) -> bool {
+    while left > 0 {
+        match stream.read(room) {
+            Ok(0) | Err(_) => return false,
+            Ok(read) => left = left.saturating_sub(read),
+        }
+    }
+    true
+}
+
+/// Reads until the end, of which some may stand at the end of what was `filled`.
+fn chunked(stream: &mut TcpStream, room: &mut [u8], mut filled: usize) -> bool {
+    loop {
+        let kept = filled.min(END.len());
+        room.copy_within(filled - kept..filled, 0);
+        match stream.read(&mut room[kept..]) {
+            Ok(0) | Err(_) => return false,
+            Ok(read) => filled = kept + read,
+        }
+        if room[..filled].ends_with(END) {
+            return true;
+        }
+    }
+}
+
+fn content_length(head: &[u8]) -> Option<usize> {
+    let name = b"content-length: ";
+    let line = head
+        .split(|byte| *byte == b'\n')
+        .find(|line| line.len() > name.len() && line[..name.len()].eq_ignore_ascii_case(name))?;
+    std::str::from_utf8(&line[name.len()..]).ok()?.trim().parse().ok()
+}
+
+fn position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
 }
