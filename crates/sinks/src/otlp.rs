@@ -91,7 +91,8 @@ pub struct Otlp {
     /// Nothing while it is in use.
     coder: Option<Box<Coder>>,
     packing: Option<BoxFuture<'static, Packed>>,
-    /// Requests to be sent, at most as many as may be under way and one more.
+    /// Requests to be sent: those that failed, at most as many as may be under way, and what became of batches
+    /// that were closed.
     ready: VecDeque<Parcel>,
     flight: FuturesUnordered<BoxFuture<'static, Landed>>,
     /// A record that was taken and has no place yet.
