@@ -105,6 +105,7 @@ impl Intake<'_> {
     /// The one message of a call, and how it turned out to be compressed.
     async fn message(&self, body: &mut RecvStream, form: Form) -> Result<(Form, Received), Fault> {
         let (mut pace, mut window, mut prefix) = (Pace::new(), None::<Window>, None::<Prefix>);
+        let mut receiving = None;
         while let Some(chunk) = self.chunk(body, &mut pace).await? {
             let before = window.as_ref().map_or(0, |window| window.len());
             let known = if before == 0 { Prefix::of(&chunk) } else { None };
@@ -117,6 +118,7 @@ impl Intake<'_> {
                 return Err(grpc::not_one_message("a call of this method has one message, and not more\n"));
             }
             let window = self.room(&mut window, whole).await?;
+            receiving.get_or_insert_with(|| self.flow.receive());
             self.take(window, &chunk, body)?;
             if prefix.is_none() {
                 prefix = Prefix::of(window).transpose()?.map(|prefix| self.possible(prefix)).transpose()?;
@@ -155,9 +157,10 @@ impl Intake<'_> {
         if length.is_some_and(|length| length > most) {
             return Err(Refused::too_large(most).into());
         }
-        let (mut pace, mut window) = (Pace::new(), None::<Window>);
+        let (mut pace, mut window, mut receiving) = (Pace::new(), None::<Window>, None);
         if let Some(length) = length {
             self.room(&mut window, length.max(1)).await?;
+            receiving = Some(self.flow.receive());
         }
         while let Some(chunk) = self.chunk(body, &mut pace).await? {
             let end = window.as_ref().map_or(0, |window| window.len()) + chunk.len();
@@ -165,6 +168,7 @@ impl Intake<'_> {
                 return Err(Refused::too_large(most).into());
             }
             let window = self.room(&mut window, end).await?;
+            receiving.get_or_insert_with(|| self.flow.receive());
             self.take(window, &chunk, body)?;
         }
         let window = match window {
@@ -194,7 +198,9 @@ impl Intake<'_> {
         }
     }
 
-    /// The window, able to hold `whole` bytes. While it is waited for, nothing is read from the connection.
+    /// The window, able to hold `whole` bytes. While it is waited for, nothing is read from the connection; so
+    /// it is waited for only while no other stream has a window that is to be filled from there. Else what is
+    /// waited for might be what that one holds.
     async fn room<'w>(
         &self,
         window: &'w mut Option<Window>,
@@ -205,8 +211,16 @@ impl Intake<'_> {
             None => self.arena.try_window(Share::Ingest, whole).map(|taken| _ = window.insert(taken)),
         };
         if let Err(NoMemory::Short) = granted {
+            let own = usize::from(window.is_some());
+            if self.flow.receiving() > own {
+                return Err(self.gate.no_memory());
+            }
             let _pause = self.flow.pause();
-            self.wait(window, whole).await?;
+            tokio::select! {
+                biased;
+                granted = self.wait(window, whole) => granted?,
+                () = self.flow.begun() => return Err(self.gate.no_memory()),
+            }
         } else {
             granted.map_err(|refused| self.refused(refused))?;
         }

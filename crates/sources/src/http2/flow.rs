@@ -14,6 +14,8 @@ use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Refused, Share};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 /// What the codec is given in one turn, about: one read more may begin.
@@ -28,13 +30,19 @@ const GROWN: u64 = 16 << 10;
 
 /// What a connection's task, its streams and its socket know of each other. They all run in one task, so the
 /// lock is never contended.
-pub(super) struct Flow(Mutex<State>);
+pub(super) struct Flow {
+    state: Mutex<State>,
+    /// A stream has begun to receive.
+    begun: Notify,
+}
 
 struct State {
     /// What may still be read in this turn.
     allowance: usize,
     /// How many streams wait for memory.
     waiting: usize,
+    /// How many have a window and are owed the rest of their body.
+    receiving: usize,
     payment: Payment,
     /// For what the codec's buffer may have grown by.
     growth: Option<Charge>,
@@ -72,20 +80,22 @@ pub(super) enum Quiet {
 
 impl Flow {
     pub(super) fn new() -> Arc<Flow> {
-        Arc::new(Flow(Mutex::new(State {
+        let state = State {
             allowance: 0,
             waiting: 0,
+            receiving: 0,
             payment: Payment::None,
             growth: None,
             frames: Frames::new(),
             last_read: Instant::now(),
             blocked: None,
             answered: Vec::new(),
-        })))
+        };
+        Arc::new(Flow { state: Mutex::new(state), begun: Notify::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the next turn's bytes in: the streams have taken what the last one brought.
@@ -123,10 +133,37 @@ impl Flow {
         self.state().answered.push(charge);
     }
 
-    /// Nothing is read while what this gives is alive.
+    /// Nothing is read while what this gives is alive. To be asked for only while no other stream is
+    /// [receiving](Self::receive): it would wait with its memory in hand.
     pub(super) fn pause(&self) -> Pause<'_> {
         self.state().waiting += 1;
         Pause(self)
+    }
+
+    /// From now on a stream has its window, and is owed the rest of its body while what this gives is alive.
+    pub(super) fn receive(&self) -> Receiving<'_> {
+        self.state().receiving += 1;
+        self.begun.notify_waiters();
+        Receiving(self)
+    }
+
+    /// How many streams are owed the rest of their bodies.
+    pub(super) fn receiving(&self) -> usize {
+        self.state().receiving
+    }
+
+    /// Resolves when a stream begins to receive.
+    pub(super) fn begun(&self) -> Notified<'_> {
+        self.begun.notified()
+    }
+}
+
+/// A stream's body on its way in.
+pub(super) struct Receiving<'a>(&'a Flow);
+
+impl Drop for Receiving<'_> {
+    fn drop(&mut self) {
+        self.0.state().receiving -= 1;
     }
 }
 
