@@ -57,3 +57,49 @@ fn steps(decoder: &mut impl Decode, body: &[u8], out: &mut Window) -> Result<(),
     }
     Err(Damaged)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_arena::{Arena, Floors, PAGE, Share};
+
+    fn compressed(encoding: Encoding, raw: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; gzip::Encoder::max_len(raw.len()).max(zstd::Encoder::max_len(raw.len()))];
+        let len = match encoding {
+            Encoding::Gzip => {
+                let mut encoder = gzip::Encoder::new(6).unwrap();
+                encoder.reset();
+                let (read, written) = encoder.step(raw, &mut out);
+                assert_eq!(read, raw.len());
+                written + encoder.finish(&mut out[written..]).0
+            }
+            _ => {
+                let mut encoder = zstd::Encoder::new(3).unwrap();
+                encoder.begin(Some(raw.len() as u64)).unwrap();
+                encoder.whole(raw, &mut out).unwrap()
+            }
+        };
+        out.truncate(len);
+        out
+    }
+
+    /// A body in every encoding is what it was, in no more room than its record says; one that is cut, or that
+    /// is longer than its record says, is damaged.
+    #[tokio::test]
+    async fn bodies_are_decoded_in_the_room_that_their_records_name() {
+        let arena = Arena::new(256 * PAGE as u64, Floors::NONE, 64 * PAGE, 8, 8).unwrap();
+        let raw: Vec<u8> =
+            (0..100_000_u32).flat_map(|number| (number / 7).to_le_bytes()).take(150_000).collect();
+        for encoding in [Encoding::Gzip, Encoding::Zstd] {
+            let body = compressed(encoding, &raw);
+            let room = raw.len() + slack(encoding);
+            let mut window = arena.window(Share::Lake, room).await.unwrap();
+            assert_eq!(decode(encoding, &body, &mut window), Ok(()), "{encoding:?}");
+            assert_eq!(window[..], raw[..], "{encoding:?}");
+            let mut window = arena.window(Share::Lake, room).await.unwrap();
+            assert_eq!(decode(encoding, &body[..body.len() - 5], &mut window), Err(Damaged), "{encoding:?}");
+            let mut window = arena.window(Share::Lake, 4 * PAGE).await.unwrap();
+            assert_eq!(decode(encoding, &body, &mut window), Err(Damaged), "{encoding:?}");
+        }
+    }
+}

@@ -180,7 +180,7 @@ async fn a_crash_between_the_commit_and_the_cursor_writes_no_row_twice() {
 async fn unusable_records_go_to_the_books_and_not_in_the_way() {
     let mut rig = Rig::new(10, 256 << 10);
     let lake = Running::start(&rig, |settings| settings);
-    rig.append_as(Protocol::Otlp, b"something", 9, 3).await;
+    rig.append_as(Protocol::Intake, b"something", 9, 3).await;
     rig.append(Version::V1, b"no snappy", 100, 5).await;
     rig.append(Version::V1, &[0xff, 0xff, 0xff, 0x1f, 0, 0], 64 << 20, 7).await;
     until(|| rig.page().queued == 0).await;
@@ -188,7 +188,7 @@ async fn unusable_records_go_to_the_books_and_not_in_the_way() {
     assert_eq!(rig.assert_closed(0).dropped, expected);
     // Between usable ones they wait for the commit.
     rig.put(Version::V1, 0..10, 1).await;
-    rig.append_as(Protocol::Otlp, b"something", 9, 3).await;
+    rig.append_as(Protocol::Intake, b"something", 9, 3).await;
     rig.put(Version::V1, 0..10, 1).await;
     reading(&rig).await;
     lake.stop_when_read(&rig).await;
