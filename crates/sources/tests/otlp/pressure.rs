@@ -2,7 +2,7 @@
 //! itself.
 
 use crate::body::{gzip, message, traces};
-use crate::client::{JSON, PROTOBUF, TRACES, call, connect};
+use crate::client::{JSON, PROTOBUF, TRACES, call, call_to, connect};
 use crate::rig::Rig;
 use tidegate_arena::{Charge, Share};
 use tidegate_journal::Event;
@@ -141,4 +141,75 @@ async fn a_barred_journal_refuses_before_the_body() {
     }
     assert_eq!(rig.call(TRACES, &[], &message(false, &body)).await.code, 0);
     assert_eq!(rig.books().accepted, accepted + 1);
+}
+
+/// Several calls on each of several connections, for more memory than there is: whoever is refused comes again
+/// until it is taken, and nobody holds up another for good.
+#[tokio::test]
+async fn a_storm_of_large_calls_is_taken_in_the_end() {
+    const CALLS: usize = 4;
+    let (rig, body) = (Rig::new(), message(false, &traces(200, 10_000)));
+    let refusals = std::cell::Cell::new(0);
+    rig.serve(async |address| {
+        let mut calls = Vec::new();
+        for _ in 0..crate::rig::CONNECTIONS {
+            let client = connect(address).await;
+            for _ in 0..CALLS {
+                let (mut client, body, refusals) = (client.clone(), &body, &refusals);
+                calls.push(async move {
+                    loop {
+                        let answer = call(&mut client, TRACES, &[], body).await;
+                        if answer.code == 0 {
+                            return;
+                        }
+                        assert_unavailable(&answer, "memory");
+                        refusals.set(refusals.get() + 1);
+                        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                    }
+                });
+            }
+        }
+        futures_util::future::join_all(calls).await;
+    })
+    .await;
+    let books = rig.books();
+    assert_eq!(books.accepted, (crate::rig::CONNECTIONS * CALLS) as u64);
+    let refused = if refusals.get() == 0 { vec![] } else { vec![(Refusal::Memory, refusals.get())] };
+    assert_eq!(books.refused, refused);
+}
+
+/// A call does not wait for memory while another on its connection is owed the rest of its body: nothing is read
+/// meanwhile, so both would wait.
+#[tokio::test]
+async fn nobody_is_held_up_by_who_waits_on_the_same_connection() {
+    let settings =
+        tidegate_http1::Settings { memory_wait: 30 * crate::rig::SECOND, ..crate::rig::settings() };
+    let (rig, body) = (Rig::with(1 << 30, settings), message(false, &traces(100, 10_000)));
+    let mut held = Some(take(&rig, Share::Ingest, 3 << 19));
+    rig.serve(async |address| {
+        let mut client = connect(address).await;
+        let mut ready = client.clone().ready().await.unwrap();
+        let (response, mut stream) = ready.send_request(call_to(TRACES, &[]), false).unwrap();
+        stream.send_data(body[..10_000].to_vec().into(), false).unwrap();
+        let used = || rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>();
+        while used() < rig.arena.ceiling(Share::Ingest) - (3 << 19) + (1 << 20) {
+            tokio::task::yield_now().await;
+        }
+        assert_unavailable(&call(&mut client, TRACES, &[], &body).await, "memory");
+        let mut left = &body[10_000..];
+        while !left.is_empty() {
+            stream.reserve_capacity(left.len());
+            let room = std::future::poll_fn(|context| stream.poll_capacity(context)).await.unwrap().unwrap();
+            let (now, later) = left.split_at(room.min(left.len()));
+            stream.send_data(now.to_vec().into(), later.is_empty()).unwrap();
+            left = later;
+        }
+        let mut answer = response.await.unwrap().into_body();
+        while answer.data().await.is_some_and(|data| data.is_ok()) {}
+        assert_eq!(answer.trailers().await.unwrap().unwrap().get("grpc-status").unwrap(), "0");
+        drop(held.take());
+    })
+    .await;
+    let books = rig.books();
+    assert_eq!((books.accepted, books.refused), (1, vec![(Refusal::Memory, 1)]));
 }
