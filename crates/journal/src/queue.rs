@@ -28,6 +28,26 @@ struct State<T, R> {
     called: bool,
     /// One of those who write has the turn.
     writing: bool,
+    under_way: UnderWay,
+}
+
+/// The group that was written last, while it is on its way to the disk.
+#[derive(Default)]
+struct UnderWay {
+    /// How many items it has; zero when it is done.
+    items: usize,
+    /// Which one it is.
+    number: u64,
+}
+
+impl<T, R> State<T, R> {
+    /// Whether what is queued is worth a turn: while a group is on its way, as much as that has. Two groups of
+    /// the same size cost half the syncs of a large one and many small ones, and nobody waits for longer than
+    /// one sync.
+    fn is_worth_it(&self) -> bool {
+        let waiting = self.waiting.len();
+        waiting > 0 && (self.closed || waiting >= self.under_way.items)
+    }
 }
 
 struct Slot<T, R> {
@@ -81,6 +101,7 @@ impl<T, R: Copy> Queue<T, R> {
             closed: false,
             called: false,
             writing: false,
+            under_way: UnderWay::default(),
         };
         Queue { state: Mutex::new(state), arrived: Condvar::new() }
     }
@@ -100,8 +121,8 @@ impl<T, R: Copy> Queue<T, R> {
             *slot = Slot { phase: Phase::Queued(item), waker: None, abandoned: false };
         }
         state.waiting.push_back(index);
-        // Only the first of several needs to wake the writer: it takes all that are there.
-        if state.waiting.len() == 1 {
+        // Only one of several needs to wake the writer: it takes all that are there.
+        if state.waiting.len() == state.under_way.items.max(1) {
             self.arrived.notify_one();
         }
         Ok(index)
@@ -139,14 +160,14 @@ impl<T, R: Copy> Queue<T, R> {
         drop(waker);
     }
 
-    /// Gets the turn to write, when nobody else has it and something is queued or wants attention, or after
-    /// `patience`. Who has got it [`take`](Self::take)s what is queued, writes it, and
-    /// [`release`](Self::release)s the turn.
+    /// Gets the turn to write, when nobody else has it and enough is queued or something wants attention, or
+    /// after `patience`. Who has got it [`take`](Self::take)s what is queued, writes it, and
+    /// [`release`](Self::release)s the turn, and says when what it wrote [has landed](Self::landed).
     pub(crate) fn turn(&self, patience: Option<Duration>) -> Arrival {
         let mut state = lock(&self.state);
         let mut patient = true;
-        while state.writing || (patient && state.waiting.is_empty() && !state.called) {
-            if state.closed && !state.writing {
+        while state.writing || (patient && !state.is_worth_it() && !state.called) {
+            if state.closed && !state.writing && state.waiting.is_empty() {
                 return Arrival::Closed;
             }
             state = match patience.filter(|_| patient) {
@@ -175,15 +196,29 @@ impl<T, R: Copy> Queue<T, R> {
         }
     }
 
-    /// Gives the turn back.
-    pub(crate) fn release(&self) {
+    /// Gives the turn back, with a group of so many items on its way, and numbers that.
+    pub(crate) fn release(&self, under_way: usize) -> u64 {
         let mut state = lock(&self.state);
         state.writing = false;
+        if under_way > 0 {
+            state.under_way = UnderWay { items: under_way, number: state.under_way.number + 1 };
+        }
+        let number = state.under_way.number;
         // Whoever arrived during the turn has signalled in vain.
         if state.closed {
             self.arrived.notify_all();
-        } else if !state.waiting.is_empty() || state.called {
+        } else if state.is_worth_it() || state.called {
             self.arrived.notify_one();
+        }
+        number
+    }
+
+    /// The group of this number is on its way no more. Who says so asks for the [`turn`](Self::turn) next, and so
+    /// needs not be woken for what was too little before.
+    pub(crate) fn landed(&self, number: u64) {
+        let mut state = lock(&self.state);
+        if state.under_way.number == number {
+            state.under_way.items = 0;
         }
     }
 

@@ -9,7 +9,7 @@ mod alone {
     fn take(queue: &Queue<u8, u8>, taken: &mut Vec<(u32, u8)>) {
         assert_eq!(queue.turn(None), Arrival::Open);
         queue.take(taken);
-        queue.release();
+        queue.release(0);
     }
 
     #[test]
@@ -64,6 +64,42 @@ mod alone {
     }
 }
 
+/// While a group is on its way, another is begun when as much is queued, or when that has landed; and at once when
+/// the queue is closed.
+#[test]
+fn a_group_behind_another_is_not_smaller() {
+    let queue: Queue<u32, u32> = Queue::new(8);
+    let mut taken = Vec::new();
+    let turn = |queue: &Queue<u32, u32>| {
+        let now = Some(Duration::ZERO);
+        // What is not worth a turn gets one when the patience ends; only what is queued tells.
+        let worth = lock(&queue.state).is_worth_it();
+        assert_eq!(queue.turn(now), Arrival::Open);
+        worth
+    };
+    queue.submit(1, 0).unwrap();
+    queue.submit(2, 0).unwrap();
+    assert!(turn(&queue));
+    queue.take(&mut taken);
+    let first = queue.release(2);
+    queue.submit(3, 0).unwrap();
+    assert!(!lock(&queue.state).is_worth_it(), "one is less than the two that are on their way");
+    queue.submit(4, 0).unwrap();
+    assert!(turn(&queue));
+    queue.take(&mut taken);
+    let second = queue.release(2);
+    queue.submit(5, 0).unwrap();
+    queue.landed(first);
+    assert!(!lock(&queue.state).is_worth_it(), "the second is still on its way");
+    queue.landed(second);
+    assert!(turn(&queue));
+    queue.take(&mut taken);
+    queue.release(3);
+    queue.submit(6, 0).unwrap();
+    queue.close();
+    assert!(turn(&queue), "whoever closes wants everything written");
+}
+
 /// Run with `RUSTFLAGS="--cfg loom" cargo test -p tidegate-journal --lib --release queue`.
 #[cfg(loom)]
 mod interleaved {
@@ -82,10 +118,11 @@ mod interleaved {
         let mut written = 0;
         while queue.turn(None) == Arrival::Open {
             queue.take(&mut taken);
-            queue.release();
+            let number = queue.release(taken.len());
             written += taken.len();
             outcomes.extend(taken.drain(..).map(|(slot, item)| (slot, item * 10)));
             queue.complete(&mut outcomes, &mut wakers);
+            queue.landed(number);
         }
         written
     }
@@ -131,10 +168,11 @@ mod interleaved {
                         assert_eq!(turns.fetch_add(1, loom::sync::atomic::Ordering::SeqCst), 0);
                         queue.take(&mut taken);
                         turns.fetch_sub(1, loom::sync::atomic::Ordering::SeqCst);
-                        queue.release();
+                        let number = queue.release(taken.len());
                         written += taken.len();
                         outcomes.extend(taken.drain(..).map(|(slot, item): (u32, u32)| (slot, item * 10)));
                         queue.complete(&mut outcomes, &mut Vec::new());
+                        queue.landed(number);
                     }
                     written
                 })

@@ -51,9 +51,10 @@ fn work(desk: &Mutex<Writer>, shared: &Arc<Shared>, hand: usize) {
             }
         }
         drop(writer);
-        shared.queue.release();
+        let number = shared.queue.release(flight.outcomes.len());
         flight.sync();
         flight.settle();
+        shared.queue.landed(number);
     }
 }
 
@@ -72,7 +73,7 @@ impl Writer {
             flight.sync();
             flight.settle();
         }
-        self.shared.queue.release();
+        self.shared.queue.release(0);
         arrival
     }
 }
@@ -85,7 +86,7 @@ impl Drop for Watch<'_> {
         if thread::panicking() {
             self.0.order.end();
             self.0.queue.close();
-            self.0.queue.release();
+            self.0.queue.release(0);
         }
     }
 }
