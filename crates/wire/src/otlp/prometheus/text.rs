@@ -154,7 +154,7 @@ impl Text {
         if value == 0.0 || (1e-6..1e21).contains(&value.abs()) {
             return self.float(bits);
         }
-        Ok(write!(Signed(self), "{value:e}")?)
+        Ok(write!(Signed { text: self, behind_e: false }, "{value:e}")?)
     }
 
     fn json_string(&mut self, text: &[u8]) -> Result<(), NoRoom> {
@@ -200,15 +200,20 @@ impl Write for Text {
 }
 
 /// Puts a plus before exponents that have no sign.
-struct Signed<'a>(&'a mut Text);
+struct Signed<'a> {
+    text: &'a mut Text,
+    /// What was written last is the `e` of the number, not of what stands before it.
+    behind_e: bool,
+}
 
 impl Write for Signed<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for char in text.chars() {
-            if self.0.all().last() == Some(&b'e') && char != '-' {
-                self.0.write_str("+")?;
+            if self.behind_e && char != '-' {
+                self.text.write_str("+")?;
             }
-            self.0.write_char(char)?;
+            self.behind_e = char == 'e';
+            self.text.write_char(char)?;
         }
         Ok(())
     }

@@ -137,3 +137,14 @@ fn what_has_no_room_is_left_out_or_an_error() {
     let error = to_v1(&raw, &settings, &mut Scratch::new(Room::default()), &mut SliceOutput::new(&mut space));
     assert!(matches!(error, Err(Error::Full(_))));
 }
+
+/// A number is told from what stands before it, also where that ends in an `e`.
+#[test]
+fn a_tiny_number_has_no_sign_before_it() {
+    use opentelemetry_proto::tonic::common::v1::{AnyValue, any_value};
+    let value = AnyValue { value: Some(any_value::Value::DoubleValue(5e-324)) };
+    let tiny = KeyValue { key: "size".into(), value: Some(value), key_strindex: 0 };
+    let point =
+        NumberDataPoint { attributes: vec![tiny], value: Some(Of::AsInt(1)), ..NumberDataPoint::default() };
+    assert_eq!(shown(&v1(&request(gauge(point), &[]), &Settings::default())[0]), "__name__=m size=5e-324");
+}
