@@ -39,6 +39,7 @@ mod exemplars;
 mod labels;
 mod name;
 mod native;
+mod part;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,8 @@ use crate::output::Output;
 use crate::remote_write::Error;
 use exemplars::Exemplars;
 use labels::Labels;
+use part::Part;
+use std::ops::Range;
 use target::{Collect, Symbols, V1, V2};
 use text::Text;
 use walk::Walk;
@@ -210,7 +213,22 @@ pub fn to_v1(
     scratch: &mut Scratch,
     out: &mut impl Output,
 ) -> Result<Translated, Error> {
-    let mut walk = Walk::new(settings, &mut scratch.series, V1::new(out));
+    part_to_v1(raw, Part::WHOLE, settings, scratch, out)
+}
+
+/// The same for a part of the request: these of its points, counted over all of it. `target_info` of a resource
+/// comes with the part that has its last point, so that it comes once.
+///
+/// # Errors
+/// As [`to_v1`].
+pub fn part_to_v1(
+    raw: &[u8],
+    points: Range<u64>,
+    settings: &Settings<'_>,
+    scratch: &mut Scratch,
+    out: &mut impl Output,
+) -> Result<Translated, Error> {
+    let mut walk = Walk::new(settings, &mut scratch.series, Part::new(points), V1::new(out));
     walk.request(raw)?;
     let mut done = walk.done();
     done.dropped.start_timestamps = walk.start_timestamps();
@@ -229,10 +247,25 @@ pub fn to_v2(
     scratch: &mut Scratch,
     out: &mut impl Output,
 ) -> Result<Translated, Error> {
+    part_to_v2(raw, Part::WHOLE, settings, scratch, out)
+}
+
+/// The same for a part of the request, as [`part_to_v1`] has it.
+///
+/// # Errors
+/// As [`to_v2`].
+pub fn part_to_v2(
+    raw: &[u8],
+    points: Range<u64>,
+    settings: &Settings<'_>,
+    scratch: &mut Scratch,
+    out: &mut impl Output,
+) -> Result<Translated, Error> {
     let Scratch { series, symbols } = scratch;
     symbols.begin(out)?;
-    Walk::new(settings, series, Collect::new(symbols, out)).request(raw)?;
-    let mut walk = Walk::new(settings, series, V2::new(symbols, out));
+    let part = Part::new(points);
+    Walk::new(settings, series, part.clone(), Collect::new(symbols, out)).request(raw)?;
+    let mut walk = Walk::new(settings, series, part, V2::new(symbols, out));
     walk.request(raw)?;
     Ok(walk.done())
 }

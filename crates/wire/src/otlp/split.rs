@@ -242,6 +242,11 @@ pub(super) fn items_of_metric(message: &[u8]) -> u64 {
     items_at(Signal::Metrics, 3, message)
 }
 
+/// Points of an encoded resource group of metrics.
+pub(super) fn items_of_resource(message: &[u8]) -> u64 {
+    items_at(Signal::Metrics, 1, message)
+}
+
 /// Items in a message of this depth. Calls itself once for each level.
 fn items_at(signal: Signal, depth: usize, message: &[u8]) -> u64 {
     let mut reader = Reader::new(message);

@@ -4,6 +4,7 @@
 mod found;
 mod model;
 mod names;
+mod parts;
 mod rules;
 
 use super::{Room, Scratch, Settings, Translated};

@@ -4,6 +4,7 @@ use super::exemplars::bits_of;
 use super::labels::Origin;
 use super::name::{self, Kind};
 use super::native::Native;
+use super::part::Part;
 use super::target::{ExemplarsOf, Series, Target, Value};
 use super::text::NoRoom;
 use super::{SeriesScratch, Settings, Translated, milliseconds};
@@ -11,7 +12,7 @@ use crate::otlp::attribute::{AnyValue, Attributes, Resource, Scope};
 use crate::otlp::metric::{Data, Metric, temporality};
 use crate::otlp::point::{ExponentialPoint, HistogramPoint, NO_RECORDED_VALUE, NumberPoint, SummaryPoint};
 use crate::otlp::request::MetricsRequest;
-use crate::otlp::split::items_of_metric;
+use crate::otlp::split::{items_of_metric, items_of_resource};
 use crate::remote_write::{Error, Label, Metadata, STALE_NAN, Sample};
 
 /// The kinds of family that remote write knows.
@@ -34,6 +35,7 @@ pub(super) struct Walk<'w, T> {
     start_timestamps: u64,
     /// The time of the newest point of the resource, if there was one.
     newest: Option<i64>,
+    part: Part,
 }
 
 /// What all points of a metric share.
@@ -68,9 +70,14 @@ impl When {
 }
 
 impl<'w, T: Target> Walk<'w, T> {
-    pub(super) fn new(settings: &'w Settings<'w>, scratch: &'w mut SeriesScratch, target: T) -> Self {
+    pub(super) fn new(
+        settings: &'w Settings<'w>,
+        scratch: &'w mut SeriesScratch,
+        part: Part,
+        target: T,
+    ) -> Self {
         let done = Translated::default();
-        Self { settings, scratch, target, done, start_timestamps: 0, newest: None }
+        Self { settings, scratch, target, done, start_timestamps: 0, newest: None, part }
     }
 
     pub(super) fn done(&self) -> Translated {
@@ -84,6 +91,16 @@ impl<'w, T: Target> Walk<'w, T> {
 
     pub(super) fn request(&mut self, raw: &[u8]) -> Result<(), Error> {
         for group in MetricsRequest::new(raw).resources() {
+            if self.part.is_over() {
+                break;
+            }
+            if !self.part.is_whole() {
+                let points = items_of_resource(group.message());
+                if !self.part.reaches(points) {
+                    self.part.pass(points);
+                    continue;
+                }
+            }
             self.newest = None;
             self.scratch.labels.clear();
             let resource_fits = self.resource(&group.resource).is_ok();
@@ -95,11 +112,12 @@ impl<'w, T: Target> Walk<'w, T> {
                     if fits {
                         self.metric(&metric)?;
                     } else {
-                        self.done.dropped.oversized += items_of_metric(metric.message());
+                        self.done.dropped.oversized += self.part.pass(items_of_metric(metric.message()));
                     }
                 }
             }
-            if self.settings.target_info {
+            // Once for each resource, and then of the newest point: what is older would be out of order.
+            if self.settings.target_info && self.part.has_last() {
                 self.target_info(&group.resource)?;
             }
         }
@@ -172,6 +190,14 @@ impl<'w, T: Target> Walk<'w, T> {
     }
 
     fn metric(&mut self, metric: &Metric<'_>) -> Result<(), Error> {
+        if !self.part.is_whole() {
+            let points = items_of_metric(metric.message());
+            if !self.part.reaches(points) {
+                self.part.pass(points);
+                self.newest = self.newest.max(newest_of(metric));
+                return Ok(());
+            }
+        }
         let (kind, named, cumulative) = match metric.data {
             Data::Empty => return Ok(()),
             Data::Gauge(_) if declared(metric) == Some(kind::UNKNOWN) => (kind::UNKNOWN, Kind::Gauge, true),
@@ -193,13 +219,13 @@ impl<'w, T: Target> Walk<'w, T> {
             Data::Summary(_) => (kind::SUMMARY, Kind::Other, true),
         };
         if !cumulative {
-            self.done.dropped.delta += items_of_metric(metric.message());
+            self.done.dropped.delta += self.part.pass(items_of_metric(metric.message()));
             return Ok(());
         }
         let fits = self.name(metric, named).is_ok();
         let family = self.scratch.name.len();
         if !fits || family == 0 {
-            let points = items_of_metric(metric.message());
+            let points = self.part.pass(items_of_metric(metric.message()));
             *if fits { &mut self.done.dropped.invalid } else { &mut self.done.dropped.oversized } += points;
             return Ok(());
         }
@@ -209,31 +235,50 @@ impl<'w, T: Target> Walk<'w, T> {
             Data::Empty => {}
             Data::Gauge(gauge) => {
                 for point in gauge.points() {
-                    self.number(&point, about)?;
+                    if self.takes(point.time) {
+                        self.number(&point, about)?;
+                    }
                 }
             }
             Data::Sum(sum) => {
                 for point in sum.points() {
-                    self.number(&point, about)?;
+                    if self.takes(point.time) {
+                        self.number(&point, about)?;
+                    }
                 }
             }
             Data::Histogram(histogram) => {
                 for point in histogram.points() {
-                    self.histogram(&point, about)?;
+                    if self.takes(point.time) {
+                        self.histogram(&point, about)?;
+                    }
                 }
             }
             Data::ExponentialHistogram(histogram) => {
                 for point in histogram.points() {
-                    self.exponential(point, about)?;
+                    if self.takes(point.time) {
+                        self.exponential(point, about)?;
+                    }
                 }
             }
             Data::Summary(summary) => {
                 for point in summary.points() {
-                    self.summary(&point, about)?;
+                    if self.takes(point.time) {
+                        self.summary(&point, about)?;
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether the next point, which is of this time, is wanted.
+    fn takes(&mut self, time: u64) -> bool {
+        let takes = self.part.pass(1) > 0;
+        if !takes {
+            self.newest = self.newest.max(Some(milliseconds(time)));
+        }
+        takes
     }
 
     /// Puts the metric's name and unit into their buffers.
@@ -487,6 +532,19 @@ fn put_series<T: Target>(
 fn family_of<'s>(scratch: &'s SeriesScratch, about: About<'s>) -> Metadata<'s> {
     let family = scratch.name.all().get(..about.family).unwrap_or_default();
     Metadata { kind: about.kind, family, help: about.help, unit: scratch.unit.all() }
+}
+
+/// The time of the newest point of a metric.
+fn newest_of(metric: &Metric<'_>) -> Option<i64> {
+    let newest = match metric.data {
+        Data::Empty => None,
+        Data::Gauge(gauge) => gauge.points().map(|point| point.time).max(),
+        Data::Sum(sum) => sum.points().map(|point| point.time).max(),
+        Data::Histogram(histogram) => histogram.points().map(|point| point.time).max(),
+        Data::ExponentialHistogram(histogram) => histogram.points().map(|point| point.time).max(),
+        Data::Summary(summary) => summary.points().map(|point| point.time).max(),
+    };
+    newest.map(milliseconds)
 }
 
 /// What `prometheus.type` says of a metric that once came from Prometheus, where OTLP has no kind for it.
