@@ -99,7 +99,7 @@ pub enum Reason {
     Full,
     /// larger than one event may be
     TooLarge,
-    /// a `Display` or list showed another length the second time
+    /// a `Display` or list showed another length the second time, or panicked
     Unstable,
     /// the peer answered that it will never take it
     Rejected,

@@ -87,7 +87,8 @@ impl Worker {
         let out_of_turn = flush && wanted > self.tried_for && !self.backoff.asked_for;
         let time = now >= self.next_flush;
         let size = self.shared.ring.sealed_bytes() >= self.shared.work.batch_bytes;
-        if (flush || time || size) && (out_of_turn || !self.backoff.is_waiting(now)) {
+        let retry = self.backoff.failures > 0 && self.shared.ring.oldest_sealed().is_some();
+        if (flush || time || size || retry) && (out_of_turn || !self.backoff.is_waiting(now)) {
             if flush {
                 self.tried_for = wanted;
             }

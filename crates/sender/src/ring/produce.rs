@@ -20,12 +20,26 @@ struct Holding<'a> {
     word: Word,
 }
 
+/// Counts an event whose own code panics while it is written.
+struct Unwinding<'a> {
+    ring: &'a Ring,
+    class: Class,
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        self.ring.counters.dropped(self.class, Reason::Unstable, 1);
+    }
+}
+
 impl Ring {
     /// Writes one event. Never waits; evicts what is less valuable, or older and as valuable, when full.
     pub(crate) fn push<P: Payload + ?Sized>(&self, kind: Kind, scope: u16, event: &P) -> Result<(), Reason> {
         let stripe = slots::home(self.slots.len());
         self.counters.enqueued(stripe, kind.class());
+        let unwinding = Unwinding { ring: self, class: kind.class() };
         let pushed = self.write(stripe, kind, scope, event);
+        std::mem::forget(unwinding);
         if let Err(reason) = pushed {
             self.counters.dropped(kind.class(), reason, 1);
         }

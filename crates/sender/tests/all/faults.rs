@@ -63,6 +63,15 @@ fn retryable_statuses_are_tried_again_and_others_are_not() {
 }
 
 #[test]
+fn a_failed_request_is_tried_again_when_its_wait_is_over_and_not_when_the_next_is_due() {
+    let peer = Peer::scripted([Behaviour::Answer(503, String::new(), Vec::new())]);
+    let sender = quick(&peer).flush_interval(LONG).batch_bytes(8 << 10).start().unwrap();
+    send(&sender, 0..500);
+    wait_for("the second try", || sender.stats().sent_total() > 0);
+    assert_eq!(sender.stats().retries, 1);
+}
+
+#[test]
 fn retry_after_is_waited_for_and_not_shortened_by_a_flush() {
     let peer = Peer::scripted([Behaviour::Answer(503, "Retry-After: 1\r\n".to_owned(), Vec::new())]);
     let sender = quick(&peer).start().unwrap();

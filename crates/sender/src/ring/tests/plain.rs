@@ -142,6 +142,29 @@ fn a_panic_while_writing_leaves_the_block_as_it_was() {
     assert!(caught.is_err());
     ring.push(Kind::Span, 0, event(2, 30).as_slice()).unwrap();
     assert_eq!(drain(&ring), [event(1, 30), event(2, 30)]);
+    assert_eq!(ring.counters.stats().dropped(Class::Span, Reason::Unstable), 1);
+    assert_eq!(balance(&ring), 0);
+}
+
+#[test]
+fn an_event_that_changes_its_length_is_dropped_and_no_other() {
+    struct Changing(usize, usize);
+    impl Payload for Changing {
+        fn len(&self) -> usize {
+            self.0
+        }
+        fn write<O: Out>(&self, out: &mut O) {
+            out.put(&vec![1; self.1]);
+        }
+    }
+    let ring = ring();
+    ring.push(Kind::Span, 0, event(1, 30).as_slice()).unwrap();
+    for changing in [Changing(100, 99), Changing(100, 101), Changing(5_000, 4_000), Changing(5_000, 9_000)] {
+        assert_eq!(ring.push(Kind::Span, 0, &changing), Err(Reason::Unstable));
+    }
+    ring.push(Kind::Span, 0, event(2, 30).as_slice()).unwrap();
+    assert_eq!(drain(&ring), [event(1, 30), event(2, 30)]);
+    assert_eq!(balance(&ring), 0);
 }
 
 #[test]
