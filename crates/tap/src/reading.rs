@@ -1,0 +1,93 @@
+//! Reading what was caught: records to lines.
+
+use crate::decode::{self, NotShown, decode};
+use crate::items::{Items, Left};
+use crate::line::{LONGEST_LINE, Line};
+use crate::look::{Look, source_of};
+use crate::watch::{Caught, CaughtBody, LONGEST_BODY, Watch};
+use std::sync::Arc;
+
+/// The most memory that symbols of a request of Remote-Write 2.0 may take to be shown.
+pub(crate) const SYMBOLS: usize = 256 << 10;
+/// What showing a record takes at most, in bytes, the record among it: two lines, which grow by doubling.
+pub(crate) const BYTES: usize = LONGEST_BODY + decode::BYTES + SYMBOLS + 4 * LONGEST_LINE;
+
+/// Shows what a look has caught. The tap stays open while there is one.
+pub struct Reading {
+    watch: Arc<Watch>,
+    look: Look,
+}
+
+/// What became of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Lines that were written.
+    pub lines: u64,
+    /// Lines for which there was no room.
+    pub no_room: u64,
+    /// What had to be looked through, in bytes.
+    pub bytes: usize,
+}
+
+impl Reading {
+    /// The reading that was claimed.
+    pub(crate) fn new(watch: Arc<Watch>, look: Look) -> Reading {
+        Reading { watch, look }
+    }
+
+    /// How many records wait to be shown.
+    pub fn waiting(&self) -> usize {
+        self.watch.waiting()
+    }
+
+    /// How many records passed since this was asked last that the look would have caught, if there had been room.
+    pub fn missed(&self) -> u64 {
+        self.watch.missed()
+    }
+
+    /// Takes the next record and gives its lines to `out`, which says whether it had room. Nothing when none
+    /// waits. A record takes some milliseconds at most: who shares a thread with others lets them go first now
+    /// and then.
+    pub fn write_next(&self, out: &mut dyn FnMut(&str) -> bool) -> Option<Written> {
+        let caught = self.watch.next()?;
+        let start = start(&caught);
+        let mut items = Items::new(&self.look, &start, out);
+        let mut bytes = 0;
+        let left = match &caught.body {
+            CaughtBody::NotRead => Left::all("the sink does not read bodies"),
+            CaughtBody::TooLong(_) => Left::all("the body is longer than 256 KiB"),
+            CaughtBody::Whole(body) => match decode(&caught.meta, body) {
+                Ok(raw) => {
+                    bytes = raw.len();
+                    items.walk(&caught.meta, &raw)
+                }
+                Err(NotShown::TooLong) => Left::all("the body is longer than 1 MiB once decompressed"),
+                Err(NotShown::Damaged) => Left::all("the body cannot be decompressed"),
+            },
+        };
+        items.say(&caught, left);
+        let (lines, no_room) = items.counts();
+        Some(Written { lines, no_room, bytes })
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.watch.release();
+    }
+}
+
+/// What all lines of a record begin with: an object that goes on.
+fn start(caught: &Caught) -> String {
+    let meta = &caught.meta;
+    let mut line = Line::default();
+    line.begin("{\"at\":");
+    match &caught.sink {
+        None => line.join("source", source_of(meta.protocol)),
+        Some(name) => line.join("sink", name),
+    }
+    line.text("signal", meta.signal.name().as_bytes());
+    line.text("tenant", meta.tenant.as_str().as_bytes());
+    line.time("received", meta.received_at_ns);
+    line.into_start()
+}

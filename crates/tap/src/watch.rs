@@ -1,0 +1,173 @@
+//! What an open tap catches: filters that cost little, and a queue with a bound.
+
+use crate::look::Points;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use tidegate_arena::Charge;
+use tidegate_journal::Meta;
+
+/// The longest body that is copied, as it is kept; of a longer one is said only what it was.
+pub const LONGEST_BODY: usize = 256 << 10;
+/// The most records that wait to be shown.
+pub(crate) const RECORDS: usize = 64;
+/// The most bytes of their bodies.
+pub(crate) const BODIES: usize = 1 << 20;
+/// What a watch holds at most, in bytes: beside the bodies a record's own, and as much for its sink's name.
+pub(crate) const BYTES: usize = BODIES + RECORDS * 2 * size_of::<Caught>() + (4 << 10);
+/// How often a queue that somebody else is at is tried, before the record counts as missed: about a microsecond.
+const TRIES: usize = 64;
+
+/// Where a record passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At<'a> {
+    /// The source that received it has handed it to the journal.
+    Source,
+    /// The sink of this name has taken it from the journal.
+    Sink(&'a str),
+}
+
+/// A record that was caught.
+pub(crate) struct Caught {
+    /// The sink's name; none at the source.
+    pub(crate) sink: Option<Box<str>>,
+    pub(crate) meta: Meta,
+    pub(crate) body: CaughtBody,
+}
+
+/// A body, or why there is none.
+pub(crate) enum CaughtBody {
+    Whole(Box<[u8]>),
+    TooLong(usize),
+    NotRead,
+}
+
+/// An open tap's filter, and what it has caught.
+pub(crate) struct Watch {
+    id: String,
+    points: Points,
+    /// Whether there is a reading.
+    claimed: AtomicBool,
+    /// Records that the filter took, to take one of so many.
+    seen: AtomicU64,
+    /// Records that it would have caught, if there had been room.
+    missed: AtomicU64,
+    queue: Mutex<Queue>,
+    _charge: Charge,
+}
+
+/// Invariant: at most [`RECORDS`], whose bodies are `bytes` long together, at most [`BODIES`].
+struct Queue {
+    records: VecDeque<Caught>,
+    bytes: usize,
+}
+
+impl Watch {
+    /// A watch over `points`, whose memory `charge` pays for. Its reading is claimed.
+    pub(crate) fn claimed(id: String, points: Points, charge: Charge) -> Watch {
+        Watch {
+            id,
+            points,
+            claimed: AtomicBool::new(true),
+            seen: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
+            queue: Mutex::new(Queue { records: VecDeque::with_capacity(RECORDS), bytes: 0 }),
+            _charge: charge,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn points(&self) -> &Points {
+        &self.points
+    }
+
+    /// Whether nobody else reads: then the caller does, until [`release`](Self::release).
+    pub(crate) fn claim(&self) -> bool {
+        !self.claimed.swap(true, Relaxed)
+    }
+
+    pub(crate) fn release(&self) {
+        self.claimed.store(false, Relaxed);
+    }
+
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claimed.load(Relaxed)
+    }
+
+    /// Copies the record if the filter wants it and there is room now.
+    pub(crate) fn offer(&self, at: At<'_>, meta: &Meta, body: Option<&[u8]>) {
+        if !self.points.take(at, meta) {
+            return;
+        }
+        let nth = self.seen.fetch_add(1, Relaxed);
+        if !nth.is_multiple_of(u64::from(self.points.every)) {
+            return;
+        }
+        let caught = self.try_queue().is_some_and(|mut queue| queue.push(at, meta, body));
+        if !caught {
+            self.missed.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// The record that was caught first.
+    pub(crate) fn next(&self) -> Option<Caught> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let caught = queue.records.pop_front()?;
+        queue.bytes -= caught.body.len();
+        Some(caught)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).records.len()
+    }
+
+    /// Records that the filter took, and how many of those were missed, since this was asked last.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.swap(0, Relaxed)
+    }
+
+    fn try_queue(&self) -> Option<MutexGuard<'_, Queue>> {
+        for _ in 0..TRIES {
+            match self.queue.try_lock() {
+                Ok(queue) => return Some(queue),
+                Err(TryLockError::Poisoned(queue)) => return Some(queue.into_inner()),
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+            }
+        }
+        None
+    }
+}
+
+impl Queue {
+    fn push(&mut self, at: At<'_>, meta: &Meta, body: Option<&[u8]>) -> bool {
+        let copied = body.map_or(0, <[u8]>::len);
+        let copied = if copied > LONGEST_BODY { 0 } else { copied };
+        if self.records.len() >= RECORDS || self.bytes + copied > BODIES {
+            return false;
+        }
+        let body = match body {
+            None => CaughtBody::NotRead,
+            Some(body) if body.len() > LONGEST_BODY => CaughtBody::TooLong(body.len()),
+            Some(body) => CaughtBody::Whole(body.into()),
+        };
+        let sink = match at {
+            At::Source => None,
+            At::Sink(name) => Some(name.into()),
+        };
+        self.bytes += copied;
+        self.records.push_back(Caught { sink, meta: *meta, body });
+        true
+    }
+}
+
+impl CaughtBody {
+    fn len(&self) -> usize {
+        match self {
+            CaughtBody::Whole(body) => body.len(),
+            CaughtBody::TooLong(_) | CaughtBody::NotRead => 0,
+        }
+    }
+}
