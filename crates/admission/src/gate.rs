@@ -8,6 +8,7 @@ use std::time::Duration;
 use tidegate_arena::{Arena, Share, ShareUse, Window};
 use tidegate_journal::{Batch, Journal, Refused as JournalRefused};
 use tidegate_ledger::{Counts, Open, Refusal};
+use tidegate_tap::{At, Tap};
 
 /// Decides about every request of every source. Clones are the same gate.
 #[derive(Clone)]
@@ -20,13 +21,20 @@ struct Inner {
     memory_wait: Duration,
     memory: Pressure,
     stopping: AtomicBool,
+    /// Where what is handed to the journal can be looked at.
+    tap: Option<Tap>,
 }
 
 impl Gate {
     /// A gate before `journal`, for requests that may wait for memory for as long as `memory_wait`.
     pub fn new(arena: Arena, journal: Journal, memory_wait: Duration) -> Gate {
+        Gate::tapped(arena, journal, memory_wait, None)
+    }
+
+    /// The same, with a tap that sees every batch before the journal does.
+    pub fn tapped(arena: Arena, journal: Journal, memory_wait: Duration, tap: Option<Tap>) -> Gate {
         let (memory, stopping) = (Pressure::default(), AtomicBool::new(false));
-        Gate(Arc::new(Inner { arena, journal, memory_wait, memory, stopping }))
+        Gate(Arc::new(Inner { arena, journal, memory_wait, memory, stopping, tap }))
     }
 
     /// Whether a request may send its body at all. Asked when its head is known, so that what cannot be
@@ -91,6 +99,10 @@ impl Gate {
         counts: Counts,
         batch: Batch,
     ) -> impl Future<Output = Result<(), Refused>> + Send + '_ {
+        if let Some(tap) = &self.0.tap {
+            let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
+            tap.offer(At::Source, &batch.meta, body);
+        }
         let handed_over = open.hand_over(counts);
         // Queued here and not when the future is first polled: so a connection's task has room for the wait
         // alone, and not for the batch.
@@ -132,6 +144,9 @@ impl Gate {
     /// To be called once a second.
     pub fn tick(&self) {
         self.0.memory.tick();
+        if let Some(tap) = &self.0.tap {
+            tap.tick();
+        }
     }
 
     /// The answer to a request for which there is no memory now: that it should return, and when.

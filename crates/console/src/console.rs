@@ -4,13 +4,14 @@ use crate::form::Form;
 use crate::page::Page;
 use crate::sheet::{FIRST, Failure, Sheet};
 use crate::status::Status;
-use crate::{html, text};
+use crate::{html, tapped, text};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidegate_arena::{Arena, Declared, Floors, PAGE, Share, Window};
 use tidegate_http1::{Admitted, Body, Context, Head, Refusal, Reply, Service, Settings};
+use tidegate_tap::{Look, Tap};
 
 /// Who is asked.
 pub trait Gateway: Send + Sync + 'static {
@@ -31,6 +32,12 @@ pub trait Gateway: Send + Sync + 'static {
     /// # Errors
     /// Why not, in a sentence.
     fn ready(&self) -> Result<(), String>;
+
+    /// Where what passes can be looked at.
+    fn tap(&self) -> &Tap;
+
+    /// The names of all sinks.
+    fn sink_names(&self) -> Vec<String>;
 }
 
 /// The pages.
@@ -45,7 +52,7 @@ pub struct Console {
 pub const LONGEST_ANSWER: usize = 512 << 10;
 
 /// What is served.
-pub const PATHS: [&str; 5] = ["/status", "/status.json", "/metrics", "/health", "/ready"];
+pub const PATHS: [&str; 6] = ["/status", "/status.json", "/metrics", "/health", "/ready", "/tap"];
 
 /// So many of the longest answers can be on their way at a time; of usual ones, many more.
 pub(crate) const ANSWERS: usize = 2;
@@ -55,7 +62,7 @@ const LONGEST_HEAD: usize = 8 << 10;
 /// A [`Status`] with every sink and source that there can be, and the page made of it.
 const SNAPSHOT: usize = 512 << 10;
 
-const DATA_HEADERS: [(&str, &str); 3] =
+pub(crate) const DATA_HEADERS: [(&str, &str); 3] =
     [("Cache-Control", "no-store"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];
 /// The page is one file that fetches nothing and runs nothing.
 const PAGE_HEADERS: [(&str, &str); 5] = [
@@ -74,7 +81,8 @@ const NOT_FOUND: &str = "nothing is served under this path; there are:\n\
     /status.json  the same as JSON\n\
     /metrics      all metrics, in the OpenMetrics format\n\
     /health       200 while the process lives, and which sinks failed\n\
-    /ready        200 while it takes data, else 503 and the reason\n";
+    /ready        200 while it takes data, else 503 and the reason\n\
+    /tap          what passes now, a line of JSON an item; ?wait=2s waits for some\n";
 const TOO_LONG: &str = "the answer would be longer than the 512 KiB that the console may use; \
     ask for /status as text or HTML, which may be cut\n";
 const METRICS_TOO_LONG: &str = "the metrics would be longer than the 512 KiB that the console may use; \
@@ -186,6 +194,12 @@ impl Console {
         .headers(&DATA_HEADERS)
     }
 
+    /// A look goes on between its records: other answers are made meanwhile.
+    async fn tap(&self, look: Look) -> Reply {
+        let sinks = self.gateway.sink_names();
+        tapped::answer(self.gateway.tap(), &sinks, &self.arena, look).await
+    }
+
     fn make(&self, make: impl FnOnce(Sheet) -> Result<Window, Failure>) -> Result<Window, Failure> {
         let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         make(Sheet::take(&self.arena)?)
@@ -193,15 +207,16 @@ impl Console {
 }
 
 /// What a request was let in for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Ticket(Route);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Route {
     Status(Form),
     Metrics,
     Health,
     Ready,
+    Tap(Box<Look>),
 }
 
 impl Service for Console {
@@ -214,6 +229,10 @@ impl Service for Console {
             "/metrics" => Ok(Route::Metrics),
             "/health" => Ok(Route::Health),
             "/ready" => Ok(Route::Ready),
+            "/tap" => match Look::from_query(head.query().unwrap_or_default()) {
+                Ok(look) => Ok(Route::Tap(Box::new(look))),
+                Err(bad) => Err(Reply::new(400).content(format!("{bad}\n"))),
+            },
             "/" => {
                 Err(Reply::new(307).headers(&[("Location", "/status")]).text("the console is at /status\n"))
             }
@@ -235,6 +254,8 @@ impl Service for Console {
             Route::Metrics => self.metrics(),
             Route::Health => self.health(),
             Route::Ready => self.ready(),
+            // Apart, so that other requests need no room for it.
+            Route::Tap(look) => Box::pin(self.tap(*look)).await,
         }
     }
 
@@ -250,7 +271,7 @@ fn unknown_format() -> Reply {
     Reply::new(400).text("the format is one of html, json and text, as in /status?format=json\n")
 }
 
-fn failed(failure: Failure, too_long: &'static str) -> Reply {
+pub(crate) fn failed(failure: Failure, too_long: &'static str) -> Reply {
     match failure {
         Failure::TooLong => Reply::new(500).text(too_long),
         Failure::Busy => Reply::new(503)

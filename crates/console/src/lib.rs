@@ -1,5 +1,5 @@
 //! The pages of operation: `/status` for people, `/status.json` and `/metrics` for programs, `/health` and
-//! `/ready` for whoever starts and stops the gateway.
+//! `/ready` for whoever starts and stops the gateway; and `/tap`, a look at what passes a source or a sink.
 //!
 //! A [`Console`] is the service behind the admin port. It asks a [`Gateway`] for its [`Status`], judges in one
 //! word and one sentence how the data flows ([`State`], [`Verdict`]), and shows the same numbers as a page,
@@ -8,7 +8,8 @@
 //! It promises: it answers when the rest of the gateway has no memory left, since its own is reserved at the
 //! start ([`Console::reserve`]) and declared in the plan ([`Console::declared`]); no answer is longer than
 //! [`LONGEST_ANSWER`]; nothing that came from outside can act as markup or steer a terminal; it changes
-//! nothing, so it needs no JavaScript and no password on loopback.
+//! nothing, so it needs no JavaScript and no password on loopback. A look shows the data itself: the port is for
+//! those who may see that.
 //!
 //! It leaves to others: collecting the numbers and keeping secrets out of them (the gateway), the books'
 //! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
@@ -22,6 +23,7 @@ mod resident;
 mod sheet;
 mod state;
 mod status;
+mod tapped;
 mod text;
 
 #[cfg(test)]

@@ -33,6 +33,22 @@ impl Sheet {
         Ok(Sheet { window, failure: None })
     }
 
+    /// Writes a whole line, or nothing of it: then there is no room for it.
+    pub(crate) fn line(&mut self, line: &str) -> bool {
+        line.len() <= self.room() && self.window.append(line.as_bytes()).is_ok()
+    }
+
+    /// How much can be written, beside a last line.
+    pub(crate) fn room(&self) -> usize {
+        (LONGEST_ANSWER - NOTE).saturating_sub(self.window.len())
+    }
+
+    /// The answer, with a last line, for which room was kept.
+    pub(crate) fn ending(mut self, line: &str) -> Result<Window, Failure> {
+        self.window.append(line.as_bytes()).map_err(|_| Failure::Busy)?;
+        Ok(self.window)
+    }
+
     fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let failure = match self.failure {
             Some(failure) => failure,

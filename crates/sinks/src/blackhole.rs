@@ -20,10 +20,12 @@ pub fn blackhole(
     let mut inbox = sinkable.attach()?;
     Ok(async move {
         while let Some(Some(mut last)) = stop.or(inbox.next()).await {
+            inbox.show_unread(&last);
             let mut bytes = u64::from(last.body_len);
             // The cursor is written once for all that is there already.
             for _ in 1..TOGETHER {
                 let Some(Some(next)) = inbox.next().now_or_never() else { break };
+                inbox.show_unread(&next);
                 bytes += u64::from(next.body_len);
                 last = next;
             }

@@ -4,23 +4,33 @@ use crate::health::Health;
 use crate::losses::Losses;
 use crate::signals::Signals;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
+use tidegate_arena::Window;
 use tidegate_journal::dead_letters::DeadLetters;
-use tidegate_journal::{self as journal, BOOK, Book, Event, Follower, Journal, OpenError, Start, WhenFull};
+use tidegate_journal::{
+    self as journal, BOOK, Book, Event, Follower, Journal, OpenError, ReadError, Start, WhenFull,
+};
 use tidegate_ledger::{Dropped, Ledger, Settled, Sink, SinkBook, TooMany, UnknownBook};
+use tidegate_tap::{At, Tap};
 
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
 const PASSING: Duration = Duration::from_secs(1);
 
 /// A sink's way through the journal, with its page in the books: neither moves without the other.
 pub(crate) struct Inbox {
-    follower: Follower,
+    follower: Tapped,
     page: Sink,
     /// What of those is in the books.
     entered: Gone,
     signals: Signals,
     over: Over,
+}
+
+/// The follower, which shows the bodies that are read to whoever looks.
+pub(crate) struct Tapped {
+    follower: Follower,
+    tap: Option<Tap>,
 }
 
 /// A record that the sink is to take.
@@ -93,6 +103,8 @@ pub struct Sinkable<'a> {
     pub signals: Signals,
     /// Where it keeps what its peer rejects.
     pub dead_letters: &'a DeadLetters,
+    /// Where what it takes can be looked at.
+    pub tap: Option<&'a Tap>,
 }
 
 impl Sinkable<'_> {
@@ -110,6 +122,7 @@ impl Sinkable<'_> {
         book.restore(Dropped::Damaged, position.damaged);
         let page = self.ledger.attach(self.name, book, position.items, follower.ahead())?;
         let entered = Gone { quota: position.dropped, damaged: position.damaged };
+        let follower = Tapped { follower, tap: self.tap.cloned() };
         Ok(Inbox { follower, page, entered, signals: self.signals, over: Over::default() })
     }
 }
@@ -160,8 +173,13 @@ impl Inbox {
     }
 
     /// The follower, to read the body of the record that came last.
-    pub(crate) fn follower(&mut self) -> &mut Follower {
+    pub(crate) fn follower(&mut self) -> &mut Tapped {
         &mut self.follower
+    }
+
+    /// Shows a record whose body is not read to whoever looks.
+    pub(crate) fn show_unread(&self, record: &Record) {
+        self.follower.show(&record.meta, None);
     }
 
     /// Reads any number of records before the first is settled.
@@ -261,6 +279,38 @@ impl Inbox {
 
     fn unreadable(&self, error: &io::Error) {
         tracing::warn!(sink = self.name(), %error, "the journal cannot be read now; trying again in a second");
+    }
+}
+
+impl Tapped {
+    /// As [`Follower::read_into`]; and whoever looks sees what was read.
+    pub(crate) fn read_into(&mut self, window: &mut Window) -> Result<(), ReadError> {
+        let begin = window.len();
+        self.follower.read_into(window)?;
+        if let Some(record) = self.follower.current() {
+            self.show(&record.meta, window.get(begin..));
+        }
+        Ok(())
+    }
+
+    fn show(&self, meta: &journal::Meta, body: Option<&[u8]>) {
+        if let Some(tap) = &self.tap {
+            tap.offer(At::Sink(self.follower.name()), meta, body);
+        }
+    }
+}
+
+impl Deref for Tapped {
+    type Target = Follower;
+
+    fn deref(&self) -> &Follower {
+        &self.follower
+    }
+}
+
+impl DerefMut for Tapped {
+    fn deref_mut(&mut self) -> &mut Follower {
+        &mut self.follower
     }
 }
 

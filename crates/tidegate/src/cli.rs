@@ -59,6 +59,15 @@ pub(crate) enum Command {
     /// Starts gateways on free ports of loopback, loads them, and prints a table. Takes about three minutes
     /// and 6 GiB of disk; the fewer other programs are at work, the better.
     Bench(BenchArgs),
+    /// Look at what passes a source or a sink, live, as NDJSON
+    ///
+    /// Asks a running gateway for what it receives, or for what a sink takes, and prints a line for each span, log
+    /// record, metric point and sample. It costs the gateway nothing before and after, and never slows the flow:
+    /// what passes faster than it can be shown is passed over and counted, on standard error. Of a record 200
+    /// items are shown, and of one longer than 256 KiB as it came, or 1 MiB decompressed, only what it was.
+    ///
+    /// Ends at Ctrl-C, or after --count lines, or after --for.
+    Tap(TapArgs),
     /// Look into the lake
     #[command(subcommand)]
     Lake(LakeCommand),
@@ -111,6 +120,42 @@ pub(crate) struct BenchArgs {
     /// Write the figures to this file as well, in JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TapArgs {
+    /// What this source receives: otlp, prometheus_remote_write, or `*`. All of it by default, unless --sink is given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Option<String>,
+    /// What this sink takes from the journal; `*` for all sinks
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sink: Option<String>,
+    /// Only metrics, logs, traces or profiles
+    #[arg(long, value_name = "SIGNAL")]
+    pub(crate) signal: Option<String>,
+    /// Only items of this service (`service.name`; in remote write the label `job`)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) service: Option<String>,
+    /// Only spans, events or metrics of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Only lines that have this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contains: Option<String>,
+    /// Only one of so many records (requests as they came)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) every: u32,
+    /// End after so many lines
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<u64>,
+    /// End after this time: 30s, 5m
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(crate) duration: Option<String>,
+    /// The gateway's admin address; by default the configuration's `listen.admin`
+    #[arg(long, value_name = "ADDR", conflicts_with = "config")]
+    pub(crate) admin: Option<String>,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
 }
 
 /// Where the data folder is: said directly, or by a configuration.

@@ -7,3 +7,4 @@ pub(crate) mod journal;
 pub(crate) mod lake;
 pub(crate) mod print;
 pub(crate) mod run;
+pub(crate) mod tap;

@@ -31,6 +31,7 @@ use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Registry};
 use tidegate_pool::Pool;
 use tidegate_sources::{Http, Http2, Otlp, Places, RemoteWrite};
+use tidegate_tap::Tap;
 use tokio::task::AbortHandle;
 use watch::{Rounds, Watch};
 use workers::Workers;
@@ -85,10 +86,12 @@ impl Gateway {
 
         let workers = Arc::new(Workers::start(planned.workers)?);
         let pool = Pool::start(planned.pool, plan::POOL_PLACES)?;
-        let attach = sinks::Attach::new(&config, &planned, &arena, &journal, &ledger, &workers)?;
+        let tap = Tap::new(arena.clone());
+        let attach = sinks::Attach::new(&config, &planned, &arena, &journal, &ledger, &workers, &tap)?;
         let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
 
-        let gate = Gate::new(arena.clone(), journal.clone(), config.limits.memory_wait.get());
+        let memory_wait = config.limits.memory_wait.get();
+        let gate = Gate::tapped(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()));
         let source = &config.sources.prometheus_remote_write;
         let remote_write = RemoteWrite::new(
             ledger.source("prometheus_remote_write")?,
@@ -143,6 +146,7 @@ impl Gateway {
             door: Arc::clone(&door),
             gate: gate.clone(),
             registry,
+            tap,
         });
         metrics::publish(&view);
         let console_arena = Console::reserve()?;

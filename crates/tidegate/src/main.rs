@@ -52,6 +52,7 @@ fn run(command: Command) -> Outcome {
         Command::Plan(args) => commands::check::plan(&args),
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Bench(args) => commands::bench::bench(&args),
+        Command::Tap(args) => commands::tap::tap(&args),
         Command::Lake(command) => commands::lake::lake(&command),
         Command::Journal(command) => commands::journal::journal(&command),
         Command::Schema => commands::print::schema(),

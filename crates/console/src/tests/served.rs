@@ -7,15 +7,17 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_arena::{Arena, Share};
+use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Shutdown};
 use tidegate_meters::Registry;
+use tidegate_tap::{LOOK_BYTES, Tap};
 
 /// A gateway that says what it was told to say.
 struct Said {
     status: Status,
     metrics: fn(&mut dyn fmt::Write) -> fmt::Result,
     ready: Result<(), String>,
+    tap: Tap,
 }
 
 impl Gateway for Said {
@@ -34,10 +36,20 @@ impl Gateway for Said {
     fn ready(&self) -> Result<(), String> {
         self.ready.clone()
     }
+
+    fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    fn sink_names(&self) -> Vec<String> {
+        self.status.sinks.iter().map(|sink| sink.name.clone()).collect()
+    }
 }
 
 fn said(status: Status) -> Said {
-    Said { status, metrics: |mut out| Registry::new(1).encode(&mut out), ready: Ok(()) }
+    let floors = Floors::NONE;
+    let tap = Tap::new(Arena::new(2 * LOOK_BYTES, floors, 64 << 10, 4, 4).unwrap());
+    Said { status, metrics: |mut out| Registry::new(1).encode(&mut out), ready: Ok(()), tap }
 }
 
 /// A console on its own memory and socket.

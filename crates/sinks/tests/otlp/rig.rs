@@ -131,6 +131,7 @@ impl Rig {
             health: &self.health,
             signals: Signals::ALL,
             dead_letters: &self.letters,
+            tap: None,
         };
         (Otlp::start(sinkable, room, settings, stop).unwrap(), stopper)
     }

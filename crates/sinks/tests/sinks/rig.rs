@@ -198,6 +198,7 @@ impl Rig {
             health: &self.health,
             signals: self.signals,
             dead_letters: &self.letters,
+            tap: None,
         }
     }
 

@@ -18,6 +18,7 @@ use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, WhenFull};
 use tidegate_ledger::Ledger;
 use tidegate_sinks::{Health, Room, Stopper};
+use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -88,6 +89,7 @@ pub(crate) struct Attach {
     journal: Journal,
     ledger: Ledger,
     dead_letters: DeadLetters,
+    tap: Tap,
     workers: Arc<Workers>,
     turn: Arc<Semaphore>,
     next_worker: AtomicUsize,
@@ -106,6 +108,7 @@ impl Attach {
         journal: &Journal,
         ledger: &Ledger,
         workers: &Arc<Workers>,
+        tap: &Tap,
     ) -> Result<Attach, Failure> {
         let letters = config.data.join("dead-letters");
         let dead_letters = DeadLetters::open(&letters, dead_letters::DEFAULT_MAX)
@@ -118,6 +121,7 @@ impl Attach {
             journal: journal.clone(),
             ledger: ledger.clone(),
             dead_letters,
+            tap: tap.clone(),
             workers: Arc::clone(workers),
             turn: Arc::new(Semaphore::new(1)),
             next_worker: AtomicUsize::new(0),
@@ -233,6 +237,7 @@ impl Attach {
             journal: self.journal.clone(),
             ledger: self.ledger.clone(),
             dead_letters: self.dead_letters.clone(),
+            tap: self.tap.clone(),
             health: health.clone(),
             stop,
             room,

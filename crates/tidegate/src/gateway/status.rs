@@ -15,6 +15,7 @@ use tidegate_console::{
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
+use tidegate_tap::Tap;
 
 /// The parts that know something.
 pub(crate) struct View {
@@ -32,6 +33,7 @@ pub(crate) struct View {
     pub(crate) door: Arc<Doorkeeper>,
     pub(crate) gate: Gate,
     pub(crate) registry: Registry,
+    pub(crate) tap: Tap,
 }
 
 impl Gateway for View {
@@ -67,6 +69,15 @@ impl Gateway for View {
             return Err("the gateway is stopping".to_owned());
         }
         self.journal.barred().map_or(Ok(()), |refused| Err(refused.to_string()))
+    }
+
+    fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    fn sink_names(&self) -> Vec<String> {
+        let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().map(|sink| sink.name.clone()).collect()
     }
 }
 

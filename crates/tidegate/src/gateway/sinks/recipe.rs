@@ -10,6 +10,7 @@ use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
 use tidegate_sinks::{Health, Lake, Otlp, RemoteWrite, Room, Sinkable, Stop, Supervisor, blackhole};
+use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -27,6 +28,7 @@ pub(super) struct Recipe {
     pub(super) journal: Journal,
     pub(super) ledger: Ledger,
     pub(super) dead_letters: DeadLetters,
+    pub(super) tap: Tap,
     pub(super) health: Health,
     pub(super) stop: Stop,
     /// The same for every start: what the one before may still hold counts.
@@ -81,6 +83,7 @@ impl Recipe {
             health: &self.health,
             signals: self.sink.signals().iter().map(journal_signal).collect(),
             dead_letters: &self.dead_letters,
+            tap: Some(&self.tap),
         }
     }
 

@@ -17,7 +17,9 @@ fn attached(dir: &std::path::Path) -> (Config, Planned, Attach, Journal) {
     let (journal, recovery) = Journal::open(tidegate_journal::Settings::new(dir.join("journal"))).unwrap();
     let ledger = Ledger::new(&Registry::new(1), recovery.items);
     let workers = Arc::new(Workers::start(1).unwrap());
-    let attach = Attach::new(&config, &planned, &arena, &journal, &ledger, &workers).unwrap();
+    let attach =
+        Attach::new(&config, &planned, &arena, &journal, &ledger, &workers, &Tap::new(arena.clone()))
+            .unwrap();
     (config, planned, Attach { patience: Duration::from_millis(10), ..attach }, journal)
 }
 
