@@ -126,6 +126,17 @@ async fn a_deadline_is_kept() {
     rig.assert_refused(Refusal::Abandoned, "the client had given up");
 }
 
+/// The longest deadline that can be said is none that ends a call, and what is no deadline is none.
+#[tokio::test]
+async fn odd_deadlines_end_nothing() {
+    let rig = Rig::new();
+    for timeout in ["99999999H", "1", "soon", "-1S"] {
+        let answer = rig.call(TRACES, &[("grpc-timeout", timeout)], &message(false, &traces(1, 1))).await;
+        assert_eq!(answer.code, 0, "{timeout}: {answer:?}");
+    }
+    assert_eq!(rig.books().accepted, 4);
+}
+
 /// A call that is reset is in the books too.
 #[tokio::test]
 async fn an_abandoned_call_is_counted() {
