@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::time::Duration;
 use tidegate_sender::{
-    Builder, HistogramPoint, Metric, NoAttributes, Number, NumberPoint, Place, Points, Protocol, Refused,
-    Severity, SpanEvent, SpanEvents, SpanKind, Status, Temporality, Value,
+    Builder, HistogramPoint, Link, Links, Metric, NoAttributes, Number, NumberPoint, Place, Points, Protocol,
+    Refused, Severity, SpanEvent, SpanEvents, SpanKind, Status, Temporality, Value,
 };
 
 #[pymodule]
@@ -101,7 +101,8 @@ impl Sender {
     /// Takes a span that ended. Returns whether it was taken; refusals are counted.
     #[pyo3(signature = (
         name, trace_id, span_id, start, end, *, parent_id=None, parent_is_remote=false, trace_state="", flags=1,
-        kind=1, status=0, status_message="", attributes=None, dropped_attributes=0, events=None, scope=None
+        kind=1, status=0, status_message="", attributes=None, dropped_attributes=0, events=None, links=None,
+        scope=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn span(
@@ -121,10 +122,12 @@ impl Sender {
         attributes: Option<&Bound<'_, PyDict>>,
         dropped_attributes: u32,
         events: Option<&Bound<'_, PyList>>,
+        links: Option<&Bound<'_, PyList>>,
         scope: Option<&Scope>,
     ) -> PyResult<bool> {
         let mapping = attributes.map(Mapping);
         let happened = events.map(Events);
+        let linked = links.map(Linked);
         taken(self.0.span(&tidegate_sender::Span {
             place: Place { trace_id, span_id, flags },
             parent: parent_id,
@@ -143,7 +146,7 @@ impl Sender {
             attributes: mapping.as_ref().map_or(&NoAttributes, |mapping| mapping),
             dropped_attributes,
             events: happened.as_ref().map_or(&NoAttributes, |events| events),
-            links: &NoAttributes,
+            links: linked.as_ref().map_or(&NoAttributes, |links| links),
             status: match status {
                 1 => Status::Ok,
                 2 => Status::Error(status_message),
@@ -209,7 +212,8 @@ impl Sender {
             Ok(whole) => Number::Int(whole),
             Err(_) => Number::Double(value.extract()?),
         };
-        let attributes: &dyn tidegate_sender::Attributes = mapping.as_ref().map_or(&NoAttributes, |mapping| mapping);
+        let attributes: &dyn tidegate_sender::Attributes =
+            mapping.as_ref().map_or(&NoAttributes, |mapping| mapping);
         let points = [NumberPoint { attributes, start, time, value }];
         let points = match monotonic {
             Some(monotonic) => Points::Sum { points: &points, temporality: temporality(delta), monotonic },
@@ -243,8 +247,19 @@ impl Sender {
         scope: Option<&Scope>,
     ) -> PyResult<bool> {
         let mapping = attributes.map(Mapping);
-        let attributes: &dyn tidegate_sender::Attributes = mapping.as_ref().map_or(&NoAttributes, |mapping| mapping);
-        let points = [HistogramPoint { attributes, start, time, count, sum, min, max, bounds: &bounds, counts: &counts }];
+        let attributes: &dyn tidegate_sender::Attributes =
+            mapping.as_ref().map_or(&NoAttributes, |mapping| mapping);
+        let points = [HistogramPoint {
+            attributes,
+            start,
+            time,
+            count,
+            sum,
+            min,
+            max,
+            bounds: &bounds,
+            counts: &counts,
+        }];
         let points = Points::Histogram { points: &points, temporality: temporality(delta) };
         let scope = scope.map_or_else(Default::default, |scope| scope.0);
         taken(self.0.metric(&Metric { name, description, unit, points, scope }))
@@ -303,7 +318,8 @@ struct Events<'a, 'py>(&'a Bound<'py, PyList>);
 impl SpanEvents for Events<'_, '_> {
     fn each(&self, visit: &mut dyn FnMut(&SpanEvent<'_>)) {
         for event in self.0.iter() {
-            let Ok((time, name, attributes)) = event.extract::<(u64, Bound<'_, PyAny>, Option<Bound<'_, PyDict>>)>()
+            let Ok((time, name, attributes)) =
+                event.extract::<(u64, Bound<'_, PyAny>, Option<Bound<'_, PyDict>>)>()
             else {
                 continue;
             };
@@ -312,6 +328,27 @@ impl SpanEvents for Events<'_, '_> {
             visit(&SpanEvent {
                 time,
                 name,
+                attributes: mapping.as_ref().map_or(&NoAttributes, |mapping| mapping),
+            });
+        }
+    }
+}
+
+/// `[(trace_id, span_id, attributes), …]`
+struct Linked<'a, 'py>(&'a Bound<'py, PyList>);
+
+impl Links for Linked<'_, '_> {
+    fn each(&self, visit: &mut dyn FnMut(&Link<'_>)) {
+        for link in self.0.iter() {
+            let Ok((trace_id, span_id, attributes)) =
+                link.extract::<([u8; 16], [u8; 8], Option<Bound<'_, PyDict>>)>()
+            else {
+                continue;
+            };
+            let mapping = attributes.as_ref().map(Mapping);
+            visit(&Link {
+                place: Place { trace_id, span_id, flags: 0 },
+                trace_state: "",
                 attributes: mapping.as_ref().map_or(&NoAttributes, |mapping| mapping),
             });
         }

@@ -109,7 +109,9 @@ class Sending(unittest.TestCase):
         provider = TracerProvider(resource=Resource.create({"service.name": "of the SDK"}))
         provider.add_span_processor(SimpleSpanProcessor(SpanExporter(self.sender)))
         tracer = provider.get_tracer("library", "1")
-        with tracer.start_as_current_span("outer", kind=trace.SpanKind.SERVER) as outer:
+        other = trace.SpanContext(5, 6, False)
+        links = [trace.Link(other, {"why": "batch"})]
+        with tracer.start_as_current_span("outer", kind=trace.SpanKind.SERVER, links=links):
             with tracer.start_as_current_span("inner", attributes={"list": [1, 2], "ok": True, "ratio": 0.5}) as inner:
                 inner.add_event("cached", {"hit": True})
                 inner.set_status(trace.StatusCode.ERROR, "broken")
@@ -120,6 +122,8 @@ class Sending(unittest.TestCase):
         self.assertEqual(inner.parent_span_id, spans["outer"][1].span_id)
         self.assertEqual((inner.status.code, inner.status.message), (2, "broken"))
         self.assertEqual(spans["outer"][1].kind, 2)
+        self.assertEqual(spans["outer"][1].links[0].span_id, (6).to_bytes(8, "big"))
+        self.assertEqual(attributes(spans["outer"][1].links[0]), {"why": "batch"})
         self.assertEqual([value.int_value for value in attributes(inner)["list"].values], [1, 2])
         self.assertEqual(attributes(inner.events[0]), {"hit": True})
         self.assertEqual(attributes(self.peer.resources[0])["service.name"], "of the SDK")

@@ -49,7 +49,7 @@
 //! | from | by | feature |
 //! |---|---|---|
 //! | your own code | [`Sender::span`], [`Sender::log`], [`Sender::metric`] | |
-//! | `tracing` | [`Layer`](https://docs.rs/tracing-subscriber) on a registry: spans, events, logs | `tracing` |
+//! | `tracing` | `Layer`, on a registry: spans, their events, logs | `tracing` |
 //! | `log` | `Logger` | `log` |
 //! | the OpenTelemetry SDK | `opentelemetry::Exporter`, for spans, logs and metrics | `opentelemetry` |
 //! | C, and what can call C | `include/tidegate_sender.h` of `tidegate-sender-c` | |

@@ -72,6 +72,10 @@ class SpanExporter(_Exporter, _SpanExporter):
                 attributes=dict(span.attributes or {}),
                 dropped_attributes=span.dropped_attributes,
                 events=[(event.timestamp, event.name, dict(event.attributes or {})) for event in span.events],
+                links=[
+                    (link.context.trace_id.to_bytes(16, "big"), link.context.span_id.to_bytes(8, "big"), dict(link.attributes or {}))
+                    for link in span.links
+                ],
                 scope=self._scope(span.instrumentation_scope),
             )
         return SpanExportResult.SUCCESS

@@ -171,6 +171,28 @@ fn a_peer_that_never_answers_is_given_up_and_asked_again() {
 }
 
 #[test]
+fn a_long_outage_at_a_low_rate_does_not_fill_the_ring_with_blocks_that_are_nearly_empty() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let sender = Sender::builder()
+        .endpoint(format!("http://127.0.0.1:{port}"))
+        .ring_bytes(128 << 10)
+        .flush_interval(Duration::from_millis(1))
+        .backoff(Duration::from_micros(100), Duration::from_micros(100))
+        .start()
+        .unwrap();
+    // Twice as many tries as there are blocks, with one span between each.
+    for number in 0..512 {
+        let retries = sender.stats().retries;
+        sender.span(&numbered(number)).unwrap();
+        wait_for("the next try", || sender.stats().retries > retries);
+    }
+    assert_eq!(sender.stats().queued, 512);
+    assert_eq!(sender.stats().dropped_total(), 0);
+    let _ = sender.shutdown(Duration::ZERO);
+    balances(&sender);
+}
+
+#[test]
 fn while_the_peer_is_away_callers_never_fail_and_the_newest_arrive_afterwards() {
     // A port where nobody listens, until somebody does.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
