@@ -54,8 +54,9 @@ fn main() {
             .with_compression(TheirCompression::Gzip)
             .build()
             .unwrap();
-        let provider =
-            SdkTracerProvider::builder().with_span_processor(BatchSpanProcessor::builder(exporter).build()).build();
+        let provider = SdkTracerProvider::builder()
+            .with_span_processor(BatchSpanProcessor::builder(exporter).build())
+            .build();
         measured("OpenTelemetry SDK + OTLP exporter", size, |batch| {
             spans(&provider, batch);
             provider.force_flush().unwrap();

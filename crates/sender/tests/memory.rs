@@ -11,7 +11,9 @@ use sink::Sink;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::time::{Duration, Instant};
-use tidegate_sender::{Class, Compression, Place, Protocol, Reason, Sender, Span, SpanKind, Value};
+use tidegate_sender::{
+    Class, Compression, Layer, Logger, Place, Protocol, Reason, Sender, Span, SpanKind, Value,
+};
 
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -26,6 +28,7 @@ fn memory_is_fixed_at_the_start() {
             batches_of_any_size_allocate_nothing(protocol, compression);
         }
     }
+    tracing_and_log_allocate_nothing();
     a_batch_of_large_events_leaves_nothing_behind();
     an_outage_costs_no_memory_and_callers_do_not_wait();
 }
@@ -69,6 +72,41 @@ fn batches_of_any_size_allocate_nothing(protocol: Protocol, compression: Compres
     }
     assert_eq!(sender.stats().balance(), 0);
     assert_eq!(sender.stats().dropped_total(), 0);
+}
+
+fn tracing_and_log_allocate_nothing() {
+    use tracing_subscriber::prelude::*;
+    let sink = Sink::new();
+    let sender = sink.sender(Protocol::Otlp, Compression::Gzip);
+    let layer = Layer::new(sender.clone());
+    let logger = Logger::new(sender.clone());
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+        let round = || {
+            for number in 0..50 {
+                let span = tracing::info_span!(
+                    "query",
+                    a = "text",
+                    b = number,
+                    c = 0.5,
+                    d = true,
+                    e = ?Some(7),
+                    f = %number,
+                    g = "more",
+                    h = 1_u64,
+                );
+                span.in_scope(|| tracing::warn!(number, "slow {}", "query"));
+                let mut record = log::Record::builder();
+                log::Log::log(&logger, &record.args(format_args!("number {number}")).build());
+            }
+            assert!(sender.flush(LONG).is_nothing());
+        };
+        (0..5).for_each(|_| round());
+        let region = Region::new(GLOBAL);
+        (0..20).for_each(|_| round());
+        let stats = region.change();
+        assert_eq!((stats.allocations, stats.bytes_allocated), (0, 0), "by tracing and log");
+    });
+    assert_eq!(sender.stats().sent_total(), 25 * 50 * 3);
 }
 
 fn a_batch_of_large_events_leaves_nothing_behind() {

@@ -150,8 +150,20 @@ fn a_connection_closed_while_idle_costs_one_more_try_and_no_wait() {
 #[test]
 fn a_slow_reader_gets_everything() {
     let peer = Peer::scripted([Behaviour::Slow]);
-    let sender = quick(&peer).compression(Compression::None).start().unwrap();
-    send(&sender, 0..2_000);
+    let sender = quick(&peer)
+        .compression(Compression::None)
+        .ring_bytes(16 << 20)
+        .batch_bytes(8 << 20)
+        .flush_interval(LONG)
+        .timeout(LONG)
+        .start()
+        .unwrap();
+    // More than the buffers between take, so that writes are partial and wait.
+    let text = "x".repeat(3_500);
+    let attributes = [("text", tidegate_sender::Value::Str(&text))];
+    for number in 0..2_000 {
+        sender.span(&Span { attributes: &attributes, ..numbered(number) }).unwrap();
+    }
     assert!(sender.flush(LONG).is_nothing());
     assert_eq!(arrived(&peer).len(), 2_000);
     balances(&sender);
