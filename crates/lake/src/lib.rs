@@ -1,7 +1,8 @@
-//! The lake: metrics as Parquet files on disk, written in a fixed slice of memory and read back.
+//! The lake: metrics, spans and logs as Parquet files on disk, written in a fixed slice of memory and read
+//! back.
 //!
-//! A [`Writer`] takes checked remote-write bodies in the order of the journal's sequences and turns them
-//! into files of the two [`Table`]s, partitioned by the hour in which they were received. Files become part
+//! A [`Writer`] takes checked bodies of remote write and OTLP in the order of the journal's sequences and turns
+//! them into files of the four [`Table`]s, partitioned by the hour in which they were received. Files become part
 //! of the lake by one line in that hour's manifest; [`scan`], [`list`] and [`verify`] read what the
 //! manifests name and nothing else.
 //!
@@ -10,7 +11,8 @@
 //!   it was opened with, whatever the labels look like ([`Writer::smallest_slice`] is the least);
 //! - a sequence is in the lake once: after a crash at any point, [`Writer::open`] says after which sequence
 //!   to go on, and what had been written beyond it is gone;
-//! - what comes out is what came in, to the bit: NaN payloads, stale markers, all labels. What cannot be
+//! - what comes out is what came in, to the bit: NaN payloads, stale markers, all labels,
+//!   every attribute with its type. What cannot be
 //!   kept is counted by reason in [`Pushed`], never silently left out.
 //!
 //! It leaves to others: following the journal and committing its cursor once a [`Commit`] is out,
