@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 /// The most memory that symbols of a request of Remote-Write 2.0 may take to be shown.
 pub(crate) const SYMBOLS: usize = 256 << 10;
-/// What showing a record takes at most, in bytes, the record among it: two lines, which grow by doubling.
-pub(crate) const BYTES: usize = LONGEST_BODY + decode::BYTES + SYMBOLS + 4 * LONGEST_LINE;
+/// What showing a record takes at most, in bytes, the record among it: two lines, which grow by doubling. A
+/// quarter is for the allocator's rounding.
+pub(crate) const BYTES: usize = (LONGEST_BODY + decode::BYTES + SYMBOLS + 4 * LONGEST_LINE) / 4 * 5;
 
 /// Shows what a look has caught. The tap stays open while there is one.
 pub struct Reading {
@@ -43,6 +44,12 @@ impl Reading {
     /// How many records passed since this was asked last that the look would have caught, if there had been room.
     pub fn missed(&self) -> u64 {
         self.watch.missed()
+    }
+
+    /// Does something while the queue is in use by somebody else.
+    #[cfg(test)]
+    pub(crate) fn holding(&self, act: impl FnOnce()) {
+        self.watch.holding(act);
     }
 
     /// Takes the next record and gives its lines to `out`, which says whether it had room. Nothing when none

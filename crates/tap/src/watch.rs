@@ -13,8 +13,9 @@ pub const LONGEST_BODY: usize = 256 << 10;
 pub(crate) const RECORDS: usize = 64;
 /// The most bytes of their bodies.
 pub(crate) const BODIES: usize = 1 << 20;
-/// What a watch holds at most, in bytes: beside the bodies a record's own, and as much for its sink's name.
-pub(crate) const BYTES: usize = BODIES + RECORDS * 2 * size_of::<Caught>() + (4 << 10);
+/// What a watch holds at most, in bytes: beside the bodies, with a quarter for the allocator's rounding, what
+/// describes them, and as much for the sinks' names.
+pub(crate) const BYTES: usize = BODIES / 4 * 5 + RECORDS * 2 * size_of::<Caught>() + (4 << 10);
 /// How often a queue that somebody else is at is tried, before the record counts as missed: about a microsecond.
 const TRIES: usize = 64;
 
@@ -124,9 +125,15 @@ impl Watch {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).records.len()
     }
 
-    /// Records that the filter took, and how many of those were missed, since this was asked last.
+    /// How many records were missed since this was asked last.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.swap(0, Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn holding(&self, act: impl FnOnce()) {
+        let _queue = self.queue.lock().unwrap();
+        act();
     }
 
     fn try_queue(&self) -> Option<MutexGuard<'_, Queue>> {
