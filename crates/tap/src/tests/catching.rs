@@ -1,0 +1,148 @@
+//! Promises: a closed tap costs nothing, an open one never waits, holds what it may hold and no more, and closes
+//! by itself.
+
+use super::{arena, lines, meta, open, request};
+use crate::watch::RECORDS;
+use crate::{At, LONGEST_BODY, LOOK_BYTES, OPEN_FOR, Refused, Tap};
+use tidegate_journal::Signal;
+use tidegate_load::otlp;
+
+#[test]
+fn a_closed_tap_allocates_nothing() {
+    let tap = Tap::new(arena());
+    let body = request(otlp::Signal::Traces, 10);
+    let meta = meta(Signal::Traces, 10, &body);
+    let counted = allocation_counter::measure(|| {
+        for _ in 0..1_000 {
+            tap.offer(At::Source, &meta, Some(&body));
+            tap.offer(At::Sink("out"), &meta, Some(&body));
+        }
+    });
+    assert_eq!(counted.count_total, 0);
+}
+
+/// Neither does an open one for records that it does not want.
+#[test]
+fn what_is_not_wanted_is_not_copied() {
+    let tap = Tap::new(arena());
+    let reading = open(&tap, "sink=out&signal=logs&every=1000").unwrap();
+    let body = request(otlp::Signal::Traces, 10);
+    let (traces, logs) = (meta(Signal::Traces, 10, &body), meta(Signal::Logs, 10, &body));
+    let counted = allocation_counter::measure(|| {
+        tap.offer(At::Source, &logs, Some(&body));
+        tap.offer(At::Sink("other"), &logs, Some(&body));
+        tap.offer(At::Sink("out"), &traces, Some(&body));
+    });
+    assert_eq!((counted.count_total, reading.waiting()), (0, 0));
+    tap.offer(At::Sink("out"), &logs, Some(&body));
+    assert_eq!((reading.waiting(), reading.missed()), (1, 0));
+}
+
+/// However much passes: at most so many records and bytes are held, the others are counted.
+#[test]
+fn a_full_queue_takes_nothing_more_and_counts_it() {
+    let tap = Tap::new(arena());
+    let reading = open(&tap, "").unwrap();
+    let body = vec![0; 1_000];
+    let small = meta(Signal::Traces, 10, &body);
+    (0..1_000).for_each(|_| tap.offer(At::Source, &small, Some(&body)));
+    assert_eq!((reading.waiting(), reading.missed(), reading.missed()), (RECORDS, 1_000 - RECORDS as u64, 0));
+    lines(&reading);
+    let body = vec![0; LONGEST_BODY];
+    let large = meta(Signal::Traces, 10, &body);
+    (0..10).for_each(|_| tap.offer(At::Source, &large, Some(&body)));
+    assert_eq!((reading.waiting(), reading.missed()), (4, 6));
+    lines(&reading);
+    tap.offer(At::Source, &large, Some(&body));
+    assert_eq!((reading.waiting(), reading.missed()), (1, 0), "there is room again");
+}
+
+/// Everything that a look holds, full and being shown, is within what is charged for it.
+#[test]
+fn what_is_charged_is_enough() {
+    let tap = Tap::new(arena());
+    let raw = request(otlp::Signal::Traces, 2_000);
+    let body = otlp::Coding::Gzip.encode(&raw).unwrap();
+    let gzip = tidegate_journal::Meta {
+        encoding: tidegate_journal::Encoding::Gzip,
+        ..meta(Signal::Traces, 2_000, &raw)
+    };
+    assert!(body.len() > 64 << 10 && body.len() <= LONGEST_BODY && raw.len() <= 1 << 20, "{}", body.len());
+    let counted = allocation_counter::measure(|| {
+        let reading = open(&tap, "").unwrap();
+        (0..100).for_each(|_| tap.offer(At::Source, &gzip, Some(&body)));
+        assert!(reading.missed() > 0);
+        while reading.write_next(&mut |_| true).is_some() {}
+        drop(reading);
+        (0..OPEN_FOR).for_each(|_| tap.tick());
+    });
+    assert!(counted.bytes_max <= LOOK_BYTES, "{} of {LOOK_BYTES} bytes", counted.bytes_max);
+    // But for what the runtime keeps for the thread.
+    assert!(counted.bytes_current < 1_000, "and all of it is given back: {}", counted.bytes_current);
+}
+
+/// Who offers while somebody else holds the queue does not wait for them.
+#[test]
+fn nobody_waits_for_the_queue() {
+    let tap = Tap::new(arena());
+    let reading = open(&tap, "").unwrap();
+    let meta = meta(Signal::Traces, 1, &[]);
+    reading.holding(|| tap.offer(At::Source, &meta, Some(&[])));
+    assert_eq!((reading.waiting(), reading.missed()), (0, 1));
+}
+
+/// A look that nobody reads any more ends, and gives its memory back; one that is being read does not.
+#[test]
+fn a_tap_closes_by_itself() {
+    let arena = arena();
+    let used = || arena.usage().shares.iter().map(|share| share.used).sum::<u64>();
+    let tap = Tap::new(arena.clone());
+    let body = vec![0; 1_000];
+    let meta = meta(Signal::Traces, 10, &body);
+    let reading = open(&tap, "").unwrap();
+    (0..10 * OPEN_FOR).for_each(|_| tap.tick());
+    assert!(tap.is_open(), "it is being read");
+    assert_eq!(used(), LOOK_BYTES);
+    drop(reading);
+    (1..OPEN_FOR).for_each(|_| tap.tick());
+    tap.offer(At::Source, &meta, Some(&body));
+    let reading = open(&tap, "").unwrap();
+    assert_eq!(reading.waiting(), 1, "what passes between two readings is kept");
+    drop(reading);
+    (0..OPEN_FOR).for_each(|_| tap.tick());
+    assert!(!tap.is_open());
+    assert_eq!(used(), 0);
+    tap.offer(At::Source, &meta, Some(&body));
+    assert_eq!(open(&tap, "").unwrap().waiting(), 0);
+}
+
+/// One look at a time, read by one at a time; whoever thinks better of it looks for something else.
+#[test]
+fn there_is_one_look_at_a_time() {
+    let tap = Tap::new(arena());
+    let refused = |query| open(&tap, query).err();
+    let reading = open(&tap, "id=a").unwrap();
+    assert_eq!(refused("id=b"), Some(Refused::Taken));
+    assert_eq!(refused("id=a"), Some(Refused::Reading));
+    drop(reading);
+    assert_eq!(refused("id=b"), Some(Refused::Taken), "it may go on");
+    let body = vec![0; 1_000];
+    tap.offer(At::Source, &meta(Signal::Traces, 10, &body), Some(&body));
+    assert_eq!(open(&tap, "id=a&service=x").unwrap().waiting(), 1, "items are chosen when they are shown");
+    assert_eq!(open(&tap, "id=a&signal=logs").unwrap().waiting(), 0);
+    (0..OPEN_FOR).for_each(|_| tap.tick());
+    assert_eq!(refused("id=b"), None);
+}
+
+/// Without memory there is no look, and nobody is kept waiting for ever.
+#[test]
+fn a_look_without_memory_is_refused() {
+    let full = arena();
+    let charge = full.try_charge(tidegate_arena::Share::Ingest, LOOK_BYTES).unwrap();
+    let tap = Tap::new(full);
+    assert_eq!(open(&tap, "").err(), Some(Refused::Memory));
+    drop(charge);
+    assert!(open(&tap, "").is_ok());
+    let small = tidegate_arena::Arena::new(1 << 20, tidegate_arena::Floors::NONE, 64 << 10, 4, 16).unwrap();
+    assert_eq!(open(&Tap::new(small), "").err(), Some(Refused::Small));
+}

@@ -1,0 +1,167 @@
+//! Promise: a look shows the items of records, whichever protocol and coding they came in, and those only that it
+//! is for.
+
+use super::{arena, lines, meta, open, request};
+use crate::{At, LONGEST_BODY, Tap};
+use serde_json::{Value, json};
+use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
+use tidegate_load::remote_write::{Batch, Version, compress};
+use tidegate_load::{Model, Timeline, otlp};
+
+/// What a look that says `query` shows of these records at a source.
+fn shown(query: &str, records: &[(Meta, Vec<u8>)]) -> Vec<Value> {
+    let tap = Tap::new(arena());
+    let reading = open(&tap, query).unwrap();
+    records.iter().for_each(|(meta, body)| tap.offer(At::Source, meta, Some(body)));
+    lines(&reading)
+}
+
+fn otlp(signal: otlp::Signal, items: u64) -> (Meta, Vec<u8>) {
+    let body = request(signal, items);
+    let signal = match signal {
+        otlp::Signal::Traces => Signal::Traces,
+        otlp::Signal::Metrics => Signal::Metrics,
+        otlp::Signal::Logs => Signal::Logs,
+    };
+    (meta(signal, u32::try_from(items).unwrap(), &body), body)
+}
+
+#[test]
+fn spans_log_records_and_points_are_shown() {
+    let spans = shown("", &[otlp(otlp::Signal::Traces, 20)]);
+    assert_eq!(spans.len(), 20);
+    let span = &spans[1];
+    assert_eq!(span["at"], "source:otlp");
+    assert_eq!(span["signal"], "traces");
+    assert_eq!(span["received"], "2023-11-14T22:13:20Z");
+    assert_eq!(span["trace_id"].as_str().unwrap().len(), 32);
+    assert_eq!((&span["parent_span_id"], &span["trace_id"]), (&spans[0]["span_id"], &spans[0]["trace_id"]));
+    assert!(span["service"].as_str().unwrap().starts_with("service-"), "{span}");
+    assert!(span["duration_ms"].as_f64().unwrap() >= 0.1, "{span}");
+    assert_eq!(span["kind"], "server");
+    assert_eq!(span["attributes"][otlp::NUMBER], 1_001);
+    assert_eq!(span["resource"]["telemetry.sdk.name"], "opentelemetry");
+
+    let records = shown("", &[otlp(otlp::Signal::Logs, 20)]);
+    assert_eq!((records.len(), &records[3]["attributes"][otlp::NUMBER]), (20, &json!(1_003)));
+    assert!(records.iter().all(|it| it["body"].is_string() && it["severity"].is_string()), "{}", records[0]);
+
+    let points = shown("", &[otlp(otlp::Signal::Metrics, 20)]);
+    assert_eq!((points.len(), &points[19]["attributes"][otlp::NUMBER]), (20, &json!(1_019)));
+    assert!(points.iter().all(|it| it["name"].is_string() && it["value"].is_number()), "{}", points[0]);
+}
+
+#[test]
+fn samples_and_histograms_of_both_versions_are_shown() {
+    let timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1_000 };
+    let model = Model::with_histograms(7, 30, timeline, 10);
+    for (version, protocol) in [(Version::V1, Protocol::RemoteWrite1), (Version::V2, Protocol::RemoteWrite2)]
+    {
+        let (mut raw, mut body) = (Vec::new(), Vec::new());
+        Batch::of(&model, model.series(), 5, 2).encode(version, &mut raw);
+        compress(&raw, &mut body);
+        let encoding = Encoding::Snappy;
+        let meta = Meta { protocol, encoding, ..meta(Signal::Metrics, 60, &raw) };
+        let items = shown("source=prometheus_remote_write", &[(meta, body.clone())]);
+        let items: Vec<_> = items.iter().filter(|item| item.get("family").is_none()).collect();
+        assert_eq!(items.len(), 60, "{version:?}");
+        assert_eq!(items[0]["at"], "source:prometheus_remote_write");
+        let (histograms, samples): (Vec<&Value>, _) =
+            items.into_iter().partition(|it| it["type"] == "histogram");
+        assert!(!histograms.is_empty() && histograms.iter().all(|it| it["count"].is_number()), "{version:?}");
+        assert!(samples.iter().all(|it| it["value"].is_number() && it["labels"].is_object()));
+        assert_eq!(
+            (&samples[0]["value"], &samples[0]["time"]),
+            (&json!(5.0), &json!("2023-11-14T22:13:25Z"))
+        );
+        // Filters know the protocol's own words for a name and a service.
+        let name = samples[0]["name"].as_str().unwrap();
+        let named = shown(&format!("name={name}"), &[(meta, body.clone())]);
+        assert!(named.iter().all(|it| it["name"] == name || it["family"] == name) && !named.is_empty());
+        assert!(shown("source=otlp", &[(meta, body.clone())]).is_empty());
+        assert_eq!(
+            shown(&format!("source={}", protocol.name()), &[(meta, body)]).len(),
+            60 + usize::from(false)
+        );
+    }
+}
+
+#[test]
+fn compressed_bodies_are_shown_as_they_were() {
+    let (plain, raw) = otlp(otlp::Signal::Logs, 50);
+    let whole = shown("", &[(plain, raw.clone())]);
+    for (coding, encoding) in [(otlp::Coding::Gzip, Encoding::Gzip), (otlp::Coding::Zstd, Encoding::Zstd)] {
+        let body = coding.encode(&raw).unwrap();
+        assert_eq!(shown("", &[(Meta { encoding, ..plain }, body)]), whole, "{encoding:?}");
+    }
+    // What cannot be decompressed is said to be there.
+    let damaged = shown("", &[(Meta { encoding: Encoding::Gzip, ..plain }, raw)]);
+    assert_eq!(damaged.len(), 1);
+    assert_eq!(
+        (&damaged[0]["items"], &damaged[0]["why"]),
+        (&json!(50), &json!("the body cannot be decompressed"))
+    );
+}
+
+#[test]
+fn items_are_chosen_by_service_name_and_text() {
+    let records: Vec<_> = [otlp::Signal::Traces, otlp::Signal::Logs].map(|signal| otlp(signal, 100)).into();
+    let all = shown("", &records);
+    assert_eq!(all.len(), 200);
+    let service = all[0]["service"].as_str().unwrap();
+    assert_eq!(shown(&format!("service={service}"), &records).len(), 200);
+    assert!(shown("service=service", &records).is_empty(), "whole names are compared");
+    let name = all[0]["name"].as_str().unwrap();
+    let query = format!("name={}", name.replace(' ', "+").replace('{', "%7B").replace('}', "%7d"));
+    let named = shown(&query, &records);
+    assert_eq!(named.len(), all.iter().filter(|it| it["name"] == name).count());
+    let found = shown("contains=%22load.number%22:1042", &records);
+    assert!(found.iter().all(|it| it["attributes"][otlp::NUMBER] == 1_042) && found.len() == 2, "{found:?}");
+    assert_eq!(shown("signal=logs", &records).len(), 100);
+    assert_eq!(shown("every=2", &records).len(), 100, "of two records the first");
+}
+
+/// What is too long to be shown is said, with what it was.
+#[test]
+fn what_is_not_shown_is_said() {
+    let many = shown("", &[otlp(otlp::Signal::Logs, 500)]);
+    assert_eq!(many.len(), 201);
+    assert_eq!((&many[200]["items"], &many[200]["not_shown"]), (&json!(500), &json!(300)));
+    let (whole, body) = otlp(otlp::Signal::Traces, 1_000);
+    assert!(body.len() > LONGEST_BODY);
+    let long = shown("", &[(whole, body.clone())]);
+    assert_eq!(
+        (long.len(), &long[0]["bytes"], &long[0]["not_shown"]),
+        (1, &json!(body.len()), &json!(1_000))
+    );
+    let (large, raw) = otlp(otlp::Signal::Traces, 4_000);
+    let body = otlp::Coding::Zstd.encode(&raw).unwrap();
+    let bomb = (Meta { encoding: Encoding::Zstd, ..large }, vec![0; body.len().min(LONGEST_BODY)]);
+    assert_eq!(shown("", &[bomb])[0]["why"], "the body is longer than 1 MiB once decompressed");
+
+    let tap = Tap::new(arena());
+    let reading = open(&tap, "sink=*").unwrap();
+    let tenant = Tenant::new("team \"a\"").unwrap();
+    tap.offer(At::Source, &whole, None);
+    tap.offer(At::Sink("out"), &Meta { tenant, ..whole }, None);
+    let unread = lines(&reading);
+    assert_eq!(unread.len(), 1);
+    assert_eq!((&unread[0]["at"], &unread[0]["tenant"]), (&json!("sink:out"), &json!("team \"a\"")));
+    assert_eq!(unread[0]["why"], "the sink does not read bodies");
+}
+
+/// Lines for which there is no room are counted, and the others are whole.
+#[test]
+fn what_has_no_room_is_counted() {
+    let tap = Tap::new(arena());
+    let reading = open(&tap, "").unwrap();
+    let (meta, body) = otlp(otlp::Signal::Logs, 100);
+    tap.offer(At::Source, &meta, Some(&body));
+    let mut room = 30;
+    let mut out = |_: &str| {
+        room -= 1;
+        room >= 0
+    };
+    let written = reading.write_next(&mut out).unwrap();
+    assert_eq!((written.lines, written.no_room, written.bytes), (30, 70, body.len()));
+}
