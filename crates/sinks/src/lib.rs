@@ -7,6 +7,7 @@
 
 mod backoff;
 mod blackhole;
+mod decoding;
 mod health;
 mod http;
 mod inbox;
@@ -28,7 +29,9 @@ pub use otlp::{
     BadLevel as OtlpBadLevel, Compression, Otlp, PeerError as OtlpPeerError, Settings as OtlpSettings,
     StartError as OtlpStartError, Transport,
 };
-pub use prometheus_remote_write::{Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError};
+pub use prometheus_remote_write::{
+    Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError, Translation,
+};
 pub use room::Room;
 pub use signals::Signals;
 pub use stop::{Stop, Stopper};

@@ -7,6 +7,9 @@
 //! than one lane, a body over the limits, joining 2.0) is *recoded*: decompressed, cut, translated and
 //! compressed again. One batch of records is on its way at a time, so samples arrive in the order in which
 //! they were accepted; with several lanes a batch becomes one request for each, series by hash.
+//!
+//! OTLP metrics are recoded too. The books count them in points, also where a point becomes many samples; what
+//! remote write cannot say of them is dropped as untranslatable.
 
 mod batch;
 mod exchange;
@@ -14,7 +17,7 @@ mod passing;
 mod recode;
 mod settings;
 
-pub use settings::{Prefer, Settings};
+pub use settings::{Naming, Prefer, Settings, Translation};
 
 use crate::backoff::Backoff;
 use crate::http::{NoRoots, Peer};
@@ -22,7 +25,7 @@ use crate::inbox::{AttachError, Inbox, Record, Sinkable};
 use crate::losses::Losses;
 use crate::room::Room;
 use crate::stop::Stop;
-use batch::{Batch, Mode, NoBody};
+use batch::{Batch, Form, Mode, NoBody};
 use exchange::{Exchange, Sum, Verdict};
 use recode::{Recoder, Step, Work};
 use std::time::Duration;
@@ -162,16 +165,17 @@ impl RemoteWrite {
 
     /// How a record goes out.
     fn mode(&self, record: &Record) -> Mode {
-        let Some(from) = batch::version_of(record) else { return Mode::Alien };
+        let Some(from) = batch::form_of(record) else { return Mode::Alien };
         let wanted = match self.settings.prefer {
-            Prefer::AsReceived => from,
+            Prefer::AsReceived => from.version(),
             Prefer::V1 => Version::V1,
             Prefer::V2 => Version::V2,
         };
         let to = if self.exchange.peer_is_v1() { Version::V1 } else { wanted };
         let within = record.meta.raw_len as usize <= self.settings.max_bytes
             && u64::from(record.meta.items) <= self.settings.max_items;
-        let passes = from == to && from == Version::V1 && self.settings.lanes == 1 && within;
+        let same = from == Form::RemoteWrite(Version::V1) && to == Version::V1;
+        let passes = same && self.settings.lanes == 1 && within;
         if passes && record.meta.encoding == Encoding::Snappy {
             Mode::Pass
         } else {
@@ -211,7 +215,7 @@ impl RemoteWrite {
         }
     }
 
-    async fn send_recoded(&mut self, mut batch: Batch, from: Version, to: Version) -> Sent {
+    async fn send_recoded(&mut self, mut batch: Batch, from: Form, to: Version) -> Sent {
         let stop = self.exchange.stop().clone();
         let mut losses = Losses::NONE;
         let mut work = Work::new(from, to);
@@ -248,7 +252,7 @@ impl RemoteWrite {
                     for (request, verdict) in requests.iter().zip(&verdicts) {
                         if let Verdict::Rejected(rejection) = verdict {
                             self.exchange.bury(request, rejection, batch.meta());
-                            losses.add(Dropped::Rejected, request.items.saturating_sub(rejection.written));
+                            losses.add(Dropped::Rejected, request.lost(rejection.written));
                         }
                     }
                     Duration::ZERO

@@ -1,18 +1,15 @@
 //! Bodies decoded and compressed, a piece at a time, with state that is used again for every request.
 
 use super::settings::Compression;
+pub(super) use crate::decoding::SLACK;
+use crate::decoding::{Damaged, PIECE, steps};
 use crate::room::{Held, NoRoom};
 use tidegate_arena::Window;
 use tidegate_journal::Encoding;
-use tidegate_wire::coding::{Decode, Wants};
 use tidegate_wire::{gzip, snappy, zstd};
 
-/// The most bytes that are decoded or compressed before others get their turn: about a millisecond.
-const PIECE: usize = 32 << 10;
 /// By how much a compressed body grows when its room is used up.
 const GROWTH: usize = 64 << 10;
-/// Room beyond what a body decodes to, so that a decoder can see its end.
-pub(super) const SLACK: usize = 64;
 
 /// The decoders, and the encoder of what goes out.
 pub(super) struct Coder {
@@ -26,10 +23,6 @@ enum Encoder {
     Gzip(Box<gzip::Encoder>),
     Zstd(zstd::Encoder),
 }
-
-/// A body is not what its record says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Damaged;
 
 /// A level that does not exist.
 #[derive(Debug, thiserror::Error)]
@@ -151,26 +144,4 @@ impl Coder {
 fn unwilling(refused: zstd::Refused) -> NoRoom {
     tracing::warn!(%refused, "a request cannot be compressed now");
     NoRoom::WithoutTurn
-}
-
-/// Decodes `body` in steps of at most `most` bytes.
-async fn steps(decoder: &mut impl Decode, body: &[u8], most: usize, out: &mut Window) -> Result<(), Damaged> {
-    decoder.reset();
-    let (mut rest, mut idle) = (body, 0);
-    loop {
-        let room = out.spare_mut();
-        let end = most.min(room.len());
-        let progress = decoder.step(rest, room.get_mut(..end).unwrap_or_default()).map_err(|_| Damaged)?;
-        out.advance(progress.written);
-        rest = rest.get(progress.read..).unwrap_or_default();
-        idle = if progress.read + progress.written > 0 { 0 } else { idle + 1 };
-        match progress.wants {
-            Wants::Nothing if rest.is_empty() => return Ok(()),
-            Wants::Input => return Err(Damaged),
-            // It asks for what it guesses, and does with what there is; there is as much as the record says.
-            _ if idle > 2 => return Err(Damaged),
-            _ => {}
-        }
-        tokio::task::yield_now().await;
-    }
 }

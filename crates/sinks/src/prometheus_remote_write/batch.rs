@@ -7,7 +7,7 @@ use crate::inbox::{Inbox, Record};
 use crate::room::{Held, NoRoom, Room, Turn};
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
-use tidegate_journal::{Encoding, Meta, Protocol, ReadError};
+use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal};
 use tidegate_wire::remote_write::Version;
 
 /// The most records of a batch: what is kept about each has a bound too.
@@ -20,13 +20,33 @@ pub(super) enum Mode {
     Pass,
     /// Decoded and encoded again.
     Recode {
-        /// The version they came in.
-        from: Version,
+        /// What they came in.
+        from: Form,
         /// The version they go out in.
         to: Version,
     },
-    /// Not at all: they are not of this protocol.
+    /// Not at all: there is no way to say them in this protocol.
     Alien,
+}
+
+/// What records came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Remote write of this version.
+    RemoteWrite(Version),
+    /// OTLP metrics.
+    Otlp,
+}
+
+impl Form {
+    /// The version that it goes out in when nothing else is asked for.
+    pub(super) fn version(self) -> Version {
+        match self {
+            Form::RemoteWrite(version) => version,
+            // Every peer takes that.
+            Form::Otlp => Version::V1,
+        }
+    }
 }
 
 /// Records that go out together.
@@ -269,7 +289,7 @@ impl Batch {
     pub(super) fn into_request(self) -> Option<(Request, Turn)> {
         let Batch { window, raw_len, items, turn, .. } = self;
         let body = passing::joined(window?, raw_len)?;
-        Some((Request { body, version: Version::V1, items }, turn))
+        Some((Request { body, version: Version::V1, items, entries: items }, turn))
     }
 
     fn read(&mut self, record: &Record, inbox: &mut Inbox) -> Result<(), NoBody> {
@@ -296,11 +316,12 @@ pub(super) const fn piece_of(part: usize) -> usize {
     if piece < STEP { piece / PAGE * PAGE } else { piece / STEP * STEP }
 }
 
-/// The version of a record, when it is of this protocol.
-pub(super) fn version_of(record: &Record) -> Option<Version> {
-    match record.meta.protocol {
-        Protocol::RemoteWrite1 => Some(Version::V1),
-        Protocol::RemoteWrite2 => Some(Version::V2),
+/// What a record is in, when that can be said in this protocol.
+pub(super) fn form_of(record: &Record) -> Option<Form> {
+    match (record.meta.protocol, record.meta.signal) {
+        (Protocol::RemoteWrite1, _) => Some(Form::RemoteWrite(Version::V1)),
+        (Protocol::RemoteWrite2, _) => Some(Form::RemoteWrite(Version::V2)),
+        (Protocol::Otlp, Signal::Metrics) => Some(Form::Otlp),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use std::time::{Duration, SystemTime};
 use tidegate_journal::dead_letters::{DeadLetter, DeadLetters};
-use tidegate_journal::{Meta, Protocol};
+use tidegate_journal::{Encoding, Meta, Protocol};
 use tidegate_wire::remote_write::Version;
 use tokio::time::Instant;
 
@@ -35,7 +35,20 @@ pub(super) struct Request {
     /// Snappy-compressed; holds the memory it lives in.
     pub(super) body: Bytes,
     pub(super) version: Version,
+    /// As the books count them.
     pub(super) items: u64,
+    /// Samples, histograms and exemplars, as the peer counts them. Of remote write those are the items.
+    pub(super) entries: u64,
+}
+
+impl Request {
+    /// Items that are lost when the peer took only so many entries. Of OTLP, where a point may be many entries, that
+    /// is their share.
+    pub(super) fn lost(&self, written: u64) -> u64 {
+        let (items, entries) = (u128::from(self.items), u128::from(self.entries));
+        let taken = (items * u128::from(written).min(entries)).checked_div(entries).unwrap_or(0);
+        self.items.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX))
+    }
 }
 
 /// What became of a request.
@@ -208,7 +221,8 @@ impl Exchange {
             Version::V1 => Protocol::RemoteWrite1,
             Version::V2 => Protocol::RemoteWrite2,
         };
-        let meta = Meta { protocol, items: u32::try_from(request.items).unwrap_or(u32::MAX), ..*meta };
+        let items = u32::try_from(request.items).unwrap_or(u32::MAX);
+        let meta = Meta { protocol, items, encoding: Encoding::Snappy, ..*meta };
         let reason = format!("{status}: {text}");
         let letter = DeadLetter { sink: &self.sink, reason: &reason, meta: &meta, body: &request.body };
         if let Err(error) = self.dead_letters.add(letter) {

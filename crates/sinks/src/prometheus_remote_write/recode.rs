@@ -2,29 +2,39 @@
 //!
 //! A batch becomes a sequence of pieces, each within the limits of a request; a piece becomes one request
 //! for each lane. What proves too large when encoded is cut in halves until it fits, or until it is a single
-//! series, which then cannot be sent at all. A record whose tables alone are too large is lost as a whole.
+//! series or point, which then cannot be sent at all. A record whose tables alone are too large is lost as a whole.
 
 mod encode;
 mod piece;
 
 use super::Settings;
-use super::batch::{Batch, NoBody, piece_of};
+use super::batch::{Batch, Form, NoBody, piece_of};
 use super::exchange::Request;
+use crate::decoding::{self, SLACK};
 use crate::inbox::Inbox;
-use crate::room::{NoRoom, Room};
-use encode::{Encoded, Encoder, Unfit};
+use crate::room::{Held, NoRoom, Room};
+use encode::{Encoded, Encoder, Most, Unfit};
 use piece::{Piece, Source};
+use tidegate_arena::{Charge, Window};
 use tidegate_journal::Encoding;
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::Version;
-use tidegate_wire::snappy;
+use tidegate_wire::{gzip, snappy, zstd};
 
 /// Encodes batches anew, within a sink's part of the memory.
 pub(super) struct Recoder {
     room: Room,
     encoder: Encoder,
     limits: Limits,
+    /// How many points of OTLP make about a request: halved when they do not fit, doubled when they leave half of
+    /// it empty.
+    points: u64,
 }
+
+/// What [`Recoder::points`] is at first.
+const POINTS: u64 = 1_000;
+/// What the decoders of OTLP's bodies take.
+const DECODERS: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES;
 
 /// How large a request may be.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +49,7 @@ struct Limits {
 
 /// How far a batch has come.
 pub(super) struct Work {
-    from: Version,
+    from: Form,
     to: Version,
     source: Option<Source>,
     /// What is still to be sent, the next at the end. At most one for each record and each halving.
@@ -65,7 +75,7 @@ pub(super) enum Step {
 }
 
 impl Work {
-    pub(super) const fn new(from: Version, to: Version) -> Work {
+    pub(super) const fn new(from: Form, to: Version) -> Work {
         Work { from, to, source: None, left: Vec::new(), sent: None, begun: false }
     }
 
@@ -101,7 +111,8 @@ impl Recoder {
             peer_bytes: settings.max_bytes,
             items: settings.max_items,
         };
-        Recoder { encoder: Encoder::new(room.clone(), settings.lanes), room, limits }
+        let encoder = Encoder::new(room.clone(), settings.lanes, settings.otlp.clone());
+        Recoder { encoder, room, limits, points: POINTS.min(limits.items).max(1) }
     }
 
     /// The next requests of the batch.
@@ -124,7 +135,7 @@ impl Recoder {
                 (work.begun, work.left) = (true, vec![source.whole()]);
             }
             let Some(piece) = work.left.pop() else { return Step::Finished };
-            let (piece, rest) = source.cut(piece, self.limits.bytes, self.limits.items);
+            let (piece, rest) = source.cut(piece, self.limits.bytes, self.limits.items, self.points);
             work.left.extend(rest);
             let Some(step) = self.step(&source, piece, work, batch).await else {
                 work.source = Some(source);
@@ -145,10 +156,16 @@ impl Recoder {
         work: &mut Work,
         batch: &mut Batch,
     ) -> Option<Step> {
-        let mut most = self.limits.bytes;
+        let members = piece.members().map_or(0, |members| members.end.saturating_sub(members.start));
+        // A single point goes, whatever becomes of it.
+        let entries = if members > 1 { self.limits.items } else { u64::MAX };
+        let mut most = Most { bytes: self.limits.bytes, entries };
         loop {
             match self.encoder.encode(source, &piece, work.to, most).await {
-                Ok(Encoded { requests, untranslatable }) => {
+                Ok(Encoded { requests, untranslatable, is_half_empty }) => {
+                    if is_half_empty && members >= self.points {
+                        self.points = self.points.saturating_mul(2).min(self.limits.items.max(1));
+                    }
                     work.sent = Some(piece);
                     return Some(Step::Requests { requests, untranslatable });
                 }
@@ -164,12 +181,13 @@ impl Recoder {
                 }
                 Err(unfit) => match source.halve(&piece) {
                     Some((first, second)) => {
+                        self.points = (members / 2).clamp(1, self.points);
                         work.left.extend([second, first]);
                         return None;
                     }
                     // A single series may be as large as the peer takes it.
-                    None if unfit == Unfit::Large && most < self.limits.peer_bytes => {
-                        most = self.limits.peer_bytes;
+                    None if unfit == Unfit::Large && most.bytes < self.limits.peer_bytes => {
+                        most.bytes = self.limits.peer_bytes;
                     }
                     None => return Some(Step::Lost(Dropped::TooLarge, source.items(&piece))),
                 },
@@ -178,39 +196,74 @@ impl Recoder {
     }
 
     /// The batch, decompressed.
-    async fn decode(
-        &self,
-        version: Version,
-        batch: &mut Batch,
-        inbox: &mut Inbox,
-    ) -> Result<Source, Dropped> {
+    async fn decode(&self, form: Form, batch: &mut Batch, inbox: &mut Inbox) -> Result<Source, Dropped> {
         batch.load(&self.room, inbox).await.map_err(|no_body| match no_body {
             NoBody::Damaged => Dropped::Damaged,
             NoBody::TooLarge => Dropped::TooLarge,
         })?;
         let needed = batch.bodies().1.iter().map(|body| body.raw_len).sum();
-        let mut room = self.room.window(needed).await;
+        let mut room = self.decoding_room(form, needed).await;
         if let Err(NoRoom::WithoutTurn) = room {
             batch.borrow(&self.room).await;
-            room = self.room.window(needed).await;
+            room = self.decoding_room(form, needed).await;
         }
-        let mut raw = room.map_err(|_| Dropped::TooLarge)?;
+        let (mut raw, _charge) = room.map_err(|_| Dropped::TooLarge)?;
         let (window, bodies) = batch.bodies();
         let mut ranges = Vec::with_capacity(bodies.len());
+        let mut decoders = Decoders::default();
         for body in bodies {
             let from = raw.len();
             // The source checked it before it was accepted, and the journal checks what it gives back.
             let bytes = window.get(body.range.clone()).ok_or(Dropped::Damaged)?;
-            let decoded = match body.encoding {
-                Encoding::Snappy => {
-                    snappy::decode(bytes, raw.spare_mut()).map(|len| raw.advance(len)).map_err(drop)
-                }
-                Encoding::Identity => raw.append(bytes).map_err(drop),
-                Encoding::Gzip | Encoding::Zstd => return Err(Dropped::Untranslatable),
-            };
-            decoded.map_err(|()| Dropped::Damaged)?;
+            decoders.decode(body.encoding, bytes, &mut raw).await?;
             ranges.push(from..raw.len());
         }
-        Ok(Source::new(version, raw, ranges))
+        Ok(Source::new(form, raw, ranges))
+    }
+
+    /// Room for what bodies decode to, and for what decodes them.
+    async fn decoding_room(
+        &self,
+        form: Form,
+        needed: usize,
+    ) -> Result<(Held<Window>, Option<Held<Charge>>), NoRoom> {
+        Ok(match form {
+            Form::RemoteWrite(_) => (self.room.window(needed).await?, None),
+            Form::Otlp => {
+                let charge = self.room.charge(DECODERS).await?;
+                (self.room.window(needed.saturating_add(SLACK)).await?, Some(charge))
+            }
+        })
+    }
+}
+
+/// Made when they are needed: most bodies are in Snappy.
+#[derive(Default)]
+struct Decoders {
+    gzip: Option<gzip::Decoder>,
+    zstd: Option<zstd::Decoder>,
+}
+
+impl Decoders {
+    /// Appends what `bytes` decode to.
+    async fn decode(&mut self, encoding: Encoding, bytes: &[u8], raw: &mut Window) -> Result<(), Dropped> {
+        match encoding {
+            Encoding::Snappy => {
+                let decoded = snappy::decode(bytes, raw.spare_mut());
+                raw.advance(decoded.map_err(|_| Dropped::Damaged)?);
+                return Ok(());
+            }
+            Encoding::Identity => return raw.append(bytes).map_err(|_| Dropped::Damaged),
+            Encoding::Gzip => {
+                let gzip = self.gzip.get_or_insert_with(gzip::Decoder::new);
+                decoding::steps(gzip, bytes, decoding::PIECE, raw).await
+            }
+            Encoding::Zstd => {
+                // The source has checked every body, and this decoder does not need the window that a frame names.
+                let zstd = self.zstd.get_or_insert_with(|| zstd::Decoder::new(u64::MAX));
+                decoding::steps(zstd, bytes, usize::MAX, raw).await
+            }
+        }
+        .map_err(|_damaged| Dropped::Damaged)
     }
 }

@@ -3,6 +3,7 @@
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use std::time::Duration;
+pub use tidegate_wire::otlp::prometheus::Naming;
 
 /// How a peer is to be served.
 #[derive(Debug, Clone)]
@@ -25,12 +26,34 @@ pub struct Settings {
     pub timeout: Duration,
     /// The shortest and the longest wait between attempts.
     pub backoff: (Duration, Duration),
+    /// How OTLP metrics become series.
+    pub otlp: Translation,
+}
+
+/// How OTLP metrics become series.
+#[derive(Debug, Clone)]
+pub struct Translation {
+    /// How names are made.
+    pub naming: Naming,
+    /// Attributes of the resource that become labels of each of its series.
+    pub promote: Vec<String>,
+    /// Whether there are `otel_scope_…` labels.
+    pub scope_labels: bool,
+    /// Whether there is a `target_info` for each resource.
+    pub target_info: bool,
+}
+
+impl Default for Translation {
+    fn default() -> Translation {
+        Translation { naming: Naming::default(), promote: Vec::new(), scope_labels: true, target_info: true }
+    }
 }
 
 /// Which version to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prefer {
-    /// As it was received, or 1.0 when the peer does not take 2.0.
+    /// As it was received, or 1.0 when the peer does not take 2.0. What was received as OTLP goes out as 1.0,
+    /// which every peer takes.
     AsReceived,
     /// Always 1.0.
     V1,

@@ -60,6 +60,7 @@ async fn a_peer_that_answers_before_it_has_read_costs_no_record() {
         // Also how long the peer may take to read what it has answered.
         timeout: Duration::from_millis(500),
         backoff: (Duration::from_millis(1), Duration::from_millis(20)),
+        otlp: Default::default(),
     };
     assert!(rig.journal.close(10 * SECOND));
     let (sink, _stopper) = rig.sink(settings);

@@ -130,7 +130,8 @@ async fn what_is_of_another_protocol_is_dropped_with_the_reason() {
     let mut rig = Rig::new(10, 256 << 10);
     let peer = peer(Behaviour::Healthy);
     rig.put(Version::V1, 0..10, 1).await;
-    rig.append_as(tidegate_journal::Protocol::Otlp, b"something", 9, 5).await;
+    let (traces, otlp) = (tidegate_journal::Signal::Traces, tidegate_journal::Protocol::Otlp);
+    rig.append_of(traces, otlp, b"something", 9, 5).await;
     rig.put(Version::V1, 0..10, 1).await;
     rig.drain(settings(&peer)).await;
     rig.assert_exact(&peer.report());

@@ -12,6 +12,7 @@ mod limits;
 mod losses;
 mod memory;
 mod other_signals;
+mod otlp_metrics;
 mod passing;
 mod restarts;
 mod rig;

@@ -11,7 +11,9 @@ use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_load::remote_write::{self, Extras, Version, compress};
 use tidegate_load::{Acked, Arrivals, Check, CheckingSink, Model, Timeline, Verdict, compare};
 use tidegate_meters::Registry;
-use tidegate_sinks::{Health, Prefer, RemoteWrite, RemoteWriteSettings, Room, Signals, Sinkable, Stopper};
+use tidegate_sinks::{
+    Health, Prefer, RemoteWrite, RemoteWriteSettings, Room, Signals, Sinkable, Stopper, Translation,
+};
 use tokio::sync::Semaphore;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -158,11 +160,23 @@ impl Rig {
         raw_len: usize,
         items: u64,
     ) {
+        self.append_in(Encoding::Snappy, signal, protocol, body, raw_len, items).await;
+    }
+
+    pub(crate) async fn append_in(
+        &self,
+        encoding: Encoding,
+        signal: Signal,
+        protocol: Protocol,
+        body: &[u8],
+        raw_len: usize,
+        items: u64,
+    ) {
         let meta = Meta {
             tenant: Tenant::NONE,
             signal,
             protocol,
-            encoding: Encoding::Snappy,
+            encoding,
             items: u32::try_from(items).unwrap(),
             raw_len: u32::try_from(raw_len).unwrap(),
             received_at_ns: 1,
@@ -274,6 +288,7 @@ pub(crate) fn settings(peer: &CheckingSink) -> RemoteWriteSettings {
         linger: Duration::from_millis(20),
         timeout: 20 * SECOND,
         backoff: (Duration::from_millis(1), Duration::from_millis(20)),
+        otlp: Translation::default(),
     }
 }
 

@@ -1,10 +1,13 @@
 //! From a piece to requests: translated, spread over lanes, compressed.
 
 use super::piece::{self, Piece, Source};
+use crate::prometheus_remote_write::batch::Form;
 use crate::prometheus_remote_write::exchange::Request;
+use crate::prometheus_remote_write::settings::Translation;
 use crate::room::{Held, NoRoom, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
+use tidegate_wire::otlp::prometheus as otlp;
 use tidegate_wire::output::{Counter, SliceOutput};
 use tidegate_wire::remote_write::{Request as View, Series, Symbols, Version, view};
 use tidegate_wire::remote_write::{join, split, translate, v2};
@@ -14,7 +17,17 @@ use tidegate_wire::snappy;
 pub(super) struct Encoder {
     room: Room,
     lanes: usize,
+    translation: Translation,
     snappy: snappy::Encoder,
+}
+
+/// How large a piece may become.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    /// Bytes before compression.
+    pub(super) bytes: usize,
+    /// Samples, histograms and exemplars made of points of OTLP. (Of remote write it is known before.)
+    pub(super) entries: u64,
 }
 
 /// A piece as it goes out.
@@ -23,6 +36,8 @@ pub(super) struct Encoded {
     pub(super) requests: Vec<Request>,
     /// Items that the version which is sent cannot say.
     pub(super) untranslatable: u64,
+    /// Whether twice as much of the source would be likely to fit too.
+    pub(super) is_half_empty: bool,
 }
 
 /// Why a piece cannot become requests.
@@ -45,53 +60,116 @@ impl From<NoRoom> for Unfit {
 /// A body that was made, and the items of its source that it cannot say.
 struct Made(Held<Window>, u64);
 
+/// A 2.0 body made of OTLP has at most one symbol for each of so many bytes that it may have.
+const BYTES_PER_SYMBOL: usize = 32;
+/// Likewise: one byte of symbols for each of so many.
+const BYTES_PER_SYMBOL_BYTE: usize = 2;
+
 impl Encoder {
-    pub(super) fn new(room: Room, lanes: usize) -> Encoder {
-        Encoder { room, lanes, snappy: snappy::Encoder::new() }
+    pub(super) fn new(room: Room, lanes: usize, translation: Translation) -> Encoder {
+        Encoder { room, lanes, translation, snappy: snappy::Encoder::new() }
     }
 
-    /// The requests of `piece` in the version `to`, of at most `most` bytes each before compression.
+    /// The requests of `piece` in the version `to`, each within `most`.
     pub(super) async fn encode(
         &mut self,
         source: &Source,
         piece: &Piece,
         to: Version,
-        most: usize,
+        most: Most,
     ) -> Result<Encoded, Unfit> {
-        let made = match (source.version(), to) {
-            (Version::V1, Version::V1) => None,
-            (Version::V1, Version::V2) => Some(self.newer(source.bytes(piece), most).await?),
-            (Version::V2, Version::V2) => Some(self.joined(source, piece, most).await?),
-            (Version::V2, Version::V1) => {
-                let Made(joined, _) = self.joined(source, piece, most).await?;
-                Some(self.older(&joined, most).await?)
+        let items = source.items(piece);
+        let mut entries = items;
+        let bytes = most.bytes;
+        let made = match (source.form(), to) {
+            (Form::RemoteWrite(Version::V1), Version::V1) => None,
+            (Form::RemoteWrite(Version::V1), Version::V2) => {
+                Some(self.newer(source.bytes(piece), bytes).await?)
+            }
+            (Form::RemoteWrite(Version::V2), Version::V2) => Some(self.joined(source, piece, bytes).await?),
+            (Form::RemoteWrite(Version::V2), Version::V1) => {
+                let Made(joined, _) = self.joined(source, piece, bytes).await?;
+                Some(self.older(&joined, bytes).await?)
+            }
+            (Form::Otlp, _) => {
+                let (made, said) = self.translated(source, piece, to, bytes).await?;
+                entries = said.samples + said.histograms + said.exemplars;
+                if entries > most.entries {
+                    return Err(Unfit::Large);
+                }
+                Some(made)
             }
         };
         let (whole, untranslatable) = match &made {
             Some(Made(window, untranslatable)) => (window.as_ref(), *untranslatable),
             None => (source.bytes(piece), 0),
         };
-        if whole.len() > most {
+        if whole.len() > bytes {
             return Err(Unfit::Large);
         }
-        if to == Version::V2 && !piece::has_series(whole) {
-            return Ok(Encoded { requests: Vec::new(), untranslatable });
-        }
-        let requests = if self.lanes == 1 {
-            let items = source.items(piece).saturating_sub(untranslatable);
-            vec![self.request(whole, to, items).await?]
-        } else {
-            match to {
-                Version::V1 => self.spread(whole).await?,
-                Version::V2 => self.spread_v2(whole, most).await?,
-            }
+        let is_half_empty = whole.len() <= bytes / 2 && entries <= most.entries / 2;
+        let has_series = match (source.form(), to) {
+            (_, Version::V2) => piece::has_series(whole),
+            (Form::Otlp, Version::V1) => entries > 0,
+            (Form::RemoteWrite(_), Version::V1) => true,
         };
-        Ok(Encoded { requests, untranslatable })
+        if !has_series {
+            return Ok(Encoded { requests: Vec::new(), untranslatable, is_half_empty });
+        }
+        let items = items.saturating_sub(untranslatable);
+        let requests = if self.lanes == 1 {
+            let entries = if source.form() == Form::Otlp { entries } else { items };
+            vec![self.request(whole, to, items, entries).await?]
+        } else {
+            let mut requests = match to {
+                Version::V1 => self.spread(whole).await?,
+                Version::V2 => self.spread_v2(whole, bytes).await?,
+            };
+            if source.form() == Form::Otlp {
+                share_out(items, &mut requests);
+            }
+            requests
+        };
+        Ok(Encoded { requests, untranslatable, is_half_empty })
+    }
+
+    /// Points of OTLP as a body of this version.
+    async fn translated(
+        &self,
+        source: &Source,
+        piece: &Piece,
+        to: Version,
+        most: usize,
+    ) -> Result<(Made, otlp::Translated), Unfit> {
+        let wanted = piece.members().ok_or(Unfit::Large)?;
+        let (raw, points) = source.request_of(&wanted);
+        let mut space = otlp::Room::default();
+        if to == Version::V2 {
+            (space.symbols, space.symbol_bytes) = (most / BYTES_PER_SYMBOL, most / BYTES_PER_SYMBOL_BYTE);
+        }
+        let _charge = match self.room.charge(otlp::Scratch::bytes_for(space)).await {
+            // What is to be held does not depend on how many of the points are wanted.
+            Err(NoRoom::Never) => return Err(Unfit::Source),
+            charge => charge?,
+        };
+        let mut scratch = otlp::Scratch::new(space);
+        let settings = otlp::Settings {
+            naming: self.translation.naming,
+            promote: &self.translation.promote,
+            scope_labels: self.translation.scope_labels,
+            target_info: self.translation.target_info,
+        };
+        let mut out = self.room.window(most).await?;
+        let said = fill(&mut out, most, |out| match to {
+            Version::V1 => otlp::part_to_v1(raw, points, &settings, &mut scratch, out),
+            Version::V2 => otlp::part_to_v2(raw, points, &settings, &mut scratch, out),
+        })?;
+        Ok((Made(out, said.dropped.points()), said))
     }
 
     /// The series of `piece` from all bodies, with one symbol table.
     async fn joined(&self, source: &Source, piece: &Piece, most: usize) -> Result<Made, Unfit> {
-        let wanted = piece.series().ok_or(Unfit::Large)?;
+        let wanted = piece.members().ok_or(Unfit::Large)?;
         let (bodies, first) = source.bodies_of(&wanted);
         let most = most.min(roomy(source.len()));
         let mut out = self.room.window(most).await?;
@@ -161,7 +239,7 @@ impl Encoder {
             start += len;
             if !lane.is_empty() {
                 let items = piece::items_of(Version::V1, lane);
-                requests.push(self.request(lane, Version::V1, items).await?);
+                requests.push(self.request(lane, Version::V1, items, items).await?);
             }
         }
         Ok(requests)
@@ -180,18 +258,36 @@ impl Encoder {
             if series > 0 {
                 left = left.saturating_sub(lane.len());
                 let items = piece::items_of(Version::V2, &lane);
-                requests.push(self.request(&lane, Version::V2, items).await?);
+                requests.push(self.request(&lane, Version::V2, items, items).await?);
             }
         }
         Ok(requests)
     }
 
-    async fn request(&mut self, raw: &[u8], version: Version, items: u64) -> Result<Request, Unfit> {
+    async fn request(
+        &mut self,
+        raw: &[u8],
+        version: Version,
+        items: u64,
+        entries: u64,
+    ) -> Result<Request, Unfit> {
         let longest = snappy::max_compressed_len(raw.len()).map_err(|_| Unfit::Large)?;
         let mut out = self.room.window(longest).await?;
         let len = self.snappy.compress(raw, out.spare_mut()).map_err(|_| Unfit::Large)?;
         out.advance(len);
-        Ok(Request { body: Bytes::from_owner(out), version, items })
+        Ok(Request { body: Bytes::from_owner(out), version, items, entries })
+    }
+}
+
+/// Shares `items` out among requests, by how much is in each.
+fn share_out(items: u64, requests: &mut [Request]) {
+    let all: u128 = requests.iter().map(|request| u128::from(request.entries)).sum();
+    let (mut seen, mut given) = (0u128, 0u64);
+    for request in requests {
+        seen += u128::from(request.entries);
+        let upto = (u128::from(items) * seen).checked_div(all).and_then(|upto| u64::try_from(upto).ok());
+        let upto = upto.unwrap_or(items);
+        (request.items, given) = (upto - given, upto);
     }
 }
 

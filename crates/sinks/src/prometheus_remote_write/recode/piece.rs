@@ -1,22 +1,26 @@
-//! What a batch is cut into: stretches of bytes of 1.0 bodies, runs of series of 2.0 bodies.
+//! What a batch is cut into: stretches of bytes of 1.0 bodies, runs of series of 2.0 bodies and of points of OTLP.
 
+use crate::prometheus_remote_write::batch::Form;
 use crate::room::Held;
 use std::ops::Range;
 use tidegate_arena::Window;
+use tidegate_wire::otlp;
 use tidegate_wire::proto::{Reader, Wire};
 use tidegate_wire::remote_write::split::{self, Limit};
 use tidegate_wire::remote_write::{Version, v1, v2};
 
 /// Decompressed bodies.
 pub(super) struct Source {
-    version: Version,
+    form: Form,
     raw: Held<Window>,
-    /// Where each body is: one for each record. Those of 1.0 are one body when read together.
+    /// Where each body is: one for each record. Those of 1.0 are one body when read together, and so are those
+    /// of OTLP.
     bodies: Vec<Range<usize>>,
-    /// The series of each body, counted over all of them; of 2.0 only.
-    series_of: Vec<Range<u64>>,
-    /// Series of 2.0 bodies, and the bytes of everything else in them: their symbols.
-    series: u64,
+    /// The members of each body, counted over all of them: series of 2.0, points of OTLP, none of 1.0.
+    members_of: Vec<Range<u64>>,
+    /// All members.
+    members: u64,
+    /// The bytes of everything but series in 2.0 bodies: their symbols.
     symbol_bytes: usize,
 }
 
@@ -25,32 +29,38 @@ pub(super) struct Source {
 pub(super) enum Piece {
     /// Whole fields of 1.0 bodies.
     Bytes(Range<usize>),
-    /// Series of 2.0 bodies, counted over all of them.
-    Series(Range<u64>),
+    /// Members of bodies, counted over all of them: series of 2.0, points of OTLP.
+    Members(Range<u64>),
 }
 
 impl Piece {
-    pub(super) fn series(&self) -> Option<Range<u64>> {
+    pub(super) fn members(&self) -> Option<Range<u64>> {
         match self {
             Piece::Bytes(_) => None,
-            Piece::Series(series) => Some(series.clone()),
+            Piece::Members(members) => Some(members.clone()),
         }
     }
 }
 
 impl Source {
-    pub(super) fn new(version: Version, raw: Held<Window>, bodies: Vec<Range<usize>>) -> Source {
-        let (mut series, mut bytes) = (0, 0);
+    pub(super) fn new(form: Form, raw: Held<Window>, bodies: Vec<Range<usize>>) -> Source {
+        let (mut members, mut bytes) = (0, 0);
         let mut ranges = Vec::new();
         for body in bodies.iter().filter_map(|range| raw.get(range.clone())) {
-            let start = series;
-            for one in series_of(body).filter(|_| version == Version::V2) {
-                (series, bytes) = (series + 1, bytes + one.len());
+            let start = members;
+            match form {
+                Form::RemoteWrite(Version::V1) => {}
+                Form::RemoteWrite(Version::V2) => {
+                    for one in series_of(body) {
+                        (members, bytes) = (members + 1, bytes + one.len());
+                    }
+                }
+                Form::Otlp => members += otlp::items(otlp::Signal::Metrics, body),
             }
-            ranges.push(start..series);
+            ranges.push(start..members);
         }
         let symbol_bytes = raw.len().saturating_sub(bytes);
-        Source { version, raw, bodies, series_of: ranges, series, symbol_bytes }
+        Source { form, raw, bodies, members_of: ranges, members, symbol_bytes }
     }
 
     /// The bytes of all bodies.
@@ -63,8 +73,8 @@ impl Source {
         self.raw.bytes()
     }
 
-    pub(super) fn version(&self) -> Version {
-        self.version
+    pub(super) fn form(&self) -> Form {
+        self.form
     }
 
     fn bodies(&self) -> impl Iterator<Item = &[u8]> {
@@ -74,32 +84,43 @@ impl Source {
     /// The 2.0 bodies that have any of these series, and the number of the first series in them.
     pub(super) fn bodies_of(&self, wanted: &Range<u64>) -> (Vec<&[u8]>, u64) {
         let has = |series: &Range<u64>| series.start < wanted.end && wanted.start < series.end;
-        let first = self.series_of.iter().find(|series| has(series)).map_or(0, |series| series.start);
-        let bodies = self.bodies().zip(&self.series_of).filter(|(_, series)| has(series));
+        let first = self.members_of.iter().find(|series| has(series)).map_or(0, |series| series.start);
+        let bodies = self.bodies().zip(&self.members_of).filter(|(_, series)| has(series));
         (bodies.map(|(body, _)| body).collect(), first)
+    }
+
+    /// One OTLP request with these points in it, and which they are of its own.
+    pub(super) fn request_of(&self, wanted: &Range<u64>) -> (&[u8], Range<u64>) {
+        let has = |points: &Range<u64>| points.start < wanted.end && wanted.start < points.end;
+        let mut bodies = self.bodies.iter().zip(&self.members_of).filter(|(_, points)| has(points));
+        let Some((body, points)) = bodies.next() else { return (&[], 0..0) };
+        let end = bodies.next_back().map_or(body.end, |(last, _)| last.end);
+        let own = wanted.start.saturating_sub(points.start)..wanted.end.saturating_sub(points.start);
+        (self.raw.get(body.start..end).unwrap_or_default(), own)
     }
 
     /// What `piece` begins with, up to the end of the record that it begins in; and the rest of `left`, in which
     /// pieces follow each other from its end on, without that.
     pub(super) fn rest_of_record(&self, piece: Piece, left: &mut Vec<Piece>) -> Piece {
-        let Some(range) = piece.series() else { return piece };
-        let within = self.series_of.iter().find(|series| series.contains(&range.start));
+        let Some(range) = piece.members() else { return piece };
+        let within = self.members_of.iter().find(|series| series.contains(&range.start));
         let end = within.map_or(range.end, |series| series.end);
-        while let Some(Piece::Series(next)) = left.pop_if(|next| next.series().is_some_and(|n| n.start < end))
+        while let Some(Piece::Members(next)) =
+            left.pop_if(|next| next.members().is_some_and(|n| n.start < end))
         {
             if next.end > end {
-                left.push(Piece::Series(end..next.end));
+                left.push(Piece::Members(end..next.end));
                 break;
             }
         }
-        Piece::Series(range.start..end)
+        Piece::Members(range.start..end)
     }
 
     /// All of it.
     pub(super) fn whole(&self) -> Piece {
-        match self.version {
-            Version::V1 => Piece::Bytes(0..self.raw.len()),
-            Version::V2 => Piece::Series(0..self.series),
+        match self.form {
+            Form::RemoteWrite(Version::V1) => Piece::Bytes(0..self.raw.len()),
+            Form::RemoteWrite(Version::V2) | Form::Otlp => Piece::Members(0..self.members),
         }
     }
 
@@ -107,12 +128,13 @@ impl Source {
     pub(super) fn bytes(&self, piece: &Piece) -> &[u8] {
         match piece {
             Piece::Bytes(range) => self.raw.get(range.clone()).unwrap_or_default(),
-            Piece::Series(_) => &[],
+            Piece::Members(_) => &[],
         }
     }
 
-    /// The beginning of `piece` that is likely within the limits, and what follows it.
-    pub(super) fn cut(&self, piece: Piece, bytes: usize, items: u64) -> (Piece, Option<Piece>) {
+    /// The beginning of `piece` that is likely within the limits, and what follows it. Of OTLP, `points` are
+    /// thought to be.
+    pub(super) fn cut(&self, piece: Piece, bytes: usize, items: u64, points: u64) -> (Piece, Option<Piece>) {
         match piece {
             Piece::Bytes(ref range) => match self.first(range, Limit { samples: items, bytes }) {
                 Some(end) if end < range.end => {
@@ -120,10 +142,13 @@ impl Source {
                 }
                 _ => (piece, None),
             },
-            Piece::Series(ref range) => {
-                let end = self.first_series(range, bytes, items);
+            Piece::Members(ref range) => {
+                let end = match self.form {
+                    Form::Otlp => range.start.saturating_add(points.max(1)).min(range.end),
+                    Form::RemoteWrite(_) => self.first_series(range, bytes, items),
+                };
                 if end < range.end {
-                    (Piece::Series(range.start..end), Some(Piece::Series(end..range.end)))
+                    (Piece::Members(range.start..end), Some(Piece::Members(end..range.end)))
                 } else {
                     (piece, None)
                 }
@@ -139,9 +164,9 @@ impl Source {
                 let end = self.first(range, half).filter(|end| *end < range.end)?;
                 Some((Piece::Bytes(range.start..end), Piece::Bytes(end..range.end)))
             }
-            Piece::Series(range) => {
+            Piece::Members(range) => {
                 let middle = range.start.midpoint(range.end);
-                let halves = (Piece::Series(range.start..middle), Piece::Series(middle..range.end));
+                let halves = (Piece::Members(range.start..middle), Piece::Members(middle..range.end));
                 (range.start < middle).then_some(halves)
             }
         }
@@ -155,12 +180,12 @@ impl Source {
                     self.bodies.iter().map(|body| body.start.max(range.start)..body.end.min(range.end));
                 within.filter(|range| !range.is_empty()).map(Piece::Bytes).collect()
             }
-            Piece::Series(range) => {
+            Piece::Members(range) => {
                 let within = self
-                    .series_of
+                    .members_of
                     .iter()
                     .map(|series| series.start.max(range.start)..series.end.min(range.end));
-                within.filter(|range| !range.is_empty()).map(Piece::Series).collect()
+                within.filter(|range| !range.is_empty()).map(Piece::Members).collect()
             }
         };
         (pieces.len() > 1).then_some(pieces)
@@ -170,7 +195,8 @@ impl Source {
     pub(super) fn items(&self, piece: &Piece) -> u64 {
         match piece {
             Piece::Bytes(_) => items_of(Version::V1, self.bytes(piece)),
-            Piece::Series(range) => self.series_in(range).map(items_of_v2).sum(),
+            Piece::Members(range) if self.form == Form::Otlp => range.end.saturating_sub(range.start),
+            Piece::Members(range) => self.series_in(range).map(items_of_v2).sum(),
         }
     }
 
@@ -183,7 +209,7 @@ impl Source {
     /// Where the first request within the limits ends: at least one series on.
     fn first_series(&self, range: &Range<u64>, bytes: usize, items: u64) -> u64 {
         // Each with its share of the symbols.
-        let symbols = self.symbol_bytes / usize::try_from(self.series.max(1)).unwrap_or(usize::MAX);
+        let symbols = self.symbol_bytes / usize::try_from(self.members.max(1)).unwrap_or(usize::MAX);
         let mut left = (bytes, items);
         let mut end = range.start;
         for series in self.series_in(range) {

@@ -6,7 +6,7 @@ use hyper::header::{HeaderMap, HeaderName as Name, HeaderValue};
 use std::collections::BTreeMap;
 use tidegate_config as config;
 use tidegate_config::{HeaderName, OtlpSink, RemoteWriteSink, Secret};
-use tidegate_sinks::{Compression, OtlpSettings, Prefer, RemoteWriteSettings, Tls, Transport};
+use tidegate_sinks::{Compression, OtlpSettings, Prefer, RemoteWriteSettings, Tls, Translation, Transport};
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
 const GZIP: i32 = 1;
@@ -28,6 +28,7 @@ pub(crate) fn remote_write(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
         backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        otlp: Translation::default(),
     })
 }
 

@@ -34,14 +34,14 @@ fn source(version: Version, bodies: &[(usize, u64, bool)]) -> Source {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut window = runtime.block_on(room.window(encoded.len())).ok().unwrap();
     window.append(&encoded).unwrap();
-    Source::new(version, window, ranges)
+    Source::new(Form::RemoteWrite(version), window, ranges)
 }
 
 /// Where a piece begins and ends, in whatever its version counts.
 fn bounds(piece: &Piece) -> (u64, u64) {
     match piece {
         Piece::Bytes(range) => (range.start as u64, range.end as u64),
-        Piece::Series(range) => (range.start, range.end),
+        Piece::Members(range) => (range.start, range.end),
     }
 }
 
@@ -90,7 +90,7 @@ proptest! {
         let whole = source.whole();
         let (mut pieces, mut rest) = (Vec::new(), Some(whole.clone()));
         while let Some(piece) = rest {
-            let (first, left) = source.cut(piece, bytes, items);
+            let (first, left) = source.cut(piece, bytes, items, items);
             // One of several series keeps to the limit of items. (Exemplars and metadata of 1.0 do not count.)
             let counts = version == Version::V2 && source.halve(&first).is_some();
             prop_assert!(!counts || source.items(&first) <= items);
@@ -132,9 +132,9 @@ proptest! {
 #[test]
 fn the_rest_of_a_record_is_taken_out_of_what_is_left() {
     let source = source(Version::V2, &[(10, 1, false), (20, 1, false), (5, 1, false)]);
-    let mut left = vec![Piece::Series(28..35), Piece::Series(15..28)];
-    let lost = source.rest_of_record(Piece::Series(12..15), &mut left);
-    assert_eq!((lost, left), (Piece::Series(12..30), vec![Piece::Series(30..35)]));
+    let mut left = vec![Piece::Members(28..35), Piece::Members(15..28)];
+    let lost = source.rest_of_record(Piece::Members(12..15), &mut left);
+    assert_eq!((lost, left), (Piece::Members(12..30), vec![Piece::Members(30..35)]));
     assert_eq!(source.bodies_of(&(12..15)).1, 10);
     assert_eq!(source.bodies_of(&(12..15)).0.len(), 1);
     assert_eq!(source.bodies_of(&(9..31)).0.len(), 3);
