@@ -49,6 +49,9 @@ const BLOCKS: usize = 2;
 pub(crate) const MIN_BYTES: usize = 128 << 10;
 
 pub(crate) struct Ring {
+    /// Who has each block. Close together, because they are looked through; written when a block changes
+    /// hands for good, and not for each event.
+    words: Box<[AtomicU64]>,
     blocks: Box<[Shared]>,
     /// One bit per block: set when it is free. Clearing the bit is taking the block.
     free: Box<[AtomicU64]>,
@@ -62,8 +65,9 @@ pub(crate) struct Ring {
     pub(crate) counters: Counters,
 }
 
+/// Alone on its lines of cache, because it is written for each event.
+#[repr(align(128))]
 struct Shared {
-    word: AtomicU64,
     /// Events and bytes in it (high and low half), written by its owner, read by anyone who wants to know.
     filled: AtomicU64,
     block: Mutex<Block>,
@@ -83,6 +87,7 @@ impl Ring {
         let block_bytes = (bytes / BLOCKS).max(64);
         let words = BLOCKS.div_ceil(64);
         Ring {
+            words: (0..BLOCKS).map(|_| AtomicU64::new(Word::FREE.pack())).collect(),
             blocks: (0..BLOCKS).map(|_| Shared::new(block_bytes)).collect(),
             free: (0..words).map(|word| AtomicU64::new(all_of(word))).collect(),
             slots: Slots::new(stripes),
@@ -101,7 +106,10 @@ impl Ring {
 
     /// What the ring and its tables take on the heap.
     pub(crate) fn memory(&self) -> usize {
-        self.bytes() + self.blocks.len() * size_of::<Shared>() + self.slots.memory() + self.counters.memory()
+        self.bytes()
+            + self.blocks.len() * (size_of::<Shared>() + 8)
+            + self.slots.memory()
+            + self.counters.memory()
     }
 
     /// Bytes in sealed blocks, as if they were full.
@@ -117,8 +125,8 @@ impl Ring {
     /// What is in blocks opened before `mark`, whoever has them. Exact when nobody is writing.
     pub(crate) fn filled_before(&self, mark: u64) -> Filled {
         let mut sum = Filled::default();
-        for shared in &self.blocks {
-            let word = Word::unpack(shared.word.load(Ordering::Acquire));
+        for (index, shared) in self.blocks.iter().enumerate() {
+            let word = self.word(index);
             if word.is_in_use() && word.age < mark {
                 let filled = shared.filled.load(Ordering::Relaxed);
                 sum.events += filled >> 32;
@@ -129,17 +137,16 @@ impl Ring {
     }
 
     fn word(&self, index: usize) -> Word {
-        Word::unpack(self.blocks[index].word.load(Ordering::Acquire))
+        Word::unpack(self.words[index].load(Ordering::Acquire))
     }
 
     fn set_word(&self, index: usize, word: Word) {
-        self.blocks[index].word.store(word.pack(), Ordering::Release);
+        self.words[index].store(word.pack(), Ordering::Release);
     }
 
     /// Takes a block from `seen` over to this thread, if it still is as seen.
     fn claim(&self, index: usize, seen: Word, held: Word) -> bool {
-        self.blocks[index]
-            .word
+        self.words[index]
             .compare_exchange(seen.pack(), held.pack(), Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
@@ -223,11 +230,7 @@ impl Ring {
 
 impl Shared {
     fn new(bytes: usize) -> Shared {
-        Shared {
-            word: AtomicU64::new(Word::FREE.pack()),
-            filled: AtomicU64::new(0),
-            block: Mutex::new(Block::new(bytes)),
-        }
+        Shared { filled: AtomicU64::new(0), block: Mutex::new(Block::new(bytes)) }
     }
 }
 

@@ -92,11 +92,8 @@ impl Worker {
             if flush {
                 self.tried_for = wanted;
             }
-            let all_sent = self.drain(flush || time);
+            self.drain(flush || time);
             self.next_flush = Instant::now() + self.shared.peer.flush_interval;
-            if all_sent {
-                return;
-            }
         }
         self.sleep();
     }
@@ -116,7 +113,9 @@ impl Worker {
                     work.asleep.store(false, Ordering::Relaxed);
                     return;
                 }
-                self.next_flush
+                // A producer is just writing behind an event that somebody wants to see sent.
+                let wanted = self.shared.ring.has_before(work.flush.load(Ordering::Relaxed));
+                if wanted { self.next_flush.min(now + Duration::from_millis(1)) } else { self.next_flush }
             }
         };
         if !work.stop.load(Ordering::Acquire) {

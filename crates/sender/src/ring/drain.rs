@@ -45,11 +45,9 @@ impl Ring {
         self.sealed().min_by_key(|(_, word)| word.age).map(|(_, word)| word.kind.signal())
     }
 
-    /// When a block of before `mark` is sealed or open.
+    /// When there is a block of before `mark`, were it in the hands of a producer.
     pub(crate) fn has_before(&self, mark: u64) -> bool {
-        (0..self.blocks.len())
-            .map(|index| self.word(index))
-            .any(|word| matches!(word.held, Held::Sealed | Held::Open) && word.age < mark)
+        (0..self.blocks.len()).map(|index| self.word(index)).any(|word| word.is_in_use() && word.age < mark)
     }
 
     /// Seals all blocks that are parked open.

@@ -10,7 +10,7 @@ use crate::sync::{MutexGuard, Ordering};
 
 /// How often a producer looks for a block to evict before it gives up. Each time it loses a block, another
 /// thread has got one, so this is reached only when dozens of threads fight over a full ring at once.
-const ATTEMPTS: usize = 16;
+const ATTEMPTS: usize = 64;
 
 /// A block in the hands of a producer. Dropped without further ado (a panic in somebody's `Debug`), it is
 /// handed on as it was before.
@@ -18,6 +18,9 @@ struct Holding<'a> {
     ring: &'a Ring,
     index: usize,
     word: Word,
+    /// The slot that it was taken out of, which its word goes on naming meanwhile: an evictor that believes
+    /// it finds the slot without this block.
+    from: Option<u8>,
 }
 
 /// Counts an event whose own code panics while it is written.
@@ -60,7 +63,7 @@ impl Ring {
         if HEAD + len > self.block_bytes {
             return self.write_chain(stripe, kind, scope, event, len);
         }
-        let mut held = match self.take_open(stripe, kind) {
+        let held = match self.take_open(stripe, kind) {
             Some(held) if self.own(held.index).room_len() >= HEAD + len => held,
             // Dropping what is too full seals it.
             Some(mut full) => {
@@ -83,7 +86,6 @@ impl Ring {
         drop(block);
         let filled = &self.blocks[held.index].filled;
         filled.store(filled.load(Ordering::Relaxed) + (1 << 32) + len as u64, Ordering::Relaxed);
-        held.word.slot = u8::try_from(stripe).unwrap_or_default();
         Ok(())
     }
 
@@ -127,9 +129,8 @@ impl Ring {
     fn take_open(&self, stripe: usize, kind: Kind) -> Option<Holding<'_>> {
         let stripes = self.slots.len();
         let index = (0..stripes).find_map(|offset| self.slots.take((stripe + offset) % stripes, kind))?;
-        let word = Word { slot: u8::try_from(stripe).unwrap_or_default(), ..self.word(index) };
-        self.set_word(index, Word::taken(kind, word.age));
-        Some(Holding { ring: self, index, word })
+        let word = self.word(index);
+        Some(Holding { ring: self, index, word, from: Some(word.slot) })
     }
 
     /// An empty block: a free one, or else the oldest of the least valuable.
@@ -144,6 +145,7 @@ impl Ring {
             ring: self,
             index,
             word: Word::open(u8::try_from(stripe).unwrap_or_default(), kind, age),
+            from: None,
         })
     }
 
@@ -201,7 +203,10 @@ impl Drop for Holding<'_> {
                 for offset in 0..stripes {
                     let slot = (slot as usize + offset) % stripes;
                     let name = u8::try_from(slot).unwrap_or_default();
-                    self.ring.set_word(self.index, Word::open(name, kind, age));
+                    if self.from != Some(name) {
+                        self.ring.set_word(self.index, Word::open(name, kind, age));
+                        self.from = None;
+                    }
                     if self.ring.slots.park(slot, kind, self.index) {
                         return;
                     }

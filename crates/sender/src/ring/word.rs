@@ -15,9 +15,9 @@ pub(super) struct Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     Free,
-    /// in the hands of a producer, or of the sending thread, or behind the head of a chain
+    /// in the hands of a producer that opens it, or of the sending thread, or behind the head of a chain
     Taken,
-    /// parked in a slot, with room for more
+    /// parked in a slot, with room for more; or taken out of it for one event
     Open,
     /// waiting for the sending thread
     Sealed,

@@ -25,6 +25,31 @@ fn events_go_out_by_size_before_their_time() {
 }
 
 #[test]
+fn a_flush_ends_while_others_go_on_writing() {
+    let peer = Peer::new();
+    let sender = quick(&peer).flush_interval(LONG).start().unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    sender.span(&numbered(1)).unwrap();
+                }
+            });
+        }
+        for _ in 0..20 {
+            let left = sender.flush(LONG / 2);
+            if !left.is_nothing() {
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            assert!(left.is_nothing(), "{left:?}");
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    balances(&sender);
+}
+
+#[test]
 fn shutdown_sends_what_is_left_and_takes_no_more() {
     let peer = Peer::new();
     let sender = quick(&peer).flush_interval(LONG).start().unwrap();
