@@ -4,8 +4,8 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// jemalloc, told to give memory back at once: two arenas, no pages kept for later, no huge pages. What is
-/// hot lives in the arena, and nothing on the way of a request allocates.
+/// jemalloc, told to give memory back soon: two arenas, freed pages kept for 10 ms, no huge pages. What is hot
+/// lives in the arena, and nothing on the way of a request over HTTP/1.1 allocates.
 pub type Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// The value of [`Jemalloc`], for `Counting::new`.
@@ -17,7 +17,7 @@ pub const JEMALLOC: Jemalloc = tikv_jemallocator::Jemalloc;
 #[used]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static MALLOC_CONF: ConfPointer = ConfPointer(
-    c"background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0,narenas:2,thp:never,tcache_max:4096".as_ptr(),
+    c"background_thread:true,dirty_decay_ms:10,muzzy_decay_ms:0,narenas:2,thp:never,tcache_max:4096".as_ptr(),
 );
 
 #[repr(transparent)]

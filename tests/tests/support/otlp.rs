@@ -33,12 +33,17 @@ impl Storm {
     /// A gateway with `memory` bytes, started: as root in a cgroup that leaves the kernel its allowance for
     /// `connections` and nothing more. `sink` is merged into its sink's settings.
     pub(crate) fn start(memory: u64, connections: u64, sink: Value) -> Storm {
+        Storm::start_with(memory, connections, sink, json!({}))
+    }
+
+    /// The same with these limits.
+    pub(crate) fn start_with(memory: u64, connections: u64, sink: Value, limits: Value) -> Storm {
         let receiver = OtlpSink::start(Behaviour::Healthy, true).unwrap();
         let mut out = json!({"type": "otlp", "endpoints": [format!("http://{}", receiver.address())]});
         if let (Some(out), Value::Object(sink)) = (out.as_object_mut(), sink) {
             out.extend(sink);
         }
-        let mut gateway = Gateway::new(json!({"memory": memory.to_string() + "B", "sinks": {"out": out}}));
+        let mut gateway = Gateway::new(json!({"memory": memory.to_string() + "B", "limits": limits, "sinks": {"out": out}}));
         // What the kernel needs in the same cgroup: page cache, page tables, sockets.
         gateway.limit_memory(memory + 16 * MIB + connections * (5 << 10));
         gateway.start();

@@ -25,10 +25,12 @@ use tidegate_ledger::Refusal;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-/// The window of a connection and of each stream: what the protocol begins with.
-const WINDOW: u32 = 65_535;
-/// Streams at a time: what the protocol asks for at least (RFC 9113, section 6.5.2).
-const STREAMS: u32 = 100;
+/// The window of a connection and of each stream. What lies in the codec is bounded by what is read of the
+/// socket ([`flow`](super::flow)) and not by this, so it is as large as most requests: they need no round trip.
+const WINDOW: u32 = 512 << 10;
+/// Streams at a time. Fewer than the hundred that the protocol recommends (RFC 9113, section 6.5.2): each may
+/// bring a head as large as is allowed, and calls of telemetry are large and few.
+const STREAMS: u32 = 32;
 /// The most bytes of a head, as the protocol counts them: 32 for each header besides.
 const HEADERS: u32 = 8 << 10;
 /// The table that headers are remembered in, which has room for what a client of gRPC repeats. It stays while a
