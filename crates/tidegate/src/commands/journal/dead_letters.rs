@@ -7,8 +7,8 @@ use crate::{Failure, Outcome, output};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_arena::Bytes;
-use tidegate_journal::Protocol;
 use tidegate_journal::dead_letters::{Letter, mark_refused, mark_sent, read};
+use tidegate_journal::{Protocol, Signal};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
 
@@ -50,10 +50,10 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
             if args.sink.as_ref().is_some_and(|sink| *sink != letter.sink) {
                 continue;
             }
-            let Some(version) = version(&letter) else { continue };
+            let Some(form) = Form::of(&letter) else { continue };
             // A letter whose body has been damaged on disk cannot be sent by anybody.
             let Ok(body) = letters.body() else { continue };
-            match send(&target, &mut connection, version, &letter, &body).await {
+            match send(&target, &mut connection, form, &letter, &body).await {
                 Ok(()) => {}
                 // Those after it may be wanted all the same.
                 Err(Unsent::Refused(message)) => {
@@ -89,7 +89,7 @@ enum Unsent {
 async fn send(
     target: &Target,
     connection: &mut Option<Connection>,
-    version: Version,
+    form: Form,
     letter: &Letter,
     body: &[u8],
 ) -> Result<(), Unsent> {
@@ -104,7 +104,8 @@ async fn send(
             Some(open) => open,
             None => Connection::open(target, PATIENCE).await.map_err(|error| failed(&error))?,
         };
-        let response = open.write(target, version, body, PATIENCE).await.map_err(|error| failed(&error))?;
+        let head = form.head(target, body.len());
+        let response = open.send(head.as_bytes(), body, PATIENCE).await.map_err(|error| failed(&error))?;
         *connection = Some(open);
         match response {
             Response { status: 200..300, .. } => return Ok(()),
@@ -123,27 +124,76 @@ async fn send(
     Err(failed(&"it has no room for it now"))
 }
 
-/// Where to send to: `--url`, or the gateway that the configuration describes.
+/// Where to send to: `--url`, or the gateway that the configuration describes. The path, if any, is the one of
+/// remote write, or comes before those of OTLP.
 fn target(args: &ResendArgs) -> Result<Target, Failure> {
-    let Some(url) = &args.url else {
-        return Ok(Target::remote_write(config(&args.data.config)?.listen.http));
-    };
-    let mut target: Target = url.parse()?;
-    if target.path == "/" {
-        target.path = "/api/v1/write".to_owned();
+    match &args.url {
+        Some(url) => Ok(url.parse()?),
+        None => {
+            let authority = config(&args.data.config)?.listen.http.to_string();
+            Ok(Target { authority, path: "/".to_owned() })
+        }
     }
-    Ok(target)
 }
 
 fn folder(data: PathBuf) -> PathBuf {
     data.join("dead-letters")
 }
 
-fn version(letter: &Letter) -> Option<Version> {
-    match letter.meta.protocol {
-        Protocol::RemoteWrite1 => Some(Version::V1),
-        Protocol::RemoteWrite2 => Some(Version::V2),
-        _ => None,
+/// How a letter is sent.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    /// Where its protocol is usually served.
+    path: &'static str,
+    content_type: &'static str,
+    encoding: &'static str,
+    /// What remote write wants besides.
+    version: Option<&'static str>,
+}
+
+impl Form {
+    /// Nothing for what is not sent over HTTP by anybody.
+    fn of(letter: &Letter) -> Option<Form> {
+        let encoding = letter.meta.encoding.name();
+        let remote_write = |version: Version| Form {
+            path: "/api/v1/write",
+            content_type: version.content_type(),
+            encoding,
+            version: Some(version.header()),
+        };
+        match letter.meta.protocol {
+            Protocol::RemoteWrite1 => Some(remote_write(Version::V1)),
+            Protocol::RemoteWrite2 => Some(remote_write(Version::V2)),
+            Protocol::Otlp => {
+                let path = match letter.meta.signal {
+                    Signal::Traces => "/v1/traces",
+                    Signal::Metrics => "/v1/metrics",
+                    Signal::Logs => "/v1/logs",
+                    Signal::Profiles => "/v1development/profiles",
+                    Signal::Events => return None,
+                };
+                Some(Form { path, content_type: "application/x-protobuf", encoding, version: None })
+            }
+            Protocol::OtlpJson | Protocol::Intake | Protocol::Bulk | Protocol::Cri => None,
+        }
+    }
+
+    /// The head of the request that carries it.
+    fn head(&self, target: &Target, len: usize) -> String {
+        let Form { path, content_type, encoding, version } = self;
+        let given = target.path.trim_end_matches('/');
+        let path = match version {
+            Some(_) if !given.is_empty() => given.to_owned(),
+            Some(_) => (*path).to_owned(),
+            None => format!("{given}{path}"),
+        };
+        let version = version.map(|version| format!("X-Prometheus-Remote-Write-Version: {version}\r\n"));
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: tidegate\r\nContent-Type: {content_type}\r\n\
+             Content-Encoding: {encoding}\r\n{}Content-Length: {len}\r\n\r\n",
+            target.authority,
+            version.unwrap_or_default(),
+        )
     }
 }
 
@@ -154,4 +204,23 @@ fn plain(text: &str) -> String {
         false => character.to_string(),
     };
     text.trim().chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was given is the path of remote write, and comes before the paths of OTLP.
+    #[test]
+    fn letters_go_where_their_protocol_is_served() {
+        let form = |version| Form { path: "/v1/logs", content_type: "t", encoding: "gzip", version };
+        let start = |form: Form, url: &str| {
+            let head = form.head(&url.parse().unwrap(), 7);
+            head.split(" HTTP").next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(start(form(None), "http://a"), "POST /v1/logs");
+        assert_eq!(start(form(None), "http://a/otlp/"), "POST /otlp/v1/logs");
+        assert_eq!(start(form(Some("0.1.0")), "http://a/push"), "POST /push");
+        assert_eq!(start(form(Some("0.1.0")), "http://a/"), "POST /v1/logs");
+    }
 }
