@@ -52,9 +52,9 @@ impl Ring {
 
     /// Seals all blocks that are parked open.
     pub(crate) fn seal_open(&self) {
-        for stripe in 0..self.slots.len() {
+        for slot in self.slots.all() {
             for kind in Kind::ALL {
-                if let Some(index) = self.slots.take(stripe, kind) {
+                if let Some(index) = self.slots.take(slot, kind) {
                     self.seal(index, kind, self.word(index).age);
                 }
             }

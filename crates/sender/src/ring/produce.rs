@@ -18,6 +18,8 @@ struct Holding<'a> {
     ring: &'a Ring,
     index: usize,
     word: Word,
+    /// The stripe of the thread.
+    stripe: usize,
     /// The slot that it was taken out of, which its word goes on naming meanwhile: an evictor that believes
     /// it finds the slot without this block.
     from: Option<u8>,
@@ -38,7 +40,7 @@ impl Drop for Unwinding<'_> {
 impl Ring {
     /// Writes one event. Never waits; evicts what is less valuable, or older and as valuable, when full.
     pub(crate) fn push<P: Payload + ?Sized>(&self, kind: Kind, scope: u16, event: &P) -> Result<(), Reason> {
-        let stripe = slots::home(self.slots.len());
+        let stripe = slots::home(self.slots.stripes());
         self.counters.enqueued(stripe, kind.class());
         let unwinding = Unwinding { ring: self, class: kind.class() };
         let pushed = self.write(stripe, kind, scope, event);
@@ -127,10 +129,9 @@ impl Ring {
     }
 
     fn take_open(&self, stripe: usize, kind: Kind) -> Option<Holding<'_>> {
-        let stripes = self.slots.len();
-        let index = (0..stripes).find_map(|offset| self.slots.take((stripe + offset) % stripes, kind))?;
+        let index = self.slots.of(stripe).into_iter().find_map(|slot| self.slots.take(slot, kind))?;
         let word = self.word(index);
-        Some(Holding { ring: self, index, word, from: Some(word.slot) })
+        Some(Holding { ring: self, index, word, stripe, from: Some(word.slot) })
     }
 
     /// An empty block: a free one, or else the oldest of the least valuable.
@@ -145,6 +146,7 @@ impl Ring {
             ring: self,
             index,
             word: Word::open(u8::try_from(stripe).unwrap_or_default(), kind, age),
+            stripe,
             from: None,
         })
     }
@@ -179,8 +181,12 @@ impl Ring {
     fn least_valuable(&self, kind: Kind, after: Option<(Class, u64)>) -> Option<(usize, Word)> {
         (0..self.blocks.len())
             .map(|index| (index, self.word(index)))
-            .filter(|(_, word)| matches!(word.held, Held::Sealed | Held::Open))
             .filter(|(_, word)| word.kind.class() <= kind.class())
+            .filter(|(index, word)| match word.held {
+                Held::Sealed => true,
+                Held::Open => self.slots.holds(*index, *word),
+                _ => false,
+            })
             .filter(|(_, word)| after.is_none_or(|after| (word.kind.class(), word.age) > after))
             .min_by_key(|(_, word)| (word.kind.class(), word.age))
     }
@@ -196,12 +202,10 @@ impl Holding<'_> {
 
 impl Drop for Holding<'_> {
     fn drop(&mut self) {
-        let Word { held, slot, kind, age } = self.word;
+        let Word { held, kind, age, .. } = self.word;
         match held {
             Held::Open => {
-                let stripes = self.ring.slots.len();
-                for offset in 0..stripes {
-                    let slot = (slot as usize + offset) % stripes;
+                for slot in self.ring.slots.of(self.stripe) {
                     let name = u8::try_from(slot).unwrap_or_default();
                     if self.from != Some(name) {
                         self.ring.set_word(self.index, Word::open(name, kind, age));

@@ -1,4 +1,6 @@
-//! Where open blocks are parked between two events: per stripe and kind, one.
+//! Where open blocks are parked between two events: per stripe and kind one, and a spare one for when threads
+//! share a stripe, or an event logs another while it is written. Threads keep to their own stripe, so that blocks
+//! do not wander from core to core.
 
 use super::word::Word;
 use crate::class::Kind;
@@ -21,15 +23,26 @@ struct Stripe {
 impl Slots {
     pub(super) fn new(stripes: usize) -> Slots {
         let stripe = |_| Stripe { open: std::array::from_fn(|_| AtomicU32::new(0)) };
-        Slots { stripes: (0..stripes.clamp(1, MAX_STRIPES)).map(stripe).collect() }
+        Slots { stripes: (0..2 * stripes.clamp(1, MAX_STRIPES)).map(stripe).collect() }
     }
 
     pub(super) fn memory(&self) -> usize {
         self.stripes.len() * size_of::<Stripe>()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.stripes.len()
+    /// How many stripes there are.
+    pub(super) fn stripes(&self) -> usize {
+        self.stripes.len() / 2
+    }
+
+    /// Where a thread of that stripe looks: its own place, then the spare one.
+    pub(super) fn of(&self, stripe: usize) -> [usize; 2] {
+        [stripe, self.stripes() + stripe]
+    }
+
+    /// All places.
+    pub(super) fn all(&self) -> std::ops::Range<usize> {
+        0..self.stripes.len()
     }
 
     /// Takes the block out that is parked there. Whoever gets it owns it.
@@ -39,6 +52,12 @@ impl Slots {
             return None;
         }
         (slot.swap(0, Ordering::AcqRel) as usize).checked_sub(1)
+    }
+
+    /// When this block is where its word says, and not in the hands of a producer.
+    pub(super) fn holds(&self, index: usize, word: Word) -> bool {
+        let stripe = self.stripes.get(word.slot as usize);
+        stripe.is_some_and(|stripe| stripe.open[word.kind as usize].load(Ordering::Relaxed) == parked(index))
     }
 
     /// Takes exactly this block out, if it still is where its word says.
