@@ -18,7 +18,7 @@ mod rewrite;
 pub mod split;
 pub(crate) mod symbols;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod translate;
 pub mod v1;
 pub mod v2;

@@ -1,4 +1,5 @@
-//! OTLP metrics as remote write, straight from the views to the output.
+//! OTLP metrics as remote write, straight from the views to the output; and remote write as OTLP metrics, of
+//! which [`from_remote_write`]'s file says what becomes of what.
 //!
 //! Rules: "Prometheus and OpenMetrics Compatibility" of the OpenTelemetry specification, and where that
 //! leaves room, what Prometheus itself does with OTLP, so that a series has one name whichever way it came.
@@ -40,11 +41,14 @@ mod labels;
 mod name;
 mod native;
 mod part;
+mod reverse;
 mod target;
 #[cfg(test)]
 mod tests;
 mod text;
 mod walk;
+
+pub use reverse::{MOST_BUCKETS, Reversed, from_remote_write};
 
 use crate::output::Output;
 use crate::remote_write::Error;

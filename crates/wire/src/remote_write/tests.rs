@@ -9,7 +9,7 @@ mod mutations;
 mod oracle;
 mod refuses;
 mod split;
-mod strategies;
+pub(crate) mod strategies;
 mod translate;
 
 use super::{Counts, Fault, Limits, Symbols, Version};

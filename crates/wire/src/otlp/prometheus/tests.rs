@@ -5,6 +5,7 @@ mod found;
 mod model;
 mod names;
 mod parts;
+mod reverse;
 mod rules;
 
 use super::{Room, Scratch, Settings, Translated};

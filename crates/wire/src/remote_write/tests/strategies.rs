@@ -9,7 +9,7 @@ use super::oracle::{
     Count, ExemplarV1, ExemplarV2, HistogramV1, HistogramV2, Label, MetadataV1, MetadataV2, RequestV2,
     SampleV1, SampleV2, SeriesV1, SeriesV2, Span, WriteRequest, ZeroCount,
 };
-use crate::remote_write::STALE_NAN;
+use crate::remote_write::{STALE_NAN, Version};
 
 /// Bits of a value: stale markers and other NaNs more often than chance would have it.
 fn bits() -> impl Strategy<Value = u64> {
@@ -147,6 +147,15 @@ pub(super) fn v2() -> impl Strategy<Value = RequestV2> {
         }
         RequestV2 { symbols: table.symbols, timeseries }
     })
+}
+
+/// The bytes of a valid request of either version.
+pub(crate) fn encoded() -> impl Strategy<Value = (Version, Vec<u8>)> {
+    use prost::Message;
+    prop_oneof![
+        v1().prop_map(|request| (Version::V1, request.encode_to_vec())),
+        v2().prop_map(|request| (Version::V2, request.encode_to_vec())),
+    ]
 }
 
 /// A symbol table as a sender makes it.

@@ -1,0 +1,275 @@
+//! Remote write as OTLP, against a plain model.
+
+use std::collections::BTreeMap;
+
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
+use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Of;
+use opentelemetry_proto::tonic::metrics::v1::{
+    ExponentialHistogram, ExponentialHistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
+    ScopeMetrics,
+};
+use proptest::prelude::*;
+use prost::Message;
+
+use crate::otlp::prometheus::{MOST_BUCKETS, Reversed, Room, Scratch, Settings, from_remote_write, to_v2};
+use crate::otlp::{Signal, check};
+use crate::output::Full;
+use crate::remote_write::tests::strategies;
+use crate::remote_write::{Request, STALE_NAN, Symbols, Version, view};
+
+type Texts = BTreeMap<String, String>;
+
+/// A float sample and all that is said of it.
+#[derive(Debug, PartialEq)]
+struct Point {
+    resource: Texts,
+    name: String,
+    help: String,
+    is_sum: bool,
+    attributes: Texts,
+    /// Nothing for a stale marker.
+    bits: Option<u64>,
+    time: u64,
+    start_time: u64,
+    exemplars: usize,
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn nanoseconds(milliseconds: i64) -> u64 {
+    u64::try_from(milliseconds).unwrap_or(0).saturating_mul(1_000_000)
+}
+
+/// What is to be said of the float samples of a request.
+fn expected(version: Version, request: &Request<'_>) -> Vec<Point> {
+    let mut points = Vec::new();
+    for series in request.series() {
+        let mut attributes: Texts =
+            series.labels().map(|label| (text(label.name), text(label.value))).collect();
+        let name = attributes.remove("__name__").unwrap_or_default();
+        let mut resource = Texts::new();
+        if let Some(job) = attributes.remove("job") {
+            match job.split_once('/') {
+                Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+                    resource.insert("service.namespace".into(), namespace.into());
+                    resource.insert("service.name".into(), name.into());
+                }
+                _ => drop(resource.insert("service.name".into(), job)),
+            }
+        }
+        if let Some(instance) = attributes.remove("instance") {
+            resource.insert("service.instance.id".into(), instance);
+        }
+        let about = match version {
+            Version::V1 => request.metadata().find(|metadata| metadata.family == name.as_bytes()),
+            Version::V2 => series.metadata(),
+        };
+        let about = about.unwrap_or_default();
+        let samples = series.samples().count();
+        for (number, sample) in series.samples().enumerate() {
+            points.push(Point {
+                resource: resource.clone(),
+                name: name.clone(),
+                help: text(about.help),
+                is_sum: about.kind == 1,
+                attributes: attributes.clone(),
+                bits: (sample.bits != STALE_NAN).then_some(sample.bits),
+                time: nanoseconds(sample.timestamp),
+                start_time: nanoseconds(sample.start_timestamp),
+                exemplars: if number + 1 == samples { series.exemplars().count() } else { 0 },
+            });
+        }
+    }
+    points.retain(|point| !point.name.is_empty());
+    points
+}
+
+fn texts(attributes: &[KeyValue]) -> Texts {
+    let text = |attribute: &KeyValue| match &attribute.value.as_ref().unwrap().value {
+        Some(Value::StringValue(text)) => (attribute.key.clone(), text.clone()),
+        other => panic!("labels are strings, not {other:?}"),
+    };
+    attributes.iter().map(text).collect()
+}
+
+fn metrics(raw: &[u8]) -> Vec<(Texts, Metric)> {
+    let request = ExportMetricsServiceRequest::decode(raw).unwrap();
+    let mut all = Vec::new();
+    for group in request.resource_metrics {
+        let resource = texts(&group.resource.unwrap_or_default().attributes);
+        for metric in group.scope_metrics.into_iter().flat_map(|scope| scope.metrics) {
+            all.push((resource.clone(), metric));
+        }
+    }
+    all
+}
+
+fn found(raw: &[u8]) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (resource, metric) in metrics(raw) {
+        let (is_sum, of_metric): (_, Vec<NumberDataPoint>) = match metric.data.unwrap() {
+            Data::Gauge(gauge) => (false, gauge.data_points),
+            Data::Sum(sum) => {
+                assert!(sum.is_monotonic && sum.aggregation_temporality == 2);
+                (true, sum.data_points)
+            }
+            _ => continue,
+        };
+        points.extend(of_metric.into_iter().map(|point| Point {
+            resource: resource.clone(),
+            name: metric.name.clone(),
+            help: metric.description.clone(),
+            is_sum,
+            attributes: texts(&point.attributes),
+            bits: match point.value {
+                Some(Of::AsDouble(value)) => Some(value.to_bits()),
+                Some(Of::AsInt(_)) => panic!("values are doubles"),
+                None => {
+                    assert_eq!(point.flags, 1);
+                    None
+                }
+            },
+            time: point.time_unix_nano,
+            start_time: point.start_time_unix_nano,
+            exemplars: point.exemplars.len(),
+        }));
+    }
+    points
+}
+
+fn reversed(version: Version, raw: &[u8]) -> (Reversed, Vec<u8>) {
+    let mut symbols = Symbols::new();
+    let request = view(version, raw, &mut symbols).unwrap();
+    let mut space = vec![0; 1 << 20];
+    let done = from_remote_write(request, &mut space).unwrap();
+    space.truncate(done.bytes);
+    (done, space)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// What comes is valid OTLP, every sample in it says what the model says, and every point is counted.
+    #[test]
+    fn remote_write_says_the_same_as_otlp((version, raw) in strategies::encoded()) {
+        let (done, body) = reversed(version, &raw);
+        let counts = check(Signal::Metrics, &body).unwrap();
+        prop_assert_eq!(counts.items, done.points);
+        let mut symbols = Symbols::new();
+        let request = view(version, &raw, &mut symbols).unwrap();
+        let values: usize = request.series().map(|series| series.samples().count() + series.histograms().count()).sum();
+        prop_assert_eq!(done.points + done.dropped, values as u64);
+        let exemplars: usize = request.series().map(|series| series.exemplars().count()).sum();
+        prop_assert_eq!(done.exemplars + done.dropped_exemplars, exemplars as u64);
+        prop_assert_eq!(found(&body), expected(version, &request));
+    }
+
+    /// No room is too small to say so.
+    #[test]
+    fn what_has_no_room_is_an_error((version, raw) in strategies::encoded(), part in 0.0f64..1.0) {
+        let (done, body) = reversed(version, &raw);
+        let mut symbols = Symbols::new();
+        let request = view(version, &raw, &mut symbols).unwrap();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let len = (done.bytes as f64 * part) as usize;
+        prop_assume!(len < body.len());
+        prop_assert_eq!(from_remote_write(request, &mut vec![0; len]), Err(Full));
+    }
+
+    /// An exponential histogram that goes to Prometheus and comes back has the same buckets.
+    #[test]
+    fn exponential_histograms_come_back(
+        scale in -4..=8i32,
+        (positive, negative) in ((-50..50i32, proptest::collection::vec(0u64..9, 0..40)), (-50..50i32, proptest::collection::vec(0u64..9, 0..4))),
+        (count, zero_count, sum) in (any::<u32>(), 0u64..5, -1e9..1e9),
+    ) {
+        let buckets = |(offset, bucket_counts): (i32, Vec<u64>)| Some(Buckets { offset, bucket_counts });
+        let point = ExponentialHistogramDataPoint {
+            time_unix_nano: 5_000_000,
+            start_time_unix_nano: 2_000_000,
+            count: count.into(),
+            sum: Some(sum),
+            scale,
+            zero_count,
+            zero_threshold: 1e-9,
+            positive: buckets(positive),
+            negative: buckets(negative),
+            ..ExponentialHistogramDataPoint::default()
+        };
+        let histogram = ExponentialHistogram { data_points: vec![point.clone()], aggregation_temporality: 2 };
+        let metric = Metric { name: "m".into(), data: Some(Data::ExponentialHistogram(histogram)), ..Metric::default() };
+        let scope = ScopeMetrics { metrics: vec![metric], ..ScopeMetrics::default() };
+        let group = ResourceMetrics { scope_metrics: vec![scope], ..ResourceMetrics::default() };
+        let raw = ExportMetricsServiceRequest { resource_metrics: vec![group] }.encode_to_vec();
+        let mut scratch = Scratch::new(Room { symbols: 100, symbol_bytes: 1 << 10, ..Room::default() });
+        let mut body = Vec::new();
+        to_v2(&raw, &Settings::default(), &mut scratch, &mut body).unwrap();
+        let (done, back) = reversed(Version::V2, &body);
+        prop_assert_eq!((done.points, done.dropped), (1, 0));
+        let (_, metric) = metrics(&back).remove(0);
+        let Some(Data::ExponentialHistogram(mut histogram)) = metric.data else { panic!("another kind") };
+        let mut found = histogram.data_points.remove(0);
+        prop_assert_eq!(spelled(&found.positive), spelled(&point.positive));
+        prop_assert_eq!(spelled(&found.negative), spelled(&point.negative));
+        (found.positive, found.negative) = (point.positive.clone(), point.negative.clone());
+        prop_assert_eq!(found, point);
+    }
+}
+
+/// Each bucket that has something.
+fn spelled(buckets: &Option<Buckets>) -> BTreeMap<i32, u64> {
+    let Some(Buckets { offset, bucket_counts }) = buckets else { return BTreeMap::new() };
+    (*offset..).zip(bucket_counts.iter().copied()).filter(|(_, count)| *count > 0).collect()
+}
+
+/// A 1.0 request of one series `m` with these fields behind its label.
+fn series(fields: &[u8]) -> Vec<u8> {
+    let label = b"\x0a\x0d\x0a\x08__name__\x12\x01m";
+    let len = label.len() + fields.len();
+    assert!(len < 128);
+    [&[0x0a, len as u8], &label[..], fields].concat()
+}
+
+/// Custom bounds: counts from the first bucket on, and one more than bounds.
+#[test]
+fn custom_buckets_become_a_histogram_with_bounds() {
+    let mut histogram = vec![1 << 3, 6, 4 << 3, 105, 15 << 3, 7];
+    // One span of two buckets from the second on: 2, and 2 more.
+    histogram.extend(b"\x5a\x04\x08\x02\x10\x02\x62\x02\x04\x04");
+    histogram.extend(b"\x82\x01\x10");
+    histogram.extend(1f64.to_le_bytes());
+    histogram.extend(2f64.to_le_bytes());
+    let raw = series(&[&[4 << 3 | 2, histogram.len() as u8], &histogram[..]].concat());
+    let (done, body) = reversed(Version::V1, &raw);
+    assert_eq!((done.points, done.dropped), (1, 0));
+    let (_, metric) = metrics(&body).remove(0);
+    let Some(Data::Histogram(histogram)) = metric.data else { panic!("another kind") };
+    let point = &histogram.data_points[0];
+    assert_eq!(
+        (point.bucket_counts.as_slice(), point.explicit_bounds.as_slice()),
+        (&[0, 2, 4][..], &[1.0, 2.0][..])
+    );
+    assert_eq!((point.count, point.time_unix_nano), (6, 7_000_000));
+}
+
+/// Gaps between buckets become empty buckets, so how many there may be has a bound.
+#[test]
+fn buckets_too_far_apart_are_counted_and_left_out() {
+    for (gap, dropped) in [(MOST_BUCKETS as u64 - 2, 0), (MOST_BUCKETS as u64 - 1, 1)] {
+        let mut span = vec![0x08];
+        span.extend(crate::proto::write::Varint::new(gap << 1).as_bytes());
+        span.extend(b"\x10\x01");
+        let mut histogram = b"\x08\x02\x5a\x04\x08\x02\x10\x01\x5a".to_vec();
+        histogram.push(span.len() as u8);
+        histogram.extend(span);
+        histogram.extend(b"\x62\x02\x02\x00");
+        let raw = series(&[&[4 << 3 | 2, histogram.len() as u8], &histogram[..]].concat());
+        let (done, _) = reversed(Version::V1, &raw);
+        assert_eq!((done.points, done.dropped), (1 - dropped, dropped), "a gap of {gap}");
+    }
+}
