@@ -101,6 +101,9 @@ pub(crate) struct Writer {
     /// A write failed: nothing behind the last good end is to be believed.
     spoilt: bool,
     next_tick: u64,
+    /// When the last group was begun, and how many batches it had.
+    begun_ns: u64,
+    last_group: usize,
     group: Vec<(u32, Entry)>,
     outcomes: Vec<(u32, Outcome)>,
     wakers: Vec<Waker>,
@@ -131,6 +134,8 @@ impl Writer {
             head,
             spoilt: false,
             next_tick,
+            begun_ns: 0,
+            last_group: 0,
             group: Vec::with_capacity(slots),
             outcomes: Vec::with_capacity(slots),
             wakers: Vec::with_capacity(slots),
@@ -142,6 +147,7 @@ impl Writer {
     /// Takes what has arrived.
     pub(crate) fn gather(&mut self) {
         self.shared.queue.take(&mut self.group);
+        self.last_group = self.group.len();
     }
 
     /// Whether something that was taken is not written yet.

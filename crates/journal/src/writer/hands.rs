@@ -4,11 +4,14 @@ use super::order::Flight;
 use super::{BREATH_NS, Begun, Writer};
 use crate::log::Shared;
 use crate::queue::Arrival;
+use crate::settings::Durability;
 use crate::sync::{Mutex, lock};
 use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+/// How far apart groups begin of which the last had more than one batch.
+const PACE: Duration = Duration::from_millis(2);
 /// A writing thread's stack, in bytes.
 pub(crate) const STACK: usize = 256 << 10;
 
@@ -37,6 +40,7 @@ fn work(desk: &Mutex<Writer>, shared: &Arc<Shared>, hand: usize) {
     while shared.queue.turn(Some(Duration::from_nanos(BREATH_NS))) == Arrival::Open {
         let mut writer = lock(desk);
         writer.upkeep();
+        writer.pace();
         writer.gather();
         loop {
             match writer.begin(&mut flight) {
@@ -55,6 +59,21 @@ fn work(desk: &Mutex<Writer>, shared: &Arc<Shared>, hand: usize) {
         flight.sync();
         flight.settle();
         shared.queue.landed(number);
+    }
+}
+
+impl Writer {
+    /// Where several append at once, begins groups at a distance of [`PACE`], in which more of them come. A disk
+    /// that syncs in a tenth of that would else be asked to for every batch or two, and its driver would take the
+    /// processor from those who check the next ones. Who appends alone never waits.
+    fn pace(&mut self) {
+        let now = || self.shared.clock.monotonic_ns();
+        let synced = self.shared.settings.durability == Durability::Fsync;
+        if synced && self.last_group > 1 {
+            let since = Duration::from_nanos(now().saturating_sub(self.begun_ns));
+            thread::sleep(PACE.saturating_sub(since));
+        }
+        self.begun_ns = now();
     }
 }
 
