@@ -8,15 +8,15 @@ export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
 export TIDEGATE_TEST_NODE_MODULES := $(NODE)/node_modules
 export TIDEGATE_BIN := $(TARGET)/release/tidegate
 
-.PHONY: demo test unit loom programs fuzz bench lint install setup setup-test docs
+.PHONY: demo test unit loom programs python fuzz bench lint install setup setup-test docs
 
 ## run the gateway with no configuration, and send it a trickle of metrics
 demo: setup
 	cargo build --release -p tidegate
 	$(TIDEGATE_BIN) demo
 
-## every test: set-up, unit and property tests, concurrency, whole programs, a short fuzz run
-test: setup-test unit loom programs fuzz
+## every test: set-up, unit and property tests, concurrency, whole programs, the sender from Python, a short fuzz run
+test: setup-test unit loom programs python fuzz
 
 unit:
 	cargo test --workspace --exclude tidegate-tests
@@ -25,10 +25,15 @@ loom:
 	RUSTFLAGS="--cfg loom" cargo test --target-dir $(TARGET)/loom -p tidegate-arena --test loom
 	RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
 		cargo test --target-dir $(TARGET)/loom -p tidegate-journal --lib queue
+	RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
+		cargo test --target-dir $(TARGET)/loom -p tidegate-sender --lib --no-default-features ring
 
 programs:
 	cargo build --release -p tidegate
 	cargo test --release -p tidegate-tests
+
+python:
+	crates/sender-python/run-tests
 
 fuzz:
 	fuzz/run 10
