@@ -3,6 +3,8 @@
 //! Specification: OTLP 1.x, <https://opentelemetry.io/docs/specs/otlp/>. What is decided, and the law of the
 //! adaptive limit, are in `design/otlp.md`.
 //!
+//! Metrics that came as remote write are said in OTLP first. The books go on counting them as they came.
+//!
 //! Records are joined by signal and tenant into batches; a batch becomes a request (decoded and compressed
 //! again where its records did not come as they go out); several requests are on their way at a time, and each
 //! is settled when it is answered, in any order. What does not go the usual way (a request that was refused as
@@ -24,6 +26,7 @@ mod response;
 mod settings;
 mod status;
 mod taking;
+mod translation;
 
 pub use coder::BadLevel;
 pub use peer::PeerError;

@@ -8,7 +8,7 @@
 use super::answer::Fault;
 use super::batch::{Batch, Key, NoBody, Way};
 use super::landing::Heard;
-use super::parcel::{self, Parcel, Unfit, Why};
+use super::parcel::{self, Made, Parcel, Unfit, Why};
 use super::peer::PREFIX;
 use super::taking::spoken;
 use super::{Landed, Otlp, PATIENCE, SMALLEST};
@@ -92,13 +92,16 @@ impl Otlp {
     async fn send_pieces(&mut self, batch: Batch) -> Result<(), Dropped> {
         let Some(sequence) = batch.sequences.first().copied() else { return Ok(()) };
         let most = self.most();
+        let Made { frame: raw, untranslatable } = match self.coder.as_mut() {
+            Some(coder) => parcel::decoded(&batch, coder, &self.room).await.map_err(Why::reason)?,
+            None => Made::default(),
+        };
         let mut cut = match self.cut.take().filter(|cut| cut.sequence == sequence) {
             Some(cut) => cut,
-            None => Cut { sequence, most, done: 0, losses: Losses::NONE },
-        };
-        let raw = match self.coder.as_mut() {
-            Some(coder) => parcel::decoded(&batch, coder, &self.room).await.map_err(Why::reason)?,
-            None => None,
+            None => {
+                let losses = Losses::of(Dropped::Untranslatable, untranslatable);
+                Cut { sequence, most, done: 0, losses }
+            }
         };
         let (raw, whole) = match raw {
             Some(raw) => {

@@ -1,11 +1,13 @@
 //! Records that go out together: their bodies in one window.
 
 use super::peer::PREFIX;
+use super::translation::outgoing_len;
 use crate::inbox::{Inbox, Record};
 use crate::room::{Held, NoRoom, Room};
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
 use tidegate_journal::{Encoding, Meta, ReadError, Signal, Tenant};
+use tidegate_wire::remote_write::Version;
 use tokio::time::Instant;
 
 /// What records that go out together have in common.
@@ -23,6 +25,8 @@ pub(super) enum Way {
     Join,
     /// Decoded and compressed again, or only one of the two.
     Recode,
+    /// Said in OTLP: they came as remote write of this version.
+    Translate(Version),
 }
 
 /// How large a batch may become.
@@ -42,6 +46,7 @@ pub(super) struct Batch {
     pub(super) meta: Meta,
     pub(super) sequences: Vec<u64>,
     pub(super) items: u64,
+    /// How long it is as it goes out, before compression.
     pub(super) raw_len: usize,
     /// Room for [`PREFIX`], then the bodies as they came.
     pub(super) window: Held<Window>,
@@ -56,6 +61,7 @@ pub(super) struct Body {
     /// Where it is in the window.
     pub(super) range: Range<usize>,
     pub(super) encoding: Encoding,
+    pub(super) raw_len: usize,
 }
 
 /// Why a record's body cannot be had.
@@ -120,7 +126,7 @@ impl Batch {
     pub(super) fn add(&mut self, record: &Record, limits: Limits, inbox: &mut Inbox) -> bool {
         let body_len = record.body_len as usize;
         self.sequences.len() < limits.records
-            && self.raw_len.saturating_add(record.meta.raw_len as usize) <= limits.raw
+            && self.raw_len.saturating_add(outgoing_len(&record.meta)) <= limits.raw
             && rounded(self.window.len().saturating_add(body_len)) <= limits.kept
             && self.window.try_reserve(body_len).is_ok()
             && self.read(record, inbox).is_ok()
@@ -142,10 +148,11 @@ impl Batch {
     fn read(&mut self, record: &Record, inbox: &mut Inbox) -> Result<(), NoBody> {
         let start = self.window.len();
         inbox.follower().read_into(&mut self.window)?;
-        self.bodies.push(Body { range: start..self.window.len(), encoding: record.meta.encoding });
+        let (encoding, raw_len) = (record.meta.encoding, record.meta.raw_len as usize);
+        self.bodies.push(Body { range: start..self.window.len(), encoding, raw_len });
         self.sequences.push(record.sequence);
         self.items += u64::from(record.meta.items);
-        self.raw_len += record.meta.raw_len as usize;
+        self.raw_len += outgoing_len(&record.meta);
         Ok(())
     }
 }

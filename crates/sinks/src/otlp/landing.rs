@@ -89,7 +89,9 @@ impl Otlp {
         self.crowded = false;
         match self.hear(&parcel, place, answer) {
             Heard::Taken(rejected) => {
-                self.inbox.settle_each(parcel.sequences, Losses::of(Dropped::Rejected, rejected));
+                let mut losses = Losses::of(Dropped::Rejected, rejected);
+                losses.add(Dropped::Untranslatable, parcel.untranslatable);
+                self.inbox.settle_each(parcel.sequences, losses);
             }
             Heard::Later if patient => self.ready.push_front(parcel),
             Heard::Later => self.read_again(),

@@ -5,8 +5,8 @@ use super::parcel::Parcel;
 use crate::health::Health;
 use hyper::Uri;
 use std::time::{Duration, SystemTime};
-use tidegate_journal::Meta;
 use tidegate_journal::dead_letters::{DeadLetter, DeadLetters};
+use tidegate_journal::{Meta, Protocol};
 use tokio::time::Instant;
 
 /// How often a rejection is logged; all of them are counted and kept.
@@ -82,6 +82,7 @@ impl Letters {
             );
         }
         let meta = Meta {
+            protocol: Protocol::Otlp,
             encoding: parcel.request.encoding,
             items: u32::try_from(parcel.items).unwrap_or(u32::MAX),
             raw_len: u32::try_from(parcel.raw_len).unwrap_or(u32::MAX),

@@ -5,6 +5,7 @@ use super::batch::{Batch, Key, Way};
 use super::coder::{Coder, SLACK};
 use super::peer::{PREFIX, Request};
 use super::taking::spoken;
+use super::translation::{Translated, translated, version_of};
 use crate::room::{Held, NoRoom, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
@@ -22,6 +23,8 @@ pub(super) struct Parcel {
     pub(super) sequences: Vec<u64>,
     pub(super) items: u64,
     pub(super) raw_len: usize,
+    /// Items that are not in the request, since it has no form for them.
+    pub(super) untranslatable: u64,
     pub(super) request: Request,
 }
 
@@ -50,7 +53,7 @@ impl Parcel {
     /// A batch whose bytes are a request as they are.
     pub(super) fn joined(batch: Batch) -> Parcel {
         let encoding = batch.meta.encoding;
-        parcel(batch, None, encoding)
+        parcel(batch, Made::default(), encoding)
     }
 
     /// A piece of one record, which is settled with the others.
@@ -64,7 +67,7 @@ impl Parcel {
     ) -> Parcel {
         write_prefix(&mut frame, encoding);
         let request = Request { signal: key.signal, encoding, frame: Bytes::from_owner(frame) };
-        Parcel { meta, sequences: Vec::new(), items, raw_len, request }
+        Parcel { meta, sequences: Vec::new(), items, raw_len, untranslatable: 0, request }
     }
 
     /// Whether it can be sent in pieces, where it is found too large.
@@ -90,22 +93,30 @@ pub(super) async fn pack(
     room: Room,
 ) -> (Result<Parcel, Unfit>, Box<Coder>) {
     let outcome = match made(&batch, &mut coder, &room).await {
-        Ok(frame) => Ok(parcel(batch, frame, coder.encoding())),
+        Ok(made) => Ok(parcel(batch, made, coder.encoding())),
         Err(why) => Err(Unfit { batch, why }),
     };
     (outcome, coder)
 }
 
-/// The frame of a batch, where that is not its own window.
-async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<Frame>, Why> {
+/// What was made of a batch.
+#[derive(Default)]
+pub(super) struct Made {
+    /// Nothing where that is its own window.
+    pub(super) frame: Option<Frame>,
+    pub(super) untranslatable: u64,
+}
+
+async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, Why> {
     if batch.key.way == Way::Join {
-        return Ok(None);
+        return Ok(Made::default());
     }
-    let raw = decoded(batch, coder, room).await?;
+    let Made { frame: raw, untranslatable } = decoded(batch, coder, room).await?;
     if coder.encoding() == Encoding::Identity {
-        return Ok(raw);
+        return Ok(Made { frame: raw, untranslatable });
     }
-    compressed(raw.as_ref().unwrap_or(&batch.window), coder, room).await.map(Some)
+    let frame = compressed(raw.as_ref().unwrap_or(&batch.window), coder, room).await?;
+    Ok(Made { frame: Some(frame), untranslatable })
 }
 
 /// A frame that is not compressed, as it goes out.
@@ -125,26 +136,36 @@ async fn compressed(raw: &Frame, coder: &mut Coder, room: &Room) -> Result<Frame
     Ok(out)
 }
 
-/// The bodies of a batch decoded, one after the other, where they came compressed.
-pub(super) async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Option<Frame>, Why> {
-    if batch.bodies.iter().all(|body| body.encoding == Encoding::Identity) {
-        return Ok(None);
+/// The bodies of a batch decoded, one after the other, where they came compressed; and in OTLP, where they are not.
+pub(super) async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, Why> {
+    let version = version_of(&batch.meta);
+    if version.is_none() && batch.bodies.iter().all(|body| body.encoding == Encoding::Identity) {
+        return Ok(Made::default());
     }
-    let mut raw = room.window(PREFIX + batch.raw_len + SLACK).await?;
+    let raw_len = batch.bodies.iter().fold(0usize, |sum, body| sum.saturating_add(body.raw_len));
+    let mut raw = room.window(PREFIX + raw_len + SLACK).await?;
     raw.advance(PREFIX);
+    let mut ranges = Vec::with_capacity(if version.is_some() { batch.bodies.len() } else { 0 });
     for body in &batch.bodies {
+        let start = raw.len();
         let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
         coder.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
+        if version.is_some() {
+            ranges.push(start..raw.len());
+        }
     }
-    Ok(Some(raw))
+    let Some(version) = version else { return Ok(Made { frame: Some(raw), untranslatable: 0 }) };
+    let Translated { frame, untranslatable } = translated(raw, &ranges, version, batch.raw_len, room).await?;
+    Ok(Made { frame: Some(frame), untranslatable })
 }
 
-fn parcel(batch: Batch, made: Option<Frame>, encoding: Encoding) -> Parcel {
+fn parcel(batch: Batch, made: Made, encoding: Encoding) -> Parcel {
     let Batch { key, meta, sequences, items, raw_len, window, .. } = batch;
-    let mut frame = made.unwrap_or(window);
+    let Made { frame, untranslatable } = made;
+    let mut frame = frame.unwrap_or(window);
     write_prefix(&mut frame, encoding);
     let request = Request { signal: key.signal, encoding, frame: Bytes::from_owner(frame) };
-    Parcel { meta, sequences, items, raw_len, request }
+    Parcel { meta, sequences, items, raw_len, untranslatable, request }
 }
 
 /// What gRPC puts before a message: whether it is compressed, and its length.

@@ -3,6 +3,7 @@
 use super::batch::{self, Batch, Key, Limits, NoBody, Way};
 use super::peer::{self, PREFIX};
 use super::settings::Compression;
+use super::translation::{outgoing_len, version_of};
 use super::{OPEN, Otlp, coder};
 use crate::inbox::Record;
 use crate::losses::Losses;
@@ -16,6 +17,9 @@ impl Otlp {
     /// How a record goes out; nothing when the protocol of the peer has no way to say it.
     pub(super) fn way(&self, record: &Record) -> Option<Way> {
         let meta = &record.meta;
+        if let Some(version) = version_of(meta) {
+            return Some(Way::Translate(version));
+        }
         if meta.protocol != Protocol::Otlp || !peer::is_spoken(meta.signal) {
             return None;
         }
@@ -108,7 +112,7 @@ impl Otlp {
     pub(super) fn is_cut(&self, record: &Record) -> bool {
         let begun = self.cut.as_ref().is_some_and(|cut| cut.sequence == record.sequence);
         let cuttable = spoken(record.meta.signal).is_some_and(wire::joinable);
-        begun || (cuttable && record.meta.raw_len as usize > self.most())
+        begun || (cuttable && outgoing_len(&record.meta) > self.most())
     }
 }
 
@@ -120,6 +124,10 @@ fn needed(record: &Record, way: Way) -> usize {
         Way::Join => kept,
         // In both forms, and what is made of it.
         Way::Recode => kept + rounded(PREFIX + raw + coder::SLACK) + rounded(PREFIX + raw / 4),
+        Way::Translate(_) => {
+            let said = outgoing_len(&record.meta);
+            kept + rounded(PREFIX + raw + coder::SLACK) + rounded(PREFIX + said) + rounded(PREFIX + said / 4)
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod joining;
 mod limits;
 mod memory;
 mod peer;
+mod remote_write;
 mod restarts;
 mod rig;
 mod storm;

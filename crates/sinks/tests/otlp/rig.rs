@@ -2,6 +2,7 @@
 
 use crate::bodies::{encoded, request};
 use crate::peer::Peer;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -193,8 +194,13 @@ impl Rig {
 
 /// What a sink does to `peer` when nothing else is said.
 pub(crate) fn settings(peer: &Peer, transport: Transport) -> OtlpSettings {
+    OtlpSettings { endpoints: vec![peer.url()], ..settings_for(([127, 0, 0, 1], 0).into(), transport) }
+}
+
+/// The same for a peer at this address.
+pub(crate) fn settings_for(address: SocketAddr, transport: Transport) -> OtlpSettings {
     OtlpSettings {
-        endpoints: vec![peer.url()],
+        endpoints: vec![format!("http://{address}").parse().unwrap()],
         transport,
         compression: Compression::None,
         join_members: false,
