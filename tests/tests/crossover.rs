@@ -1,0 +1,150 @@
+//! Metrics cross over: what came as OTLP is in a Prometheus behind remote write, under the names that Prometheus
+//! itself would have made of it, and what came as remote write is at a receiver of OTLP. The books close in items of
+//! the protocol that each came in.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_load::otlp::{self, Coding, OtlpSink, Transport};
+use tidegate_load::remote_write::{Extras, Version};
+use tidegate_load::{Behaviour, Limit, Model, Profile, Target, Timeline, drive_blocking};
+use tidegate_tests::{Gateway, Prometheus, SOON, http, until};
+
+fn now_ms() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+}
+
+/// A counter, a delta sum and a histogram of one service, as OTLP/JSON. (A Prometheus takes exponential histograms only
+/// where it has been told to.)
+fn metrics() -> Value {
+    let time = format!("{}000000", now_ms());
+    let point = |more: Value| {
+        let mut point = json!({"timeUnixNano": time, "attributes": [
+            {"key": "http.route", "value": {"stringValue": "/buy"}},
+        ]});
+        point.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!([point])
+    };
+    let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+    let metrics = json!([
+        {"name": "orders", "unit": "1", "sum": {
+            "aggregationTemporality": 2, "isMonotonic": true, "dataPoints": point(json!({"asInt": "5"})),
+        }},
+        {"name": "parcels", "sum": {
+            "aggregationTemporality": 1, "isMonotonic": true, "dataPoints": point(json!({"asInt": "5"})),
+        }},
+        {"name": "http.server.duration", "unit": "ms", "histogram": {
+            "aggregationTemporality": 2, "dataPoints": point(json!({
+                "count": "6", "sum": 90.5, "explicitBounds": [10.0, 20.0], "bucketCounts": ["1", "2", "3"],
+            })),
+        }},
+    ]);
+    json!({"resourceMetrics": [{
+        "resource": {"attributes": [
+            text("service.name", "shop"), text("service.namespace", "acme"), text("service.instance.id", "shop-1"),
+            text("host.name", "node-7"),
+        ]},
+        "scopeMetrics": [{"scope": {"name": "test"}, "metrics": metrics}],
+    }]})
+}
+
+/// Kinds of metrics, by either version, into a Prometheus.
+#[test]
+fn otlp_is_found_in_prometheus() {
+    let prometheus = Prometheus::started("global: {}");
+    for protocol in ["auto", "2.0"] {
+        let gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"prometheus": {
+            "type": "prometheus_remote_write", "url": prometheus.write_url(), "protocol": protocol,
+        }}}));
+        let head = ["POST /v1/metrics HTTP/1.1", "content-type: application/json"];
+        let answer = http::request(gateway.http(), &head, metrics().to_string().as_bytes()).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        gateway.at_rest(SOON);
+        gateway.books_close();
+        let sink = gateway.sink("prometheus");
+        assert_eq!(sink["delivered"], 2, "{sink:#}");
+        assert_eq!(sink["dropped"]["untranslatable"], 1, "{sink:#}");
+    }
+    let found = |query: &str| prometheus.value(query);
+    let route = "http_route=\"/buy\",job=\"acme/shop\",instance=\"shop-1\",otel_scope_name=\"test\"";
+    assert_eq!(found(&format!("orders_total{{{route}}}")), Some(5.0));
+    assert_eq!(found(&format!("http_server_duration_milliseconds_bucket{{le=\"20\",{route}}}")), Some(3.0));
+    assert_eq!(found(&format!("http_server_duration_milliseconds_bucket{{le=\"+Inf\",{route}}}")), Some(6.0));
+    assert_eq!(found(&format!("http_server_duration_milliseconds_sum{{{route}}}")), Some(90.5));
+    assert_eq!(found("target_info{job=\"acme/shop\",host_name=\"node-7\"}"), Some(1.0));
+    assert_eq!(found("parcels_total"), None);
+}
+
+/// Many points, over both transports and in all codings: each is a series of its own.
+#[test]
+fn points_arrive_once_each() {
+    let prometheus = Prometheus::started("global: {}");
+    let gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"prometheus": {
+        "type": "prometheus_remote_write", "url": prometheus.write_url(), "max_request_samples": 500,
+    }}}));
+    let mut first = 0;
+    for (transport, coding) in [
+        (Transport::Http, Coding::Identity),
+        (Transport::Http, Coding::Gzip),
+        (Transport::Grpc, Coding::Zstd),
+    ] {
+        let profile = otlp::Profile {
+            transport,
+            coding,
+            signal: otlp::Signal::Metrics,
+            connections: 2,
+            requests: 5,
+            items: 100,
+            first,
+            ..otlp::Profile::default()
+        };
+        let address = if transport == Transport::Grpc { gateway.grpc() } else { gateway.http() };
+        let target = Target { authority: address.to_string(), path: String::new() };
+        let report = otlp::drive_blocking(&target, &profile).unwrap();
+        assert_eq!((report.accepted, report.failed), (10, 0), "{:?}", report.reasons);
+        first = profile.end();
+    }
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    let sink = gateway.sink("prometheus");
+    assert_eq!(sink["delivered"], first, "{sink:#}");
+    assert_eq!(prometheus.value("count(count by (load_number) ({load_number!=\"\"}))"), Some(3000.0));
+}
+
+/// Remote write of both versions, with all that comes with it, at a receiver of OTLP.
+#[test]
+fn remote_write_is_found_behind_otlp() {
+    let model = Arc::new(Model::new(5, 200, Timeline { base_ms: now_ms(), interval_ms: 1000 }));
+    for transport in ["http", "grpc"] {
+        let collector = OtlpSink::start(Behaviour::Healthy, true).unwrap();
+        let gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"collector": {
+            "type": "otlp", "endpoints": [format!("http://{}", collector.address())], "protocol": transport,
+        }}}));
+        let extras = Extras { exemplars: true, metadata: true, stale: true };
+        let (mut first, mut samples) = (0, 0);
+        for version in [Version::V1, Version::V2] {
+            let profile = Profile {
+                version,
+                extras,
+                first,
+                limit: Limit::Passes(3),
+                series_per_request: 50,
+                ..Profile::default()
+            };
+            let report = drive_blocking(&gateway.target(), &model, &profile).unwrap();
+            assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
+            (first, samples) = (first + 3, samples + 3 * 200);
+        }
+        until(SOON, "all samples to arrive", || collector.report().unnumbered >= samples);
+        gateway.at_rest(SOON);
+        gateway.books_close();
+        let arrived = collector.report();
+        assert_eq!((arrived.malformed, arrived.stalled), (0, 0));
+        // Stale markers come on top.
+        assert!(arrived.unnumbered >= samples, "{} of {samples}", arrived.unnumbered);
+        let sink = gateway.sink("collector");
+        assert_eq!(sink["dropped"].as_object().map(|dropped| dropped.len()), Some(0), "{sink:#}");
+    }
+}
