@@ -42,9 +42,9 @@ pub use load::{LONGEST_FILE, load, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin};
 pub use model::{
-    Backoff, BlackholeSink, Compression, Config, Durability, Journal, LakeSink, Limits, Listen, OtlpSink,
-    OtlpSource, OtlpTransport, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, Signal, Sink,
-    Sources, Tls, WhenFull,
+    Backoff, BlackholeSink, Compression, Config, Durability, Journal, LakeSink, Limits, Listen, Naming,
+    OtlpSink, OtlpSource, OtlpTransport, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, Signal,
+    Sink, Sources, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use values::{Bytes, Duration, HeaderName, Name, Secret, Url};

@@ -46,6 +46,29 @@ impl Scalar for SocketAddr {
     }
 }
 
+impl Scalar for String {
+    const WHAT: &'static str = "a text";
+    const EXAMPLE: &'static str = "k8s.namespace.name";
+
+    fn parse(text: &str) -> Result<String, Invalid> {
+        if text.is_empty() {
+            return Err(Invalid::new(
+                "this text is empty".to_owned(),
+                "write at least one character, or leave it out",
+            ));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn text(&self) -> String {
+        self.clone()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "string", "minLength": 1 })
+    }
+}
+
 impl Scalar for PathBuf {
     const WHAT: &'static str = "a path";
     const EXAMPLE: &'static str = "/var/lib/tidegate";

@@ -27,6 +27,8 @@ settings! {
         /// Headers to add to every request, for example `authorization` or `x-scope-orgid`. Their
         /// values are never shown.
         headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
+        /// How metrics that came as OTLP become series.
+        otlp: Translation = Translation::default(),
         /// What happens when this sink is so far behind that the journal is full. Without it: as
         /// `journal.when_full` says.
         when_full: Option<WhenFull> = None,
@@ -41,6 +43,35 @@ settings! {
         min: Duration [Duration::milliseconds(1)..=Duration::hours(1)] = Duration::milliseconds(30),
         /// The longest wait between two attempts.
         max: Duration [Duration::milliseconds(1)..=Duration::hours(1)] = Duration::seconds(5),
+    }
+}
+
+settings! {
+    /// How metrics that came as OTLP become series.
+    pub struct Translation {
+        /// How names are made.
+        naming: Naming = Naming::UnderscoreEscapingWithSuffixes,
+        /// Attributes of the resource that become labels of each of its series, for example
+        /// `k8s.namespace.name`.
+        promote: Option<Vec<String>> = None,
+        /// Whether series have `otel_scope_…` labels, from the scope that they were recorded in.
+        scope_labels: bool = true,
+        /// Whether there is a `target_info` for each resource, with its attributes as labels.
+        target_info: bool = true,
+    }
+}
+
+choices! {
+    /// How names are made of those of OTLP, by the words that Prometheus has for it.
+    pub enum Naming is "a way to make names" {
+        /// What names may not have becomes `_`; units and `_total` are appended.
+        UnderscoreEscapingWithSuffixes = "UnderscoreEscapingWithSuffixes",
+        /// What names may not have becomes `_`.
+        UnderscoreEscapingWithoutSuffixes = "UnderscoreEscapingWithoutSuffixes",
+        /// Names stay as they are, with units and `_total` appended.
+        NoUTF8EscapingWithSuffixes = "NoUTF8EscapingWithSuffixes",
+        /// Names stay as they are.
+        NoTranslation = "NoTranslation",
     }
 }
 

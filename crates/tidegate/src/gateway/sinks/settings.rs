@@ -6,7 +6,7 @@ use hyper::header::{HeaderMap, HeaderName as Name, HeaderValue};
 use std::collections::BTreeMap;
 use tidegate_config as config;
 use tidegate_config::{HeaderName, OtlpSink, RemoteWriteSink, Secret};
-use tidegate_sinks::{Compression, OtlpSettings, Prefer, RemoteWriteSettings, Tls, Translation, Transport};
+use tidegate_sinks::{Compression, Naming, OtlpSettings, Prefer, RemoteWriteSettings, Tls, Translation, Transport};
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
 const GZIP: i32 = 1;
@@ -28,8 +28,22 @@ pub(crate) fn remote_write(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
         backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
-        otlp: Translation::default(),
+        otlp: translation(&sink.otlp),
     })
+}
+
+fn translation(otlp: &config::Translation) -> Translation {
+    Translation {
+        naming: match otlp.naming {
+            config::Naming::UnderscoreEscapingWithSuffixes => Naming::UnderscoreEscapingWithSuffixes,
+            config::Naming::UnderscoreEscapingWithoutSuffixes => Naming::UnderscoreEscapingWithoutSuffixes,
+            config::Naming::NoUTF8EscapingWithSuffixes => Naming::NoUTF8EscapingWithSuffixes,
+            config::Naming::NoTranslation => Naming::NoTranslation,
+        },
+        promote: otlp.promote.clone().unwrap_or_default(),
+        scope_labels: otlp.scope_labels,
+        target_info: otlp.target_info,
+    }
 }
 
 pub(crate) fn otlp(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
