@@ -6,7 +6,9 @@ use hyper::header::{HeaderMap, HeaderName as Name, HeaderValue};
 use std::collections::BTreeMap;
 use tidegate_config as config;
 use tidegate_config::{HeaderName, OtlpSink, RemoteWriteSink, Secret};
-use tidegate_sinks::{Compression, Naming, OtlpSettings, Prefer, RemoteWriteSettings, Tls, Translation, Transport};
+use tidegate_sinks::{
+    Compression, Naming, OtlpSettings, Prefer, RemoteWriteSettings, Tls, Translation, Transport,
+};
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
 const GZIP: i32 = 1;
