@@ -115,8 +115,8 @@ fn anchors_and_merges_share_settings() {
 fn connections_follow_memory_unless_set() {
     let limits = Config::default().limits;
     assert_eq!(limits.connections(Bytes::gib(1)), 12_000);
-    assert_eq!(limits.connections(Bytes::mib(64)), 10_532);
-    assert_eq!(limits.connections(Bytes::mib(32)), 1170);
+    assert_eq!(limits.connections(Bytes::mib(64)), 10_386);
+    assert_eq!(limits.connections(Bytes::mib(32)), 1024);
     assert_eq!(limits.connections(Bytes::new(1)), 1024);
 }
 

@@ -6,4 +6,5 @@ mod hostile;
 mod real;
 mod sample;
 mod served;
+mod tapped;
 mod verdicts;

@@ -173,7 +173,7 @@ pub(crate) enum LakeCommand {
     /// List tables, hours and files
     Ls(DataArgs),
     /// Print rows
-    Cat(CatArgs),
+    Cat(Box<CatArgs>),
     /// Read every file and compare it with the manifest
     Verify(DataArgs),
     /// Print statements that make views over the lake for another program

@@ -43,7 +43,9 @@ impl Storm {
         if let (Some(out), Value::Object(sink)) = (out.as_object_mut(), sink) {
             out.extend(sink);
         }
-        let mut gateway = Gateway::new(json!({"memory": memory.to_string() + "B", "limits": limits, "sinks": {"out": out}}));
+        let mut gateway = Gateway::new(
+            json!({"memory": memory.to_string() + "B", "limits": limits, "sinks": {"out": out}}),
+        );
         // What the kernel needs in the same cgroup: page cache, page tables, sockets.
         gateway.limit_memory(memory + 16 * MIB + connections * (5 << 10));
         gateway.start();

@@ -5,7 +5,7 @@ settings! {
     /// What clients may use up.
     pub struct Limits {
         /// How many connections may be open at once, idle ones included. One more is answered 503 and
-        /// closed. Without it: one for every 3.5 KiB of `memory` beyond 28 MiB, from 1024 to 12000.
+        /// closed. Without it: one for every 3.5 KiB of `memory` beyond 28.5 MiB, from 1024 to 12000.
         /// A connection that speaks HTTP/2 counts as thirteen.
         connections: Option<u32> [1..=1_000_000] = None,
         /// How long a request's headers may take from their first byte.
@@ -28,7 +28,7 @@ impl Limits {
     pub fn connections(&self, memory: Bytes) -> u32 {
         const LEAST: u32 = 1024;
         const MOST: u32 = 12_000;
-        let beyond = memory.get().saturating_sub(Bytes::mib(28).get());
+        let beyond = memory.get().saturating_sub(Bytes::kib(28 * 1024 + 512).get());
         let affordable = u32::try_from(beyond / (Bytes::kib(7).get() / 2)).unwrap_or(MOST);
         self.connections.unwrap_or(affordable.clamp(LEAST, MOST))
     }

@@ -13,11 +13,11 @@ use tidegate_meters::Registry;
 use tidegate_tap::{LOOK_BYTES, Tap};
 
 /// A gateway that says what it was told to say.
-struct Said {
+pub(super) struct Said {
     status: Status,
     metrics: fn(&mut dyn fmt::Write) -> fmt::Result,
     ready: Result<(), String>,
-    tap: Tap,
+    pub(super) tap: Tap,
 }
 
 impl Gateway for Said {
@@ -46,27 +46,27 @@ impl Gateway for Said {
     }
 }
 
-fn said(status: Status) -> Said {
+pub(super) fn said(status: Status) -> Said {
     let floors = Floors::NONE;
     let tap = Tap::new(Arena::new(2 * LOOK_BYTES, floors, 64 << 10, 4, 4).unwrap());
     Said { status, metrics: |mut out| Registry::new(1).encode(&mut out), ready: Ok(()), tap }
 }
 
 /// A console on its own memory and socket.
-struct Served {
+pub(super) struct Served {
     arena: Arena,
     address: std::net::SocketAddr,
 }
 
 /// An answer, taken apart.
-struct Answer {
-    status: u16,
+pub(super) struct Answer {
+    pub(super) status: u16,
     head: String,
-    body: String,
+    pub(super) body: String,
 }
 
 impl Served {
-    fn new(said: Said) -> Served {
+    pub(super) fn new(said: Said) -> Served {
         let arena = Console::reserve().unwrap();
         let console = Console::new(Arc::new(said), arena.clone());
         let server = Server::new(console, Console::settings(), arena.clone(), Shutdown::new());
@@ -85,7 +85,7 @@ impl Served {
         Served { arena, address }
     }
 
-    fn ask(&self, request: &str) -> Answer {
+    pub(super) fn ask(&self, request: &str) -> Answer {
         self.ask_with(request, "Accept: */*")
     }
 
@@ -114,7 +114,7 @@ fn whole(mut stream: TcpStream) -> Answer {
 }
 
 impl Answer {
-    fn has(&self, header: &str) -> bool {
+    pub(super) fn has(&self, header: &str) -> bool {
         self.head.lines().any(|line| line == header)
     }
 }

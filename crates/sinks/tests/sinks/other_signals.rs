@@ -1,7 +1,7 @@
 //! Promise: what a sink is not configured to take passes it by: neither delivered nor dropped, never sent, and
 //! never in the way of the cursor.
 
-use crate::rig::{Rig, arrival, answers, peer, settings};
+use crate::rig::{Rig, answers, arrival, peer, settings};
 use std::time::Duration;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_load::Behaviour;

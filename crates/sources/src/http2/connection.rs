@@ -30,7 +30,7 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 const WINDOW: u32 = 512 << 10;
 /// Streams at a time. Fewer than the hundred that the protocol recommends (RFC 9113, section 6.5.2): each may
 /// bring a head as large as is allowed, and calls of telemetry are large and few.
-const STREAMS: u32 = 32;
+const STREAMS: u32 = 64;
 /// The most bytes of a head, as the protocol counts them: 32 for each header besides.
 const HEADERS: u32 = 8 << 10;
 /// The table that headers are remembered in, which has room for what a client of gRPC repeats. It stays while a

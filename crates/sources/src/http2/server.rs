@@ -44,7 +44,7 @@ impl Http2 {
     pub const PLACES: usize = 12;
     /// What parsing the frames of one turn may take in passing, in bytes, on each thread that serves
     /// connections: as many streams as may be open, each with as many of the smallest headers there are as are allowed.
-    pub const WORKER_BYTES: usize = 1 << 19;
+    pub const WORKER_BYTES: usize = 1 << 20;
 
     /// A server that answers with the sources of `http`, within `settings`, from the memory of `arena`, for as
     /// many connections as there are `places`.
