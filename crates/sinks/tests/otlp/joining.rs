@@ -17,6 +17,9 @@ fn encoding_of(compression: Compression) -> Encoding {
     }
 }
 
+/// Longer than any of it takes on a busy machine. A closed journal is not waited for.
+const LONG: std::time::Duration = std::time::Duration::from_secs(60);
+
 #[tokio::test]
 async fn bodies_of_any_encoding_are_joined_for_any_compression() {
     for transport in BOTH {
@@ -29,7 +32,13 @@ async fn bodies_of_any_encoding_are_joined_for_any_compression() {
                         rig.put(Signal::Traces, encoding, 50).await;
                     }
                 }
-                rig.drain(OtlpSettings { compression, join_members, ..settings(&peer, transport) }).await;
+                rig.drain(OtlpSettings {
+                    compression,
+                    join_members,
+                    linger: LONG,
+                    ..settings(&peer, transport)
+                })
+                .await;
                 rig.assert_exact(&[&peer]);
                 assert_eq!(rig.dropped(), []);
                 let arrived = peer.arrived();
@@ -58,7 +67,7 @@ async fn each_signal_goes_where_it_belongs() {
                 rig.put(signal, encoding, 10).await;
             }
         }
-        rig.drain(settings(&peer, transport)).await;
+        rig.drain(OtlpSettings { linger: LONG, ..settings(&peer, transport) }).await;
         rig.assert_exact(&[&peer]);
         let arrived = peer.arrived();
         let count = |signal| arrived.iter().filter(|request| request.signal == signal).count();
