@@ -80,10 +80,10 @@ fn serve(connections: usize, bytes: usize) {
         };
         let accept = async |connections: usize| {
             for _ in 0..connections {
-                let (stream, peer) = listener.accept().await.unwrap();
+                let (stream, _peer) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
                 let ingest = Arc::clone(&ingest);
-                tokio::spawn(async move { ingest.serve(stream, peer).await });
+                tokio::spawn(async move { ingest.serve(stream).await });
             }
         };
         // The first hundred pay for what is made once.

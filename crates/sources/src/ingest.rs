@@ -4,7 +4,6 @@ use crate::http::Http;
 use crate::http2::{DECISIVE, Http2, is_http2};
 use rustix::net::{RecvFlags, recv};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_http1::{Ended, Reply, Server, Settings, Shutdown, turn_away};
 use tokio::io::Interest;
@@ -33,12 +32,16 @@ impl Ingest {
         Ingest { http1, http2, settings, shutdown }
     }
 
-    /// Serves one connection to its end. Until it has sent its first bytes it costs a task and a timer.
-    pub async fn serve(&self, stream: TcpStream, peer: SocketAddr) -> Ended {
+    /// Serves one connection to its end. Until it has sent its first bytes it costs a task and a timer; so nothing
+    /// is handed down here that the socket knows.
+    pub async fn serve(&self, stream: TcpStream) -> Ended {
         match self.recognise(&stream).await {
-            Ok(Speaks::Http1) => self.http1.serve(stream, peer).await,
+            Ok(Speaks::Http1) => match stream.peer_addr() {
+                Ok(peer) => self.http1.serve(stream, peer).await,
+                Err(_) => Ended::Lost,
+            },
             // On the heap: it is much larger, and most connections are the other kind.
-            Ok(Speaks::Http2) => Box::pin(self.http2.serve(stream, peer, &self.shutdown)).await,
+            Ok(Speaks::Http2) => Box::pin(self.http2.serve(stream, &self.shutdown)).await,
             Err(ended) => ended,
         }
     }

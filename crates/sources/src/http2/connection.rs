@@ -13,7 +13,6 @@ use h2::server::{Builder, SendResponse};
 use http::HeaderMap;
 use http::request::Parts;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -40,12 +39,7 @@ const HEADER_TABLE: u32 = 512;
 const RESETS: usize = 16;
 
 /// Serves one connection to its end.
-pub(super) async fn serve(
-    server: &Arc<Inner>,
-    stream: TcpStream,
-    _peer: SocketAddr,
-    shutdown: &Shutdown,
-) -> Ended {
+pub(super) async fn serve(server: &Arc<Inner>, stream: TcpStream, shutdown: &Shutdown) -> Ended {
     let Some(otlp) = server.http.otlp().cloned() else { return Ended::Refused };
     let settings = &server.settings;
     let flow = Flow::new();

@@ -5,7 +5,6 @@ use super::frames::PREFACE;
 use crate::http::Http;
 use crate::places::Places;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tidegate_arena::Arena;
@@ -59,14 +58,14 @@ impl Http2 {
 
     /// Serves one connection to its end, or until `shutdown` begins and what is in flight is answered. The
     /// future is large; whoever holds many of other kinds beside it should box it.
-    pub async fn serve(&self, stream: TcpStream, peer: SocketAddr, shutdown: &Shutdown) -> Ended {
+    pub async fn serve(&self, stream: TcpStream, shutdown: &Shutdown) -> Ended {
         let Some(_places) = self.0.places.take(Http2::PLACES) else {
             self.0.http.refuse_stray(Refusal::Connections);
             return self.turn_away(stream).await;
         };
         self.0.open.fetch_add(1, Relaxed);
         let _guest = Guest(&self.0.open);
-        connection::serve(&self.0, stream, peer, shutdown).await
+        connection::serve(&self.0, stream, shutdown).await
     }
 
     /// Answers a connection that is one too many, without a codec: settings, and the end, with the reason.

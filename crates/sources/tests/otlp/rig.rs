@@ -91,10 +91,10 @@ impl Rig {
         let mut connections = JoinSet::new();
         let accept = async {
             loop {
-                let (stream, peer) = listener.accept().await.unwrap();
+                let (stream, _peer) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
                 let ingest = Arc::clone(&self.ingest);
-                connections.spawn(async move { ingest.serve(stream, peer).await });
+                connections.spawn(async move { ingest.serve(stream).await });
             }
         };
         let outcome = tokio::select! {

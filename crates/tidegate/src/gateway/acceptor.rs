@@ -38,7 +38,7 @@ pub(crate) fn listen(address: SocketAddr, setting: &str) -> Result<std::net::Tcp
 /// What becomes of a connection.
 pub(crate) trait Serve: Send + Sync + 'static {
     /// Serves a connection on this worker, from its first byte to its end.
-    fn serve(&self, worker: usize, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + Send;
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ()> + Send;
     /// The answer to one that is too many.
     fn one_too_many(&self) -> Reply;
     /// Counts it.
@@ -82,8 +82,8 @@ pub(crate) async fn accept<S: Serve>(
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     loop {
-        let (stream, peer) = match listener.accept().await {
-            Ok(accepted) => accepted,
+        let stream = match listener.accept().await {
+            Ok((stream, _peer)) => stream,
             Err(error) if is_of_the_connection(&error) => continue,
             Err(error) => {
                 tracing::warn!(%error, "connections cannot be accepted now; trying again");
@@ -93,7 +93,7 @@ pub(crate) async fn accept<S: Serve>(
         };
         let Ok(stream) = stream.into_std() else { continue };
         let (worker, handle, place) = workers.least_loaded();
-        admit(&door, worker, handle, place, stream, peer, Arc::clone(&service));
+        admit(&door, worker, handle, place, stream, Arc::clone(&service));
     }
 }
 
@@ -103,7 +103,6 @@ fn admit<S: Serve>(
     handle: &Handle,
     place: Place,
     stream: std::net::TcpStream,
-    peer: SocketAddr,
     service: Arc<S>,
 ) {
     if let Some(taken) = door.places.take(1) {
@@ -115,7 +114,7 @@ fn admit<S: Serve>(
             let _ = stream.set_nodelay(true);
             // From here on the socket is registered with this worker's reactor.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                service.serve(worker, stream, peer).await;
+                service.serve(worker, stream).await;
             }
         });
         return;

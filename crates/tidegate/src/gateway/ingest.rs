@@ -1,7 +1,6 @@
 //! What is behind each door: the sources on one listener, the console on the other.
 
 use super::acceptor::Serve;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::{Gate, Protocol, Refused, answer};
 use tidegate_console::Console;
@@ -28,9 +27,9 @@ impl Ingest {
 }
 
 impl Serve for Ingest {
-    async fn serve(&self, worker: usize, stream: TcpStream, peer: SocketAddr) {
+    async fn serve(&self, worker: usize, stream: TcpStream) {
         if let Some(door) = self.doors.get(worker) {
-            let _ended = door.serve(stream, peer).await;
+            let _ended = door.serve(stream).await;
         }
     }
 
@@ -63,8 +62,10 @@ impl Admin {
 }
 
 impl Serve for Admin {
-    async fn serve(&self, _worker: usize, stream: TcpStream, peer: SocketAddr) {
-        let _ended = self.server.serve(stream, peer).await;
+    async fn serve(&self, _worker: usize, stream: TcpStream) {
+        if let Ok(peer) = stream.peer_addr() {
+            let _ended = self.server.serve(stream, peer).await;
+        }
     }
 
     fn count_turned_away(&self) {}
