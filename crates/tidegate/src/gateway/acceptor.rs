@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_http1::{Reply, reply_and_close};
+use tidegate_http1::{Ended, Reply, reply_and_close};
 use tidegate_sources::{Places, Taken};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
@@ -37,8 +37,9 @@ pub(crate) fn listen(address: SocketAddr, setting: &str) -> Result<std::net::Tcp
 
 /// What becomes of a connection.
 pub(crate) trait Serve: Send + Sync + 'static {
-    /// Serves a connection on this worker, from its first byte to its end.
-    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ()> + Send;
+    /// Serves a connection on this worker, from its first byte to its end. Not an `async fn`: each of those on the
+    /// way would keep the stream once more in every connection's task.
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = Ended> + Send;
     /// The answer to one that is too many.
     fn one_too_many(&self) -> Reply;
     /// Counts it.
@@ -114,7 +115,7 @@ fn admit<S: Serve>(
             let _ = stream.set_nodelay(true);
             // From here on the socket is registered with this worker's reactor.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                service.serve(worker, stream).await;
+                let _ended = service.serve(worker, stream).await;
             }
         });
         return;

@@ -4,7 +4,7 @@ use super::acceptor::Serve;
 use std::sync::Arc;
 use tidegate_admission::{Gate, Protocol, Refused, answer};
 use tidegate_console::Console;
-use tidegate_http1::{Reply, Server, turn_away};
+use tidegate_http1::{Ended, Reply, Server, turn_away};
 use tidegate_ledger::Refusal;
 use tidegate_sources::{self as sources, Http};
 use tokio::net::TcpStream;
@@ -27,10 +27,9 @@ impl Ingest {
 }
 
 impl Serve for Ingest {
-    async fn serve(&self, worker: usize, stream: TcpStream) {
-        if let Some(door) = self.doors.get(worker) {
-            let _ended = door.serve(stream).await;
-        }
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = Ended> + Send {
+        // There is one for each worker, and at least one of those.
+        self.doors[worker % self.doors.len()].serve(stream)
     }
 
     fn count_turned_away(&self) {
@@ -62,9 +61,10 @@ impl Admin {
 }
 
 impl Serve for Admin {
-    async fn serve(&self, _worker: usize, stream: TcpStream) {
-        if let Ok(peer) = stream.peer_addr() {
-            let _ended = self.server.serve(stream, peer).await;
+    async fn serve(&self, _worker: usize, stream: TcpStream) -> Ended {
+        match stream.peer_addr() {
+            Ok(peer) => self.server.serve(stream, peer).await,
+            Err(_) => Ended::Lost,
         }
     }
 
