@@ -106,24 +106,24 @@ fn admit<S: Serve>(
     stream: std::net::TcpStream,
     service: Arc<S>,
 ) {
+    // As small as the socket's number, beside which it lies in the task.
+    let number = u32::try_from(worker).unwrap_or(0);
     if let Some(taken) = door.places.take(1) {
         door.open.fetch_add(1, Relaxed);
-        let guest =
-            Guest { door: Arc::clone(door), count: |door| &door.open, _places: Some(taken), _worker: place };
+        let guest = Guest { door: Arc::clone(door), places: Some(taken), _worker: place };
         handle.spawn(async move {
             let _guest = guest;
             let _ = stream.set_nodelay(true);
             // From here on the socket is registered with this worker's reactor.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                let _ended = service.serve(worker, stream).await;
+                let _ended = service.serve(number as usize, stream).await;
             }
         });
         return;
     }
     service.count_turned_away();
     if door.leaving.fetch_add(1, Relaxed) < LEAVING {
-        let guest =
-            Guest { door: Arc::clone(door), count: |door| &door.leaving, _places: None, _worker: place };
+        let guest = Guest { door: Arc::clone(door), places: None, _worker: place };
         handle.spawn(async move {
             let _guest = guest;
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -140,14 +140,15 @@ fn admit<S: Serve>(
 /// A connection's count at the door; dropping it counts it out.
 struct Guest {
     door: Arc<Doorkeeper>,
-    count: fn(&Doorkeeper) -> &AtomicUsize,
-    _places: Option<Taken>,
+    /// None of one that is turned away.
+    places: Option<Taken>,
     _worker: Place,
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        (self.count)(&self.door).fetch_sub(1, Relaxed);
+        let count = if self.places.is_some() { &self.door.open } else { &self.door.leaving };
+        count.fetch_sub(1, Relaxed);
     }
 }
 
