@@ -123,7 +123,8 @@ async fn several_requests_are_on_their_way_at_a_time() {
         rig.drain(OtlpSettings { max_request_bytes: 40 << 10, ..settings }).await;
         rig.assert_exact(&[&peer]);
         assert_eq!(peer.most_at_a_time(), 4, "{transport:?}");
-        let expected = if transport == Transport::Grpc { 1 } else { 4 };
+        // One may be opened while another becomes free: as many idle ones as are under way are planned for.
+        let expected = if transport == Transport::Grpc { 1 } else { 8 };
         assert!(peer.connections() <= expected, "{transport:?}: {} connections", peer.connections());
     }
 }
