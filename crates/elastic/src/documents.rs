@@ -1,0 +1,1 @@
+//! Telemetry as documents of Elasticsearch and OpenSearch.
