@@ -67,9 +67,13 @@ const fn is_otlp(protocol: Protocol) -> bool {
 /// 5xx where a client should send the same again: Prometheus retries those, but by default not 429.
 const fn status(reason: Refusal) -> u16 {
     match reason {
-        Refusal::Memory | Refusal::Disk | Refusal::Connections | Refusal::Shutdown => 503,
+        Refusal::Memory | Refusal::Disk | Refusal::Connections | Refusal::Shutdown | Refusal::Share => 503,
         Refusal::TooLarge => 413,
-        Refusal::Malformed | Refusal::Headers | Refusal::Abandoned => 400,
+        Refusal::Malformed | Refusal::Headers | Refusal::Abandoned | Refusal::Tenant => 400,
+        Refusal::Unauthorized => 401,
+        Refusal::Forbidden => 403,
+        // What the operator does not want, in the operator's own words: those who come back with it are told when.
+        Refusal::RateLimited | Refusal::Concurrency => 429,
         Refusal::Unsupported => 415,
         Refusal::Timeout => 408,
         Refusal::Method => 405,
@@ -108,6 +112,7 @@ mod tests {
                     | Refusal::Disk
                     | Refusal::Connections
                     | Refusal::Shutdown
+                    | Refusal::Share
                     | Refusal::Internal
             );
             assert_eq!(status(*reason) >= 500, retryable, "{}", reason.name());

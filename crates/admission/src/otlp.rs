@@ -51,21 +51,27 @@ pub struct GrpcAnswer {
 }
 
 /// The code of gRPC for a reason. Of these clients send again after `Unavailable`, `DeadlineExceeded` and
-/// `Cancelled`; after `ResourceExhausted` only when told when, which it never is: too large stays too large.
+/// `Cancelled`; after `ResourceExhausted` only when told when: those beyond a limit are, and too large stays too
+/// large.
 const fn code(reason: Refusal) -> Code {
     match reason {
-        Refusal::Memory | Refusal::Disk | Refusal::Connections | Refusal::Shutdown | Refusal::Internal => {
-            Code::Unavailable
-        }
-        Refusal::TooLarge => Code::ResourceExhausted,
-        Refusal::Malformed | Refusal::Headers => Code::InvalidArgument,
+        Refusal::Memory
+        | Refusal::Disk
+        | Refusal::Connections
+        | Refusal::Shutdown
+        | Refusal::Share
+        | Refusal::Internal => Code::Unavailable,
+        Refusal::TooLarge | Refusal::RateLimited | Refusal::Concurrency => Code::ResourceExhausted,
+        Refusal::Malformed | Refusal::Headers | Refusal::Tenant => Code::InvalidArgument,
+        Refusal::Unauthorized => Code::Unauthenticated,
+        Refusal::Forbidden => Code::PermissionDenied,
         Refusal::Unsupported | Refusal::Method | Refusal::NotFound => Code::Unimplemented,
         Refusal::Timeout => Code::DeadlineExceeded,
         Refusal::Abandoned => Code::Cancelled,
     }
 }
 
-/// The status of HTTP for a reason. Of these clients send again after 503; 408 and 500, which HTTP has for
+/// The status of HTTP for a reason. Of these clients send again after 429 and 503; 408 and 500, which HTTP has for
 /// what was too slow or failed here, would have them drop it.
 pub(crate) const fn status(reason: Refusal) -> u16 {
     match reason {
@@ -74,9 +80,13 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
         | Refusal::Connections
         | Refusal::Shutdown
         | Refusal::Timeout
+        | Refusal::Share
         | Refusal::Internal => 503,
+        Refusal::RateLimited | Refusal::Concurrency => 429,
         Refusal::TooLarge => 413,
-        Refusal::Malformed | Refusal::Headers | Refusal::Abandoned => 400,
+        Refusal::Malformed | Refusal::Headers | Refusal::Abandoned | Refusal::Tenant => 400,
+        Refusal::Unauthorized => 401,
+        Refusal::Forbidden => 403,
         Refusal::Unsupported => 415,
         Refusal::Method => 405,
         Refusal::NotFound => 404,
@@ -101,6 +111,8 @@ pub(crate) const fn shape(reason: Refusal, media: Media) -> Shape {
         Code::ResourceExhausted => of!(ResourceExhausted, Nothing),
         Code::Unimplemented => of!(Unimplemented, Nothing),
         Code::Internal => of!(Internal, Nothing),
+        Code::PermissionDenied => of!(PermissionDenied, Nothing),
+        Code::Unauthenticated => of!(Unauthenticated, Nothing),
         Code::Unavailable => of!(Unavailable, Nothing),
     }
 }
@@ -120,7 +132,7 @@ pub fn http(refused: &Refused, media: Media) -> HttpAnswer {
 pub fn grpc(refused: &Refused, own: Option<Code>) -> GrpcAnswer {
     let code = own.unwrap_or(code(refused.reason));
     let detail = match code {
-        Code::InvalidArgument | Code::Unavailable => detail(refused),
+        Code::InvalidArgument | Code::ResourceExhausted | Code::Unavailable => detail(refused),
         _ => Detail::Nothing,
     };
     let mut answer = GrpcAnswer { code, message: String::new(), details: None };
@@ -138,7 +150,7 @@ pub fn grpc(refused: &Refused, own: Option<Code>) -> GrpcAnswer {
 
 fn detail(refused: &Refused) -> Detail {
     match (refused.retry_after, code(refused.reason)) {
-        (Some(seconds), Code::Unavailable) => Detail::RetryIn(seconds),
+        (Some(seconds), Code::Unavailable | Code::ResourceExhausted) => Detail::RetryIn(seconds),
         (_, Code::InvalidArgument) => Detail::BadRequest,
         _ => Detail::Nothing,
     }

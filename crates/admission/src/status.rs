@@ -13,7 +13,9 @@ pub enum Code {
     InvalidArgument = 3,
     /// It took too long.
     DeadlineExceeded = 4,
-    /// It is too large.
+    /// The caller is known, and may not do this.
+    PermissionDenied = 7,
+    /// It is too large, or beyond a limit.
     ResourceExhausted = 8,
     /// There is no such method, encoding or form of call.
     Unimplemented = 12,
@@ -21,6 +23,8 @@ pub enum Code {
     Internal = 13,
     /// Not now.
     Unavailable = 14,
+    /// The caller is not known.
+    Unauthenticated = 16,
 }
 
 /// What is said beside code and message.

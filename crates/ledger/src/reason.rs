@@ -50,6 +50,12 @@ reasons! {
         10 Headers "headers": "The request line or headers break HTTP, are ambiguous, or are too many or too long.",
         11 Abandoned "abandoned": "The client went away before it was answered.",
         12 Internal "internal": "The gateway failed while serving it; the log says how.",
+        13 Unauthorized "unauthorized": "Who sent it did not say who it is, or could not prove it.",
+        14 Forbidden "forbidden": "Who sent it is known, and may not send this.",
+        15 RateLimited "rate_limit": "A limit of requests, items or bytes a second was reached.",
+        16 Concurrency "concurrency": "A limit of requests at a time, or of their bytes, was reached.",
+        17 Tenant "tenant": "The tenant's name is missing, or not one that can be a name.",
+        18 Share "share": "Memory was short, and the tenant held its fair part of it already.",
     }
 }
 

@@ -11,8 +11,9 @@ fn refused(reason: Refusal) -> Refused {
 }
 
 fn is_mended_by_time(reason: Refusal) -> bool {
-    use Refusal::{Connections, Disk, Internal, Memory, Shutdown, Timeout};
-    matches!(reason, Memory | Disk | Connections | Shutdown | Internal | Timeout)
+    use Refusal::{Concurrency, Connections, Disk, Internal, Memory, RateLimited, Share, Shutdown, Timeout};
+    let limits = matches!(reason, RateLimited | Concurrency | Share);
+    limits || matches!(reason, Memory | Disk | Connections | Shutdown | Internal | Timeout)
 }
 
 /// Of OTLP's client: "Failures", "Retryable response codes".
@@ -20,8 +21,10 @@ fn is_retried_over_http(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }
 
-fn is_retried_over_grpc(code: Code) -> bool {
-    matches!(code, Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable)
+fn is_retried_over_grpc(answer: &GrpcAnswer) -> bool {
+    // `RetryInfo` is what it has details for.
+    let is_told_when = answer.code == Code::ResourceExhausted && answer.details.is_some();
+    is_told_when || matches!(answer.code, Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable)
 }
 
 #[test]
@@ -37,9 +40,10 @@ fn only_what_time_can_mend_is_sent_again() {
         let answer = grpc(&refused, None);
         // Nobody hears the answer to what was abandoned.
         let retried = is_mended_by_time(reason) || reason == Refusal::Abandoned;
-        assert_eq!(is_retried_over_grpc(answer.code), retried, "{name}");
+        assert_eq!(is_retried_over_grpc(&answer), retried, "{name}");
         assert_eq!(answer.message, "these are 100 %25 \"words\"", "{name}");
-        let has_details = matches!(answer.code, Code::Unavailable | Code::InvalidArgument);
+        let is_told_when = answer.code == Code::ResourceExhausted && is_mended_by_time(reason);
+        let has_details = is_told_when || matches!(answer.code, Code::Unavailable | Code::InvalidArgument);
         assert_eq!(answer.details.is_some(), has_details, "{name}");
     }
 }

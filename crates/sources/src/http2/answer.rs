@@ -54,10 +54,12 @@ const fn digits(code: Code) -> &'static str {
         Code::Cancelled => "1",
         Code::InvalidArgument => "3",
         Code::DeadlineExceeded => "4",
+        Code::PermissionDenied => "7",
         Code::ResourceExhausted => "8",
         Code::Unimplemented => "12",
         Code::Internal => "13",
         Code::Unavailable => "14",
+        Code::Unauthenticated => "16",
     }
 }
 
