@@ -11,6 +11,7 @@
 //! deciding what to answer to a body that was refused.
 #![deny(clippy::indexing_slicing)]
 
+pub mod bulk;
 pub mod coding;
 #[cfg(test)]
 mod damage;
@@ -21,4 +22,5 @@ pub mod proto;
 pub mod remote_write;
 pub mod snappy;
 mod utf8;
+pub mod zlib;
 pub mod zstd;

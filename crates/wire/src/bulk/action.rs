@@ -1,0 +1,154 @@
+//! The action of an item: what is to be done, where, and what it says besides.
+
+use super::Flaw;
+use super::json::Cursor;
+
+/// What is to be done with a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Put it in place of what is there.
+    Index,
+    /// Put it where nothing is.
+    Create,
+    /// Change a part of it.
+    Update,
+    /// Remove it.
+    Delete,
+}
+
+/// A field of an action that matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// `_index`
+    Index,
+    /// `_id`
+    Id,
+    /// `pipeline`
+    Pipeline,
+    /// `routing`
+    Routing,
+    /// `require_alias`
+    RequireAlias,
+    /// `require_data_stream`
+    RequireDataStream,
+}
+
+/// What an action's line says. Other fields are checked to be JSON, and kept as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Action<'a> {
+    /// What is to be done.
+    pub kind: Kind,
+    /// `_index` as it stands there: a string with its quotes.
+    pub index: Option<&'a [u8]>,
+    /// `_id` as it stands there: a string with its quotes, or a number.
+    pub id: Option<&'a [u8]>,
+    /// A bit for each [`Field`] that is there, were it null.
+    fields: u8,
+    /// Where in the line the fields begin.
+    pub(super) fields_at: usize,
+    /// Whether there are any.
+    pub(super) has_fields: bool,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 4] = [Kind::Index, Kind::Create, Kind::Update, Kind::Delete];
+
+    /// Its name in actions and in answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Index => "index",
+            Kind::Create => "create",
+            Kind::Update => "update",
+            Kind::Delete => "delete",
+        }
+    }
+}
+
+impl Field {
+    /// Every field with its name.
+    const NAMES: [(&'static [u8], Field); 8] = [
+        (b"\"_index\"", Field::Index),
+        (b"\"_id\"", Field::Id),
+        (b"\"pipeline\"", Field::Pipeline),
+        (b"\"routing\"", Field::Routing),
+        (b"\"_routing\"", Field::Routing),
+        (b"\"require_alias\"", Field::RequireAlias),
+        (b"\"require_data_stream\"", Field::RequireDataStream),
+        (b"\"_require_data_stream\"", Field::RequireDataStream),
+    ];
+
+    fn named(name: &[u8]) -> Option<Field> {
+        Field::NAMES.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+impl Action<'_> {
+    /// Whether the line has this field.
+    pub const fn has(&self, field: Field) -> bool {
+        self.fields & field.bit() != 0
+    }
+}
+
+/// Reads an action's line.
+pub(super) fn read(line: &[u8]) -> Result<Action<'_>, Flaw> {
+    let mut cursor = Cursor::new(line);
+    cursor.take(b'{', "no JSON object")?;
+    let unknown = cursor.flaw("none of `index`, `create`, `update` and `delete`");
+    let name = cursor.string().map_err(|_| unknown)?;
+    let kind = Kind::ALL.into_iter().find(|kind| {
+        name.split_first().and_then(|(_, rest)| rest.strip_suffix(b"\"")) == Some(kind.name().as_bytes())
+    });
+    let kind = kind.ok_or(unknown)?;
+    cursor.take(b':', "no colon behind a name")?;
+    cursor.take(b'{', "no JSON object")?;
+    let fields_at = cursor.at();
+    let mut action =
+        Action { kind, index: None, id: None, fields: 0, fields_at, has_fields: false };
+    cursor.space();
+    if cursor.peek() != Some(b'}') {
+        action.has_fields = true;
+        loop {
+            field(&mut cursor, &mut action)?;
+            cursor.space();
+            if cursor.peek() == Some(b'}') {
+                break;
+            }
+            cursor.take(b',', "neither a comma nor the end of what is open")?;
+        }
+    }
+    cursor.take(b'}', "no end of the action")?;
+    cursor.take(b'}', "more than one action")?;
+    cursor.end()?;
+    Ok(action)
+}
+
+#[inline]
+fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<(), Flaw> {
+    let name = cursor.string()?;
+    let repeated = cursor.flaw("a field that was given before");
+    cursor.take(b':', "no colon behind a name")?;
+    cursor.space();
+    let from = cursor.at();
+    let first = cursor.peek();
+    cursor.value()?;
+    let Some(field) = Field::named(name) else { return Ok(()) };
+    if action.has(field) {
+        return Err(repeated);
+    }
+    action.fields |= field.bit();
+    let value = cursor.since(from);
+    match (field, first) {
+        (_, Some(b'n')) => {}
+        (Field::Index, Some(b'"')) if value.len() > 2 => action.index = Some(value),
+        (Field::Index, _) => return Err(Flaw::new(from, "an `_index` that is no name")),
+        (Field::Id, Some(b'"' | b'-' | b'0'..=b'9')) => action.id = Some(value),
+        (Field::Id, _) => return Err(Flaw::new(from, "an `_id` that is no text")),
+        _ => {}
+    }
+    Ok(())
+}
