@@ -106,6 +106,8 @@ code! {
         Gzip = 2 "gzip",
         /// zstd frames.
         Zstd = 3 "zstd",
+        /// One zlib stream, which HTTP calls `deflate`.
+        Deflate = 4 "deflate",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use tidegate_journal::{Encoding, Meta};
 use tidegate_wire::coding::{Decode, Wants};
-use tidegate_wire::{gzip, snappy, zstd};
+use tidegate_wire::{gzip, snappy, zlib, zstd};
 
 /// The longest body that is shown, in bytes once it is decompressed.
 pub(crate) const LONGEST: usize = 1 << 20;
@@ -33,6 +33,7 @@ pub(crate) fn decode<'a>(meta: &Meta, body: &'a [u8]) -> Result<Cow<'a, [u8]>, N
         Encoding::Identity => None,
         Encoding::Snappy => snappy::decode(body, &mut raw).ok(),
         Encoding::Gzip => steps(&mut gzip::Decoder::new(), body, &mut raw),
+        Encoding::Deflate => steps(&mut zlib::Decoder::new(), body, &mut raw),
         // Checked when it was received; this decoder does not need the window that a frame names.
         Encoding::Zstd => steps(&mut zstd::Decoder::new(u64::MAX), body, &mut raw),
     };

@@ -3,13 +3,13 @@
 use tidegate_arena::Window;
 use tidegate_journal::Encoding;
 use tidegate_wire::coding::{Decode, Wants};
-use tidegate_wire::{gzip, snappy, zstd};
+use tidegate_wire::{gzip, snappy, zlib, zstd};
 
 /// Room beyond what a body decodes to, so that a decoder that works in steps can see its end.
 pub(super) fn slack(encoding: Encoding) -> usize {
     match encoding {
         Encoding::Identity | Encoding::Snappy => 0,
-        Encoding::Gzip | Encoding::Zstd => 64,
+        Encoding::Gzip | Encoding::Zstd | Encoding::Deflate => 64,
     }
 }
 
@@ -22,6 +22,7 @@ pub(super) fn state_bytes(encoding: Encoding) -> usize {
     match encoding {
         Encoding::Identity | Encoding::Snappy => 0,
         Encoding::Gzip => gzip::Decoder::BYTES,
+        Encoding::Deflate => zlib::Decoder::BYTES,
         Encoding::Zstd => zstd::Decoder::BYTES,
     }
 }
@@ -36,6 +37,7 @@ pub(super) fn decode(encoding: Encoding, body: &[u8], out: &mut Window) -> Resul
             Ok(())
         }
         Encoding::Gzip => steps(&mut gzip::Decoder::new(), body, out),
+        Encoding::Deflate => steps(&mut zlib::Decoder::new(), body, out),
         // The source has checked the body, and this decoder does not need the window that a frame names.
         Encoding::Zstd => steps(&mut zstd::Decoder::new(u64::MAX), body, out),
     }

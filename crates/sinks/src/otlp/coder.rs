@@ -6,7 +6,7 @@ use crate::decoding::{Damaged, PIECE, steps};
 use crate::room::{Held, NoRoom};
 use tidegate_arena::Window;
 use tidegate_journal::Encoding;
-use tidegate_wire::{gzip, snappy, zstd};
+use tidegate_wire::{gzip, snappy, zlib, zstd};
 
 /// By how much a compressed body grows when its room is used up.
 const GROWTH: usize = 64 << 10;
@@ -14,6 +14,7 @@ const GROWTH: usize = 64 << 10;
 /// The decoders, and the encoder of what goes out.
 pub(super) struct Coder {
     gzip: gzip::Decoder,
+    zlib: zlib::Decoder,
     zstd: zstd::Decoder,
     encoder: Encoder,
 }
@@ -43,7 +44,7 @@ impl Coder {
             Compression::Gzip(_) => gzip::Encoder::BYTES,
             Compression::Zstd(level) => zstd::Encoder::bytes(level),
         };
-        gzip::Decoder::BYTES + zstd::Decoder::BYTES + encoder
+        gzip::Decoder::BYTES + zlib::Decoder::BYTES + zstd::Decoder::BYTES + encoder
     }
 
     pub(super) fn new(compression: Compression) -> Result<Coder, BadLevel> {
@@ -53,7 +54,7 @@ impl Coder {
             Compression::Zstd(level) => Encoder::Zstd(zstd::Encoder::new(level)?),
         };
         // The source has checked every body, and this decoder does not need the window that a frame names.
-        Ok(Coder { gzip: gzip::Decoder::new(), zstd: zstd::Decoder::new(u64::MAX), encoder })
+        Ok(Coder { gzip: gzip::Decoder::new(), zlib: zlib::Decoder::new(), zstd: zstd::Decoder::new(u64::MAX), encoder })
     }
 
     /// How requests go out.
@@ -75,6 +76,7 @@ impl Coder {
         match encoding {
             Encoding::Identity => out.append(body).map_err(|_| Damaged),
             Encoding::Gzip => steps(&mut self.gzip, body, PIECE, out).await,
+            Encoding::Deflate => steps(&mut self.zlib, body, PIECE, out).await,
             // It decodes a frame whole or not at all.
             Encoding::Zstd => steps(&mut self.zstd, body, usize::MAX, out).await,
             Encoding::Snappy => {

@@ -179,7 +179,7 @@ impl Peer {
             Encoding::Identity => None,
             Encoding::Gzip => Some(HeaderValue::from_static("gzip")),
             Encoding::Zstd => Some(HeaderValue::from_static("zstd")),
-            Encoding::Snappy => return None,
+            Encoding::Snappy | Encoding::Deflate => return None,
         };
         let body = match self.transport {
             Transport::Grpc => request.frame.clone(),

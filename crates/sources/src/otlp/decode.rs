@@ -37,7 +37,7 @@ pub(super) fn expected(encoding: Encoding, body: &[u8]) -> usize {
     match encoding {
         Encoding::Gzip => GZIP.with_borrow(|decoder| decoder.expected_len(body)),
         Encoding::Zstd => ZSTD.with_borrow(|decoder| decoder.expected_len(body)),
-        Encoding::Identity | Encoding::Snappy => body.len(),
+        Encoding::Identity | Encoding::Snappy | Encoding::Deflate => body.len(),
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn decode(
     let refused = match encoding {
         Encoding::Gzip => GZIP.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
         Encoding::Zstd => ZSTD.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
-        Encoding::Identity | Encoding::Snappy => None,
+        Encoding::Identity | Encoding::Snappy | Encoding::Deflate => None,
     };
     match refused {
         None => Ok(()),

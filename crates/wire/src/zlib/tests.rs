@@ -1,0 +1,107 @@
+//! What another implementation compressed is what comes out, in any pieces; what is damaged is refused; memory is
+//! what was declared.
+// What is read here was written here.
+#![allow(clippy::indexing_slicing, clippy::disallowed_methods)]
+
+use std::io::Read;
+
+use flate2::read::ZlibEncoder;
+use proptest::prelude::*;
+
+use super::*;
+use crate::coding::tests::{Limited, in_pieces, texts};
+use crate::coding::{Stopped, decode};
+
+fn compress(level: u32, raw: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    ZlibEncoder::new(raw, flate2::Compression::new(level)).read_to_end(&mut body).unwrap();
+    body
+}
+
+fn decompress(body: &[u8]) -> Result<Vec<u8>, Stopped<Fault>> {
+    let mut out = Limited::new(1 << 24);
+    decode(&mut Decoder::new(), body, &mut out)?;
+    Ok(out.written().to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Streams decode in any pieces; the state may have been used before, and left in the middle.
+    #[test]
+    fn streams_decode_in_any_pieces(
+        raw in texts(),
+        level in 0..10u32,
+        input in 1..5000usize,
+        output in 1..5000usize,
+    ) {
+        let body = compress(level, &raw);
+        let mut decoder = Decoder::new();
+        let _ = decoder.step(&body[..body.len() / 3], &mut [0; 100]);
+        prop_assert!(in_pieces(&mut decoder, &body, input, output).unwrap() == raw);
+        prop_assert!(decompress(&body).unwrap() == raw);
+    }
+
+    /// What is cut off anywhere is refused.
+    #[test]
+    fn cut_bodies_are_refused(raw in texts(), cut in any::<proptest::sample::Index>()) {
+        let body = compress(6, &raw);
+        let cut = cut.index(body.len() - 1) + 1;
+        prop_assert_eq!(decompress(&body[..cut]), Err(Stopped::Fault(Fault::Truncated)));
+    }
+
+    /// A damaged body is refused, or damaged where nothing is said about the data.
+    #[test]
+    fn damage_is_noticed(raw in texts(), at in any::<proptest::sample::Index>(), bit in 0..8u8) {
+        let mut body = compress(6, &raw);
+        let at = at.index(body.len());
+        body[at] ^= 1 << bit;
+        if let Ok(found) = decompress(&body) {
+            prop_assert!(found == raw, "byte {at}");
+        }
+    }
+}
+
+/// Each kind of damage has a sentence of its own; no bytes are no stream, and nothing is wrong with that.
+#[test]
+fn refusals_say_why() {
+    let good = compress(6, b"some text");
+    assert_eq!(decompress(&[]).unwrap(), b"");
+    assert_eq!(decompress(b"{\"metadata\""), Err(Stopped::Fault(Fault::Data)));
+    assert_eq!(decompress(&[&good[..], b"x"].concat()), Err(Stopped::Fault(Fault::Trailing)));
+    let mut in_pieces = Decoder::new();
+    in_pieces.step(&good, &mut [0; 100]).unwrap();
+    assert_eq!(in_pieces.step(b"x", &mut [0; 100]), Err(Fault::Trailing));
+}
+
+/// A bomb takes no more than was granted, and what fits exactly is granted.
+#[test]
+fn output_is_limited() {
+    let raw = vec![0; 10 << 20];
+    let bomb = compress(9, &raw);
+    let mut out = Limited::new(1 << 20);
+    assert_eq!(decode(&mut Decoder::new(), &bomb, &mut out), Err(Stopped::Room));
+    assert_eq!(out.paid(), 1 << 20);
+    let mut out = Limited::new(raw.len());
+    assert_eq!(decode(&mut Decoder::new(), &bomb, &mut out), Ok(raw.len()));
+}
+
+/// The heap is what `BYTES` says when the state is made, and untouched from then on.
+#[test]
+fn memory_is_as_declared() {
+    let raw = b"service.name=checkout ".repeat(20_000);
+    let body = compress(6, &raw);
+    let mut decoder = None;
+    let made = allocation_counter::measure(|| decoder = Some(Decoder::new()));
+    assert!(made.bytes_current <= Decoder::BYTES as i64, "{}", made.bytes_current);
+    let mut decoder = decoder.unwrap();
+    let mut out = vec![0; raw.len()];
+    let used = allocation_counter::measure(|| {
+        for _ in 0..3 {
+            decoder.reset();
+            let progress = decoder.step(&body, &mut out).unwrap();
+            assert_eq!(progress.written, raw.len());
+        }
+    });
+    assert_eq!(used.count_total, 0);
+}
