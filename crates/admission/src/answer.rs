@@ -1,5 +1,6 @@
 //! The answer to a refused request, in the shape that the protocol's clients understand.
 
+use crate::elastic;
 use crate::otlp::{self, Media};
 use crate::refused::Refused;
 use tidegate_http1::{Content, Flaw, Reply};
@@ -14,6 +15,8 @@ pub enum Protocol {
     RemoteWrite,
     /// OTLP over HTTP: a `google.rpc.Status` in the request's encoding.
     Otlp(Media),
+    /// Elasticsearch: an error in JSON.
+    Elastic,
 }
 
 /// How many samples of a request were written (Remote-Write 2.0, "Required Written Response Headers").
@@ -46,7 +49,7 @@ pub fn codec(refusal: tidegate_http1::Refusal, protocol: Protocol, retry_after: 
         Codec::HeadTooSlow | Codec::BodyTooSlow => Refusal::Timeout,
         Codec::Memory => Refusal::Memory,
     };
-    let mendable = reason == Refusal::Memory || (reason == Refusal::Timeout && is_otlp(protocol));
+    let mendable = reason == Refusal::Memory || (reason == Refusal::Timeout && !is_plain(protocol));
     let retry_after = mendable.then_some(retry_after);
     let reply = match protocol {
         // The codec's statuses say more than those of the reasons do.
@@ -55,13 +58,13 @@ pub fn codec(refusal: tidegate_http1::Refusal, protocol: Protocol, retry_after: 
             let reply = if let Some(seconds) = retry_after { reply.retry_after(seconds) } else { reply };
             counted(reply, protocol)
         }
-        Protocol::Otlp(_) => shaped(reason, refusal.reply().into_content(), retry_after, protocol),
+        Protocol::Otlp(_) | Protocol::Elastic => shaped(reason, refusal.reply().into_content(), retry_after, protocol),
     };
     (reply, reason)
 }
 
-const fn is_otlp(protocol: Protocol) -> bool {
-    matches!(protocol, Protocol::Otlp(_))
+const fn is_plain(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::Http | Protocol::RemoteWrite)
 }
 
 /// 5xx where a client should send the same again: Prometheus retries those, but by default not 429.
@@ -88,6 +91,10 @@ fn shaped(reason: Refusal, content: Content, retry_after: Option<u32>, protocol:
         Protocol::Otlp(media) => Reply::new(otlp::status(reason))
             .content_type(media.content_type())
             .shaped(otlp::shape(reason, media)),
+        Protocol::Elastic => Reply::new(elastic::status(reason))
+            .content_type("application/json")
+            .headers(elastic::HEADERS)
+            .shaped(elastic::shape(reason)),
     };
     let reply = reply.content(content);
     let reply = if let Some(seconds) = retry_after { reply.retry_after(seconds) } else { reply };

@@ -12,6 +12,7 @@
 //! takes (`journal`).
 
 mod answer;
+pub mod elastic;
 mod gate;
 pub mod otlp;
 mod pressure;

@@ -109,7 +109,7 @@ pub(crate) fn json(out: &mut Vec<u8>, code: Code, message: [&[u8]; 3], detail: D
 }
 
 /// The words end a line of text; a message has no lines.
-fn without_line_feed([before, middle, after]: [&[u8]; 3]) -> [&[u8]; 3] {
+pub(crate) fn without_line_feed([before, middle, after]: [&[u8]; 3]) -> [&[u8]; 3] {
     let trimmed = |part: &'static [u8; 1], text| <[u8]>::strip_suffix(text, part.as_slice()).unwrap_or(text);
     match (middle, after) {
         ([], []) => [trimmed(b"\n", before), middle, after],
@@ -150,7 +150,7 @@ fn decimal(out: &mut Vec<u8>, value: u32) {
 }
 
 /// A JSON string of these parts. Only what JSON forbids is escaped: the parts are UTF-8.
-fn string(out: &mut Vec<u8>, parts: &[&[u8]]) {
+pub(crate) fn string(out: &mut Vec<u8>, parts: &[&[u8]]) {
     out.push(b'"');
     for byte in parts.iter().copied().flatten() {
         match byte {
