@@ -11,6 +11,7 @@
 //! It leaves to others: what a body must look like (`wire`), what memory there is (`arena`), what the disk
 //! takes (`journal`).
 
+pub mod access;
 mod answer;
 pub mod elastic;
 mod gate;

@@ -1,0 +1,257 @@
+//! Who may send: bearer tokens, basic credentials and API keys from a file, and client certificates.
+//!
+//! The file holds hashes and no secrets. What a request presents is hashed once and compared in constant time,
+//! without an allocation; a password's slow hash is computed at its first use only. The file is read again when
+//! it changes, and one that cannot be read leaves what was known before.
+//!
+//! Whoever fails is told so a few times, and then to come back later: [`Failures`] has the bound.
+
+mod authorization;
+mod credentials;
+mod failures;
+mod secret;
+
+pub use authorization::{LONGEST, Presented, presented};
+pub use credentials::{BYTES, Credentials, CredentialsError};
+pub use secret::{Made, SecretError, make};
+
+use crate::refused::Refused;
+use arc_swap::ArcSwapOption;
+use credentials::Entry;
+use failures::Failures;
+use secret::{Outcome, Verifier};
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use tidegate_ledger::Refusal;
+use tokio::time::Instant;
+
+/// The names in a client's certificate that the listener's authority has signed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Certificate {
+    /// `CN`
+    pub common_name: Option<Box<str>>,
+    /// `O`
+    pub organizations: Box<[Box<str>]>,
+    /// `OU`
+    pub organizational_units: Box<[Box<str>]>,
+}
+
+/// A caller that was recognised, or that needs not be.
+#[derive(Debug, Clone, Default)]
+pub struct Granted(Option<Arc<Entry>>);
+
+impl Granted {
+    /// By what name the caller is known; nothing where everybody may send.
+    pub fn name(&self) -> Option<&str> {
+        self.0.as_ref().map(|entry| &*entry.name)
+    }
+
+    /// The tenant that the credentials belong to, where they name one.
+    pub fn tenant(&self) -> Option<&str> {
+        self.0.as_ref().and_then(|entry| entry.tenant.as_deref())
+    }
+}
+
+/// Decides who may send. Clones decide alike.
+#[derive(Clone, Default)]
+pub struct Access(Option<Arc<Guard>>);
+
+struct Guard {
+    file: PathBuf,
+    header: Option<Box<str>>,
+    known: ArcSwapOption<Credentials>,
+    /// The file as it was read last, and as it was seen last.
+    seen: Mutex<(Stamp, Stamp)>,
+    verifier: Verifier,
+    failures: Failures,
+}
+
+impl Access {
+    /// Everybody may send.
+    pub fn open() -> Access {
+        Access(None)
+    }
+
+    /// Only those may send whom `file` knows. `header` may carry a token besides `Authorization`.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or says what cannot be.
+    pub fn from_file(file: &Path, header: Option<&str>) -> Result<Access, CredentialsError> {
+        let stamp = Stamp::of(file);
+        let known = Credentials::read(file)?;
+        Ok(Access(Some(Arc::new(Guard {
+            file: file.to_owned(),
+            header: header.map(Into::into),
+            known: ArcSwapOption::from_pointee(known),
+            seen: Mutex::new((stamp, stamp)),
+            verifier: Verifier::new()?,
+            failures: Failures::new(),
+        }))))
+    }
+
+    /// Whether everybody may send.
+    pub fn is_open(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The header that may carry a token: what it says is for [`check`](Self::check) where there is no
+    /// `Authorization`.
+    pub fn header(&self) -> Option<&str> {
+        self.0.as_ref().and_then(|guard| guard.header.as_deref())
+    }
+
+    /// Who it is that sends a request with this `Authorization`, over a connection with this verified
+    /// `certificate`, from `peer`.
+    ///
+    /// # Errors
+    /// `unauthorized` for what is not known; `forbidden` for a certificate that is valid and may not send;
+    /// `rate_limit` for who has failed too often.
+    pub fn check(
+        &self,
+        authorization: Option<&[u8]>,
+        certificate: Option<&Certificate>,
+        peer: IpAddr,
+    ) -> Result<Granted, Refused> {
+        let Some(guard) = &self.0 else { return Ok(Granted(None)) };
+        guard.check(authorization, certificate, peer)
+    }
+
+    /// Reads the file again.
+    ///
+    /// # Errors
+    /// When that is not possible; what was known before is kept.
+    pub fn reload(&self) -> Result<(), CredentialsError> {
+        let Some(guard) = &self.0 else { return Ok(()) };
+        guard.reload(Stamp::of(&guard.file))
+    }
+
+    /// To be called once a second: reads the file again once it has changed and then stayed as it is for a call.
+    /// Says whether that was done.
+    ///
+    /// # Errors
+    /// As those of [`reload`](Self::reload), once for each change of the file.
+    pub fn look(&self) -> Result<bool, CredentialsError> {
+        let Some(guard) = &self.0 else { return Ok(false) };
+        let now = Stamp::of(&guard.file);
+        let settled = {
+            let mut seen = guard.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let settled = seen.1 == now;
+            seen.1 = now;
+            settled && seen.0 != now
+        };
+        if settled { guard.reload(now).map(|()| true) } else { Ok(false) }
+    }
+}
+
+impl Guard {
+    fn check(
+        &self,
+        authorization: Option<&[u8]>,
+        certificate: Option<&Certificate>,
+        peer: IpAddr,
+    ) -> Result<Granted, Refused> {
+        let known = self.known.load();
+        let Some(known) = known.as_deref() else { return Err(UNKNOWN) };
+        let Some(authorization) = authorization else {
+            return match certificate {
+                None => Err(self.failed(peer, MISSING)),
+                Some(certificate) => match known.certificate(certificate) {
+                    Some(entry) => Ok(Granted(Some(Arc::clone(entry)))),
+                    None => Err(self.failed(peer, FORBIDDEN)),
+                },
+            };
+        };
+        let mut scratch = [0; authorization::LONGEST];
+        let Some(presented) = presented(authorization, &mut scratch) else {
+            return Err(self.failed(peer, UNREADABLE));
+        };
+        let (entry, outcome) = match presented {
+            Presented::Token(token) => known.token(token),
+            Presented::Basic(name, password) => {
+                let slow = || !self.failures.is_over(peer, Instant::now());
+                known.basic(name, password, &self.verifier, slow)
+            }
+            Presented::ApiKey(id, key) => known.api_key(id, key),
+        };
+        match (entry, outcome) {
+            (Some(entry), Outcome::Right) => Ok(Granted(Some(Arc::clone(entry)))),
+            (_, Outcome::Unsaid) => Err(LATER.retry_after(1)),
+            _ => Err(self.failed(peer, UNKNOWN)),
+        }
+    }
+
+    /// Counts a failure, and says so now and then.
+    fn failed(&self, peer: IpAddr, refused: Refused) -> Refused {
+        let verdict = self.failures.note(peer, Instant::now());
+        if let Some(count) = verdict.say {
+            tracing::warn!(
+                %peer,
+                failures = count,
+                reason = refused.reason.name(),
+                "requests without valid credentials are refused"
+            );
+        }
+        match verdict.wait {
+            None => refused,
+            Some(wait) => TOO_OFTEN.retry_after(seconds(wait)),
+        }
+    }
+
+    fn reload(&self, stamp: Stamp) -> Result<(), CredentialsError> {
+        // Even when it cannot be read: it is not read again before it changes.
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).0 = stamp;
+        let mut new = Credentials::read(&self.file)?;
+        if let Some(old) = &*self.known.load() {
+            new.inherit(old);
+        }
+        self.known.store(Some(Arc::new(new)));
+        Ok(())
+    }
+}
+
+fn seconds(wait: Duration) -> u32 {
+    u32::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(1)
+}
+
+/// What tells whether a file has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp(Option<(u64, u64, Option<SystemTime>)>);
+
+impl Stamp {
+    fn of(file: &Path) -> Stamp {
+        let known = std::fs::metadata(file).ok();
+        Stamp(known.map(|known| (known.ino(), known.len(), known.modified().ok())))
+    }
+}
+
+const MISSING: Refused = Refused::new(
+    Refusal::Unauthorized,
+    "credentials are needed here: send the header `Authorization: Bearer` with a token that the gateway knows\n",
+);
+const UNKNOWN: Refused = Refused::new(
+    Refusal::Unauthorized,
+    "these credentials are not known here, or have been withdrawn; ask whoever runs the gateway for others\n",
+);
+const UNREADABLE: Refused = Refused::new(
+    Refusal::Unauthorized,
+    "the credentials cannot be read; send `Authorization: Bearer TOKEN`, or `Basic` or `ApiKey` with base64\n",
+);
+const FORBIDDEN: Refused = Refused::new(
+    Refusal::Forbidden,
+    "the client's certificate is valid, but its names are not among those that may send here\n",
+);
+const LATER: Refused =
+    Refused::new(Refusal::RateLimited, "too many passwords are being checked; send it again later\n");
+const TOO_OFTEN: Refused = Refused::new(
+    Refusal::RateLimited,
+    "too many requests from this address had no valid credentials; correct them, and come back later\n",
+);
+
+/// What `WWW-Authenticate` says beside a refusal for want of credentials.
+pub const CHALLENGE: &str = "Bearer realm=\"tidegate\", Basic realm=\"tidegate\", ApiKey";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! The file of credentials: one line for each, with its kind, its name, its hash, and the tenant it belongs to.
+//!
+//! ```text
+//! # who          name      what is kept of the secret    whose data it is
+//! bearer         agents    sha256:…                      tenant=shop
+//! api_key        beats-1   sha256:…
+//! basic          alice     pbkdf2-sha256:…               tenant=lab
+//! certificate    CN=probe-7                              tenant=lab
+//! ```
+
+use super::Certificate;
+use super::secret::{Kept, Outcome, SecretError, Verifier, digest};
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use subtle::ConstantTimeEq as _;
+
+/// The longest file. It bounds how many credentials there can be: a line has about a hundred bytes.
+const LONGEST: usize = 256 << 10;
+/// What the credentials of the longest file take, in bytes, with the file and those before it while it is read again.
+pub const BYTES: usize = 3 << 20;
+/// The most bytes of a name, or of a tenant's.
+const NAME: usize = 150;
+/// Mistakes that are told at a time.
+const TOLD: usize = 20;
+
+/// Who somebody is.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: Box<str>,
+    pub(super) tenant: Option<Box<str>>,
+}
+
+/// Everybody who may send.
+#[derive(Default)]
+pub struct Credentials {
+    /// By the first bytes of the token's digest, which tell nothing of the token.
+    tokens: HashMap<u64, ([u8; 32], Arc<Entry>)>,
+    basic: HashMap<Box<str>, (Kept, Arc<Entry>)>,
+    api_keys: HashMap<Box<str>, (Kept, Arc<Entry>)>,
+    /// By what a certificate's subject says.
+    common_names: HashMap<Box<str>, Arc<Entry>>,
+    organizations: HashMap<Box<str>, Arc<Entry>>,
+    organizational_units: HashMap<Box<str>, Arc<Entry>>,
+    /// Whoever has one that the listener's authority has signed.
+    signed: Option<Arc<Entry>>,
+}
+
+/// The file of credentials cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// It cannot be read.
+    #[error("reading the credentials in {}: {error}", file.display())]
+    File {
+        /// Which file.
+        file: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// It is too long.
+    #[error("reading the credentials in {}: it is longer than {LONGEST} bytes; one file holds about 2,500", .0.display())]
+    TooLong(PathBuf),
+    /// It says what cannot be.
+    #[error("reading the credentials in {}:\n{mistakes}", file.display())]
+    Mistakes {
+        /// Which file.
+        file: PathBuf,
+        /// A line for each.
+        mistakes: String,
+    },
+    /// Secrets cannot be checked.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+impl Credentials {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> Result<Credentials, CredentialsError> {
+        let failed = |error| CredentialsError::File { file: path.to_owned(), error };
+        let file = std::fs::File::open(path).map_err(failed)?;
+        let mut text = Vec::new();
+        let mut limited = file.take(LONGEST as u64 + 1);
+        std::io::copy(&mut limited, &mut text).map_err(failed)?;
+        if text.len() > LONGEST {
+            return Err(CredentialsError::TooLong(path.to_owned()));
+        }
+        Credentials::parse(&text)
+            .map_err(|mistakes| CredentialsError::Mistakes { file: path.to_owned(), mistakes })
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// A line of text for each mistake, the first few of them. None shows what may be a secret.
+    pub fn parse(text: &[u8]) -> Result<Credentials, String> {
+        let mut credentials = Credentials::default();
+        let mut mistakes = Vec::new();
+        for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            if let Err(mistake) = credentials.enter(line) {
+                mistakes.push(format!("  line {}: {mistake}\n", number + 1));
+                if mistakes.len() == TOLD {
+                    break;
+                }
+            }
+        }
+        if mistakes.is_empty() { Ok(credentials) } else { Err(mistakes.concat()) }
+    }
+
+    fn enter(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8")?;
+        let mut words = line.split_ascii_whitespace();
+        let (Some(kind), Some(name)) = (words.next(), words.next()) else {
+            return Err(
+                "a line begins with `bearer NAME HASH`, `basic NAME HASH`, `api_key ID HASH` or `certificate FIELD=VALUE`",
+            );
+        };
+        if kind == "certificate" {
+            return self.enter_certificate(line);
+        }
+        if !is_name(name) {
+            return Err("a name has 1 to 150 visible characters of ASCII, and no `:`");
+        }
+        let kept =
+            Kept::read(words.next().ok_or("the hash of the secret is missing; `tidegate token` makes one")?)?;
+        let tenant = tenant(words.next())?;
+        if words.next().is_some() {
+            return Err("there is more in it than a kind, a name, a hash and `tenant=…`");
+        }
+        let entry = Arc::new(Entry { name: name.into(), tenant });
+        once(match (kind, kept) {
+            ("bearer", Kept::Digest(digest)) => self.tokens.insert(key(&digest), (digest, entry)).is_none(),
+            ("bearer" | "api_key", Kept::Password { .. }) => {
+                return Err(
+                    "`pbkdf2-sha256` is for `basic`: what machines send is made by `tidegate token` and kept as `sha256`",
+                );
+            }
+            ("basic", kept) => self.basic.insert(name.into(), (kept, entry)).is_none(),
+            ("api_key", kept) => self.api_keys.insert(name.into(), (kept, entry)).is_none(),
+            _ => return Err("the first word is `bearer`, `basic`, `api_key` or `certificate`"),
+        })
+    }
+
+    /// The value goes to the end of the line, or to `tenant=`: it may have blanks in it.
+    fn enter_certificate(&mut self, line: &str) -> Result<(), &'static str> {
+        let rest = line.strip_prefix("certificate").unwrap_or_default().trim_ascii_start();
+        let (subject, owner) = match rest.rsplit_once([' ', '\t']) {
+            Some((subject, owner)) if owner.starts_with("tenant=") => (subject.trim_ascii_end(), Some(owner)),
+            _ => (rest, None),
+        };
+        let tenant = tenant(owner)?;
+        let form =
+            "a certificate is written `certificate CN=…`, `O=…`, `OU=…`, or `*` for every one that is signed";
+        let entry = Arc::new(Entry { name: subject.into(), tenant });
+        let (names, value) = match subject.split_once('=') {
+            None if subject == "*" => {
+                let twice = self.signed.replace(entry).is_some();
+                return once(!twice);
+            }
+            Some(("CN", value)) => (&mut self.common_names, value),
+            Some(("O", value)) => (&mut self.organizations, value),
+            Some(("OU", value)) => (&mut self.organizational_units, value),
+            _ => return Err(form),
+        };
+        if !(1..=NAME).contains(&value.len()) || value.chars().any(char::is_control) {
+            return Err(form);
+        }
+        once(names.insert(value.into(), entry).is_none())
+    }
+
+    /// Takes over what was learnt of passwords that have not changed.
+    pub(super) fn inherit(&mut self, old: &Credentials) {
+        for (name, (kept, _)) in &self.basic {
+            if let Some((before, _)) = old.basic.get(name)
+                && kept.is_same(before)
+            {
+                kept.inherit(before);
+            }
+        }
+    }
+
+    pub(super) fn token(&self, token: &[u8]) -> (Option<&Arc<Entry>>, Outcome) {
+        let digest = digest(token);
+        match self.tokens.get(&key(&digest)) {
+            Some((kept, entry)) if bool::from(kept.ct_eq(&digest)) => (Some(entry), Outcome::Right),
+            _ => (None, Outcome::Wrong),
+        }
+    }
+
+    pub(super) fn basic(
+        &self,
+        name: &[u8],
+        password: &[u8],
+        verifier: &Verifier,
+        slow: impl Fn() -> bool,
+    ) -> (Option<&Arc<Entry>>, Outcome) {
+        match find(&self.basic, name) {
+            Some((kept, entry)) => (Some(entry), kept.compare(password, verifier, slow)),
+            None => (None, nobody(password)),
+        }
+    }
+
+    pub(super) fn api_key(&self, id: &[u8], secret: &[u8]) -> (Option<&Arc<Entry>>, Outcome) {
+        match find(&self.api_keys, id) {
+            Some((Kept::Digest(kept), entry)) if bool::from(kept.ct_eq(&digest(secret))) => {
+                (Some(entry), Outcome::Right)
+            }
+            Some(_) => (None, Outcome::Wrong),
+            None => (None, nobody(secret)),
+        }
+    }
+
+    /// Whose certificate it is: the most particular line counts.
+    pub(super) fn certificate(&self, certificate: &Certificate) -> Option<&Arc<Entry>> {
+        let units = certificate.organizational_units.iter();
+        let organizations = certificate.organizations.iter();
+        let common = certificate.common_name.as_deref().and_then(|name| self.common_names.get(name));
+        common
+            .or_else(|| units.filter_map(|unit| self.organizational_units.get(unit)).next())
+            .or_else(|| organizations.filter_map(|name| self.organizations.get(name)).next())
+            .or(self.signed.as_ref())
+    }
+}
+
+fn once(once: bool) -> Result<(), &'static str> {
+    if once { Ok(()) } else { Err("it is there twice: the same name of the same kind, or the same token") }
+}
+
+fn find<'a, T>(map: &'a HashMap<Box<str>, T>, name: &[u8]) -> Option<&'a T> {
+    map.get(std::str::from_utf8(name).ok()?)
+}
+
+/// A name that is not known takes as long as one that is.
+fn nobody(secret: &[u8]) -> Outcome {
+    std::hint::black_box(digest(secret));
+    Outcome::Wrong
+}
+
+fn key(digest: &[u8; 32]) -> u64 {
+    digest.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
+}
+
+/// What follows a hash: nothing, or whose data it is.
+fn tenant(word: Option<&str>) -> Result<Option<Box<str>>, &'static str> {
+    let Some(word) = word else { return Ok(None) };
+    let name = word.strip_prefix("tenant=").ok_or("what follows the hash is `tenant=…` or nothing")?;
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!*'()".contains(&byte);
+    let fits = (1..=NAME).contains(&name.len()) && name.bytes().all(allowed) && !matches!(name, "." | "..");
+    fits.then(|| Some(name.into()))
+        .ok_or("a tenant's name has 1 to 150 letters, digits and `-_.!*'()`, and is not `.` or `..`")
+}
