@@ -7,6 +7,7 @@ use crate::book::SinkBook;
 use crate::journal::Head;
 use crate::sink::Sink;
 use crate::source::Source;
+use crate::tenant::{MAX_TENANT_NAME, Tenant, TenantBook};
 use crate::{metrics, signal};
 
 /// The most sources that the books have pages for.
@@ -14,6 +15,9 @@ pub const MAX_SOURCES: usize = 32;
 
 /// The most sinks that the books have pages for.
 pub const MAX_SINKS: usize = 64;
+
+/// The most tenants that the books can have pages for. How many they do have is up to whoever opens them.
+pub const MAX_TENANTS: usize = 10_000;
 
 /// All pages of the books. Clones share them.
 #[derive(Clone, Debug)]
@@ -29,6 +33,7 @@ struct Books {
 struct Pages {
     sources: Vec<Source>,
     sinks: Vec<Sink>,
+    tenants: Vec<Tenant>,
 }
 
 /// There is no page left.
@@ -91,6 +96,20 @@ impl Ledger {
         self.pages().sinks.retain(|sink| sink.name() != name);
     }
 
+    /// Opens a page for a tenant. To be called once for each name.
+    ///
+    /// # Errors
+    /// When there would be more than [`MAX_TENANTS`].
+    pub fn tenant(&self, name: &str) -> Result<Tenant, TooMany> {
+        let tenants = &mut self.pages().tenants;
+        if tenants.len() == MAX_TENANTS {
+            return Err(TooMany { of: "tenants", limit: MAX_TENANTS });
+        }
+        let tenant = Tenant::new(name);
+        tenants.push(tenant.clone());
+        Ok(tenant)
+    }
+
     /// All books as they stand at one moment.
     pub fn balance(&self) -> Balance {
         let pages = self.pages();
@@ -114,6 +133,15 @@ impl Ledger {
         let source = 256 + 8 * (signal::Signal::ALL.len() + crate::Refusal::COUNT) + name;
         let sink = 256 + SinkBook::LEN + name;
         MAX_SOURCES * source + MAX_SINKS * sink
+    }
+
+    /// Heap bytes that the books take at most for each tenant: a line of the memory plan.
+    pub const fn tenant_bytes() -> usize {
+        128 + size_of::<TenantBook>() + 2 * MAX_TENANT_NAME
+    }
+
+    pub(crate) fn each_tenant(&self, mut visit: impl FnMut(&Tenant)) {
+        self.pages().tenants.iter().for_each(&mut visit);
     }
 
     pub(crate) fn each_source(&self, mut visit: impl FnMut(&Source)) {

@@ -15,6 +15,9 @@
 //! Passed over is what a sink is not configured to take, as logs by a sink for metrics: not its business, so
 //! neither delivered nor dropped.
 //!
+//! Where there are tenants, each has a page of the requests that are known to be its own; the first equation
+//! holds there too.
+//!
 //! A difference is therefore always a mistake in the program; it is shown on `/status` and in `/metrics`.
 //! Deciding refusals is left to admission, moving cursors to the journal, sending to the sinks.
 
@@ -27,6 +30,7 @@ mod reason;
 mod signal;
 mod sink;
 mod source;
+mod tenant;
 
 #[cfg(test)]
 mod tests;
@@ -34,8 +38,9 @@ mod tests;
 pub use balance::{Balance, JournalBalance, SinkBalance, SourceBalance};
 pub use book::{SinkBook, UnknownBook};
 pub use journal::Head;
-pub use ledger::{Ledger, MAX_SINKS, MAX_SOURCES, TooMany};
+pub use ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS, TooMany};
 pub use reason::{Dropped, Refusal};
 pub use signal::{Counts, Signal};
 pub use sink::{Settled, Sink};
 pub use source::{HandedOver, Open, Source};
+pub use tenant::{MAX_TENANT_NAME, Tenant, TenantBook};

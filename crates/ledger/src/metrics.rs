@@ -3,10 +3,11 @@
 use tidegate_meters::{Kind, Name, Registry, Value};
 
 use crate::balance::SinkBalance;
-use crate::ledger::{Ledger, MAX_SINKS, MAX_SOURCES};
+use crate::ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS};
 use crate::reason::{Dropped, Refusal};
 use crate::signal::Signal;
 use crate::source::SourceBook;
+use crate::tenant::TenantBook;
 
 pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     per_source(registry, ledger, Kind::Counter, RECEIVED, |book| book.received);
@@ -20,6 +21,11 @@ pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     per_sink(registry, ledger, Kind::Counter, REPLAYED, |sink| sink.replayed);
     per_sink(registry, ledger, Kind::Gauge, QUEUED, |sink| sink.queued);
     dropped(registry, ledger.clone());
+    per_tenant(registry, ledger, TENANT_RECEIVED, |book| book.received);
+    per_tenant(registry, ledger, TENANT_ACCEPTED, |book| book.accepted);
+    per_tenant(registry, ledger, TENANT_BYTES, |book| book.bytes);
+    per_tenant(registry, ledger, TENANT_ITEMS, |book| book.items.iter().sum());
+    refused_by_tenant(registry, ledger.clone());
     let ledger = ledger.clone();
     registry.computed(DIFFERENCE, Kind::Gauge, [], 1, move |emit| {
         emit([], value(Kind::Gauge, ledger.balance().difference()));
@@ -43,6 +49,13 @@ const REPLAYED: Name = Name::plain(
 );
 const QUEUED: Name = Name::plain("sink_items_queued", "Items in the journal that the sink has not settled");
 const DROPPED: Name = Name::plain("sink_items_dropped", "Items dropped by reason, over restarts");
+const TENANT_RECEIVED: Name = Name::plain("tenant_requests_received", "Requests received, by tenant");
+const TENANT_ACCEPTED: Name = Name::plain("tenant_requests_accepted", "Requests accepted, by tenant");
+const TENANT_REFUSED: Name =
+    Name::plain("tenant_requests_refused", "Requests refused, by tenant and reason, where there were any");
+const TENANT_BYTES: Name =
+    Name::bytes("tenant_accepted", "Bytes of accepted bodies, as they came, by tenant");
+const TENANT_ITEMS: Name = Name::plain("tenant_items_accepted", "Items accepted, by tenant");
 const DIFFERENCE: Name = Name::plain("books_difference", "What the books lack; anything but 0 is a bug");
 
 fn per_source(registry: &Registry, ledger: &Ledger, kind: Kind, name: Name, column: fn(&SourceBook) -> u64) {
@@ -51,6 +64,25 @@ fn per_source(registry: &Registry, ledger: &Ledger, kind: Kind, name: Name, colu
         ledger.each_source(|source| {
             let count = column(&source.book());
             emit([source.name()], value(kind, count));
+        });
+    });
+}
+
+fn per_tenant(registry: &Registry, ledger: &Ledger, name: Name, column: fn(&TenantBook) -> u64) {
+    let ledger = ledger.clone();
+    registry.computed(name, Kind::Counter, ["tenant"], MAX_TENANTS, move |emit| {
+        ledger.each_tenant(|tenant| emit([tenant.title()], Value::Counter(column(&tenant.book()))));
+    });
+}
+
+fn refused_by_tenant(registry: &Registry, ledger: Ledger) {
+    let max = MAX_TENANTS * Refusal::COUNT;
+    registry.computed(TENANT_REFUSED, Kind::Counter, ["tenant", "reason"], max, move |emit| {
+        ledger.each_tenant(|tenant| {
+            let counts = tenant.book().refused;
+            for (reason, count) in Refusal::ALL.iter().zip(counts).filter(|(_, count)| *count > 0) {
+                emit([tenant.title(), reason.name()], Value::Counter(count));
+            }
         });
     });
 }

@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::reason::Refusal;
 use crate::signal::{Counts, Signal};
+use crate::tenant::Tenant;
 
 /// One source's page in the books. Clones write on the same page.
 #[derive(Clone)]
@@ -31,12 +32,18 @@ pub(crate) struct SourceBook {
 /// A request that was received and not yet answered. Dropping it without a verdict refuses it as
 /// [`Refusal::Abandoned`], so no path through the code can leave the books open.
 #[must_use = "a request that is dropped without a verdict counts as abandoned"]
-pub struct Open(Option<Source>);
+pub struct Open {
+    source: Option<Source>,
+    tenant: Option<Tenant>,
+}
 
 /// A request whose items were given to the journal. From here on they may be written even when nobody
 /// waits for it any more, so dropping it without a verdict accepts it.
 #[must_use = "items that are dropped without a verdict count as accepted"]
-pub struct HandedOver(Option<(Source, Counts)>);
+pub struct HandedOver {
+    entry: Option<(Source, Counts)>,
+    tenant: Option<Tenant>,
+}
 
 impl Source {
     pub(crate) fn new(name: &str) -> Self {
@@ -53,7 +60,12 @@ impl Source {
         let mut book = self.book();
         book.received += 1;
         book.open += 1;
-        Open(Some(self.clone()))
+        Open { source: Some(self.clone()), tenant: None }
+    }
+
+    /// Items accepted so far.
+    pub fn items(&self) -> u64 {
+        self.book().items.iter().sum()
     }
 
     pub(crate) fn book(&self) -> MutexGuard<'_, SourceBook> {
@@ -76,6 +88,19 @@ impl SourceBook {
 }
 
 impl Open {
+    /// The request is this tenant's, and is entered on its page too. To be called once, as soon as that is known.
+    pub fn belongs_to(&mut self, tenant: Tenant) {
+        if self.source.is_some() && self.tenant.is_none() {
+            tenant.open();
+            self.tenant = Some(tenant);
+        }
+    }
+
+    /// Whose it is, where that is known.
+    pub fn tenant(&self) -> Option<&Tenant> {
+        self.tenant.as_ref()
+    }
+
     /// The request was refused, and nothing of it will go anywhere.
     pub fn refuse(mut self, reason: Refusal) {
         self.close(reason);
@@ -83,11 +108,11 @@ impl Open {
 
     /// The request is given to the journal: to be called before the journal gets it. The verdict follows.
     pub fn hand_over(mut self, counts: Counts) -> HandedOver {
-        let source = self.0.take();
+        let source = self.source.take();
         if let Some(source) = &source {
             source.book().handed_over += counts.items;
         }
-        HandedOver(source.map(|source| (source, counts)))
+        HandedOver { entry: source.map(|source| (source, counts)), tenant: self.tenant.take() }
     }
 
     /// The request carried nothing for the journal (such as an empty body) and was answered with success.
@@ -96,8 +121,11 @@ impl Open {
     }
 
     fn close(&mut self, reason: Refusal) {
-        if let Some(source) = self.0.take() {
+        if let Some(source) = self.source.take() {
             source.book().refuse(reason);
+        }
+        if let Some(tenant) = self.tenant.take() {
+            tenant.refuse(reason);
         }
     }
 }
@@ -120,12 +148,18 @@ impl HandedOver {
     }
 
     fn close(&mut self, refused: Option<Refusal>) {
-        if let Some((source, counts)) = self.0.take() {
+        if let Some((source, counts)) = self.entry.take() {
             let mut book = source.book();
             book.handed_over -= counts.items;
             match refused {
                 None => book.accept(counts),
                 Some(reason) => book.refuse(reason),
+            }
+            drop(book);
+            match (self.tenant.take(), refused) {
+                (None, _) => {}
+                (Some(tenant), None) => tenant.accept(counts),
+                (Some(tenant), Some(reason)) => tenant.refuse(reason),
             }
         }
     }

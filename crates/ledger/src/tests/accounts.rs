@@ -220,3 +220,36 @@ fn entries_allocate_nothing() {
     });
     assert_eq!(allocations.count_total, 0);
 }
+
+/// What is known to be a tenant's is on its page too, settled as the source's page is, and names that share a page
+/// keep their own.
+#[test]
+fn a_tenants_page_balances_by_itself() {
+    let ledger = ledger(0);
+    let source = ledger.source("otlp").unwrap();
+    let tenant = ledger.tenant("other").unwrap();
+    let mut open = source.open();
+    assert!(open.tenant().is_none());
+    open.belongs_to(tenant.called("invented"));
+    assert_eq!(open.tenant().map(|tenant| tenant.name().to_owned()), Some("invented".to_owned()));
+    assert_eq!((tenant.book().open, tenant.book().difference()), (1, 0));
+    let handed_over = open.hand_over(metrics(5));
+    ledger.head().advance_to(5);
+    assert_eq!(tenant.book().open, 1);
+    handed_over.accept();
+    for refuse in [true, false] {
+        let mut open = source.open();
+        open.belongs_to(tenant.clone());
+        if refuse {
+            open.hand_over(metrics(7)).refuse(Refusal::Disk);
+        } else {
+            open.refuse(Refusal::RateLimited);
+        }
+    }
+    source.open().refuse(Refusal::Tenant);
+    let book = tenant.book();
+    assert_eq!((book.received, book.accepted, book.open, book.difference()), (3, 1, 0, 0));
+    assert_eq!((tenant.items(), source.items(), book.bytes), (5, 5, 150));
+    assert_eq!(book.refused[Refusal::Disk as usize] + book.refused[Refusal::RateLimited as usize], 2);
+    assert_eq!(ledger.balance().difference(), 0);
+}

@@ -1,0 +1,112 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::reason::Refusal;
+use crate::signal::{Counts, Signal};
+
+/// The longest name of a tenant, in bytes.
+pub const MAX_TENANT_NAME: usize = 128;
+
+/// One tenant's page in the books, with the name under which its requests go on. Clones write on the same page.
+#[derive(Clone)]
+pub struct Tenant(Arc<Called>);
+
+struct Called {
+    name: Box<str>,
+    page: Arc<Page>,
+}
+
+struct Page {
+    title: Box<str>,
+    columns: Mutex<TenantBook>,
+}
+
+/// The columns of a tenant's page, since the process started. For each tenant, requests received = accepted +
+/// refused + open. A request that was refused before it was known whose it is has no page here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TenantBook {
+    /// Requests received.
+    pub received: u64,
+    /// Requests accepted.
+    pub accepted: u64,
+    /// Requests refused, in the order of [`Refusal::ALL`].
+    pub refused: [u64; Refusal::COUNT],
+    /// Requests received and not answered.
+    pub open: u64,
+    /// Items accepted, in the order of [`Signal::ALL`].
+    pub items: [u64; Signal::ALL.len()],
+    /// Bytes of accepted bodies, as they came.
+    pub bytes: u64,
+}
+
+impl Tenant {
+    pub(crate) fn new(name: &str) -> Self {
+        let page = Arc::new(Page { title: name.into(), columns: Mutex::default() });
+        Self(Arc::new(Called { name: name.into(), page }))
+    }
+
+    /// The same page under another name: of a tenant that there is no page for, on the page of the others.
+    #[must_use]
+    pub fn called(&self, name: &str) -> Self {
+        Self(Arc::new(Called { name: name.into(), page: Arc::clone(&self.0.page) }))
+    }
+
+    /// The name under which its requests go on.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The name that its page has.
+    pub fn title(&self) -> &str {
+        &self.0.page.title
+    }
+
+    /// What its page says now.
+    pub fn book(&self) -> TenantBook {
+        self.columns().clone()
+    }
+
+    /// Items accepted so far.
+    pub fn items(&self) -> u64 {
+        self.columns().items.iter().sum()
+    }
+
+    /// Enters a request that was received and turned out to be this tenant's.
+    pub(crate) fn open(&self) {
+        let mut book = self.columns();
+        book.received += 1;
+        book.open += 1;
+    }
+
+    pub(crate) fn accept(&self, counts: Counts) {
+        let mut book = self.columns();
+        book.open -= 1;
+        book.accepted += 1;
+        book.items[counts.signal as usize] += counts.items;
+        book.bytes += counts.bytes;
+    }
+
+    pub(crate) fn refuse(&self, reason: Refusal) {
+        let mut book = self.columns();
+        book.open -= 1;
+        book.refused[reason as usize] += 1;
+    }
+
+    fn columns(&self) -> MutexGuard<'_, TenantBook> {
+        self.0.page.columns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TenantBook {
+    /// What received lacks, or has too much: 0 unless the program is wrong.
+    pub fn difference(&self) -> u64 {
+        let settled = self.accepted + self.refused.iter().sum::<u64>() + self.open;
+        self.received.abs_diff(settled)
+    }
+}
+
+impl fmt::Debug for Tenant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tenant {}", self.name())
+    }
+}

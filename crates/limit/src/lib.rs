@@ -1,0 +1,34 @@
+//! How much anybody may use.
+//!
+//! A [`Limiter`] holds the limits of one route or one tenant: requests, items and bytes a second, requests and
+//! bytes at a time. [`Throttle`] gives tokens to at most so many keys, each for a time. [`Tenants`] is a table of
+//! fixed size, in which names that find no room share one entry; it also knows what memory each tenant holds, and
+//! what its fair part is. A [`Table`] puts routes and tenants together, and a [`Hold`] is what one request has of
+//! both. [`Peers`] counts connections per address.
+//!
+//! It promises: a decision takes no lock and no memory; a limit is never exceeded by a race; what was taken
+//! of a number at a time is given back exactly once, when its value is dropped; nothing here grows with what
+//! comes from outside.
+//!
+//! It leaves to others: whose a request is and what is answered (`admission`), counting (`ledger`), the memory
+//! itself (`arena`). The argument is in `design/limits.md`.
+
+mod clock;
+mod hash;
+mod limiter;
+mod peers;
+mod rate;
+mod room;
+mod sync;
+mod table;
+mod tenants;
+mod throttle;
+
+pub use clock::Moment;
+pub use limiter::{Entry, Limit, Limiter, Limits, Reached};
+pub use peers::{Peers, Seat};
+pub use rate::{PerSecond, Rate};
+pub use room::Room;
+pub use table::{Denied, Hold, MAX_ROUTES, RouteId, Table};
+pub use tenants::{Account, Allowance, OTHER, TenantId, TenantLimits, Tenants};
+pub use throttle::{Throttle, Throttled, Token};

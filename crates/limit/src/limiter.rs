@@ -1,0 +1,201 @@
+//! All limits of one route or one tenant, decided together.
+
+use crate::clock::Moment;
+use crate::rate::{PerSecond, Rate};
+use crate::room::Room;
+use crate::sync::{AtomicU64, Relaxed};
+use std::time::Duration;
+
+/// What a limiter is set to. Nothing of it is limited by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Requests a second.
+    pub requests: Option<PerSecond>,
+    /// Items a second.
+    pub items: Option<PerSecond>,
+    /// Bytes of bodies a second, as they are sent.
+    pub bytes: Option<PerSecond>,
+    /// Requests at a time.
+    pub concurrency: Option<u64>,
+    /// Bytes of bodies at a time.
+    pub in_flight: Option<u64>,
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Requests a second.
+    Requests,
+    /// Items a second.
+    Items,
+    /// Bytes a second.
+    Bytes,
+    /// Requests at a time.
+    Concurrency,
+    /// Bytes at a time.
+    InFlight,
+}
+
+/// A limit was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// Which.
+    pub limit: Limit,
+    /// After how long it would not be any more, if nobody else came; nothing where that depends on others.
+    pub wait: Option<Duration>,
+}
+
+/// The limits of one route or tenant, and what is used of them.
+///
+/// A request is asked for once, when its head is known: [`enter`](Self::enter) looks at every limit before it
+/// takes from any, so the refusal of a flood writes to no shared memory. Items are known only when a body was
+/// read; they are entered afterwards, and owed.
+#[derive(Debug)]
+pub struct Limiter {
+    requests: Rate,
+    items: Rate,
+    bytes: Rate,
+    concurrency: Room,
+    in_flight: Room,
+    /// The items of the books that are entered already.
+    entered: AtomicU64,
+}
+
+impl Limiter {
+    /// Set to `limits`.
+    pub fn new(limits: &Limits) -> Limiter {
+        Limiter {
+            requests: Rate::new(limits.requests),
+            items: Rate::new(limits.items),
+            bytes: Rate::new(limits.bytes),
+            concurrency: Room::new(limits.concurrency),
+            in_flight: Room::new(limits.in_flight),
+            entered: AtomicU64::new(0),
+        }
+    }
+
+    /// Is set to `limits` from now on. What is in use stays in use.
+    pub fn change(&self, limits: &Limits) {
+        self.requests.change(limits.requests);
+        self.items.change(limits.items);
+        self.bytes.change(limits.bytes);
+        self.concurrency.change(limits.concurrency);
+        self.in_flight.change(limits.in_flight);
+    }
+
+    /// Requests at a time, now.
+    pub fn concurrency(&self) -> u64 {
+        self.concurrency.taken()
+    }
+
+    /// Bytes at a time, now.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.taken()
+    }
+
+    /// Whether items are limited: only then they have to be [entered](Self::enter_items).
+    pub fn limits_items(&self) -> bool {
+        self.items.is_limited()
+    }
+
+    /// Enters that the books have `total` items in all. Those that were not entered before are owed from now on;
+    /// each once, whoever enters them.
+    pub fn enter_items(&self, now: Moment, total: u64) {
+        let before = self.entered.fetch_max(total, Relaxed);
+        self.items.owe(now, total.saturating_sub(before));
+    }
+
+    /// Takes the books' items for entered: for a limiter that begins while they are kept already.
+    pub fn begin_items(&self, total: u64) {
+        self.entered.fetch_max(total, Relaxed);
+    }
+
+    /// Whether a request of so many bytes could come in now.
+    ///
+    /// # Errors
+    /// With the first limit that is reached.
+    #[inline]
+    pub fn check(&self, now: Moment, bytes: u64) -> Result<(), Reached> {
+        if !self.concurrency.has(1) {
+            return Err(Reached { limit: Limit::Concurrency, wait: None });
+        }
+        if !self.in_flight.has(bytes) {
+            return Err(Reached { limit: Limit::InFlight, wait: None });
+        }
+        let reached = |limit| move |wait| Reached { limit, wait: Some(wait) };
+        self.requests.check(now, 1).map_err(reached(Limit::Requests))?;
+        self.items.check(now, 1).map_err(reached(Limit::Items))?;
+        self.bytes.check(now, bytes).map_err(reached(Limit::Bytes))
+    }
+
+    /// Lets a request of so many bytes in.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    #[inline]
+    pub fn enter(&self, now: Moment, bytes: u64) -> Result<Entry<'_>, Reached> {
+        self.check(now, bytes)?;
+        self.take(now, bytes)?;
+        Ok(Entry { limiter: self, bytes })
+    }
+
+    /// Takes what a request needs, which was checked before. Another may have been faster: then what was taken of
+    /// the numbers at a time goes back, and what was taken of a rate does not, so that nothing is given away.
+    #[inline]
+    pub(crate) fn take(&self, now: Moment, bytes: u64) -> Result<(), Reached> {
+        if !self.concurrency.take(1) {
+            return Err(Reached { limit: Limit::Concurrency, wait: None });
+        }
+        let reached = |limit| move |wait| Reached { limit, wait: Some(wait) };
+        let taken = self.requests.take(now, 1).map_err(reached(Limit::Requests));
+        let taken = taken.and_then(|()| self.take_bytes(now, bytes));
+        if taken.is_err() {
+            self.concurrency.give_back(1);
+        }
+        taken
+    }
+
+    /// Takes bytes for a request that is in already.
+    #[inline]
+    pub(crate) fn take_bytes(&self, now: Moment, bytes: u64) -> Result<(), Reached> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        if !self.in_flight.take(bytes) {
+            return Err(Reached { limit: Limit::InFlight, wait: None });
+        }
+        self.bytes.take(now, bytes).map_err(|wait| {
+            self.in_flight.give_back(bytes);
+            Reached { limit: Limit::Bytes, wait: Some(wait) }
+        })
+    }
+
+    pub(crate) fn give_back_bytes(&self, bytes: u64) {
+        if bytes > 0 {
+            self.in_flight.give_back(bytes);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn leave(&self, bytes: u64) {
+        self.concurrency.give_back(1);
+        self.give_back_bytes(bytes);
+    }
+}
+
+/// A request that was let in. Dropping it gives back what it had of the numbers at a time.
+#[derive(Debug)]
+#[must_use = "dropping it gives back what it holds"]
+pub struct Entry<'a> {
+    limiter: &'a Limiter,
+    bytes: u64,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.limiter.leave(self.bytes);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

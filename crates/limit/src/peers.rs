@@ -1,0 +1,127 @@
+//! How many connections each address has.
+
+use crate::hash::Key;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Counts in each of the two rows.
+const COUNTS: usize = 4096;
+
+/// Connections per peer address, in memory that does not grow with the addresses: each is counted in two places
+/// that a secret key chooses, and its number is the smaller of the two counts. So no address ever has more than it
+/// may; one that shares both of its places with busy ones may be refused early, which among a thousand busy
+/// addresses happens to one in twenty, and among a hundred to one in two thousand.
+///
+/// An address of IPv6 counts as its network of 64 bits, since whoever has one address of that has all of them.
+#[derive(Debug)]
+pub struct Peers {
+    key: Key,
+    rows: [Box<[AtomicU32]>; 2],
+    /// Zero for any number.
+    most: AtomicU32,
+}
+
+/// A connection that is counted, to be given back to [`Peers::leave`].
+#[derive(Debug)]
+#[must_use = "a connection that ends has to be counted out"]
+pub struct Seat([u16; 2]);
+
+impl Peers {
+    /// What it keeps, in bytes: a line of the memory plan.
+    pub const BYTES: usize = 2 * COUNTS * size_of::<AtomicU32>();
+
+    /// At most `most` for each; any number with nothing.
+    pub fn new(most: Option<u32>) -> Peers {
+        let row = || (0..COUNTS).map(|_| AtomicU32::new(0)).collect();
+        Peers { key: Key::random(), rows: [row(), row()], most: AtomicU32::new(most.unwrap_or(0)) }
+    }
+
+    /// At most `most` for each from now on. Those that are open stay open.
+    pub fn change(&self, most: Option<u32>) {
+        self.most.store(most.unwrap_or(0), Relaxed);
+    }
+
+    /// Counts a connection of `peer`; nothing when it has as many as it may.
+    pub fn enter(&self, peer: IpAddr) -> Option<Seat> {
+        let seat = self.seat(peer);
+        let most = self.most.load(Relaxed);
+        let before = self.counts(&seat).map(|count| count.fetch_add(1, Relaxed)).min().unwrap_or(0);
+        if most != 0 && before >= most {
+            self.leave(seat);
+            return None;
+        }
+        Some(seat)
+    }
+
+    /// Counts a connection out.
+    pub fn leave(&self, seat: Seat) {
+        self.counts(&seat).for_each(|count| _ = count.fetch_sub(1, Relaxed));
+    }
+
+    fn counts<'a>(&'a self, Seat(places): &Seat) -> impl Iterator<Item = &'a AtomicU32> {
+        let places = *places;
+        self.rows.iter().zip(places).filter_map(|(row, place)| row.get(usize::from(place)))
+    }
+
+    fn seat(&self, peer: IpAddr) -> Seat {
+        let network = match peer.to_canonical() {
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            // The upper half, with a bit that no IPv4 address has.
+            IpAddr::V6(address) => (address.to_bits() >> 64) as u64 | 1 << 63,
+        };
+        let hash = self.key.hash(&network);
+        let place = |bits: u64| (bits as usize % COUNTS) as u16;
+        Seat([place(hash), place(hash >> 32)])
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    /// No peer has more than it may, others have their own, and all is given back.
+    #[test]
+    fn each_address_has_its_own_number() {
+        let peers = Peers::new(Some(3));
+        let one = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+        let mapped = IpAddr::V6(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped());
+        let mut seats: Vec<Seat> = (0..3).map(|_| peers.enter(one).unwrap()).collect();
+        assert!(peers.enter(one).is_none());
+        assert!(peers.enter(mapped).is_none(), "the same address in another notation");
+        let two = peers.enter(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))).unwrap();
+        peers.leave(seats.pop().unwrap());
+        seats.push(peers.enter(one).unwrap());
+        assert!(peers.enter(one).is_none());
+        seats.into_iter().chain([two]).for_each(|seat| peers.leave(seat));
+        assert!(peers.rows.iter().flatten().all(|count| count.load(Relaxed) == 0));
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_peer() {
+        let peers = Peers::new(Some(1));
+        let of = |last| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 7, 0, 0, 0, last));
+        let seat = peers.enter(of(1)).unwrap();
+        assert!(peers.enter(of(2)).is_none());
+        peers.leave(seat);
+        assert!(peers.enter(of(2)).is_some());
+    }
+
+    /// A million addresses leave the memory as it is, and a peer among a hundred busy ones is let in.
+    #[test]
+    fn inventing_addresses_costs_nothing() {
+        let peers = Peers::new(None);
+        for bits in 0..1_000_000_u32 {
+            let seat = peers.enter(IpAddr::V4(Ipv4Addr::from_bits(bits))).unwrap();
+            peers.leave(seat);
+        }
+        peers.change(Some(10));
+        let busy = (0..100_u32).flat_map(|bits| [bits; 10]);
+        let seats: Vec<_> =
+            busy.filter_map(|bits| peers.enter(IpAddr::V4(Ipv4Addr::from_bits(bits)))).collect();
+        assert!(seats.len() > 980, "{}", seats.len());
+        let strangers =
+            (1000..2000_u32).filter(|bits| peers.enter(IpAddr::V4(Ipv4Addr::from_bits(*bits))).is_some());
+        assert!(strangers.count() > 980);
+    }
+}

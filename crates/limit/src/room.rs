@@ -1,0 +1,58 @@
+//! So many at a time.
+
+use crate::sync::{AtomicU64, Relaxed};
+
+/// Room for so many at a time: requests, or their bytes. What is taken has to be given back once; the values
+/// that hold it ([`Entry`](crate::Entry), [`Hold`](crate::Hold)) do that when they are dropped.
+#[derive(Debug)]
+pub struct Room {
+    taken: AtomicU64,
+    most: AtomicU64,
+}
+
+impl Room {
+    /// Room for `most`; for any number with nothing.
+    pub fn new(most: Option<u64>) -> Room {
+        Room { taken: AtomicU64::new(0), most: AtomicU64::new(most.unwrap_or(u64::MAX)) }
+    }
+
+    /// Has room for `most` from now on. What is taken stays so, also where it is more.
+    pub fn change(&self, most: Option<u64>) {
+        self.most.store(most.unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// How many are taken.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Relaxed)
+    }
+
+    /// Whether `count` could be taken now: they fit, or nothing is taken. So what is larger than all the room
+    /// passes alone.
+    pub fn has(&self, count: u64) -> bool {
+        self.fits(self.taken.load(Relaxed), count)
+    }
+
+    /// Takes `count`; says whether it did.
+    #[must_use = "what was taken has to be given back"]
+    pub fn take(&self, count: u64) -> bool {
+        let mut taken = self.taken.load(Relaxed);
+        while self.fits(taken, count) {
+            match self.taken.compare_exchange_weak(taken, taken.saturating_add(count), Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(changed) => taken = changed,
+            }
+        }
+        false
+    }
+
+    /// Gives back `count` that were taken.
+    pub fn give_back(&self, count: u64) {
+        let before = self.taken.fetch_sub(count, Relaxed);
+        debug_assert!(before >= count, "more is given back than was taken");
+    }
+
+    #[inline]
+    fn fits(&self, taken: u64, count: u64) -> bool {
+        taken == 0 || taken.saturating_add(count) <= self.most.load(Relaxed)
+    }
+}

@@ -1,0 +1,231 @@
+//! Routes and tenants, and what one request has of both.
+
+use crate::clock::Moment;
+use crate::limiter::{Limiter, Limits, Reached};
+use crate::tenants::{Account, TenantId, TenantLimits, Tenants};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use tidegate_ledger::Source;
+
+/// The most routes.
+pub const MAX_ROUTES: usize = 16;
+
+/// All limits. A request asks once, and gets a [`Hold`].
+#[derive(Debug)]
+pub struct Table {
+    routes: Vec<Route>,
+    tenants: Option<Tenants>,
+    /// Whether there is anything to ask.
+    active: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Route {
+    limiter: Limiter,
+    /// Where its items are counted.
+    books: Source,
+}
+
+/// The number of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RouteId(u8);
+
+/// Why a request was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denied {
+    /// A limit of its route.
+    Route(Reached),
+    /// A limit of its tenant.
+    Tenant(Reached),
+    /// Memory is short, and its tenant holds its part of it already: so many bytes.
+    Share {
+        /// What the tenant holds.
+        held: u64,
+    },
+}
+
+/// What a request has of the limits of its route and its tenant, and of its tenant's part of the memory. Dropping it
+/// gives all of it back.
+#[derive(Debug)]
+#[must_use = "dropping it gives back what it holds"]
+pub struct Hold {
+    table: Arc<Table>,
+    tenant: Option<TenantId>,
+    route: RouteId,
+    /// Bytes of its body, as far as they are known.
+    bytes: u32,
+}
+
+impl Table {
+    /// A table of these routes, each with the page that counts what it accepts, and of tenants where there are some.
+    ///
+    /// # Panics
+    /// With more than [`MAX_ROUTES`] routes, which are those that the program has.
+    pub fn new(routes: Vec<(Source, Limits)>, tenants: Option<Tenants>) -> Table {
+        assert!(routes.len() <= MAX_ROUTES, "{} routes are more than {MAX_ROUTES}", routes.len());
+        let active = tenants.is_some() || routes.iter().any(|(_, limits)| *limits != Limits::default());
+        let routes = routes.into_iter().map(|(books, limits)| {
+            let limiter = Limiter::new(&limits);
+            limiter.begin_items(books.items());
+            Route { limiter, books }
+        });
+        Table { routes: routes.collect(), tenants, active: AtomicBool::new(active) }
+    }
+
+    /// Whether a request has to ask: while nothing is limited it need not.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.active.load(Relaxed)
+    }
+
+    /// The route whose page this is.
+    pub fn route(&self, books: &Source) -> Option<RouteId> {
+        let at = self.routes.iter().position(|route| route.books.name() == books.name())?;
+        u8::try_from(at).ok().map(RouteId)
+    }
+
+    /// The tenants, where there are some.
+    pub fn tenants(&self) -> Option<&Tenants> {
+        self.tenants.as_ref()
+    }
+
+    /// Other limits from now on, of the routes by the names of their pages, and of the tenants. Who is in stays in.
+    pub fn change(&self, routes: impl Fn(&str) -> Limits, tenants: TenantLimits) {
+        let mut active = self.tenants.is_some();
+        for route in &self.routes {
+            let limits = routes(route.books.name());
+            if !route.limiter.limits_items() {
+                route.limiter.begin_items(route.books.items());
+            }
+            route.limiter.change(&limits);
+            active |= limits != Limits::default();
+        }
+        if let Some(table) = &self.tenants {
+            table.change(tenants);
+        }
+        self.active.store(active, Relaxed);
+    }
+
+    /// Lets a request in that brings `bytes`, or as many as will turn out, while `free` bytes of memory are.
+    ///
+    /// # Errors
+    /// The first thing that forbids it; nothing is taken then.
+    pub fn enter(
+        self: &Arc<Self>,
+        now: Moment,
+        route: RouteId,
+        tenant: Option<TenantId>,
+        bytes: u64,
+        free: u64,
+    ) -> Result<Hold, Denied> {
+        let bytes = countable(bytes);
+        let (of_route, account) = (self.limiter(route), self.account(tenant));
+        // Everything is looked at before anything is taken: what a flood is refused writes nothing.
+        if let Some(Route { limiter, books }) = of_route {
+            if limiter.limits_items() {
+                limiter.enter_items(now, books.items());
+            }
+            limiter.check(now, bytes.into()).map_err(Denied::Route)?;
+        }
+        if let Some(account) = account {
+            if account.limiter().limits_items() {
+                account.limiter().enter_items(now, account.page().items());
+            }
+            account.limiter().check(now, bytes.into()).map_err(Denied::Tenant)?;
+            if !account.may_hold(bytes.into(), free) {
+                return Err(Denied::Share { held: account.held() });
+            }
+        }
+        if let Some(Route { limiter, .. }) = of_route {
+            limiter.take(now, bytes.into()).map_err(Denied::Route)?;
+        }
+        let taken = account.map_or(Ok(()), |account| {
+            if !account.hold(bytes.into(), free) {
+                return Err(Denied::Share { held: account.held() });
+            }
+            account.limiter().take(now, bytes.into()).map_err(|reached| {
+                account.release(bytes.into());
+                Denied::Tenant(reached)
+            })
+        });
+        match taken {
+            Ok(()) => Ok(Hold { table: Arc::clone(self), tenant, route, bytes }),
+            Err(denied) => {
+                if let Some(Route { limiter, .. }) = of_route {
+                    limiter.leave(bytes.into());
+                }
+                Err(denied)
+            }
+        }
+    }
+
+    fn limiter(&self, RouteId(at): RouteId) -> Option<&Route> {
+        self.routes.get(usize::from(at))
+    }
+
+    fn account(&self, tenant: Option<TenantId>) -> Option<&Account> {
+        tenant.and_then(|id| self.tenants.as_ref()?.account(id))
+    }
+}
+
+impl Hold {
+    /// The bytes that it was entered with.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.into()
+    }
+
+    /// Its body turns out to have `bytes` in all, while `free` are: enters what is more than before.
+    ///
+    /// # Errors
+    /// What forbids it; it has what it had then.
+    pub fn grow(&mut self, now: Moment, bytes: u64, free: u64) -> Result<(), Denied> {
+        let whole = countable(bytes);
+        let more = u64::from(whole.saturating_sub(self.bytes));
+        if more == 0 {
+            return Ok(());
+        }
+        let route = self.table.limiter(self.route);
+        if let Some(Route { limiter, .. }) = route {
+            limiter.take_bytes(now, more).map_err(Denied::Route)?;
+        }
+        let taken = self.table.account(self.tenant).map_or(Ok(()), |account| {
+            if !account.hold(more, free) {
+                return Err(Denied::Share { held: account.held() });
+            }
+            account.limiter().take_bytes(now, more).map_err(|reached| {
+                account.release(more);
+                Denied::Tenant(reached)
+            })
+        });
+        match taken {
+            Ok(()) => self.bytes = whole,
+            Err(_) => {
+                if let Some(Route { limiter, .. }) = route {
+                    limiter.give_back_bytes(more);
+                }
+            }
+        }
+        taken
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let bytes = u64::from(self.bytes);
+        if let Some(Route { limiter, .. }) = self.table.limiter(self.route) {
+            limiter.leave(bytes);
+        }
+        if let Some(account) = self.table.account(self.tenant) {
+            account.release(bytes);
+            account.limiter().leave(bytes);
+        }
+    }
+}
+
+/// As many bytes as one request can have: no body is as long as this.
+fn countable(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

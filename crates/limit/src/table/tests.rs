@@ -1,0 +1,176 @@
+//! Promises: the table is of fixed size whatever names come; a flood of one tenant leaves room for the others; what a
+//! hold has comes back, also across a change of the limits.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::limiter::Limit;
+use crate::rate::PerSecond;
+use crate::tenants::{Allowance, OTHER};
+use std::collections::BTreeMap;
+use tidegate_ledger::Ledger;
+use tidegate_meters::Registry;
+
+const NOW: Moment = Moment(1_000_000_000);
+
+fn ledger() -> Ledger {
+    Ledger::new(&Registry::new(1), 0)
+}
+
+fn table(limits: Limits, most: u16, allowed: TenantLimits) -> (Arc<Table>, RouteId) {
+    let ledger = ledger();
+    let books = ledger.source("otlp").unwrap();
+    let tenants = Tenants::new(most, allowed, ledger);
+    let table = Arc::new(Table::new(vec![(books.clone(), limits)], Some(tenants)));
+    let route = table.route(&books).unwrap();
+    (table, route)
+}
+
+fn find(table: &Table, name: &str) -> TenantId {
+    table.tenants().unwrap().find(name)
+}
+
+#[test]
+fn a_hold_is_small() {
+    assert_eq!(size_of::<Option<Hold>>(), 16, "it lies in the task of every connection");
+}
+
+#[test]
+fn names_beyond_the_table_share_one_entry() {
+    let pinned = BTreeMap::from([("known".to_owned(), Allowance::default())]);
+    let (table, _) = table(Limits::default(), 8, TenantLimits { overrides: pinned, ..Default::default() });
+    let tenants = table.tenants().unwrap();
+    let bytes = Tenants::bytes(8);
+    for name in 0..100_000 {
+        let _ = tenants.find(&format!("invented-{name}"));
+    }
+    assert!(tenants.is_full() && Tenants::bytes(8) == bytes);
+    assert_eq!(tenants.accounts().count(), 9);
+    assert_ne!(tenants.find("known"), TenantId::OTHER, "who is in the configuration has an entry");
+    assert_ne!(tenants.find("invented-3"), TenantId::OTHER, "so has who was there early");
+    assert_eq!(tenants.find("invented-3"), tenants.find("invented-3"));
+    let late = tenants.find("invented-50000");
+    assert_eq!(late, TenantId::OTHER);
+    let page = tenants.page(late, "invented-50000").unwrap();
+    assert_eq!((page.name(), page.title()), ("invented-50000", OTHER), "its data keeps its own name");
+    assert_eq!(tenants.find(OTHER), TenantId::OTHER);
+}
+
+#[test]
+fn each_tenant_has_limits_of_its_own_beside_those_of_the_route() {
+    let of = |concurrency| Limits { concurrency: Some(concurrency), ..Limits::default() };
+    let large = Allowance { limits: of(4), weight: 1 };
+    let allowed = TenantLimits {
+        default: Allowance { limits: of(1), weight: 1 },
+        overrides: BTreeMap::from([("large".to_owned(), large)]),
+    };
+    let (table, route) = table(of(5), 8, allowed);
+    let enter = |name| table.enter(NOW, route, Some(find(&table, name)), 10, u64::MAX);
+    let small = enter("small").unwrap();
+    assert!(matches!(enter("small"), Err(Denied::Tenant(reached)) if reached.limit == Limit::Concurrency));
+    let holds: Vec<Hold> = (0..4).map(|_| enter("large").unwrap()).collect();
+    assert!(matches!(enter("third"), Err(Denied::Route(reached)) if reached.limit == Limit::Concurrency));
+    drop(holds);
+    drop(small);
+    assert!(enter("third").is_ok());
+    let unused = |account: &Account| account.held() == 0 && account.limiter().concurrency() == 0;
+    assert!(table.tenants().unwrap().accounts().all(unused));
+}
+
+#[test]
+fn a_refusal_takes_no_token_of_the_other_limit() {
+    let requests = |rate| Some(PerSecond { rate, burst: rate });
+    let limits = Limits { requests: requests(100), ..Limits::default() };
+    let allowed = TenantLimits {
+        default: Allowance { limits: Limits { requests: requests(1), ..Limits::default() }, weight: 1 },
+        ..TenantLimits::default()
+    };
+    let (table, route) = table(limits, 8, allowed);
+    let enter = |name: &str| table.enter(NOW, route, Some(find(&table, name)), 0, u64::MAX).map(drop);
+    let flood = (0..1000).filter(|_| enter("flood").is_ok()).count();
+    assert_eq!(flood, 1);
+    let others = (0..200).filter(|name| enter(&format!("{}", name % 7)).is_ok()).count();
+    assert_eq!(others, 7, "all that the others may send passes the route");
+}
+
+/// Weighted max-min: whoever wants more gets parts by weight, whoever wants less gets all of it, and there is
+/// always something left for the next.
+#[test]
+fn memory_is_shared_by_weight_among_those_who_want_more() {
+    const TOTAL: u64 = 1_000_000;
+    let heavy = Allowance { weight: 2, ..Allowance::default() };
+    let allowed =
+        TenantLimits { overrides: BTreeMap::from([("heavy".to_owned(), heavy)]), ..Default::default() };
+    let (table, route) = table(Limits::default(), 8, allowed);
+    let held = |name: &str| table.tenants().unwrap().account(find(&table, name)).unwrap().held();
+    let used = || table.tenants().unwrap().accounts().map(Account::held).sum::<u64>();
+    let enter = |name: &str| table.enter(NOW, route, Some(find(&table, name)), 1000, TOTAL - used()).ok();
+    let mut holds = Vec::new();
+    // Alone, it may have four fifths.
+    while let Some(hold) = enter("flood") {
+        holds.push(hold);
+    }
+    assert!((790_000..=800_000).contains(&held("flood")), "{}", held("flood"));
+    let trickle = enter("trickle").expect("a quiet tenant passes");
+    // The flood goes on while two more want everything: it gets nothing new until it holds its part.
+    let mut random = 1_u64;
+    for _ in 0..20_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if !holds.is_empty() {
+            let _ = holds.swap_remove((random >> 33) as usize % holds.len());
+        }
+        holds.extend(["heavy", "flood", "second"].into_iter().filter_map(enter));
+    }
+    let level = held("flood") as f64;
+    assert!((held("second") as f64 / level - 1.0).abs() < 0.1, "{} {level}", held("second"));
+    assert!((held("heavy") as f64 / level - 2.0).abs() < 0.2, "{} {level}", held("heavy"));
+    assert!(TOTAL - used() > TOTAL / 20, "{} are free", TOTAL - used());
+    drop((holds, trickle));
+    assert_eq!(used(), 0);
+}
+
+#[test]
+fn a_body_that_turns_out_larger_is_entered_once_and_comes_back() {
+    let limits = Limits { in_flight: Some(1000), ..Limits::default() };
+    let (table, route) = table(limits, 8, TenantLimits::default());
+    let mut hold = table.enter(NOW, route, Some(find(&table, "a")), 0, 10_000).unwrap();
+    for bytes in [100, 100, 500, 400] {
+        hold.grow(NOW, bytes, 10_000).unwrap();
+    }
+    assert_eq!((hold.bytes(), table.routes[0].limiter.in_flight()), (500, 500));
+    assert!(matches!(hold.grow(NOW, 2000, 10_000), Err(Denied::Route(_))));
+    assert!(matches!(hold.grow(NOW, 900, 0), Err(Denied::Share { held: 500 })));
+    assert_eq!((hold.bytes(), table.routes[0].limiter.in_flight()), (500, 500));
+    table.change(|_| Limits::default(), TenantLimits::default());
+    drop(hold);
+    assert_eq!(table.routes[0].limiter.in_flight(), 0);
+}
+
+#[test]
+fn nothing_to_ask_is_said_so() {
+    let books = ledger().source("otlp").unwrap();
+    let table = Table::new(vec![(books, Limits::default())], None);
+    assert!(!table.is_active());
+    let some = Limits { concurrency: Some(1), ..Limits::default() };
+    table.change(|name| if name == "otlp" { some } else { Limits::default() }, TenantLimits::default());
+    assert!(table.is_active());
+}
+
+/// Items are those that the books have accepted.
+#[test]
+fn items_are_limited_by_what_the_books_say() {
+    let ledger = ledger();
+    let books = ledger.source("otlp").unwrap();
+    let items = Some(PerSecond { rate: 10, burst: 10 });
+    let limits = Limits { items, ..Limits::default() };
+    let table = Arc::new(Table::new(vec![(books.clone(), limits)], None));
+    let route = table.route(&books).unwrap();
+    let counts = tidegate_ledger::Counts { signal: tidegate_ledger::Signal::Logs, items: 50, bytes: 1 };
+    let hold = table.enter(NOW, route, None, 1, u64::MAX).unwrap();
+    books.open().hand_over(counts).accept();
+    drop(hold);
+    let denied = table.enter(NOW, route, None, 1, u64::MAX).unwrap_err();
+    assert!(matches!(denied, Denied::Route(reached) if reached.limit == Limit::Items));
+    let later = Moment(NOW.0 + 5_000_000_000);
+    assert!(table.enter(later, route, None, 1, u64::MAX).is_ok());
+}

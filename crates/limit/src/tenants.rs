@@ -1,0 +1,277 @@
+//! The tenants that are told apart: a table of fixed size.
+
+use crate::hash::Key;
+use crate::limiter::{Limiter, Limits};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use tidegate_ledger::{Ledger, Tenant};
+
+/// The name of the entry that all share who find no room in the table.
+pub const OTHER: &str = "other";
+
+/// What each tenant may use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TenantLimits {
+    /// Whoever has nothing of its own below.
+    pub default: Allowance,
+    /// By name. These have an entry each from the start.
+    pub overrides: BTreeMap<String, Allowance>,
+}
+
+/// What one tenant may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// Its limits.
+    pub limits: Limits,
+    /// Its weight where memory is short: it may hold twice as much as another with half of its weight.
+    pub weight: u32,
+}
+
+impl Default for Allowance {
+    fn default() -> Allowance {
+        Allowance { limits: Limits::default(), weight: 1 }
+    }
+}
+
+/// The number of an entry, from one; the first is that of the others. Two bytes, with none at all among them: it
+/// lies in the task of every connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TenantId(NonZeroU16);
+
+impl TenantId {
+    /// The entry that is shared.
+    pub const OTHER: TenantId = TenantId(NonZeroU16::MIN);
+
+    fn of(entry: u32) -> TenantId {
+        let number = u16::try_from(entry + 1).ok().and_then(NonZeroU16::new);
+        number.map_or(TenantId::OTHER, TenantId)
+    }
+
+    fn entry(self) -> usize {
+        usize::from(self.0.get()) - 1
+    }
+}
+
+/// Names and their entries. A name that was seen once keeps its entry, and looking it up takes no lock; a name that
+/// finds the table full shares the entry [`OTHER`], whoever else does. So inventing names fills the table, which is
+/// all that it does.
+pub struct Tenants {
+    key: Key,
+    /// Numbers of entries, or zero where there is none: the first is never looked up by name. At most half of them
+    /// are taken.
+    slots: Box<[AtomicU32]>,
+    entries: Box<[OnceLock<Account>]>,
+    /// Who adds an entry holds this.
+    adding: Mutex<Adding>,
+    ledger: Ledger,
+}
+
+struct Adding {
+    /// Entries that are taken.
+    taken: u32,
+    allowed: TenantLimits,
+}
+
+/// One entry: what a tenant may use, and uses.
+#[derive(Debug)]
+pub struct Account {
+    page: Tenant,
+    limiter: Limiter,
+    weight: AtomicU32,
+    /// Bytes of memory that its requests hold.
+    held: AtomicU64,
+}
+
+/// How much memory a tenant of weight 1 may hold for each byte that is free: so a single one can have four fifths
+/// of all, two that both want everything four ninths each, and so on. What is left over is for whoever comes next.
+const PER_FREE: u64 = 4;
+
+impl Tenants {
+    /// A table of `most` names beside [`OTHER`], with pages in `ledger`.
+    pub fn new(most: u16, allowed: TenantLimits, ledger: Ledger) -> Tenants {
+        let most = usize::from(most.clamp(1, u16::MAX - 1));
+        let slots = (0..slots(most)).map(|_| AtomicU32::new(0)).collect();
+        let entries: Box<[_]> = (0..=most).map(|_| OnceLock::new()).collect();
+        let names: Vec<String> = allowed.overrides.keys().cloned().collect();
+        let adding = Mutex::new(Adding { taken: 0, allowed });
+        let tenants = Tenants { key: Key::random(), slots, entries, adding, ledger };
+        tenants.add(OTHER, None);
+        names.iter().for_each(|name| _ = tenants.find(name));
+        tenants
+    }
+
+    /// What it keeps, in bytes, for `most` names: a line of the memory plan.
+    pub const fn bytes(most: u16) -> usize {
+        let most = most as usize;
+        let account = size_of::<OnceLock<Account>>() + Ledger::tenant_bytes();
+        slots(most) * size_of::<AtomicU32>() + (most + 1) * account
+    }
+
+    /// The entry of this name, which is made if there is room for it.
+    pub fn find(&self, name: &str) -> TenantId {
+        let hash = self.key.hash(name.as_bytes());
+        match self.look(hash, name) {
+            Ok(found) => found,
+            Err(_) if name == OTHER || self.is_full() => TenantId::OTHER,
+            Err(_) => self.add(name, Some(hash)),
+        }
+    }
+
+    /// Its account.
+    pub fn account(&self, id: TenantId) -> Option<&Account> {
+        self.entries.get(id.entry()).and_then(OnceLock::get)
+    }
+
+    /// The page under which a request of `name` is entered: the one of its entry, with its own name.
+    pub fn page(&self, id: TenantId, name: &str) -> Option<Tenant> {
+        let account = self.account(id)?;
+        Some(if account.page.name() == name { account.page.clone() } else { account.page.called(name) })
+    }
+
+    /// All accounts, the one of the others first.
+    pub fn accounts(&self) -> impl Iterator<Item = &Account> {
+        self.entries.iter().map_while(OnceLock::get)
+    }
+
+    /// Whether every new name shares [`OTHER`].
+    pub fn is_full(&self) -> bool {
+        self.entries.last().is_some_and(|last| last.get().is_some())
+    }
+
+    /// Everybody may use so much from now on; what is in use stays in use.
+    pub fn change(&self, allowed: TenantLimits) {
+        let names: Vec<String> = allowed.overrides.keys().cloned().collect();
+        {
+            let mut adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+            for account in self.accounts() {
+                account.change(&allowed.of(account.page.title()));
+            }
+            adding.allowed = allowed;
+        }
+        names.iter().for_each(|name| _ = self.find(name));
+    }
+
+    /// Looks a name up; the error is the slot where it would be entered.
+    fn look(&self, hash: u64, name: &str) -> Result<TenantId, usize> {
+        let mut at = hash as usize & (self.slots.len() - 1);
+        loop {
+            let number = self.slots.get(at).map_or(0, |slot| slot.load(Ordering::Acquire));
+            if number == 0 {
+                return Err(at);
+            }
+            let id = TenantId::of(number);
+            if self.account(id).is_some_and(|account| account.page.title() == name) {
+                return Ok(id);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    fn add(&self, name: &str, hash: Option<u64>) -> TenantId {
+        let mut adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody may have added it meanwhile.
+        let slot = match hash.map(|hash| self.look(hash, name)) {
+            Some(Ok(found)) => return found,
+            Some(Err(slot)) => Some(slot),
+            None => None,
+        };
+        let number = adding.taken;
+        let (Some(entry), Ok(page)) = (self.entries.get(number as usize), self.ledger.tenant(name)) else {
+            return TenantId::OTHER;
+        };
+        let account = Account::new(page, &adding.allowed.of(name));
+        // Only the holder of the lock fills entries, and each once: this one is empty.
+        let _filled = entry.set(account);
+        adding.taken += 1;
+        if let Some(slot) = slot.and_then(|slot| self.slots.get(slot)) {
+            slot.store(number, Ordering::Release);
+        }
+        TenantId::of(number)
+    }
+}
+
+impl Account {
+    fn new(page: Tenant, allowance: &Allowance) -> Account {
+        let limiter = Limiter::new(&allowance.limits);
+        limiter.begin_items(page.items());
+        Account { page, limiter, weight: AtomicU32::new(allowance.weight), held: AtomicU64::new(0) }
+    }
+
+    fn change(&self, allowance: &Allowance) {
+        // Those that were accepted while nothing was limited are not owed.
+        if !self.limiter.limits_items() {
+            self.limiter.begin_items(self.page.items());
+        }
+        self.limiter.change(&allowance.limits);
+        self.weight.store(allowance.weight, Ordering::Relaxed);
+    }
+
+    /// Its page in the books.
+    pub fn page(&self) -> &Tenant {
+        &self.page
+    }
+
+    /// Its limits.
+    pub fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+
+    /// Bytes of memory that its requests hold.
+    pub fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Its weight.
+    pub fn weight(&self) -> u32 {
+        self.weight.load(Ordering::Relaxed)
+    }
+
+    /// The most that it may hold while so many bytes are free.
+    pub fn fair_part(&self, free: u64) -> u64 {
+        free.saturating_mul(PER_FREE).saturating_mul(self.weight().into())
+    }
+
+    /// Whether it may hold `bytes` more, of which so many are free: if it holds none, or what it would hold then
+    /// is within its part of what would be free then.
+    pub(crate) fn may_hold(&self, bytes: u64, free: u64) -> bool {
+        let held = self.held();
+        held == 0 || held.saturating_add(bytes) <= self.fair_part(free.saturating_sub(bytes))
+    }
+
+    /// Enters that it holds `bytes` more, if it [may](Self::may_hold).
+    pub(crate) fn hold(&self, bytes: u64, free: u64) -> bool {
+        let part = self.fair_part(free.saturating_sub(bytes));
+        let mut held = self.held.load(Ordering::Relaxed);
+        while held == 0 || held.saturating_add(bytes) <= part {
+            let more = held.saturating_add(bytes);
+            match self.held.compare_exchange_weak(held, more, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(changed) => held = changed,
+            }
+        }
+        false
+    }
+
+    pub(crate) fn release(&self, bytes: u64) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl TenantLimits {
+    fn of(&self, name: &str) -> Allowance {
+        self.overrides.get(name).copied().unwrap_or(self.default)
+    }
+}
+
+impl fmt::Debug for Tenants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tenants: {} of {}", self.accounts().count(), self.entries.len())
+    }
+}
+
+const fn slots(most: usize) -> usize {
+    (2 * most).next_power_of_two()
+}
