@@ -1,1 +1,136 @@
-//! Telemetry as documents of Elasticsearch and OpenSearch.
+//! Telemetry as documents of Elasticsearch and OpenSearch: the lines of `_bulk` requests, a `create` and a document
+//! by turns.
+//!
+//! [`from_otlp`] says OTLP in one of two [`Mapping`]s; the tables are at [`native`](self::Mapping::Otel) and in the
+//! project's `design/documents.md`.
+//!
+//! - What is written goes to a [`Sheet`], which somebody else has paid for. When it is full the last document that
+//!   did not fit is taken back, and the translation goes on at a [`Place`] with the next sheet.
+//! - A document's `_id` is made of the caller's prefix and the place of the item, so the same body gives the same
+//!   documents whenever and in whatever pieces it is sent, and a resend makes no duplicates.
+//! - What the documents do not say is counted in [`Untranslatable`].
+
+mod group;
+mod native;
+mod objects;
+mod page;
+mod pen;
+mod point;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use page::{Page, Sheet};
+pub use pen::WORKING_BYTES;
+
+use tidegate_wire::otlp::Signal;
+use tidegate_wire::output::Full;
+
+/// What shape documents have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Mapping {
+    /// OpenTelemetry's own words: `resource.attributes`, `attributes`, `body.text`, as the Collector's exporter
+    /// writes in its mode `otel`, to streams whose dataset ends in `.otel`.
+    #[default]
+    Otel,
+    /// The Elastic Common Schema: `service.name`, `trace.id`, `message`, and `labels` for what it has no field for,
+    /// to the streams and in the shapes of Elastic APM.
+    Ecs,
+}
+
+/// Whose index templates and bulk requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Flavour {
+    /// Elasticsearch 8 and 9: each metric names the template of its field.
+    #[default]
+    Elasticsearch,
+    /// OpenSearch 2 and 3, which refuse a request that names such templates.
+    OpenSearch,
+}
+
+/// What can be chosen.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'s> {
+    /// What shape documents have.
+    pub mapping: Mapping,
+    /// Who reads them.
+    pub flavour: Flavour,
+    /// The dataset of what does not say one (`data_stream.dataset` among its attributes), nor has one by its mapping.
+    pub dataset: &'s str,
+    /// The namespace of what does not say one (`data_stream.namespace`).
+    pub namespace: &'s str,
+    /// Whether documents of metrics have an `_id`. Time series streams of Elasticsearch, which its own templates make
+    /// of OTel-native metrics, refuse one: they make their own from dimensions and time, to the same end.
+    pub metric_ids: bool,
+    /// When the body was received, in nanoseconds since the Unix epoch, for what has no time of its own.
+    pub received: u64,
+}
+
+impl Default for Settings<'_> {
+    fn default() -> Self {
+        Self {
+            mapping: Mapping::default(),
+            flavour: Flavour::default(),
+            dataset: "generic",
+            namespace: "default",
+            metric_ids: true,
+            received: 0,
+        }
+    }
+}
+
+/// Where in a body a translation begins or goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// The item: log record, span or point, counted over the body.
+    item: u64,
+    /// How many documents of it, or of the points from there on that are grouped together, are written already.
+    part: u32,
+}
+
+impl Place {
+    /// The beginning.
+    pub const START: Self = Self { item: 0, part: 0 };
+}
+
+/// What came of a translation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Items of the body that are said: log records, spans, points.
+    pub items: u64,
+    /// Documents, of which spans may have several, and several points may have one.
+    pub documents: u64,
+    /// What is not said.
+    pub untranslatable: Untranslatable,
+    /// Where to go on: the sheet was full.
+    pub next: Option<Place>,
+}
+
+/// What documents do not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Untranslatable {
+    /// Items that are left out: points without a name or a number, histograms whose bounds do not ascend.
+    pub items: u64,
+    /// Parts of items that are said otherwise: numbers that are none, keys that come twice or are no names of fields,
+    /// buckets of cumulative histograms, quantiles, exemplars.
+    pub values: u64,
+}
+
+/// Writes the checked OTLP body `raw` as documents to `sheet`, beginning at `from`. `prefix` begins every `_id`: it
+/// must be the same for the same body and no other, of at most 400 bytes, and be fit for JSON as it is.
+///
+/// Profiles have no documents; all of them are untranslatable.
+///
+/// # Errors
+/// [`Full`] when not even one document fits.
+pub fn from_otlp(
+    signal: Signal,
+    raw: &[u8],
+    from: Place,
+    prefix: &str,
+    settings: &Settings<'_>,
+    sheet: &mut impl Sheet,
+) -> Result<Written, Full> {
+    walk::otlp(signal, raw, from, prefix, settings, sheet)
+}

@@ -12,3 +12,4 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod documents;
+mod json;

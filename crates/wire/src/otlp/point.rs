@@ -127,7 +127,9 @@ pub struct Exemplar<'a> {
 }
 
 impl<'a> NumberPoint<'a> {
-    pub(super) fn read(message: &'a [u8]) -> Option<Self> {
+    /// Reads one from its encoded message; `None` when that is malformed.
+    #[must_use]
+    pub fn read(message: &'a [u8]) -> Option<Self> {
         let mut read = Self { message, ..Self::default() };
         let mut reader = Reader::new(message);
         while let Some(key) = reader.key().ok()? {
@@ -143,6 +145,12 @@ impl<'a> NumberPoint<'a> {
         Some(read)
     }
 
+    /// Its encoded message.
+    #[must_use]
+    pub fn message(&self) -> &'a [u8] {
+        self.message
+    }
+
     /// What is measured.
     #[must_use]
     pub fn attributes(&self) -> Attributes<'a> {
@@ -156,7 +164,9 @@ impl<'a> NumberPoint<'a> {
 }
 
 impl<'a> HistogramPoint<'a> {
-    pub(super) fn read(message: &'a [u8]) -> Option<Self> {
+    /// Reads one from its encoded message; `None` when that is malformed.
+    #[must_use]
+    pub fn read(message: &'a [u8]) -> Option<Self> {
         let mut read = Self { message, ..Self::default() };
         let mut reader = Reader::new(message);
         while let Some(key) = reader.key().ok()? {
@@ -172,6 +182,12 @@ impl<'a> HistogramPoint<'a> {
             }
         }
         Some(read)
+    }
+
+    /// Its encoded message.
+    #[must_use]
+    pub fn message(&self) -> &'a [u8] {
+        self.message
     }
 
     /// What is measured.
@@ -199,7 +215,9 @@ impl<'a> HistogramPoint<'a> {
 }
 
 impl<'a> ExponentialPoint<'a> {
-    pub(super) fn read(message: &'a [u8]) -> Option<Self> {
+    /// Reads one from its encoded message; `None` when that is malformed.
+    #[must_use]
+    pub fn read(message: &'a [u8]) -> Option<Self> {
         let mut read = Self { message, ..Self::default() };
         let mut reader = Reader::new(message);
         while let Some(key) = reader.key().ok()? {
@@ -221,6 +239,12 @@ impl<'a> ExponentialPoint<'a> {
             }
         }
         Some(read)
+    }
+
+    /// Its encoded message.
+    #[must_use]
+    pub fn message(&self) -> &'a [u8] {
+        self.message
     }
 
     /// What is measured.
@@ -256,7 +280,9 @@ impl<'a> Buckets<'a> {
 }
 
 impl<'a> SummaryPoint<'a> {
-    pub(super) fn read(message: &'a [u8]) -> Option<Self> {
+    /// Reads one from its encoded message; `None` when that is malformed.
+    #[must_use]
+    pub fn read(message: &'a [u8]) -> Option<Self> {
         let mut read = Self { message, ..Self::default() };
         let mut reader = Reader::new(message);
         while let Some(key) = reader.key().ok()? {
@@ -270,6 +296,12 @@ impl<'a> SummaryPoint<'a> {
             }
         }
         Some(read)
+    }
+
+    /// Its encoded message.
+    #[must_use]
+    pub fn message(&self) -> &'a [u8] {
+        self.message
     }
 
     /// What is measured.

@@ -1,0 +1,130 @@
+//! Points that become one document: those of the same time, unit and attributes.
+
+use super::point::{MOST_BELOW, Of, Point};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Points that are looked at together. What has the same time and attributes but is further apart than that becomes
+/// two documents.
+pub(super) const MOST: usize = 4096;
+
+/// Points of one scope.
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    members: Vec<Member<'a>>,
+    pub(super) below: Vec<u64>,
+    /// The first point that is looked at, and how many are, those included that cannot be said.
+    pub(super) first: u64,
+    pub(super) looked_at: u64,
+    pub(super) unsayable: u64,
+}
+
+/// A point, and to what it belongs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member<'a> {
+    hash: u64,
+    pub(super) name: &'a [u8],
+    pub(super) unit: &'a [u8],
+    message: &'a [u8],
+    pub(super) of: Of,
+    order: u16,
+    is_done: bool,
+}
+
+impl<'a> Member<'a> {
+    pub(super) fn point(&self) -> Option<Point<'a>> {
+        Point::read(self.of, self.message)
+    }
+}
+
+impl<'a> Group<'a> {
+    pub(super) const BYTES: usize = MOST * size_of::<Member<'_>>() + MOST_BELOW * size_of::<u64>();
+
+    /// Room for `points`, but for [`MOST`] at most.
+    pub(super) fn new(points: u64) -> Self {
+        let room = usize::try_from(points).unwrap_or(MOST).min(MOST);
+        Self {
+            members: Vec::with_capacity(room),
+            below: Vec::with_capacity(if room > 0 { MOST_BELOW } else { 0 }),
+            first: 0,
+            looked_at: 0,
+            unsayable: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self, first: u64) {
+        self.members.clear();
+        (self.first, self.looked_at, self.unsayable) = (first, 0, 0);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.looked_at >= MOST as u64
+    }
+
+    /// Takes a point of a metric.
+    pub(super) fn push(&mut self, name: &'a [u8], unit: &'a [u8], of: Of, point: &Point<'a>) {
+        let order = u16::try_from(self.looked_at).unwrap_or(u16::MAX);
+        self.looked_at += 1;
+        if name.is_empty() || !point.is_sayable() {
+            self.unsayable += 1;
+            return;
+        }
+        let (hash, message) = (hash(point, unit), point.message());
+        self.members.push(Member { hash, name, unit, message, of, order, is_done: false });
+    }
+
+    /// Puts what belongs together next to each other, in an order that depends on the points alone.
+    pub(super) fn sort(&mut self) {
+        self.members.sort_unstable_by(|a, b| (a.hash, a.name, a.order).cmp(&(b.hash, b.name, b.order)));
+    }
+
+    /// The first point from `from` on that has no document yet.
+    pub(super) fn leader(&self, from: usize) -> Option<usize> {
+        let rest = self.members.get(from..)?;
+        rest.iter().position(|member| !member.is_done).map(|offset| from + offset)
+    }
+
+    /// What a document has of the point at `leader`, and its unit.
+    pub(super) fn shared(&self, leader: usize) -> Option<(Point<'a>, &'a [u8])> {
+        let first = self.members.get(leader)?;
+        Some((first.point()?, first.unit))
+    }
+
+    /// Does `each` for every point that shares the document of the one at `leader`, in the order of their names, each
+    /// name once; when `finish`, they have their document.
+    pub(super) fn each<E>(
+        &mut self,
+        leader: usize,
+        finish: bool,
+        mut each: impl FnMut(&Member<'a>, &mut Vec<u64>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(&first) = self.members.get(leader) else { return Ok(()) };
+        let Some(point) = first.point() else { return Ok(()) };
+        let mut last_name = None;
+        for member in self.members.get_mut(leader..).unwrap_or_default() {
+            if member.hash != first.hash {
+                break;
+            }
+            if !member.is_done && last_name != Some(member.name) && shares(&point, &first, member) {
+                last_name = Some(member.name);
+                each(member, &mut self.below)?;
+                member.is_done = finish;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a point says the same beside its value.
+fn shares(point: &Point<'_>, first: &Member<'_>, other: &Member<'_>) -> bool {
+    first.message.as_ptr() == other.message.as_ptr()
+        || other.unit == first.unit
+            && other.point().is_some_and(|other| {
+                other.times() == point.times() && other.encoded_attributes().eq(point.encoded_attributes())
+            })
+}
+
+fn hash(point: &Point<'_>, unit: &[u8]) -> u64 {
+    let (start, time) = point.times();
+    let seed = xxh3_64_with_seed(unit, start ^ time.rotate_left(32));
+    point.encoded_attributes().fold(seed, |seed, attribute| xxh3_64_with_seed(attribute, seed))
+}

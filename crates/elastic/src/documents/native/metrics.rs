@@ -1,0 +1,81 @@
+//! Points: what has the same time, unit and attributes in one document.
+
+use super::super::group::Group;
+use super::super::page::Sheet;
+use super::super::pen::{Kind, Origin, Pen};
+use super::super::Flavour;
+use crate::json;
+use std::convert::Infallible;
+use tidegate_wire::output::Full;
+use xxhash_rust::xxh64::Xxh64;
+
+impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+    /// The documents of a group of points of one scope, of which those before the place are written.
+    pub(in super::super) fn native_points(
+        &mut self,
+        origin: &mut Origin<'a>,
+        group: &mut Group<'a>,
+    ) -> Result<(), Full> {
+        group.sort();
+        let (mut ordinal, mut leader) = (0, group.leader(0));
+        while let Some(at) = leader {
+            if ordinal >= self.place.part {
+                self.metrics(origin, group, at)?;
+            }
+            let Ok(()) = group.each(at, true, |_, _| Ok::<(), Infallible>(()));
+            ordinal += 1;
+            leader = group.leader(at);
+        }
+        Ok(())
+    }
+
+    fn metrics(&mut self, origin: &mut Origin<'a>, group: &mut Group<'a>, at: usize) -> Result<(), Full> {
+        let Some((point, unit)) = group.shared(at) else { return Ok(()) };
+        let own = self.own(origin, point.attributes());
+        let (start, time) = point.times();
+        self.opened(Kind::Metrics, time, own.wishes, |pen| match pen.settings.flavour {
+            Flavour::Elasticsearch => pen.templates(group, at),
+            Flavour::OpenSearch => Ok(()),
+        })?;
+        if start > 0 {
+            self.out.put(br#","start_timestamp":"#)?;
+            json::time(start, self.out)?;
+        }
+        self.text(r#","unit":"#, unit)?;
+        self.attributes(&own)?;
+        let (mut items, mut names) = (0, Xxh64::new(0));
+        self.out.put(br#","metrics":{"#)?;
+        group.each(at, false, |member, below| {
+            if items > 0 {
+                self.out.put(b",")?;
+            }
+            items += 1;
+            names.update(member.name);
+            self.objects.key(member.name, self.out)?;
+            let Some(point) = member.point() else { return self.out.put(b"null") };
+            self.objects.lost += point.unsaid();
+            point.write(below, self.out)
+        })?;
+        self.out.put(b"}")?;
+        json::formatted(format_args!(r#","_metric_names_hash":"{:x}""#, names.digest()), self.out)?;
+        self.origin(origin)?;
+        self.end(items)
+    }
+
+    /// Which template each field of the document is of.
+    fn templates(&mut self, group: &mut Group<'a>, at: usize) -> Result<(), Full> {
+        let mut comma = "";
+        self.out.put(br#","dynamic_templates":{"#)?;
+        group.each(at, false, |member, _| {
+            let Some(point) = member.point() else { return Ok(()) };
+            self.out.put(comma.as_bytes())?;
+            self.out.put(br#""metrics."#)?;
+            self.objects.name(member.name, self.out)?;
+            self.out.put(br#"":""#)?;
+            self.out.put(point.template(member.of).as_bytes())?;
+            comma = ",";
+            self.out.put(b"\"")
+        })?;
+        self.out.put(b"}")
+    }
+}

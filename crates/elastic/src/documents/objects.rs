@@ -1,0 +1,265 @@
+//! OpenTelemetry's attributes and values as JSON that Elasticsearch takes: no key twice, no key that is no name of a
+//! field, no number that is none.
+
+use crate::json;
+use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
+use tidegate_wire::output::{Full, Output};
+
+/// Attributes at a time, those of the objects around them included. Elasticsearch takes a thousand fields.
+pub(super) const MOST: usize = 1024;
+/// How many are compared with each other; more are sorted.
+const FEW: usize = 32;
+/// How deep objects nest as objects. What is deeper becomes a text of JSON, since indexes have a limit.
+const NESTED: usize = 8;
+
+/// Attributes that are being written, and how many values were lost on the way.
+#[derive(Debug)]
+pub(super) struct Objects<'a> {
+    pairs: Vec<KeyValue<'a>>,
+    pub(super) lost: u64,
+}
+
+/// An output whose type is not known, so that JSON within JSON is no type without an end.
+struct Any<'o>(&'o mut dyn Output);
+
+impl Output for Any<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        self.0.put(bytes)
+    }
+}
+
+impl<'a> Objects<'a> {
+    pub(super) const BYTES: usize = MOST * size_of::<KeyValue<'_>>();
+
+    pub(super) fn new() -> Self {
+        Self { pairs: Vec::with_capacity(MOST), lost: 0 }
+    }
+
+    /// Puts those of `attributes` on the stack that `wanted` says yes to, each key once with its last value. Returns
+    /// where they begin; the caller takes them away again with [`drop_from`](Self::drop_from).
+    #[inline]
+    pub(super) fn collect(
+        &mut self,
+        attributes: Attributes<'a>,
+        mut wanted: impl FnMut(&KeyValue<'a>) -> bool,
+    ) -> usize {
+        let from = self.pairs.len();
+        let mut seen = [0u64; 4];
+        for attribute in attributes {
+            if !wanted(&attribute) {
+                continue;
+            }
+            let count = self.pairs.len() - from;
+            if count < FEW && was_seen(&mut seen, attribute.key) {
+                let known = self.pairs.get_mut(from..).unwrap_or_default();
+                if let Some(pair) = known.iter_mut().find(|pair| pair.key == attribute.key) {
+                    pair.value = attribute.value;
+                    self.lost += 1;
+                    continue;
+                }
+            }
+            if self.pairs.len() < MOST {
+                self.pairs.push(attribute);
+            } else {
+                self.lost += 1;
+            }
+        }
+        if self.pairs.len() - from > FEW {
+            self.sort(from);
+        }
+        from
+    }
+
+    /// The attributes beyond `from`.
+    pub(super) fn since(&self, from: usize) -> &[KeyValue<'a>] {
+        self.pairs.get(from..).unwrap_or_default()
+    }
+
+    pub(super) fn drop_from(&mut self, from: usize) {
+        self.pairs.truncate(from);
+    }
+
+    /// Keeps the last of equal keys. What comes later in the message lies later in memory.
+    #[cold]
+    fn sort(&mut self, from: usize) {
+        let Some(pairs) = self.pairs.get_mut(from..) else { return };
+        pairs.sort_unstable_by(|a, b| {
+            a.key.cmp(b.key).then_with(|| a.key.as_ptr().cmp(&b.key.as_ptr()))
+        });
+        let before = self.pairs.len();
+        let mut kept = from;
+        for at in from..before {
+            let Some(&pair) = self.pairs.get(at) else { break };
+            if self.pairs.get(at + 1).is_some_and(|next| next.key == pair.key) {
+                continue;
+            }
+            if let Some(place) = self.pairs.get_mut(kept) {
+                *place = pair;
+                kept += 1;
+            }
+        }
+        self.pairs.truncate(kept);
+        self.lost += (before - kept) as u64;
+    }
+
+    /// Writes attributes as an object.
+    pub(super) fn object(&mut self, attributes: Attributes<'a>, out: &mut impl Output) -> Result<(), Full> {
+        let from = self.collect(attributes, |_| true);
+        let done = self.collected(from, NESTED, out);
+        self.drop_from(from);
+        done
+    }
+
+    /// Writes the attributes beyond `from` as an object.
+    #[inline]
+    pub(super) fn collected(&mut self, from: usize, depth: usize, out: &mut impl Output) -> Result<(), Full> {
+        out.put(b"{")?;
+        let to = self.pairs.len();
+        for at in from..to {
+            let Some(&KeyValue { key, value }) = self.pairs.get(at) else { break };
+            if at > from {
+                out.put(b",")?;
+            }
+            self.key(key, out)?;
+            self.value(value, depth, out)?;
+        }
+        out.put(b"}")
+    }
+
+    /// Writes the attributes beyond `from` as an object of an item.
+    pub(super) fn top(&mut self, from: usize, out: &mut impl Output) -> Result<(), Full> {
+        self.collected(from, NESTED, out)
+    }
+
+    /// Writes the body of a log record that is no scalar.
+    pub(super) fn structured(&mut self, value: AnyValue<'a>, out: &mut impl Output) -> Result<(), Full> {
+        self.value(value, NESTED, out)
+    }
+
+    /// A key and its colon. What has parts of nothing between its dots is no name of a field: its dots become `_`.
+    #[inline]
+    pub(super) fn key(&mut self, key: &[u8], out: &mut impl Output) -> Result<(), Full> {
+        out.put(b"\"")?;
+        self.name(key, out)?;
+        out.put(b"\":")
+    }
+
+    /// The same without its quotes and the colon.
+    #[inline]
+    pub(super) fn name(&mut self, key: &[u8], out: &mut impl Output) -> Result<(), Full> {
+        if is_field(key) { json::inner(key, out) } else { self.renamed(key, out) }
+    }
+
+    #[cold]
+    fn renamed(&mut self, key: &[u8], out: &mut impl Output) -> Result<(), Full> {
+        self.lost += 1;
+        if key.is_empty() {
+            return out.put(b"_");
+        }
+        for (place, part) in key.split(|byte| *byte == b'.').enumerate() {
+            if place > 0 {
+                out.put(b"_")?;
+            }
+            if part.trim_ascii().is_empty() { out.put(b"_")? } else { json::inner(part, out)? }
+        }
+        Ok(())
+    }
+
+    /// Writes a value; objects and arrays nest as deep as `depth`.
+    pub(super) fn value(
+        &mut self,
+        value: AnyValue<'a>,
+        depth: usize,
+        out: &mut impl Output,
+    ) -> Result<(), Full> {
+        match value {
+            AnyValue::Empty => out.put(b"null"),
+            AnyValue::Text(text) => json::string(text, out),
+            AnyValue::Bool(value) => out.put(if value { b"true" } else { b"false" }),
+            AnyValue::Int(value) => json::int(value, out),
+            AnyValue::Double(bits) => {
+                self.lost += u64::from(!json::double(bits, out)?);
+                Ok(())
+            }
+            AnyValue::Bytes(bytes) => {
+                out.put(b"\"")?;
+                json::base64(bytes, out)?;
+                out.put(b"\"")
+            }
+            AnyValue::Array(_) | AnyValue::Map(_) if depth == 0 => {
+                out.put(b"\"")?;
+                self.text(value, &mut Any(&mut json::Inside(out)))?;
+                out.put(b"\"")
+            }
+            AnyValue::Array(array) => {
+                out.put(b"[")?;
+                for (place, element) in array.values().enumerate() {
+                    if place > 0 {
+                        out.put(b",")?;
+                    }
+                    self.value(element, depth - 1, out)?;
+                }
+                out.put(b"]")
+            }
+            AnyValue::Map(map) => {
+                let from = self.collect(map.entries(), |_| true);
+                let done = self.collected(from, depth - 1, out);
+                self.drop_from(from);
+                done
+            }
+        }
+    }
+
+    /// Writes a value as a JSON string: texts as they are, others as the JSON that they would be.
+    pub(super) fn quoted(&mut self, value: AnyValue<'a>, out: &mut impl Output) -> Result<(), Full> {
+        out.put(b"\"")?;
+        let mut inside = json::Inside(out);
+        match value {
+            AnyValue::Empty => {}
+            AnyValue::Text(text) => inside.put(text)?,
+            AnyValue::Bytes(bytes) => json::base64(bytes, &mut inside)?,
+            AnyValue::Double(bits) if !f64::from_bits(bits).is_finite() => {
+                json::formatted(format_args!("{}", f64::from_bits(bits)), &mut inside)?;
+            }
+            value => self.text(value, &mut Any(&mut inside))?,
+        }
+        out.put(b"\"")
+    }
+
+    /// Writes a value as JSON of any depth: that of a checked body has a limit.
+    fn text(&mut self, value: AnyValue<'a>, out: &mut Any<'_>) -> Result<(), Full> {
+        self.value(value, usize::MAX, out)
+    }
+}
+
+/// Whether a name like `key` may be there already; notes it.
+#[inline]
+fn was_seen(seen: &mut [u64; 4], key: &[u8]) -> bool {
+    let (first, last) = (key.first().copied().unwrap_or(0), key.last().copied().unwrap_or(0));
+    let mixed = usize::from(first) * 31 + usize::from(last) * 7 + key.len() * 13;
+    let (word, bit) = (mixed / 64 % 4, 1u64 << (mixed % 64));
+    match seen.get_mut(word) {
+        Some(word) if *word & bit == 0 => {
+            *word |= bit;
+            false
+        }
+        _ => true,
+    }
+}
+
+/// Whether Elasticsearch takes `key` for a path of fields: no part between dots is blank.
+#[inline]
+pub(super) fn is_field(key: &[u8]) -> bool {
+    let mut blank = true;
+    for &byte in key {
+        if byte == b'.' {
+            if blank {
+                return false;
+            }
+            blank = true;
+        } else {
+            blank &= byte.is_ascii_whitespace();
+        }
+    }
+    !blank
+}

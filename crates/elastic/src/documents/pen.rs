@@ -1,0 +1,145 @@
+//! Writes pairs of lines, takes back what did not fit, and keeps the count.
+
+use super::group::Group;
+use super::objects::Objects;
+use super::page::Sheet;
+use super::stream::{Name, Part, Wishes};
+use super::{Mapping, Place, Settings, Written};
+use crate::json;
+use std::ops::Range;
+use tidegate_wire::otlp::{Resource, Scope};
+use tidegate_wire::output::Full;
+
+/// The most that a translation takes on the heap beyond its sheet, while it runs.
+pub const WORKING_BYTES: usize = Objects::BYTES + Group::BYTES;
+
+/// What is being written, and how far it came.
+pub(super) struct Pen<'o, 'a, 's, S> {
+    pub(super) out: &'o mut S,
+    pub(super) settings: &'s Settings<'s>,
+    pub(super) prefix: &'s str,
+    pub(super) objects: Objects<'a>,
+    pub(super) done: Written,
+    /// Where the document at hand will be, and how many of its item are whole.
+    pub(super) place: Place,
+    /// The end of the last document that is whole, and what was lost until then.
+    whole: usize,
+    lost: u64,
+}
+
+/// Which of the three kinds of data streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Logs,
+    Traces,
+    Metrics,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Logs => "logs",
+            Self::Traces => "traces",
+            Self::Metrics => "metrics",
+        }
+    }
+}
+
+/// A resource and a scope, and what is the same for all their items.
+pub(super) struct Origin<'a> {
+    pub(super) resource: Resource<'a>,
+    pub(super) resource_schema: &'a [u8],
+    pub(super) scope: Scope<'a>,
+    pub(super) scope_schema: &'a [u8],
+    pub(super) wishes: Wishes<'a>,
+    /// Where their JSON was written last.
+    pub(super) said: Option<Range<usize>>,
+}
+
+impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
+    pub(super) fn new(out: &'o mut S, prefix: &'s str, from: Place, settings: &'s Settings<'s>) -> Self {
+        let whole = out.len();
+        Self {
+            out,
+            settings,
+            prefix,
+            objects: Objects::new(),
+            done: Written::default(),
+            place: from,
+            whole,
+            lost: 0,
+        }
+    }
+
+    /// The line before a document, with the beginning of its data stream's name; the document's opening brace.
+    /// `extra` may put further members of the line, each with a comma before it.
+    pub(super) fn begin(
+        &mut self,
+        kind: Kind,
+        dataset: &Name,
+        namespace: &Name,
+        extra: impl FnOnce(&mut Self) -> Result<(), Full>,
+    ) -> Result<(), Full> {
+        self.out.put(br#"{"create":{"_index":""#)?;
+        self.out.put(kind.name().as_bytes())?;
+        self.out.put(b"-")?;
+        json::inner(dataset.as_bytes(), self.out)?;
+        self.out.put(b"-")?;
+        json::inner(namespace.as_bytes(), self.out)?;
+        self.out.put(b"\"")?;
+        if kind != Kind::Metrics || self.settings.metric_ids {
+            self.out.put(br#","_id":""#)?;
+            self.out.put(self.prefix.as_bytes())?;
+            self.out.put(b"-")?;
+            json::unsigned(self.place.item, self.out)?;
+            if self.place.part > 0 {
+                self.out.put(b"-")?;
+                json::unsigned(self.place.part.into(), self.out)?;
+            }
+            self.out.put(b"\"")?;
+        }
+        extra(self)?;
+        self.out.put(b"}}\n")
+    }
+
+    /// The end of a document that says `items`.
+    pub(super) fn end(&mut self, items: u32) -> Result<(), Full> {
+        self.out.put(b"}\n")?;
+        self.whole = self.out.len();
+        self.lost = self.objects.lost;
+        self.place.part = self.place.part.saturating_add(1);
+        self.done.documents += 1;
+        self.done.items += u64::from(items);
+        self.out.document(items);
+        Ok(())
+    }
+
+    /// Goes on to the item that begins at `item`.
+    pub(super) fn next(&mut self, item: u64) {
+        self.place = Place { item, part: 0 };
+    }
+
+    /// What came of it; `full` when it ended early.
+    pub(super) fn finished(mut self, full: bool) -> Result<Written, Full> {
+        self.out.truncate(self.whole);
+        self.done.untranslatable.values += if full { self.lost } else { self.objects.lost };
+        if full {
+            if self.done.documents == 0 {
+                return Err(Full);
+            }
+            self.done.next = Some(self.place);
+        }
+        Ok(self.done)
+    }
+
+    /// Where documents go that wish so.
+    pub(super) fn stream(&self, wishes: Wishes<'_>, fallback: &str) -> (Name, Name) {
+        let suffix = if self.settings.mapping == Mapping::Otel { ".otel" } else { "" };
+        let dataset = wishes.dataset.unwrap_or_default();
+        let namespace = wishes.namespace.unwrap_or(self.settings.namespace.as_bytes());
+        (
+            Name::new(Part::Dataset, "", dataset, suffix, fallback),
+            Name::new(Part::Namespace, "", namespace, "", "default"),
+        )
+    }
+}

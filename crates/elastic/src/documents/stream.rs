@@ -1,0 +1,127 @@
+//! Names of data streams: `<type>-<dataset>-<namespace>`, of what Elasticsearch allows in them.
+
+use tidegate_wire::otlp::{AnyValue, Attributes};
+
+/// The most bytes of a dataset or a namespace.
+const MOST: usize = 100;
+
+/// The attributes that name a data stream.
+pub(crate) const DATASET: &[u8] = b"data_stream.dataset";
+/// See [`DATASET`].
+pub(crate) const NAMESPACE: &[u8] = b"data_stream.namespace";
+/// See [`DATASET`].
+pub(crate) const KIND: &[u8] = b"data_stream.type";
+
+/// A part of a data stream's name: lower case, without what index names may not have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name {
+    bytes: [u8; MOST],
+    len: usize,
+}
+
+/// Which part of the name, which says what it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// No hyphen, since that divides the parts.
+    Dataset,
+    /// Anything that an index name may have.
+    Namespace,
+}
+
+impl Name {
+    /// `prefix`, then what of `text` is allowed, then `suffix`, cut to [`MOST`] bytes before the suffix. `fallback`
+    /// stands for a text of nothing.
+    pub(crate) fn new(part: Part, prefix: &str, text: &[u8], suffix: &str, fallback: &str) -> Self {
+        let mut name = Self { bytes: [0; MOST], len: 0 };
+        let text = if text.is_empty() { fallback.as_bytes() } else { text };
+        name.push(prefix.as_bytes(), suffix.len());
+        for chunk in text.utf8_chunks() {
+            for letter in chunk.valid().chars().flat_map(char::to_lowercase) {
+                let allowed = !matches!(letter, '\\' | '/' | '*' | '?' | '"' | '<' | '>' | '|' | ',' | '#' | ':')
+                    && !letter.is_whitespace()
+                    && !letter.is_control()
+                    && (part == Part::Namespace || letter != '-');
+                let letter = if allowed { letter } else { '_' };
+                if !name.push(letter.encode_utf8(&mut [0; 4]).as_bytes(), suffix.len()) {
+                    break;
+                }
+            }
+        }
+        name.push(suffix.as_bytes(), 0);
+        name
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    fn push(&mut self, bytes: &[u8], spare: usize) -> bool {
+        let end = self.len + bytes.len();
+        match self.bytes.get_mut(self.len..end) {
+            Some(space) if end + spare <= MOST => {
+                space.copy_from_slice(bytes);
+                self.len = end;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What attributes say about the data stream.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wishes<'a> {
+    pub(crate) dataset: Option<&'a [u8]>,
+    pub(crate) namespace: Option<&'a [u8]>,
+}
+
+impl<'a> Wishes<'a> {
+    /// What `attributes` say, which overrule `self`.
+    pub(crate) fn overruled(mut self, attributes: Attributes<'a>) -> Self {
+        for attribute in attributes {
+            if let AnyValue::Text(text) = attribute.value {
+                self.hear(attribute.key, text);
+            }
+        }
+        self
+    }
+
+    /// Takes one attribute into account.
+    #[inline]
+    pub(crate) fn hear(&mut self, key: &[u8], text: &'a [u8]) {
+        if key.len() < DATASET.len() || text.is_empty() {
+            return;
+        }
+        match key {
+            DATASET => self.dataset = Some(text),
+            NAMESPACE => self.namespace = Some(text),
+            _ => {}
+        }
+    }
+}
+
+/// Whether an attribute says where the document goes, and so is no part of it.
+pub(crate) fn is_routing(key: &[u8]) -> bool {
+    key.starts_with(b"data_stream.") && matches!(key, DATASET | NAMESPACE | KIND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name has only what Elasticsearch allows, in at most a hundred bytes, and always something.
+    #[test]
+    fn names_are_what_elasticsearch_allows() {
+        let dataset = |text: &str| {
+            let name = Name::new(Part::Dataset, "apm.app.", text.as_bytes(), ".otel", "unknown");
+            String::from_utf8(name.as_bytes().to_vec()).unwrap()
+        };
+        assert_eq!(dataset("Shop-Front/V2 "), "apm.app.shop_front_v2_.otel");
+        assert_eq!(dataset("ÄRGER\\*?\"<>|,#:\n"), "apm.app.ärger__________.otel");
+        assert_eq!(dataset(""), "apm.app.unknown.otel");
+        let long = dataset(&"ü".repeat(200));
+        assert!(long.len() <= 100 && long.len() > 96 && long.ends_with("ü.otel"), "{long}");
+        let namespace = Name::new(Part::Namespace, "", b"eu-West 1", "", "default");
+        assert_eq!(namespace.as_bytes(), b"eu-west_1");
+    }
+}

@@ -1,0 +1,3 @@
+mod model;
+mod otlp;
+mod strategies;

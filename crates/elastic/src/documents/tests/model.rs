@@ -1,0 +1,245 @@
+//! What documents in OpenTelemetry's own words say, worked out over whole objects from what prost decodes.
+
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{Span, span};
+use serde_json::{Map, Value, json};
+
+/// The kind of a data stream, the attributes that may name it from the weakest on, and a document.
+pub(super) type Expected = (String, Value);
+
+pub(super) fn log(from: &Origin<'_>, record: &LogRecord, received: u64) -> Expected {
+    let mut document = Map::new();
+    let own = if record.time_unix_nano > 0 { record.time_unix_nano } else { record.observed_time_unix_nano };
+    document.insert("@timestamp".into(), time(if own > 0 { own } else { received }));
+    if record.observed_time_unix_nano > 0 {
+        document.insert("observed_timestamp".into(), time(record.observed_time_unix_nano));
+    }
+    text(&mut document, "severity_text", &record.severity_text);
+    number(&mut document, "severity_number", record.severity_number.into());
+    text(&mut document, "event_name", &record.event_name);
+    text(&mut document, "trace_id", &id(&record.trace_id));
+    text(&mut document, "span_id", &id(&record.span_id));
+    number(&mut document, "flags", record.flags.into());
+    number(&mut document, "dropped_attributes_count", record.dropped_attributes_count.into());
+    if let Some(body) = record.body.as_ref().and_then(|body| body.value.as_ref()) {
+        let body = match body {
+            Any::KvlistValue(_) => json!({ "structured": value(Some(body), 8) }),
+            Any::ArrayValue(array) => {
+                let is_map = |one: &AnyValue| matches!(one.value, Some(Any::KvlistValue(_)));
+                let all = value(Some(body), 8);
+                json!({ "structured": if array.values.iter().all(is_map) { all } else { json!({ "value": all }) } })
+            }
+            Any::StringValue(text) => json!({ "text": text }),
+            Any::DoubleValue(number) if !number.is_finite() => json!({ "text": number.to_string() }),
+            Any::BytesValue(_) => json!({ "text": value(Some(body), 8) }),
+            scalar => json!({ "text": value(Some(scalar), 8).to_string() }),
+        };
+        document.insert("body".into(), body);
+    }
+    finished(document, "logs", from, &record.attributes)
+}
+
+pub(super) fn span(from: &Origin<'_>, span: &Span, received: u64) -> Vec<Expected> {
+    let mut document = Map::new();
+    document.insert("@timestamp".into(), time(if span.start_time_unix_nano > 0 { span.start_time_unix_nano } else { received }));
+    text(&mut document, "trace_id", &id(&span.trace_id));
+    text(&mut document, "span_id", &id(&span.span_id));
+    text(&mut document, "trace_state", &span.trace_state);
+    text(&mut document, "parent_span_id", &id(&span.parent_span_id));
+    number(&mut document, "flags", span.flags.into());
+    text(&mut document, "name", &span.name);
+    let kinds = ["Unspecified", "Internal", "Server", "Client", "Producer", "Consumer"];
+    let kind = usize::try_from(span.kind).ok().and_then(|kind| kinds.get(kind)).unwrap_or(&"Unspecified");
+    document.insert("kind".into(), json!(kind));
+    let duration = span.end_time_unix_nano.wrapping_sub(span.start_time_unix_nano).cast_signed();
+    document.insert("duration".into(), json!(duration));
+    number(&mut document, "dropped_attributes_count", span.dropped_attributes_count.into());
+    number(&mut document, "dropped_events_count", span.dropped_events_count.into());
+    number(&mut document, "dropped_links_count", span.dropped_links_count.into());
+    if !span.links.is_empty() {
+        document.insert("links".into(), span.links.iter().map(link).collect());
+    }
+    let status = span.status.clone().unwrap_or_default();
+    let mut said = Map::new();
+    said.insert("code".into(), json!(match status.code {
+        1 => "Ok",
+        2 => "Error",
+        _ => "Unset",
+    }));
+    text(&mut said, "message", &status.message);
+    document.insert("status".into(), said.into());
+    let mut all = vec![finished(document, "traces", from, &span.attributes)];
+    all.extend(span.events.iter().map(|one| event(from, span, one, received)));
+    all
+}
+
+fn link(link: &span::Link) -> Value {
+    let mut said = Map::new();
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    said.insert("trace_id".into(), json!(hex(&link.trace_id)));
+    said.insert("span_id".into(), json!(hex(&link.span_id)));
+    text(&mut said, "trace_state", &link.trace_state);
+    number(&mut said, "flags", link.flags.into());
+    number(&mut said, "dropped_attributes_count", link.dropped_attributes_count.into());
+    if !link.attributes.is_empty() {
+        said.insert("attributes".into(), attributes(&link.attributes, 8));
+    }
+    said.into()
+}
+
+fn event(from: &Origin<'_>, span: &Span, event: &span::Event, received: u64) -> Expected {
+    let mut document = Map::new();
+    document.insert("@timestamp".into(), time(if event.time_unix_nano > 0 { event.time_unix_nano } else { received }));
+    text(&mut document, "trace_id", &id(&span.trace_id));
+    text(&mut document, "span_id", &id(&span.span_id));
+    text(&mut document, "event_name", &event.name);
+    number(&mut document, "dropped_attributes_count", event.dropped_attributes_count.into());
+    finished(document, "logs", from, &event.attributes)
+}
+
+/// A resource and a scope with their schemas.
+pub(super) struct Origin<'a> {
+    pub(super) resource: &'a Option<Resource>,
+    pub(super) resource_schema: &'a str,
+    pub(super) scope: &'a Option<InstrumentationScope>,
+    pub(super) scope_schema: &'a str,
+}
+
+/// Adds what every document has, and says to which data stream it goes.
+pub(super) fn finished(mut document: Map<String, Value>, kind: &str, from: &Origin<'_>, own: &[KeyValue]) -> Expected {
+    let (resource, scope) = (from.resource.clone().unwrap_or_default(), from.scope.clone().unwrap_or_default());
+    let wish = |name: &str| {
+        let of = |all: &[KeyValue]| {
+            let texts = all.iter().filter(|one| one.key == name).filter_map(|one| match one.value.as_ref()?.value.as_ref()? {
+                Any::StringValue(text) if !text.is_empty() => Some(text.clone()),
+                _ => None,
+            });
+            texts.last()
+        };
+        of(own).or_else(|| of(&scope.attributes)).or_else(|| of(&resource.attributes))
+    };
+    let dataset = wish("data_stream.dataset").unwrap_or("generic".into()) + ".otel";
+    let namespace = wish("data_stream.namespace").unwrap_or("default".into());
+    let index = format!("{kind}-{dataset}-{namespace}");
+    document.insert("data_stream".into(), json!({ "type": kind, "dataset": dataset, "namespace": namespace }));
+    members(&mut document, own, 0);
+    let mut said = Map::new();
+    text(&mut said, "schema_url", from.resource_schema);
+    members(&mut said, &resource.attributes, resource.dropped_attributes_count);
+    document.insert("resource".into(), said.into());
+    let mut said = Map::new();
+    text(&mut said, "name", &scope.name);
+    text(&mut said, "version", &scope.version);
+    text(&mut said, "schema_url", from.scope_schema);
+    members(&mut said, &scope.attributes, scope.dropped_attributes_count);
+    document.insert("scope".into(), said.into());
+    (index, document.into())
+}
+
+fn members(object: &mut Map<String, Value>, all: &[KeyValue], dropped: u32) {
+    number(object, "dropped_attributes_count", dropped.into());
+    let routing = ["data_stream.type", "data_stream.dataset", "data_stream.namespace"];
+    let kept: Vec<_> = all.iter().filter(|one| !routing.contains(&one.key.as_str())).cloned().collect();
+    if !kept.is_empty() {
+        object.insert("attributes".into(), attributes(&kept, 8));
+    }
+}
+
+fn attributes(all: &[KeyValue], depth: usize) -> Value {
+    let value_of = |one: &KeyValue| value(one.value.as_ref().and_then(|value| value.value.as_ref()), depth);
+    let mut kept = Map::new();
+    for one in all {
+        kept.insert(one.key.clone(), value_of(one));
+    }
+    kept.into_iter().map(|(key, value)| (field(&key), value)).collect::<Map<_, _>>().into()
+}
+
+fn field(key: &str) -> String {
+    match key {
+        "" => "_".into(),
+        key if key.split('.').any(|part| part.trim_ascii().is_empty()) => {
+            let part = |part: &str| if part.trim_ascii().is_empty() { "_".to_owned() } else { part.to_owned() };
+            key.split('.').map(part).collect::<Vec<_>>().join("_")
+        }
+        key => key.into(),
+    }
+}
+
+fn value(any: Option<&Any>, depth: usize) -> Value {
+    let nested = |one: &AnyValue| value(one.value.as_ref(), depth.saturating_sub(1));
+    match any {
+        None | Some(Any::StringValueStrindex(_)) => Value::Null,
+        Some(Any::StringValue(text)) => json!(text),
+        Some(Any::BoolValue(value)) => json!(value),
+        Some(Any::IntValue(value)) => json!(value),
+        Some(Any::DoubleValue(value)) => json!(value),
+        Some(Any::BytesValue(bytes)) => json!(base64(bytes)),
+        Some(Any::ArrayValue(_) | Any::KvlistValue(_)) if depth == 0 => json!(value(any, usize::MAX).to_string()),
+        Some(Any::ArrayValue(array)) => array.values.iter().map(nested).collect(),
+        Some(Any::KvlistValue(map)) => attributes(&map.values, depth - 1),
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    let digits: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();
+    let bits: Vec<bool> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1)).collect();
+    let mut text: String = bits
+        .chunks(6)
+        .map(|six| six.iter().enumerate().map(|(place, bit)| usize::from(*bit) << (5 - place)).sum::<usize>())
+        .map(|six| digits[six])
+        .collect();
+    while text.len() % 4 > 0 {
+        text.push('=');
+    }
+    text
+}
+
+fn text(object: &mut Map<String, Value>, name: &str, text: &str) {
+    if !text.is_empty() {
+        object.insert(name.into(), json!(text));
+    }
+}
+
+fn number(object: &mut Map<String, Value>, name: &str, number: i64) {
+    if number != 0 {
+        object.insert(name.into(), json!(number));
+    }
+}
+
+fn id(bytes: &[u8]) -> String {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return String::new();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A time, which stays a number here: what was written is read to compare.
+fn time(nanoseconds: u64) -> Value {
+    json!({ "time": nanoseconds })
+}
+
+/// Replaces the times of a document by what they mean.
+pub(super) fn with_times(mut document: Value) -> Value {
+    for name in ["@timestamp", "observed_timestamp", "start_timestamp"] {
+        if let Some(text) = document.get(name).and_then(Value::as_str) {
+            document[name] = time(nanoseconds(text));
+        }
+    }
+    document
+}
+
+fn nanoseconds(text: &str) -> u64 {
+    let number = |from: usize, to: usize| text[from..to].parse::<u64>().unwrap();
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let (year, month) = (number(0, 4), number(5, 7));
+    let mut days: u64 = (1970..year).map(|year| if leap(year) { 366 } else { 365 }).sum();
+    let of_month = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    days += of_month.iter().take(month as usize - 1).sum::<u64>() + number(8, 10) - 1;
+    let seconds = days * 86_400 + number(11, 13) * 3600 + number(14, 16) * 60 + number(17, 19);
+    let fraction = text[20..].trim_end_matches('Z');
+    let digits = fraction.len() as u32;
+    seconds * 1_000_000_000 + fraction.parse::<u64>().unwrap() * 10u64.pow(9 - digits)
+}

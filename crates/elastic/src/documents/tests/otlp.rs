@@ -1,0 +1,177 @@
+//! OTLP to documents in OpenTelemetry's own words, against a model, whole and in pieces.
+
+use super::super::*;
+use super::model::{Expected, Origin, log, span, with_times};
+use super::strategies;
+use prost::Message;
+use proptest::prelude::*;
+use serde_json::Value;
+
+const RECEIVED: u64 = 1_700_000_000_123_456_789;
+
+/// The documents of a body: their streams, ids and contents, and what came of it.
+pub(super) fn documents(signal: Signal, raw: &[u8], settings: &Settings<'_>) -> (Vec<(Value, Value)>, Written) {
+    let mut space = vec![0; 1 << 20];
+    let mut page = Page::new(&mut space);
+    let written = from_otlp(signal, raw, Place::START, "j-1", settings, &mut page).unwrap();
+    assert_eq!(written.next, None);
+    (pairs(page.written()), written)
+}
+
+fn pairs(text: &[u8]) -> Vec<(Value, Value)> {
+    let lines: Vec<Value> =
+        text.split_inclusive(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect();
+    lines.chunks(2).map(|pair| (pair[0]["create"].clone(), pair[1].clone())).collect()
+}
+
+fn settings() -> Settings<'static> {
+    Settings { received: RECEIVED, ..Settings::default() }
+}
+
+/// No key comes twice in any object: Elasticsearch refuses the document.
+fn has_no_key_twice(text: &[u8]) -> bool {
+    struct Once;
+    impl<'de> serde::de::DeserializeSeed<'de> for Once {
+        type Value = ();
+        fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+            from.deserialize_any(self)
+        }
+    }
+    impl<'de> serde::de::Visitor<'de> for Once {
+        type Value = ();
+        fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            formatter.write_str("JSON without a key twice")
+        }
+        fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+            Ok(())
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+            Ok(())
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+            Ok(())
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+            Ok(())
+        }
+        fn visit_str<E>(self, _: &str) -> Result<(), E> {
+            Ok(())
+        }
+        fn visit_unit<E>(self) -> Result<(), E> {
+            Ok(())
+        }
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut all: A) -> Result<(), A::Error> {
+            while all.next_element_seed(Once)?.is_some() {}
+            Ok(())
+        }
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut all: A) -> Result<(), A::Error> {
+            let mut known = std::collections::HashSet::new();
+            while let Some(key) = all.next_key::<String>()? {
+                if !known.insert(key.clone()) {
+                    return Err(serde::de::Error::custom(format!("{key:?} comes twice")));
+                }
+                all.next_value_seed(Once)?;
+            }
+            Ok(())
+        }
+    }
+    text.split_inclusive(|byte| *byte == b'\n').all(|line| {
+        let mut from = serde_json::Deserializer::from_slice(line);
+        serde::de::DeserializeSeed::deserialize(Once, &mut from).is_ok()
+    })
+}
+
+/// In pieces of any size the documents are those of the whole, each once.
+fn same_in_pieces(signal: Signal, raw: &[u8], settings: &Settings<'_>, size: usize) {
+    let mut space = vec![0; 1 << 20];
+    let mut whole = Page::new(&mut space);
+    let expected = from_otlp(signal, raw, Place::START, "p", settings, &mut whole).unwrap();
+    let (mut pieces, mut items, mut unsayable, mut from) = (Vec::new(), 0, 0, Place::START);
+    let mut size = size;
+    loop {
+        let mut space = vec![0; size];
+        let mut page = Page::new(&mut space);
+        match from_otlp(signal, raw, from, "p", settings, &mut page) {
+            Ok(written) => {
+                pieces.extend_from_slice(page.written());
+                items += written.items;
+                unsayable += written.untranslatable.items;
+                match written.next {
+                    Some(next) => from = next,
+                    None => break,
+                }
+            }
+            Err(Full) => size *= 2,
+        }
+    }
+    assert_eq!(String::from_utf8_lossy(&pieces), String::from_utf8_lossy(whole.written()));
+    assert_eq!((items, unsayable), (expected.items, expected.untranslatable.items));
+}
+
+fn check(signal: Signal, raw: &[u8], expected: &[Expected]) {
+    let (found, written) = documents(signal, raw, &settings());
+    assert_eq!(written.documents, expected.len() as u64);
+    for ((line, document), (index, expected)) in found.into_iter().zip(expected) {
+        assert_eq!(line["_index"].as_str().unwrap(), index.to_lowercase());
+        assert_eq!(&with_times(document), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    /// A log record's document says all that the record says.
+    #[test]
+    fn logs_are_said_as_the_model_says_them(request in strategies::logs(), size in 300usize..3000) {
+        let raw = request.encode_to_vec();
+        let mut expected = Vec::new();
+        for resource in &request.resource_logs {
+            for scope in &resource.scope_logs {
+                let from = Origin {
+                    resource: &resource.resource,
+                    resource_schema: &resource.schema_url,
+                    scope: &scope.scope,
+                    scope_schema: &scope.schema_url,
+                };
+                expected.extend(scope.log_records.iter().map(|record| log(&from, record, RECEIVED)));
+            }
+        }
+        check(Signal::Logs, &raw, &expected);
+        same_in_pieces(Signal::Logs, &raw, &settings(), size);
+    }
+
+    /// A span's document says all that the span says but its events, which have their own.
+    #[test]
+    fn spans_are_said_as_the_model_says_them(request in strategies::traces(), size in 300usize..3000) {
+        let raw = request.encode_to_vec();
+        let mut expected = Vec::new();
+        for resource in &request.resource_spans {
+            for scope in &resource.scope_spans {
+                let from = Origin {
+                    resource: &resource.resource,
+                    resource_schema: &resource.schema_url,
+                    scope: &scope.scope,
+                    scope_schema: &scope.schema_url,
+                };
+                expected.extend(scope.spans.iter().flat_map(|one| span(&from, one, RECEIVED)));
+            }
+        }
+        check(Signal::Traces, &raw, &expected);
+        same_in_pieces(Signal::Traces, &raw, &settings(), size);
+    }
+
+    /// Whatever is in the requests, each line is JSON without a key twice, and every point is in one document or
+    /// counted.
+    #[test]
+    fn metrics_are_valid_and_counted(request in strategies::metrics(), size in 300usize..3000, es in any::<bool>()) {
+        let raw = request.encode_to_vec();
+        let flavour = if es { Flavour::Elasticsearch } else { Flavour::OpenSearch };
+        let settings = Settings { flavour, ..settings() };
+        let (found, written) = documents(Signal::Metrics, &raw, &settings);
+        let points = tidegate_wire::otlp::items(Signal::Metrics, &raw);
+        prop_assert_eq!(written.items + written.untranslatable.items, points);
+        let said: usize = found.iter().map(|(_, document)| document["metrics"].as_object().unwrap().len()).sum();
+        prop_assert_eq!(said as u64, written.items);
+        same_in_pieces(Signal::Metrics, &raw, &settings, size);
+    }
+}

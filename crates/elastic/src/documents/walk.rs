@@ -1,0 +1,159 @@
+//! Walks over OTLP and has each item written in the mapping that is asked for.
+
+use super::group::Group;
+use super::page::Sheet;
+use super::pen::{Origin, Pen};
+use super::point::{Of, Point};
+use super::stream::Wishes;
+use super::{Mapping, Place, Settings, Untranslatable, Written};
+use tidegate_wire::otlp::{
+    Data, Item, LogRecord, LogsRequest, Metric, MetricsRequest, ResourceGroup, ScopeGroup, Signal, Span,
+    TracesRequest, items,
+};
+use tidegate_wire::output::Full;
+
+pub(super) fn otlp(
+    signal: Signal,
+    raw: &[u8],
+    from: Place,
+    prefix: &str,
+    settings: &Settings<'_>,
+    sheet: &mut impl Sheet,
+) -> Result<Written, Full> {
+    let mut pen = Pen::new(sheet, prefix, from, settings);
+    let full = match signal {
+        Signal::Logs => pen.logs(raw, from.item).is_err(),
+        Signal::Traces => pen.traces(raw, from.item).is_err(),
+        Signal::Metrics => pen.metrics_of(raw, from.item).is_err(),
+        Signal::Profiles => {
+            let items = items(signal, raw);
+            return Ok(Written { untranslatable: Untranslatable { items, values: 0 }, ..Written::default() });
+        }
+    };
+    pen.finished(full)
+}
+
+impl<'a> Origin<'a> {
+    fn new<T: Item<'a>>(resource: &ResourceGroup<'a, T>, scope: &ScopeGroup<'a, T>, wishes: Wishes<'a>) -> Self {
+        Self {
+            resource: resource.resource,
+            resource_schema: resource.schema_url,
+            scope: scope.scope,
+            scope_schema: scope.schema_url,
+            wishes: wishes.overruled(scope.scope.attributes()),
+            said: None,
+        }
+    }
+}
+
+impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+    fn logs(&mut self, raw: &'a [u8], from: u64) -> Result<(), Full> {
+        let request = LogsRequest::new(raw);
+        self.each(request.resources(), from, |pen, origin, record: &LogRecord<'a>| match pen.settings.mapping {
+            Mapping::Otel => pen.native_log(origin, record),
+            Mapping::Ecs => pen.native_log(origin, record),
+        })
+    }
+
+    fn traces(&mut self, raw: &'a [u8], from: u64) -> Result<(), Full> {
+        let request = TracesRequest::new(raw);
+        self.each(request.resources(), from, |pen, origin, span: &Span<'a>| match pen.settings.mapping {
+            Mapping::Otel => pen.native_span(origin, span),
+            Mapping::Ecs => pen.native_span(origin, span),
+        })
+    }
+
+    /// Writes each item from the place on, with its origin.
+    fn each<T: Item<'a>>(
+        &mut self,
+        resources: impl Iterator<Item = ResourceGroup<'a, T>>,
+        from: u64,
+        mut write: impl FnMut(&mut Self, &mut Origin<'a>, &T) -> Result<(), Full>,
+    ) -> Result<(), Full> {
+        let mut count = 0;
+        for resource in resources {
+            let wishes = Wishes::default().overruled(resource.resource.attributes());
+            for scope in resource.scopes() {
+                let mut origin = Origin::new(&resource, &scope, wishes);
+                for item in scope.items() {
+                    count += 1;
+                    if count > from {
+                        write(self, &mut origin, &item)?;
+                        self.next(count);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn metrics_of(&mut self, raw: &'a [u8], from: u64) -> Result<(), Full> {
+        let mut group = Group::new(items(Signal::Metrics, raw).saturating_sub(from));
+        let mut count = 0;
+        for resource in MetricsRequest::new(raw).resources() {
+            let wishes = Wishes::default().overruled(resource.resource.attributes());
+            for scope in resource.scopes() {
+                let mut origin = Origin::new(&resource, &scope, wishes);
+                group.begin(count.max(from));
+                for metric in scope.items() {
+                    self.points(&metric, from, &mut count, &mut origin, &mut group)?;
+                }
+                self.group(&mut origin, &mut group)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the points of a metric, and writes them when there are enough.
+    fn points(
+        &mut self,
+        metric: &Metric<'a>,
+        from: u64,
+        count: &mut u64,
+        origin: &mut Origin<'a>,
+        group: &mut Group<'a>,
+    ) -> Result<(), Full> {
+        let Some(of) = Of::metric(&metric.data) else { return Ok(()) };
+        let unit = if self.settings.mapping == Mapping::Otel { metric.unit } else { &[] };
+        let mut take = |point: Point<'a>| {
+            *count += 1;
+            if *count <= from {
+                return Ok(());
+            }
+            group.push(metric.name, unit, of, &point);
+            if !group.is_full() {
+                return Ok(());
+            }
+            self.group(origin, group)?;
+            group.begin(*count);
+            Ok(())
+        };
+        match metric.data {
+            Data::Empty => Ok(()),
+            Data::Gauge(of) => of.points().map(Point::Number).try_for_each(take),
+            Data::Sum(of) => of.points().map(Point::Number).try_for_each(take),
+            Data::Summary(of) => of.points().map(Point::Summary).try_for_each(take),
+            Data::Histogram(data) => {
+                let cumulative = of == Of::Histogram { cumulative: true };
+                data.points().try_for_each(|point| take(Point::Histogram(point, cumulative)))
+            }
+            Data::ExponentialHistogram(data) => {
+                let cumulative = of == Of::Exponential { cumulative: true };
+                data.points().try_for_each(|point| take(Point::Exponential(point, cumulative)))
+            }
+        }
+    }
+
+    fn group(&mut self, origin: &mut Origin<'a>, group: &mut Group<'a>) -> Result<(), Full> {
+        if group.looked_at == 0 {
+            return Ok(());
+        }
+        match self.settings.mapping {
+            Mapping::Otel => self.native_points(origin, group)?,
+            Mapping::Ecs => self.native_points(origin, group)?,
+        }
+        self.done.untranslatable.items += group.unsayable;
+        self.next(group.first + group.looked_at);
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! Writing JSON to an [`Output`], a piece at a time and without the heap.
+
+use std::fmt::{self, Write};
+use tidegate_wire::output::{Full, Output};
+
+/// A string between quotes.
+pub(crate) fn string(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    out.put(b"\"")?;
+    inner(text, out)?;
+    out.put(b"\"")
+}
+
+/// A string without its quotes.
+#[inline]
+pub(crate) fn inner(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    let plain = text.iter().fold(true, |plain, &byte| plain & (byte >= 0x20 && byte != b'"' && byte != b'\\'));
+    if plain { out.put(text) } else { escaped(text, out) }
+}
+
+#[cold]
+fn escaped(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    let special = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+    for part in text.split_inclusive(special) {
+        let Some((last, plain)) = part.split_last() else { continue };
+        out.put(plain)?;
+        match last {
+            b'"' => out.put(b"\\\"")?,
+            b'\\' => out.put(b"\\\\")?,
+            b'\n' => out.put(b"\\n")?,
+            b'\r' => out.put(b"\\r")?,
+            b'\t' => out.put(b"\\t")?,
+            0..0x20 => out.put(&[b'\\', b'u', b'0', b'0', digit(last >> 4), digit(last & 15)])?,
+            other => out.put(&[*other])?,
+        }
+    }
+    Ok(())
+}
+
+/// What is put becomes the inside of a JSON string.
+pub(crate) struct Inside<'o, O>(pub(crate) &'o mut O);
+
+impl<O: Output> Output for Inside<'_, O> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        inner(bytes, self.0)
+    }
+}
+
+/// An integer.
+pub(crate) fn int(value: i64, out: &mut impl Output) -> Result<(), Full> {
+    if value < 0 {
+        out.put(b"-")?;
+    }
+    unsigned(value.unsigned_abs(), out)
+}
+
+/// An integer that is not negative.
+pub(crate) fn unsigned(mut value: u64, out: &mut impl Output) -> Result<(), Full> {
+    let mut digits = [0; 20];
+    let mut len = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + low(value % 10);
+        value /= 10;
+        len += 1;
+        if value == 0 {
+            break;
+        }
+    }
+    out.put(digits.get(digits.len() - len..).unwrap_or_default())
+}
+
+/// A finite double: the shortest digits that mean it, always with a point or an exponent, so that what reads it
+/// takes it for a double. `null` otherwise, since JSON has no other number; returns whether it was finite.
+pub(crate) fn double(bits: u64, out: &mut impl Output) -> Result<bool, Full> {
+    let value = f64::from_bits(bits);
+    if !value.is_finite() {
+        out.put(b"null")?;
+        return Ok(false);
+    }
+    formatted(format_args!("{value:?}"), out)?;
+    Ok(true)
+}
+
+/// What `arguments` say, without escapes.
+pub(crate) fn formatted(arguments: fmt::Arguments<'_>, out: &mut impl Output) -> Result<(), Full> {
+    struct Through<'o, O>(&'o mut O);
+    impl<O: Output> Write for Through<'_, O> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.put(text.as_bytes()).map_err(|_| fmt::Error)
+        }
+    }
+    Through(out).write_fmt(arguments).map_err(|_| Full)
+}
+
+/// Bytes as hexadecimal digits, without quotes.
+pub(crate) fn hex(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    for some in bytes.chunks(16) {
+        let mut digits = [0; 32];
+        for (byte, two) in some.iter().zip(digits.chunks_exact_mut(2)) {
+            two.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        out.put(digits.get(..2 * some.len()).unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Bytes in base 64, without quotes.
+pub(crate) fn base64(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |six: u32| DIGITS.get((six & 63) as usize).copied().unwrap_or(b'A');
+    for three in bytes.chunks(3) {
+        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
+        let all = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let third = if three.len() > 1 { digit(all >> 6) } else { b'=' };
+        let fourth = if three.len() > 2 { digit(all) } else { b'=' };
+        out.put(&[digit(all >> 18), digit(all >> 12), third, fourth])?;
+    }
+    Ok(())
+}
+
+/// Nanoseconds since the Unix epoch as `2026-01-31T12:34:56.123456789Z`, with as many groups of three digits after
+/// the point as it takes, at least one.
+pub(crate) fn time(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> {
+    let (seconds, nanoseconds) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
+    let (year, month, day) = civil(seconds / 86_400);
+    let second_of_day = seconds % 86_400;
+    let mut text = *b"0000-00-00T00:00:00.000000000Z";
+    decimal(year, text.get_mut(0..4));
+    decimal(month, text.get_mut(5..7));
+    decimal(day, text.get_mut(8..10));
+    decimal(second_of_day / 3600, text.get_mut(11..13));
+    decimal(second_of_day / 60 % 60, text.get_mut(14..16));
+    decimal(second_of_day % 60, text.get_mut(17..19));
+    decimal(nanoseconds, text.get_mut(20..29));
+    let digits = match nanoseconds {
+        fraction if fraction % 1_000_000 == 0 => 23,
+        fraction if fraction % 1000 == 0 => 26,
+        _ => 29,
+    };
+    out.put(b"\"")?;
+    out.put(text.get(..digits).unwrap_or_default())?;
+    out.put(b"Z\"")
+}
+
+fn decimal(mut value: u64, into: Option<&mut [u8]>) {
+    for place in into.unwrap_or_default().iter_mut().rev() {
+        *place = b'0' + low(value % 10);
+        value /= 10;
+    }
+}
+
+/// Year, month and day of a number of days since 1970, by the calendar of eras of 400 years that begin in March.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let from_era = days + 719_468;
+    let (era, of_era) = (from_era / 146_097, from_era % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (year_of_era + 400 * era + u64::from(month <= 2), month, day)
+}
+
+fn low(value: u64) -> u8 {
+    value.to_le_bytes()[0]
+}
+
+fn digit(nibble: u8) -> u8 {
+    b"0123456789abcdef".get(usize::from(nibble)).copied().unwrap_or(b'0')
+}
+
+#[cfg(test)]
+mod tests;
