@@ -14,6 +14,7 @@ mod secret;
 pub use authorization::{LONGEST, Presented, presented};
 pub use credentials::{BYTES, Credentials, CredentialsError};
 pub use secret::{Made, SecretError, make};
+pub use tidegate_http1::Certificate;
 
 use crate::refused::Refused;
 use arc_swap::ArcSwapOption;
@@ -27,17 +28,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tidegate_ledger::Refusal;
 use tokio::time::Instant;
-
-/// The names in a client's certificate that the listener's authority has signed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Certificate {
-    /// `CN`
-    pub common_name: Option<Box<str>>,
-    /// `O`
-    pub organizations: Box<[Box<str>]>,
-    /// `OU`
-    pub organizational_units: Box<[Box<str>]>,
-}
 
 /// A caller that was recognised, or that needs not be.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ mod link;
 mod pace;
 mod receive;
 
-pub(crate) use link::{Link, Unsent};
+pub(crate) use link::{Link, Read, Unsent};
 pub use pace::Pace;
 
 use crate::head::{Framing, Length, Version, parse};
@@ -166,19 +166,21 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         };
         let service = &self.server.service;
         let bytes = window.get(start..end).unwrap_or_default();
-        let (framing, max_body, ticket) =
-            match parse(bytes, *self.peer, |head| (head.framing, service.admit(head))) {
-                // From here on the head is all that comes before the body.
-                Ok((framing, Ok(Admitted { max_body, ticket }))) => {
-                    (Framing { head: end, ..framing }, max_body, ticket)
-                }
-                Ok((framing, Err(reply))) => {
-                    let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
-                    return Err(self.answered(reply, after));
-                }
-                Err(refusal) => return Err(self.failed(refusal.into(), None, window.len(), After::END)),
-            };
-        match self.receive_body(&mut window, &framing, max_body).await {
+        let (framing, max_body, ticket) = match parse(bytes, *self.peer, self.link.certificate(), |head| {
+            (head.framing, service.admit(head))
+        }) {
+            // From here on the head is all that comes before the body.
+            Ok((framing, Ok(Admitted { max_body, ticket }))) => {
+                (Framing { head: end, ..framing }, max_body, ticket)
+            }
+            Ok((framing, Err(reply))) => {
+                let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
+                return Err(self.answered(reply, after));
+            }
+            Err(refusal) => return Err(self.failed(refusal.into(), None, window.len(), After::END)),
+        };
+        let patient = self.server.service.is_patient(&ticket);
+        match self.receive_body(&mut window, &framing, max_body, patient).await {
             Ok(extent) => {
                 self.hint = window.len().clamp(PAGE, STEP);
                 if framing.persistent {
@@ -224,8 +226,16 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 Err(refusal) => return Err(refusal.into()),
             };
             match self.link.try_read(window.spare_mut()).await {
-                Poll::Ready(Ok(0)) => return Err(Fault::End(Ended::ByClient)),
-                Poll::Ready(Ok(read)) => {
+                Poll::Ready(Ok(Read::End | Read::Late)) => return Err(Fault::End(Ended::ByClient)),
+                // It is there, and lacks room alone.
+                Poll::Ready(Ok(Read::Short(room))) => {
+                    self.reserve(&mut window, room).await?;
+                    if let Poll::Ready(Ok(Read::Bytes(read))) = self.link.try_read(window.spare_mut()).await {
+                        window.advance(read);
+                        return Ok(window);
+                    }
+                }
+                Poll::Ready(Ok(Read::Bytes(read))) => {
                     window.advance(read);
                     return Ok(window);
                 }

@@ -7,6 +7,7 @@ mod target;
 pub(crate) use parse::parse;
 pub(crate) use scan::{Progress, Scan};
 
+use crate::certificate::Certificate;
 use std::net::SocketAddr;
 
 /// The most header lines of a request. The parser keeps its table on the stack, hence a constant.
@@ -22,6 +23,7 @@ pub struct Head<'a> {
     pub(crate) headers: &'a [httparse::Header<'a>],
     pub(crate) framing: Framing,
     pub(crate) peer: SocketAddr,
+    pub(crate) certificate: Option<&'a Certificate>,
 }
 
 /// What the codec has to know of a head once it is parsed.
@@ -101,6 +103,11 @@ impl<'a> Head<'a> {
     /// Where the request came from.
     pub fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// The names in the certificate that the peer has shown, where the listener asks for one.
+    pub fn certificate(&self) -> Option<&'a Certificate> {
+        self.certificate
     }
 
     /// The value of the first header of this name, in any case, without the white space around it.

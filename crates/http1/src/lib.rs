@@ -12,6 +12,7 @@
 //!
 //! What is refused and why is in `design/http1.md`.
 
+mod certificate;
 mod chunked;
 mod connection;
 mod head;
@@ -23,6 +24,7 @@ mod settings;
 mod shutdown;
 mod stream;
 
+pub use certificate::Certificate;
 pub use connection::Pace;
 pub use head::{Head, Length, MAX_HEADERS, Repeated, Version};
 pub use refusal::{Flaw, Refusal};

@@ -26,6 +26,12 @@ pub trait Service: Send + Sync + 'static {
     /// holds across an await is memory that every connection has, so keep it small.
     fn answer(&self, ticket: Self::Ticket, body: Body) -> impl Future<Output = Reply> + Send;
 
+    /// Whether the body of this request may pause, as one does that is sent while things happen: then it may be
+    /// as slow as it likes for as long as a body may take, and holds no more memory than what has arrived.
+    fn is_patient(&self, _ticket: &Self::Ticket) -> bool {
+        false
+    }
+
     /// The answer when the codec itself refuses. The codec knows the reason, the service its protocol's
     /// shape for it, and the books that count it. [`Refusal::reply`] is a plain one.
     fn refuse(&self, refusal: Refusal, context: Context<'_, Self::Ticket>) -> Reply;

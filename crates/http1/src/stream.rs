@@ -1,5 +1,6 @@
 //! What the codec needs of a transport: readiness before a buffer, reads and writes without one of its own.
 
+use crate::certificate::Certificate;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -16,7 +17,8 @@ pub trait Stream: Send + 'static {
     /// When the stream has failed.
     fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Reads at most `buffer.len()` bytes; zero is the end of the stream.
+    /// Reads at most `buffer.len()` bytes; zero is the end of the stream. A stream of which so little cannot be
+    /// taken fails with `WouldBlock`, and says with [`room`](Self::room) how much it needs.
     ///
     /// # Errors
     /// When the stream has failed.
@@ -27,6 +29,24 @@ pub trait Stream: Send + 'static {
     /// # Errors
     /// When the stream has failed.
     fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+
+    /// Ready when nothing of what was written waits in the stream itself.
+    ///
+    /// # Errors
+    /// When the stream has failed.
+    fn poll_flush(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// How large a buffer the read needs that had too small a one.
+    fn room(&self) -> usize {
+        0
+    }
+
+    /// The names in the certificate that the peer has shown, where it had to.
+    fn certificate(&self) -> Option<&Certificate> {
+        None
+    }
 
     /// Ends the writing side; the peer can still send.
     ///

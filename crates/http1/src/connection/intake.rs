@@ -75,8 +75,9 @@ impl Intake {
                 }
                 // All of it has been looked at: what comes next is read where the body goes on.
                 window.truncate(undone.body);
-                // No more than a few steps ahead of what arrives: a chunk's size is only a claim.
-                let ahead = FRAMING + chunked.missing().clamp(PAGE, 4 * STEP);
+                // No more than has arrived, nor than a few steps: a chunk's size is only a claim.
+                let most = window.len().clamp(PAGE, 4 * STEP);
+                let ahead = FRAMING + chunked.missing().clamp(PAGE, most);
                 let left = FRAMING + limit.saturating_sub(window.len());
                 let room = if window.spare() < FRAMING { ahead.min(left) } else { 0 };
                 Ok(Step::More { room })

@@ -1,5 +1,6 @@
 //! The transport of a connection with its one timer: every wait has a deadline.
 
+use crate::certificate::Certificate;
 use crate::reply::{Content, Ending, Reply, render_head};
 use crate::settings::Settings;
 use crate::stream::Stream;
@@ -34,11 +35,18 @@ pub(crate) enum Read {
     Bytes(usize),
     End,
     Late,
+    /// Nothing was taken, since there is too little room: so much is needed.
+    Short(usize),
 }
 
 impl<'a, T: Stream> Link<'a, T> {
     pub(crate) fn new(stream: &'a mut T, timer: Pin<&'a mut Sleep>) -> Self {
         Link { stream, timer }
+    }
+
+    /// The names in the certificate that the peer has shown.
+    pub(crate) fn certificate(&self) -> Option<&Certificate> {
+        self.stream.certificate()
     }
 
     pub(crate) fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -71,8 +79,19 @@ impl<'a, T: Stream> Link<'a, T> {
     }
 
     /// Reads what is there now.
-    pub(crate) fn try_read(&mut self, into: &mut [u8]) -> impl Future<Output = Poll<io::Result<usize>>> {
-        poll_fn(move |context| Poll::Ready(self.stream.poll_read(context, into)))
+    pub(crate) fn try_read(&mut self, into: &mut [u8]) -> impl Future<Output = Poll<io::Result<Read>>> {
+        poll_fn(move |context| Poll::Ready(self.poll_read(context, into)))
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<Read>> {
+        Poll::Ready(match ready!(self.stream.poll_read(context, into)) {
+            Ok(0) => Ok(Read::End),
+            Ok(read) => Ok(Read::Bytes(read)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok(Read::Short(self.stream.room().max(into.len() + 1)))
+            }
+            Err(error) => Err(error),
+        })
     }
 
     pub(crate) fn read(
@@ -80,10 +99,8 @@ impl<'a, T: Stream> Link<'a, T> {
         into: &mut [u8],
         deadline: Instant,
     ) -> impl Future<Output = io::Result<Read>> {
-        poll_fn(move |context| match self.stream.poll_read(context, into) {
-            Poll::Ready(Ok(0)) => Poll::Ready(Ok(Read::End)),
-            Poll::Ready(Ok(read)) => Poll::Ready(Ok(Read::Bytes(read))),
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+        poll_fn(move |context| match self.poll_read(context, into) {
+            Poll::Ready(read) => Poll::Ready(read),
             Poll::Pending => self.poll_late(context, deadline).map(|()| Ok(Read::Late)),
         })
     }
@@ -136,7 +153,10 @@ impl<'a, T: Stream> Link<'a, T> {
                 Poll::Ready(written) => written,
                 Poll::Pending => 0,
             };
-            if written == out.len() && room == content.len() {
+            if written == out.len()
+                && room == content.len()
+                && self.stream.poll_flush(&mut context)?.is_ready()
+            {
                 return Ok(None);
             }
             let sent = if content.is_empty() { reply.bytes().len() } else { room };
@@ -148,7 +168,12 @@ impl<'a, T: Stream> Link<'a, T> {
     /// Sends what is left of an answer.
     pub(crate) async fn send_rest(&mut self, unsent: &Unsent, deadline: Instant) -> io::Result<()> {
         self.write_all(&unsent.scratch, deadline).await?;
-        self.write_all(unsent.content.bytes().get(unsent.sent..).unwrap_or_default(), deadline).await
+        self.write_all(unsent.content.bytes().get(unsent.sent..).unwrap_or_default(), deadline).await?;
+        poll_fn(|context| match self.stream.poll_flush(context) {
+            Poll::Ready(flushed) => Poll::Ready(flushed),
+            Poll::Pending => self.poll_late(context, deadline).map(|()| Err(io::ErrorKind::TimedOut.into())),
+        })
+        .await
     }
 
     /// Throws away what arrives, until that is `limit` bytes, or the end, or the deadline has passed.
@@ -165,7 +190,12 @@ impl<'a, T: Stream> Link<'a, T> {
                     let room = nowhere.len().min(limit - discarded);
                     self.stream.poll_read(context, nowhere.get_mut(..room).unwrap_or_default())
                 });
-                match read? {
+                let read = match read {
+                    // What is left of the limit is less than what there is: it is not taken.
+                    Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    read => read?,
+                };
+                match read {
                     Poll::Ready(0) => break,
                     Poll::Ready(read) => discarded += read,
                     Poll::Pending => {

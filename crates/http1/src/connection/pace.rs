@@ -11,6 +11,8 @@ pub struct Pace {
     /// Milliseconds from the beginning to the last byte.
     heard: u32,
     received: usize,
+    /// Whether it may be slow, so that only the deadline for all of it counts.
+    patient: bool,
 }
 
 impl Pace {
@@ -18,7 +20,13 @@ impl Pace {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "the moment matters")]
     pub fn new() -> Pace {
-        Pace { begun: Instant::now(), heard: 0, received: 0 }
+        Pace { begun: Instant::now(), heard: 0, received: 0, patient: false }
+    }
+
+    /// Of one that may be slow.
+    #[must_use]
+    pub fn patient() -> Pace {
+        Pace { patient: true, ..Pace::new() }
     }
 
     /// Notes that bytes arrived.
@@ -30,6 +38,9 @@ impl Pace {
     /// When the body is too slow if nothing arrives before. The bytes received buy time at the least
     /// rate, so the rate needs no clock of its own.
     pub fn deadline(&self, settings: &Settings) -> Instant {
+        if self.patient {
+            return self.begun + settings.body;
+        }
         let bought = self.received as f64 / f64::from(settings.body_rate.max(1));
         // The cap comes first, so that no time is added that a clock cannot hold.
         let bought = Duration::from_secs_f64(bought.min(settings.body.as_secs_f64()));

@@ -33,7 +33,7 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
     }
 
     /// Charges what is missing for `more` bytes behind the filled ones.
-    async fn reserve(&mut self, window: &mut Window, more: usize) -> Result<(), Refusal> {
+    pub(super) async fn reserve(&mut self, window: &mut Window, more: usize) -> Result<(), Refusal> {
         match window.try_reserve(more) {
             Err(Refused::Short) => {}
             answer => return answer.map_err(refusal_of),
@@ -50,24 +50,32 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
     pub(super) async fn receive_head(&mut self, window: &mut Window) -> Result<(usize, usize), Fault> {
         let deadline = Instant::now() + self.server.settings.head;
         let mut scan = Scan::default();
+        // What a read needs that had too little room.
+        let mut room = 0;
         loop {
             let progress = scan.advance(window, self.server.settings.max_head)?;
             if let Progress::Complete { start, end } = progress {
                 return Ok((start, end));
             }
-            self.shrink(window);
-            if window.spare() == 0 {
-                self.reserve(window, PAGE).await?;
+            if room == 0 {
+                self.shrink(window);
+            }
+            if window.spare() < room.max(1) {
+                self.reserve(window, room.max(PAGE)).await?;
             }
             match self.link.read(window.spare_mut(), deadline).await? {
-                Read::Bytes(read) => window.advance(read),
+                Read::Bytes(read) => {
+                    window.advance(read);
+                    room = 0;
+                }
+                Read::Short(needed) => room = needed,
                 Read::End => return Err(Refusal::Truncated.into()),
                 Read::Late => return Err(Refusal::HeadTooSlow.into()),
             }
         }
     }
 
-    /// Moves half a head to as few pages as hold it: whoever stalls here holds no more.
+    /// Moves half a request to as few pages as hold it: whoever stalls here holds no more.
     fn shrink(&self, window: &mut Window) {
         if window.charged() <= rounded(window.len() + 1) {
             return;
@@ -87,29 +95,38 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
         window: &mut Window,
         framing: &Framing,
         max_body: usize,
+        patient: bool,
     ) -> Result<Extent, Fault> {
         let mut intake = Intake::new(framing, max_body, self.server.arena.window_len())?;
         // A client that has begun to send needs no telling.
         let awaits_telling = framing.expects && window.len() == framing.head;
         let mut pace = None;
+        // What a read needs that had too little room.
+        let mut short = 0;
         loop {
             let room = match intake.step(window)? {
                 Step::Done(extent) => return Ok(extent),
                 Step::More { room } => room,
             };
-            self.reserve(window, room).await?;
+            if patient && pace.is_none() {
+                // What the last request took is more than one needs that has just begun.
+                self.shrink(window);
+            }
+            self.reserve(window, room.max(short)).await?;
             if pace.is_none() && awaits_telling {
                 let deadline = Instant::now() + self.server.settings.write;
                 self.link.write_all(CONTINUE, deadline).await?;
             }
             // The time counts from when there is memory to read into.
-            let pace = pace.get_or_insert_with(Pace::new);
+            let pace = pace.get_or_insert_with(|| if patient { Pace::patient() } else { Pace::new() });
             let deadline = pace.deadline(&self.server.settings);
             match self.link.read(window.spare_mut(), deadline).await? {
                 Read::Bytes(read) => {
                     window.advance(read);
+                    short = 0;
                     pace.hear(read);
                 }
+                Read::Short(needed) => short = needed,
                 Read::End => return Err(Refusal::Truncated.into()),
                 Read::Late => return Err(Refusal::BodyTooSlow.into()),
             }

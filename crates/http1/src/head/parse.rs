@@ -2,6 +2,7 @@
 
 use super::target::{is_authority, target};
 use super::{Framing, Head, Length, MAX_HEADERS, Version, trimmed};
+use crate::certificate::Certificate;
 use crate::refusal::{Flaw, Refusal};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use std::net::SocketAddr;
 pub(crate) fn parse<R>(
     bytes: &[u8],
     peer: SocketAddr,
+    certificate: Option<&Certificate>,
     look: impl FnOnce(&Head<'_>) -> R,
 ) -> Result<R, Refusal> {
     let mut table = [const { MaybeUninit::uninit() }; MAX_HEADERS];
@@ -54,6 +56,7 @@ pub(crate) fn parse<R>(
         headers: request.headers,
         framing,
         peer,
+        certificate,
     };
     Ok(look(&head))
 }
