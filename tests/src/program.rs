@@ -115,6 +115,18 @@ impl Program {
         self.status_bytes("RssAnon")
     }
 
+    /// The CPU time that it has used, its own and the system's for it.
+    ///
+    /// # Panics
+    /// When the process is gone.
+    pub fn cpu(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        // The second field is the program's name in parentheses, which may hold anything.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
+        Duration::from_millis(ticks.sum::<u64>() * 1000 / rustix::param::clock_ticks_per_second())
+    }
+
     fn status_bytes(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));

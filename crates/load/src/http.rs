@@ -1,10 +1,11 @@
 //! Just enough HTTP/1.1 for both ends: one connection, one request at a time, bounded heads and bodies.
 
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use crate::remote_write::Version;
@@ -64,6 +65,23 @@ impl Connection {
             .map_err(|_| Failure::Timeout(deadline))??;
         stream.set_nodelay(true)?;
         Ok(Self { stream, rest: Vec::new(), reusable: true })
+    }
+
+    /// Connects from this address of the machine, as one of many clients.
+    ///
+    /// # Errors
+    /// When there is nobody, or not within `deadline`; when the address is not the machine's.
+    pub async fn open_from(from: IpAddr, target: &Target, deadline: Duration) -> Result<Self, Failure> {
+        let connecting = async {
+            let address = lookup_host(target.address()).await?.find(|address| address.is_ipv4() == from.is_ipv4());
+            let address = address.ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
+            let socket = if from.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            socket.bind((from, 0).into())?;
+            let stream = socket.connect(address).await?;
+            stream.set_nodelay(true)?;
+            Ok(Self { stream, rest: Vec::new(), reusable: true })
+        };
+        timeout(deadline, connecting).await.map_err(|_| Failure::Timeout(deadline))?
     }
 
     /// Whether another request can follow on this connection.

@@ -1,15 +1,10 @@
 //! P1, P2: 200 connections at full speed while the sink is healthy, stalled, failing, and gone: the memory
 //! holds, everybody is answered, and everything acknowledged arrives once the sink is back.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-#[path = "support/storm.rs"]
-mod storm;
-
+use crate::support::{MIB, Storm, alone, full_speed, phase};
 use serde_json::{Value, json};
 use std::thread::sleep;
 use std::time::Duration;
-use storm::{MIB, Storm, alone, full_speed, phase};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Behaviour, Profile};
 

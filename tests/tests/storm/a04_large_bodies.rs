@@ -1,16 +1,11 @@
 //! P1, P3: 16 connections that send a large request each, at once: 90,000 series (29 MB), and as much as just
 //! fits. Whatever the memory, they are accepted or answered 413 or 503, and the process lives.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-#[path = "support/storm.rs"]
-mod storm;
-
+use crate::support::{MIB, Storm, TIMELINE, alone, drained};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use storm::{MIB, Storm, TIMELINE, alone, drained};
 use tidegate_load::remote_write::{Batch, Version, compress};
 use tidegate_load::{Acked, Connection, Model, OnRefused, Profile, Target, compare};
 use tidegate_tests::tidegate;

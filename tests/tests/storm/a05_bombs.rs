@@ -1,16 +1,11 @@
 //! P1, P3: bodies that lie, a thousand at once: each is answered, none costs more than is charged, and a
 //! client that means well does not notice.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-#[path = "support/storm.rs"]
-mod storm;
-
+use crate::support::{MIB, TIMELINE, Storm, alone, phase};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use storm::{MIB, Storm, TIMELINE, phase};
 use tidegate_load::hostile::{bomb, copy_out_of_range, most_compressed, with_preamble};
 use tidegate_load::remote_write::{Batch, Version, compress};
 use tidegate_load::{Connection, Limit, Model, OnRefused, Profile, Target};
@@ -89,6 +84,7 @@ async fn attack(target: Target, lies: Arc<Vec<Lie>>, until: Instant) -> BTreeMap
 
 #[test]
 fn lies_cost_the_liar() {
+    let _alone = alone();
     let mut storm = Storm::start(64 * MIB, 2000, &json!({ "limits": { "connections": 1200 } }));
     let honest = Profile {
         connections: 4,

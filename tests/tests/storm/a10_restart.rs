@@ -1,16 +1,11 @@
 //! P1: a journal much larger than the memory: the gateway listens at once, and its memory stays where it is
 //! while the backlog drains and new data comes in.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-#[path = "support/storm.rs"]
-mod storm;
-
+use crate::support::{MIB, Storm, alone, driving, long};
 use serde_json::json;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use storm::{MIB, Storm, driving, long};
 use tidegate_load::{Behaviour, Check, CheckingSink, Limit, Model, Profile};
 use tidegate_tests::{SOON, until};
 
@@ -19,6 +14,7 @@ const LISTENING: Duration = Duration::from_secs(2);
 
 #[test]
 fn a_backlog_is_no_burden() {
+    let _alone = alone();
     let backlog = if long() { 5 << 30 } else { 384 * MIB };
     let settings = json!({ "journal": { "durability": "page_cache" } });
     let mut storm = Storm::plan(64 * MIB, 1, &settings);
@@ -34,7 +30,7 @@ fn a_backlog_is_no_burden() {
     };
     storm.gateway.configure(all("page_cache"));
     storm.gateway.start();
-    let model = Arc::new(Model::new(5, 16_000, storm::TIMELINE));
+    let model = Arc::new(Model::new(5, 16_000, crate::support::TIMELINE));
     let profile = Profile {
         connections: 8,
         series_per_request: 2000,

@@ -1,18 +1,11 @@
 //! P2, P4: whatever happens to the bytes of a journal at rest, the gateway starts on it, delivers everything
 //! outside the damaged records, counts what is lost, and goes on.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-#[path = "support/segments.rs"]
-mod segments;
-#[path = "support/storm.rs"]
-mod storm;
-
+use crate::segments::{Image, Kept, kept, read, segments, write};
+use crate::support::{MIB, TIMELINE, Storm, alone};
 use rand::RngExt;
-use segments::{Image, Kept, kept, read, segments, write};
 use serde_json::{Value, json};
 use std::path::Path;
-use storm::{MIB, Storm, TIMELINE};
 use tidegate_load::{Arrivals, Behaviour, Check, CheckingSink, Limit, OnRefused, Profile};
 
 const SERIES: usize = 2000;
@@ -129,7 +122,7 @@ fn survives(storm: &mut Storm, whole: &Image, damage: &Damage) {
     let profile = Profile { first: PASSES, on_refused: OnRefused::Count, ..Profile::default() };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "{}: {report}", damage.name);
-    let status = storm.gateway.at_rest(storm::drained());
+    let status = storm.gateway.at_rest(crate::support::drained());
     storm.gateway.books_close();
     let arrivals = storm.sink.report();
     let counted = status["books"]["sinks"][0]["dropped"]["damaged"].as_u64().unwrap_or(0);
@@ -165,6 +158,7 @@ fn journal(storm: &Storm) -> std::path::PathBuf {
 
 #[test]
 fn only_the_damaged_records_are_lost() {
+    let _alone = alone();
     let mut storm = Storm::plan(64 * MIB, SERIES, &settings());
     storm.sink.set(Behaviour::Refuse);
     storm.gateway.start();

@@ -1,16 +1,11 @@
 //! P2, P3, P4: a disk or a quota that is full is an answer, 503 with a delay, and it goes on by itself when
 //! there is room; or the oldest is dropped, counted, where that is what was asked for.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-#[path = "support/storm.rs"]
-mod storm;
-
+use crate::support::{MIB, Storm, alone};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use storm::{MIB, Storm, alone};
 use tidegate_load::{Behaviour, Limit, OnRefused, Profile, Report, compare};
 use tidegate_tests::{SOON, skip, until};
 
@@ -146,7 +141,7 @@ fn the_oldest_is_dropped_where_asked_for() {
     let bytes = storm.gateway.status()["journal"]["bytes"].as_u64().unwrap();
     assert!(bytes <= 6 * MIB, "{bytes}");
     storm.sink.set(Behaviour::Healthy);
-    let status = storm.gateway.at_rest(storm::drained());
+    let status = storm.gateway.at_rest(crate::support::drained());
     storm.is_sound();
     let arrived = storm.sink.report();
     let book = &status["books"]["sinks"][0];
@@ -164,7 +159,7 @@ fn the_oldest_is_dropped_where_asked_for() {
     // Back to normal: what comes now arrives in full.
     let first = 1 << 40;
     let report = storm.drive(&Profile { first, ..persistent(1) }).join().unwrap();
-    storm.gateway.at_rest(storm::drained());
+    storm.gateway.at_rest(crate::support::drained());
     assert_eq!(storm.sink.report().samples(), arrived.samples() + report.samples);
 }
 
@@ -183,7 +178,7 @@ fn what_is_dropped_twice_is_counted_once() {
     let profile = Profile { limit: Limit::Requests(10_000), ..profile };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
-    let status = storm.gateway.at_rest(storm::drained());
+    let status = storm.gateway.at_rest(crate::support::drained());
     let book = &status["books"]["sinks"][0];
     println!("of {} samples: {book}", report.samples);
     let dropped = book["dropped"].as_object().unwrap();

@@ -1,17 +1,12 @@
 //! P2: killed at random moments under load, and started again on what it left: everything acknowledged
 //! arrives, in order, and twice only what was in flight.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-#[path = "support/storm.rs"]
-mod storm;
-
+use crate::support::{MIB, Storm, alone, driving, long};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use storm::{MIB, Storm, driving, long};
 use tidegate_load::{Acked, Limit, OnRefused, Profile};
 
 const CONNECTIONS: usize = 8;
@@ -22,6 +17,7 @@ const IN_FLIGHT: u64 = 5000;
 
 #[test]
 fn a_kill_loses_nothing_acknowledged() {
+    let _alone = alone();
     let kills: u64 = if long() { 500 } else { 50 };
     let settings = json!({
         // Small segments, so that kills also meet their beginnings and ends.

@@ -61,6 +61,16 @@ impl Storm {
         storm
     }
 
+    /// The same for so many connections.
+    pub(crate) fn start_for(memory: u64, series: usize, connections: usize, settings: &Value) -> Storm {
+        let mut settings = settings.clone();
+        merge(&mut settings, &json!({ "limits": { "connections": connections } }));
+        let mut storm = Storm::plan(memory, series, &settings);
+        storm.gateway.limit_memory(memory + kernel_allowance(connections as u64));
+        storm.gateway.start();
+        storm
+    }
+
     /// One that is not started yet, and not in a cgroup.
     pub(crate) fn plan(memory: u64, series: usize, settings: &Value) -> Storm {
         let sink = CheckingSink::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap();
