@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a harness: its failures are the tests'")]
 
 mod cgroup;
+mod collector;
 mod duckdb;
 mod gateway;
 pub mod http;
@@ -21,6 +22,7 @@ mod recorder;
 mod until;
 
 pub use cgroup::Cgroup;
+pub use collector::{Collector, collector_binary};
 pub use duckdb::duckdb;
 pub use gateway::{Gateway, command, tidegate};
 pub use ports::free_address;

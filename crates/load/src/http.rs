@@ -73,7 +73,8 @@ impl Connection {
     /// When there is nobody, or not within `deadline`; when the address is not the machine's.
     pub async fn open_from(from: IpAddr, target: &Target, deadline: Duration) -> Result<Self, Failure> {
         let connecting = async {
-            let address = lookup_host(target.address()).await?.find(|address| address.is_ipv4() == from.is_ipv4());
+            let address =
+                lookup_host(target.address()).await?.find(|address| address.is_ipv4() == from.is_ipv4());
             let address = address.ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
             let socket = if from.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
             socket.bind((from, 0).into())?;

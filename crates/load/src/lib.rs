@@ -11,6 +11,7 @@
 mod compare;
 mod demo;
 mod drive;
+pub mod elastic_apm;
 pub mod hostile;
 mod http;
 mod model;
@@ -19,6 +20,7 @@ pub mod otlp;
 pub mod remote_write;
 mod sink;
 mod target;
+pub mod volley;
 
 #[cfg(test)]
 mod tests;

@@ -26,14 +26,16 @@ fn accepted_a_second(storm: &Storm) -> f64 {
 #[test]
 fn a_step_is_taken_and_left_behind() {
     let _alone = alone();
-    let mut storm = Storm::start(64 * MIB, 40_000, &json!({ "journal": { "quota": "64MiB", "segment": "4MiB" } }));
+    let mut storm =
+        Storm::start(64 * MIB, 40_000, &json!({ "journal": { "quota": "64MiB", "segment": "4MiB" } }));
     let healthy = storm.drive(&full_speed(CONNECTIONS, phase()));
     let before = accepted_a_second(&storm);
     let warm = healthy.join().unwrap();
     storm.gateway.at_rest(drained());
     storm.sink.set(Behaviour::Stall);
     let refusing = phase() * 2;
-    let driving = storm.drive(&Profile { first: 1 << 40, ..full_speed(CONNECTIONS, Duration::from_secs(25) + refusing) });
+    let driving = storm
+        .drive(&Profile { first: 1 << 40, ..full_speed(CONNECTIONS, Duration::from_secs(25) + refusing) });
     let refused = |storm: &Storm| -> u64 {
         let sources = storm.gateway.status()["books"]["sources"].clone();
         sources.as_array().unwrap().iter().filter_map(|source| source["refused"]["disk"].as_u64()).sum()

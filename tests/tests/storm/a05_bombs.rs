@@ -1,7 +1,7 @@
 //! P1, P3: bodies that lie, a thousand at once: each is answered, none costs more than is charged, and a
 //! client that means well does not notice.
 
-use crate::support::{MIB, TIMELINE, Storm, alone, phase};
+use crate::support::{MIB, Storm, TIMELINE, alone, phase};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;

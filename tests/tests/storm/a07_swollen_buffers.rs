@@ -21,7 +21,13 @@ fn large_requests_leave_nothing_behind() {
     let mut storm = Storm::start(64 * MIB, 2000, &json!({}));
     let mut acked = Acked::none(storm.model.len());
     storm.is_normal(&mut acked, 0);
-    let small = Profile { first: 1, connections: 8, series_per_request: 8, limit: Limit::Time(phase()), ..Profile::default() };
+    let small = Profile {
+        first: 1,
+        connections: 8,
+        series_per_request: 8,
+        limit: Limit::Time(phase()),
+        ..Profile::default()
+    };
     let report = storm.drive(&small).join().unwrap();
     acked.merge(0, &report.acked);
     storm.is_over(&acked);

@@ -2,7 +2,7 @@
 //! outside the damaged records, counts what is lost, and goes on.
 
 use crate::segments::{Image, Kept, kept, read, segments, write};
-use crate::support::{MIB, TIMELINE, Storm, alone};
+use crate::support::{MIB, Storm, TIMELINE, alone};
 use rand::RngExt;
 use serde_json::{Value, json};
 use std::path::Path;

@@ -15,7 +15,8 @@ fn the_others_do_not_wait() {
     let _alone = alone();
     let start = |behaviour| CheckingSink::start(behaviour, Check::Timed(TIMELINE)).unwrap();
     let (hole, crawling) = (start(Behaviour::Stall), start(Behaviour::Slow { bytes_per_second: 2000 }));
-    let to = |sink: &CheckingSink| json!({ "type": "prometheus_remote_write", "url": sink.target().to_string() });
+    let to =
+        |sink: &CheckingSink| json!({ "type": "prometheus_remote_write", "url": sink.target().to_string() });
     let others = json!({ "sinks": { "hole": to(&hole), "crawling": to(&crawling) } });
     let mut storm = Storm::start(64 * MIB, 8000, &others);
     let mut report = storm.drive(&Profile { limit: Limit::Passes(60), ..Profile::default() }).join().unwrap();
@@ -29,7 +30,10 @@ fn the_others_do_not_wait() {
     println!("the good receiver had everything {:?} later", sent.elapsed());
     assert!(sent.elapsed() < BEHIND, "{:?}", sent.elapsed());
     assert!(compare(&storm.model, &report.acked, &storm.sink.report()).nothing_lost());
-    assert!(!compare(&storm.model, &report.acked, &crawling.report()).nothing_lost(), "it was fast after all");
+    assert!(
+        !compare(&storm.model, &report.acked, &crawling.report()).nothing_lost(),
+        "it was fast after all"
+    );
     hole.set(Behaviour::Healthy);
     crawling.set(Behaviour::Healthy);
     storm.is_over(&report.acked);

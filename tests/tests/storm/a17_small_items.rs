@@ -3,8 +3,8 @@
 
 use crate::support::{MIB, Storm, alone, phase};
 use serde_json::json;
-use tidegate_load::{Behaviour, Limit, OnRefused, Profile};
 use std::time::Duration;
+use tidegate_load::{Behaviour, Limit, OnRefused, Profile};
 
 #[test]
 fn one_item_at_a_time() {
@@ -26,7 +26,10 @@ fn one_item_at_a_time() {
     storm.sink.set(Behaviour::Healthy);
     let mut report = driving.join().unwrap();
     let cpu = storm.gateway.process().cpu() - cpu;
-    println!("{report}\n{:?} of CPU for each request", cpu / u32::try_from(report.accepted().max(1)).unwrap());
+    println!(
+        "{report}\n{:?} of CPU for each request",
+        cpu / u32::try_from(report.accepted().max(1)).unwrap()
+    );
     assert_eq!(report.failed, 0, "{report}");
     assert!(report.accepted() > 1000, "{report}");
     storm.is_over(&report.acked);

@@ -18,6 +18,7 @@ mod a04_large_bodies;
 mod a04_unbounded_bodies;
 mod a05_bombs;
 mod a07_swollen_buffers;
+mod a08_invented_names;
 mod a10_restart;
 mod a11_stampede;
 mod a13_damage;
