@@ -1,6 +1,7 @@
 //! The answer to a refused request, in the shape that the protocol's clients understand.
 
 use crate::elastic;
+use crate::intake;
 use crate::otlp::{self, Media};
 use crate::refused::Refused;
 use tidegate_http1::{Content, Flaw, Reply};
@@ -17,6 +18,11 @@ pub enum Protocol {
     Otlp(Media),
     /// Elasticsearch: an error in JSON.
     Elastic,
+    /// APM Server: in JSON, which it says to those who take it.
+    Intake {
+        /// Whether this client takes `application/json`.
+        json: bool,
+    },
 }
 
 /// How many samples of a request were written (Remote-Write 2.0, "Required Written Response Headers").
@@ -58,7 +64,9 @@ pub fn codec(refusal: tidegate_http1::Refusal, protocol: Protocol, retry_after: 
             let reply = if let Some(seconds) = retry_after { reply.retry_after(seconds) } else { reply };
             counted(reply, protocol)
         }
-        Protocol::Otlp(_) | Protocol::Elastic => shaped(reason, refusal.reply().into_content(), retry_after, protocol),
+        Protocol::Otlp(_) | Protocol::Elastic | Protocol::Intake { .. } => {
+            shaped(reason, refusal.reply().into_content(), retry_after, protocol)
+        }
     };
     (reply, reason)
 }
@@ -95,6 +103,9 @@ fn shaped(reason: Refusal, content: Content, retry_after: Option<u32>, protocol:
             .content_type("application/json")
             .headers(elastic::HEADERS)
             .shaped(elastic::shape(reason)),
+        Protocol::Intake { json } => Reply::new(intake::status(reason))
+            .content_type(intake::content_type(json))
+            .shaped(intake::shape(reason)),
     };
     let reply = reply.content(content);
     let reply = if let Some(seconds) = retry_after { reply.retry_after(seconds) } else { reply };

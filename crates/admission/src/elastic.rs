@@ -105,6 +105,8 @@ mod tests {
         }
         let mut out = Vec::new();
         shape(Refusal::Memory)(&mut out, [b"later", b"", b""]);
-        assert!(out.starts_with(b"{\"error\":{\"root_cause\":[{\"type\":\"es_rejected_execution_exception\""));
+        assert!(
+            out.starts_with(b"{\"error\":{\"root_cause\":[{\"type\":\"es_rejected_execution_exception\"")
+        );
     }
 }

@@ -1,13 +1,18 @@
 //! The gate: the questions that a source asks, in the order in which it asks them.
 
+use crate::access::Access;
+use crate::caller::Caller;
+use crate::passage::{self, Passage};
 use crate::pressure::Pressure;
 use crate::refused::Refused;
+use crate::tenancy::Tenancy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, Share, ShareUse, Window};
-use tidegate_journal::{Batch, Journal, Refused as JournalRefused};
+use tidegate_journal::{Batch, Journal, Refused as JournalRefused, Tenant};
 use tidegate_ledger::{Counts, Open, Refusal};
+use tidegate_limit::{Moment, Table};
 use tidegate_tap::{At, Tap};
 
 /// Decides about every request of every source. Clones are the same gate.
@@ -23,6 +28,18 @@ struct Inner {
     stopping: AtomicBool,
     /// Where what is handed to the journal can be looked at.
     tap: Option<Tap>,
+    rules: Rules,
+}
+
+/// Who may send, whose it is, and how much that may be. By default everybody, nobody's, and anything.
+#[derive(Clone, Default)]
+pub struct Rules {
+    /// Who may send.
+    pub access: Access,
+    /// Where a tenant's name is found; without it there are no tenants.
+    pub tenancy: Option<Tenancy>,
+    /// The limits of routes and tenants.
+    pub limits: Option<Arc<Table>>,
 }
 
 impl Gate {
@@ -33,15 +50,111 @@ impl Gate {
 
     /// The same, with a tap that sees every batch before the journal does.
     pub fn tapped(arena: Arena, journal: Journal, memory_wait: Duration, tap: Option<Tap>) -> Gate {
-        let (memory, stopping) = (Pressure::default(), AtomicBool::new(false));
-        Gate(Arc::new(Inner { arena, journal, memory_wait, memory, stopping, tap }))
+        Gate::ruled(arena, journal, memory_wait, tap, Rules::default())
     }
 
-    /// Whether a request may send its body at all. Asked when its head is known, so that what cannot be
-    /// taken is refused before it costs anything.
+    /// The same, with rules.
+    pub fn ruled(
+        arena: Arena,
+        journal: Journal,
+        memory_wait: Duration,
+        tap: Option<Tap>,
+        rules: Rules,
+    ) -> Gate {
+        let (memory, stopping) = (Pressure::default(), AtomicBool::new(false));
+        Gate(Arc::new(Inner { arena, journal, memory_wait, memory, stopping, tap, rules }))
+    }
+
+    /// Its rules.
+    pub fn rules(&self) -> &Rules {
+        &self.0.rules
+    }
+
+    /// Whether a request by `caller`, which is entered as `open`, may send its body at all. Asked when its head is
+    /// known, so that what cannot be taken is refused before it costs anything: who it is, whose data it brings,
+    /// whether the journal takes anything now, and whether that is more than is allowed, in this order.
+    ///
+    /// # Errors
+    /// The first of these that forbids it. Whatever it would have held is given back.
+    #[inline]
+    pub fn enter(&self, caller: &Caller<'_>, open: &mut Open) -> Result<Passage, Refused> {
+        let rules = &self.0.rules;
+        if rules.access.is_open() && rules.tenancy.is_none() {
+            self.head()?;
+            return match &rules.limits {
+                Some(table) if table.is_active() => self.limited(caller, open, table, None),
+                _ => Ok(Passage::default()),
+            };
+        }
+        self.identified(caller, open)
+    }
+
+    /// Asks who it is and whose it is, and then the rest.
+    fn identified(&self, caller: &Caller<'_>, open: &mut Open) -> Result<Passage, Refused> {
+        let rules = &self.0.rules;
+        let authorization = self.authorization(caller)?;
+        let granted = rules.access.check(authorization, caller.certificate, caller.peer)?;
+        let name = rules.tenancy.as_ref().map(|tenancy| tenancy.name(caller, &granted)).transpose()?;
+        let table = rules.limits.as_ref().filter(|table| table.is_active());
+        let tenants = table.and_then(|table| table.tenants());
+        let tenant = tenants.zip(name.as_deref()).map(|(tenants, name)| (tenants.find(name), tenants, name));
+        if let Some((id, tenants, name)) = tenant
+            && let Some(page) = tenants.page(id, name)
+        {
+            open.belongs_to(page);
+        }
+        self.head()?;
+        match table {
+            Some(table) => self.limited(caller, open, table, tenant.map(|(id, ..)| id)),
+            None => Ok(Passage::default()),
+        }
+    }
+
+    /// What the caller shows: in `Authorization`, or in the header that stands in for it.
+    fn authorization<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Refused> {
+        let twice = |_| Refused::new(Refusal::Headers, "who sends it may be said once\n");
+        let shown = caller.headers.sole("authorization").map_err(twice)?;
+        match (shown, self.0.rules.access.header()) {
+            (None, Some(header)) => caller.headers.sole(header).map_err(twice),
+            (shown, _) => Ok(shown),
+        }
+    }
+
+    fn limited(
+        &self,
+        caller: &Caller<'_>,
+        open: &Open,
+        table: &Arc<Table>,
+        tenant: Option<tidegate_limit::TenantId>,
+    ) -> Result<Passage, Refused> {
+        let Some(route) = open.source().and_then(|books| table.route(books)) else {
+            return Ok(Passage::default());
+        };
+        let free = if tenant.is_some() { self.0.arena.free(Share::Ingest) } else { u64::MAX };
+        let hold = table.enter(Moment::now(), route, tenant, caller.bytes.unwrap_or(0), free);
+        hold.map(|hold| Passage(Some(hold))).map_err(|denied| passage::refused(denied, &self.0.memory))
+    }
+
+    /// The body of a request turns out to have `bytes`, as far as is known.
+    ///
+    /// # Errors
+    /// When that is more than its route or its tenant may have now; it has what it had then.
+    #[inline]
+    pub fn grow(&self, passage: &mut Passage, bytes: usize) -> Result<(), Refused> {
+        let Some(hold) = &mut passage.0 else { return Ok(()) };
+        let bytes = bytes as u64;
+        if bytes <= hold.bytes() {
+            return Ok(());
+        }
+        let free = self.0.arena.free(Share::Ingest);
+        hold.grow(Moment::now(), bytes, free).map_err(|denied| passage::refused(denied, &self.0.memory))
+    }
+
+    /// Whether anything can be taken now.
     ///
     /// # Errors
     /// When the gateway is stopping, or the journal is known not to take anything now.
+    #[inline]
     pub fn head(&self) -> Result<(), Refused> {
         if self.0.stopping.load(Relaxed) {
             return Err(stopping().retry_after(self.0.memory.spread(1)));
@@ -97,8 +210,12 @@ impl Gate {
         &self,
         open: Open,
         counts: Counts,
-        batch: Batch,
+        mut batch: Batch,
     ) -> impl Future<Output = Result<(), Refused>> + Send + '_ {
+        if let Some(tenant) = open.tenant() {
+            // Its name was found to be one when the request came in.
+            batch.meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
+        }
         if let Some(tap) = &self.0.tap {
             let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
             tap.offer(At::Source, &batch.meta, body);

@@ -13,15 +13,21 @@
 
 pub mod access;
 mod answer;
+mod caller;
 pub mod elastic;
 mod gate;
+pub mod intake;
 pub mod otlp;
+mod passage;
 mod pressure;
 mod refused;
 mod status;
+pub mod tenancy;
 
 pub use answer::{Protocol, WRITTEN, answer, codec};
-pub use gate::Gate;
+pub use caller::{Caller, Headers};
+pub use gate::{Gate, Rules};
+pub use passage::Passage;
 pub use pressure::Pressure;
 pub use refused::{Refused, Words};
 pub use status::Code;

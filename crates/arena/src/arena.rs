@@ -120,6 +120,11 @@ impl Arena {
         self.inner.ceilings[share.index()].load(Ordering::Relaxed)
     }
 
+    /// How many bytes could be charged to `share` now, if nobody waits for any.
+    pub fn free(&self, share: Share) -> u64 {
+        lock(&self.inner.state).budget.free(share)
+    }
+
     /// Has another total and other floors from now on: for a configuration that changes while running.
     ///
     /// A charge that waits for more than its share can hold from now on waits until its deadline.

@@ -56,6 +56,15 @@ impl Budget {
         self.total - (self.floors.sum() - self.floors.of(share))
     }
 
+    /// What `share` could take now, within its floor or beyond.
+    pub(crate) fn free(&self, share: Share) -> u64 {
+        let others = Share::ALL.iter().filter(|other| **other != share);
+        let committed: u64 = others.map(|other| self.used(*other).max(self.floors.of(*other))).sum();
+        let used = self.used(share);
+        let borrowed = self.total.saturating_sub(committed).saturating_sub(used);
+        borrowed.max(self.floors.of(share).saturating_sub(used))
+    }
+
     /// Has another total and other floors from now on, if what is used fits them; says whether it did.
     pub(crate) fn replan(&mut self, total: u64, floors: Floors) -> bool {
         let committed: u64 = Share::ALL.iter().map(|share| self.used(*share).max(floors.of(*share))).sum();

@@ -28,7 +28,7 @@ pub use certificate::Certificate;
 pub use connection::Pace;
 pub use head::{Head, Length, MAX_HEADERS, Repeated, Version};
 pub use refusal::{Flaw, Refusal};
-pub use reply::{Content, Reply, Shape};
+pub use reply::{Content, Prepared, Reply, Shape};
 pub use server::{Ended, Server, reply_and_close, turn_away};
 pub use service::{Admitted, Body, Context, Service};
 pub use settings::Settings;

@@ -1,10 +1,12 @@
 //! An answer, small enough to be kept in a connection's task and made without an allocation.
 
 mod date;
+mod prepared;
 mod render;
 #[cfg(test)]
 mod tests;
 
+pub use prepared::Prepared;
 pub(crate) use render::{Ending, render_head};
 
 use tidegate_arena::Window;
@@ -43,6 +45,8 @@ pub enum Content {
     Owned(Box<[u8]>),
     /// Bytes made for this answer in memory that is paid for.
     Window(Window),
+    /// The whole answer, put together at the start: what else the reply says but its delay is not looked at.
+    Prepared(&'static Prepared),
 }
 
 impl Reply {
@@ -64,6 +68,11 @@ impl Reply {
             headers: &[],
             shape: None,
         }
+    }
+
+    /// An answer that was put together before.
+    pub fn prepared(prepared: &'static Prepared) -> Reply {
+        Reply { content: Content::Prepared(prepared), ..Reply::new(0) }
     }
 
     /// With plain text as its content.
@@ -136,7 +145,10 @@ impl Reply {
 
     /// Its status.
     pub fn status(&self) -> u16 {
-        self.status
+        match &self.content {
+            Content::Prepared(prepared) => prepared.status(),
+            _ => self.status,
+        }
     }
 
     /// Whether it ends the connection.
@@ -154,7 +166,7 @@ impl Content {
     /// Its bytes, but for a sentence, which has none of its own.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Content::Empty | Content::Sentence(..) => &[],
+            Content::Empty | Content::Sentence(..) | Content::Prepared(_) => &[],
             Content::Fixed(bytes) => bytes,
             Content::Owned(bytes) => bytes,
             Content::Window(window) => window,

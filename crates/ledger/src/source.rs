@@ -96,6 +96,11 @@ impl Open {
         }
     }
 
+    /// Where it was received.
+    pub fn source(&self) -> Option<&Source> {
+        self.source.as_ref()
+    }
+
     /// Whose it is, where that is known.
     pub fn tenant(&self) -> Option<&Tenant> {
         self.tenant.as_ref()

@@ -16,16 +16,38 @@ pub(crate) struct Ending {
 
 /// Appends all of `reply` but the bytes of [`Content::bytes`]. Returns whether those are to follow.
 pub(crate) fn render_head(reply: &Reply, ending: Ending, out: &mut Vec<u8>) -> bool {
-    out.extend_from_slice(b"HTTP/1.1 ");
-    number(u64::from(reply.status), out);
-    out.push(b' ');
-    out.extend_from_slice(reason(reply.status).as_bytes());
-    out.extend_from_slice(b"\r\nDate: ");
+    if let Content::Prepared(prepared) = &reply.content {
+        prepared.render(reply.retry_after, ending, out);
+        return false;
+    }
+    opening(reply, out);
     with_date(|date| out.extend_from_slice(date));
     if let Some(seconds) = reply.retry_after {
         line("Retry-After", out);
         number(u64::from(seconds), out);
     }
+    head(reply, out);
+    connection(ending, out);
+    let from = out.len();
+    let content = from + rest(reply, out);
+    if ending.bodiless {
+        out.truncate(content);
+    }
+    // What has no bytes of its own is there already.
+    !ending.bodiless && out.len() == content && !reply.is_bare()
+}
+
+/// The status, up to where the date goes.
+pub(super) fn opening(reply: &Reply, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    number(u64::from(reply.status), out);
+    out.push(b' ');
+    out.extend_from_slice(reason(reply.status).as_bytes());
+    out.extend_from_slice(b"\r\nDate: ");
+}
+
+/// The headers that this answer has and others have not.
+pub(super) fn head(reply: &Reply, out: &mut Vec<u8>) {
     for (name, value) in reply.names.iter().zip(&reply.numbers) {
         line(name, out);
         number(u64::from(*value), out);
@@ -34,14 +56,24 @@ pub(crate) fn render_head(reply: &Reply, ending: Ending, out: &mut Vec<u8>) -> b
         line(name, out);
         out.extend_from_slice(value.as_bytes());
     }
+}
+
+/// What becomes of the connection, where that has to be said.
+pub(super) fn connection(ending: Ending, out: &mut Vec<u8>) {
     if ending.close {
         out.extend_from_slice(b"\r\nConnection: close");
     } else if ending.keep_alive {
         out.extend_from_slice(b"\r\nConnection: keep-alive");
     }
+}
+
+/// The headers about the content, the end of the head, and the content where it is put together here. Returns where
+/// the content begins, counted from where this began.
+pub(super) fn rest(reply: &Reply, out: &mut Vec<u8>) -> usize {
+    let from = out.len();
     if reply.is_bare() {
         out.extend_from_slice(b"\r\n\r\n");
-        return false;
+        return out.len() - from;
     }
     let shape = reply.shape.filter(|_| has_text(&reply.content));
     let len = shape.map_or_else(|| length(&reply.content), |shape| shaped_length(shape, reply, out));
@@ -52,19 +84,17 @@ pub(crate) fn render_head(reply: &Reply, ending: Ending, out: &mut Vec<u8>) -> b
     line("Content-Length", out);
     number(len as u64, out);
     out.extend_from_slice(b"\r\n\r\n");
-    if ending.bodiless {
-        return false;
+    let content = out.len() - from;
+    match (shape, &reply.content) {
+        (Some(shape), content) => put_shaped(shape, content, out),
+        (None, Content::Sentence([before, after], value)) => {
+            out.extend_from_slice(before.as_bytes());
+            number(*value, out);
+            out.extend_from_slice(after.as_bytes());
+        }
+        _ => {}
     }
-    if let Some(shape) = shape {
-        put_shaped(shape, &reply.content, out);
-        return false;
-    }
-    if let Content::Sentence([before, after], value) = &reply.content {
-        out.extend_from_slice(before.as_bytes());
-        number(*value, out);
-        out.extend_from_slice(after.as_bytes());
-    }
-    true
+    content
 }
 
 /// Whether `content` is text, which may have a shape.
@@ -93,7 +123,7 @@ fn put_shaped(shape: Shape, content: &Content, out: &mut Vec<u8>) {
 }
 
 /// Appends `value` in decimal digits.
-fn number(value: u64, out: &mut Vec<u8>) {
+pub(super) fn number(value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(decimal(value, &mut [0; DIGITS]));
 }
 

@@ -85,3 +85,45 @@ fn text_is_put_into_its_shape() {
     let bodiless = rendered(&Reply::new(400).text("no").shaped(quoted), Ending { bodiless: true, ..OPEN });
     assert!(bodiless.ends_with("Content-Length: 4\r\n\r\n"), "{bodiless}");
 }
+
+/// What was prepared is to the byte what the reply would have been, however it is ended, and answers after another
+/// delay each time.
+#[test]
+fn what_is_prepared_is_what_would_be_rendered() {
+    fn quoted(out: &mut Vec<u8>, parts: [&[u8]; 3]) {
+        out.push(b'"');
+        parts.iter().for_each(|part| out.extend_from_slice(part));
+        out.push(b'"');
+    }
+    let replies: [fn() -> Reply; 6] = [
+        || Reply::new(503).text("busy\n"),
+        || Reply::new(429).text("busy").shaped(quoted).content_type("application/json"),
+        || {
+            Reply::new(429)
+                .text("x")
+                .numbers(&["A-Written", "B-Written"], [0; 3])
+                .headers(&[("Allow", "POST")])
+        },
+        || Reply::new(413).sentence(&["at most ", " bytes"], 7),
+        || Reply::new(204).headers(&[("Allow", "POST")]),
+        || Reply::new(404),
+    ];
+    for reply in replies {
+        let prepared: &'static Prepared = Box::leak(Box::new(Prepared::new(&reply())));
+        assert_eq!(Reply::prepared(prepared).status(), reply().status());
+        for (close, keep_alive, bodiless) in
+            [(false, false, false), (true, false, false), (false, true, false), (true, false, true)]
+        {
+            let ending = Ending { close, keep_alive, bodiless };
+            let (plain, ready) = (rendered(&reply(), ending), rendered(&Reply::prepared(prepared), ending));
+            assert_eq!(ready, plain);
+            if !bodiless {
+                assert!(plain.as_bytes().ends_with(prepared.content()));
+            }
+            for seconds in [0, 7, 12_345] {
+                let plain = rendered(&reply().retry_after(seconds), ending);
+                assert_eq!(rendered(&Reply::prepared(prepared).retry_after(seconds), ending), plain);
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What is known of a request when its head is.
+
+use crate::access::Certificate;
+use std::net::IpAddr;
+use tidegate_http1::{Head, Length, Repeated};
+
+/// Who asks, and with what.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    /// The other end of the connection.
+    pub peer: IpAddr,
+    /// The names in the certificate that the connection was opened with.
+    pub certificate: Option<&'a Certificate>,
+    /// The request's headers.
+    pub headers: &'a dyn Headers,
+    /// How many bytes the body has, where the head says it.
+    pub bytes: Option<u64>,
+}
+
+/// Headers, by name, in any case.
+pub trait Headers {
+    /// The value of the one header of this name.
+    ///
+    /// # Errors
+    /// When there are several: whom should one believe?
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated>;
+}
+
+impl Headers for Head<'_> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+        self.sole_header(name)
+    }
+}
+
+impl<'a> Caller<'a> {
+    /// The sender of a request over HTTP/1.1.
+    pub fn of(head: &'a Head<'_>, certificate: Option<&'a Certificate>) -> Caller<'a> {
+        let bytes = match head.length() {
+            Length::Sized(bytes) => Some(bytes),
+            Length::Chunked => None,
+        };
+        Caller { peer: head.peer().ip(), certificate, headers: head, bytes }
+    }
+}
