@@ -10,6 +10,8 @@
 //!   documents whenever and in whatever pieces it is sent, and a resend makes no duplicates.
 //! - What the documents do not say is counted in [`Untranslatable`].
 
+mod ecs;
+mod fields;
 mod group;
 mod native;
 mod objects;

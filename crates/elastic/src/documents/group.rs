@@ -6,6 +6,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// Points that are looked at together. What has the same time and attributes but is further apart than that becomes
 /// two documents.
 pub(super) const MOST: usize = 4096;
+/// Points of one document: indexes take a thousand fields.
+const MOST_TOGETHER: usize = 512;
 
 /// Points of one scope.
 #[derive(Debug)]
@@ -89,28 +91,48 @@ impl<'a> Group<'a> {
         Some((first.point()?, first.unit))
     }
 
-    /// Does `each` for every point that shares the document of the one at `leader`, in the order of their names, each
-    /// name once; when `finish`, they have their document.
-    pub(super) fn each<E>(
-        &mut self,
-        leader: usize,
-        finish: bool,
-        mut each: impl FnMut(&Member<'a>, &mut Vec<u64>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let Some(&first) = self.members.get(leader) else { return Ok(()) };
-        let Some(point) = first.point() else { return Ok(()) };
+    /// The point at a place.
+    pub(super) fn at(&self, place: usize) -> Option<(Of, Point<'a>)> {
+        let member = self.members.get(place)?;
+        Some((member.of, member.point()?))
+    }
+
+    /// The points that share the document of the one at `leader`, with their places, in the order of their names and
+    /// each name once.
+    pub(super) fn sharing(&self, leader: usize) -> impl Iterator<Item = (usize, &Member<'a>)> {
+        let shared = self.shared(leader).zip(self.members.get(leader));
+        let rest = shared.map(|_| self.members.get(leader..).unwrap_or_default()).unwrap_or_default();
         let mut last_name = None;
+        rest.iter()
+            .enumerate()
+            .take_while(move |(_, member)| shared.is_some_and(|(_, first)| first.hash == member.hash))
+            .filter(move |(_, member)| {
+                let is_new = !member.is_done && last_name != Some(member.name);
+                let shares = is_new && shared.is_some_and(|((point, _), first)| shares(&point, first, member));
+                if shares {
+                    last_name = Some(member.name);
+                }
+                shares
+            })
+            .map(move |(offset, member)| (leader + offset, member))
+            .take(MOST_TOGETHER)
+    }
+
+    /// Those that share the document of the one at `leader` have it.
+    pub(super) fn finish(&mut self, leader: usize) {
+        let Some((point, _)) = self.shared(leader) else { return };
+        let Some(&first) = self.members.get(leader) else { return };
+        let (mut last_name, mut count) = (None, 0);
         for member in self.members.get_mut(leader..).unwrap_or_default() {
-            if member.hash != first.hash {
+            if member.hash != first.hash || count == MOST_TOGETHER {
                 break;
             }
             if !member.is_done && last_name != Some(member.name) && shares(&point, &first, member) {
                 last_name = Some(member.name);
-                each(member, &mut self.below)?;
-                member.is_done = finish;
+                member.is_done = true;
+                count += 1;
             }
         }
-        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Writes pairs of lines, takes back what did not fit, and keeps the count.
 
+use super::ecs::Service;
+use super::fields::Fields;
 use super::group::Group;
 use super::objects::Objects;
 use super::page::Sheet;
@@ -11,7 +13,7 @@ use tidegate_wire::otlp::{Resource, Scope};
 use tidegate_wire::output::Full;
 
 /// The most that a translation takes on the heap beyond its sheet, while it runs.
-pub const WORKING_BYTES: usize = Objects::BYTES + Group::BYTES;
+pub const WORKING_BYTES: usize = Objects::BYTES + Group::BYTES + Fields::BYTES;
 
 /// What is being written, and how far it came.
 pub(super) struct Pen<'o, 'a, 's, S> {
@@ -19,6 +21,7 @@ pub(super) struct Pen<'o, 'a, 's, S> {
     pub(super) settings: &'s Settings<'s>,
     pub(super) prefix: &'s str,
     pub(super) objects: Objects<'a>,
+    pub(super) fields: Fields<'a>,
     pub(super) done: Written,
     /// Where the document at hand will be, and how many of its item are whole.
     pub(super) place: Place,
@@ -54,6 +57,8 @@ pub(super) struct Origin<'a> {
     pub(super) wishes: Wishes<'a>,
     /// Where their JSON was written last.
     pub(super) said: Option<Range<usize>>,
+    /// What ECS makes of the resource, in that mapping.
+    pub(super) service: Option<Service<'a>>,
 }
 
 impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
@@ -64,6 +69,7 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
             settings,
             prefix,
             objects: Objects::new(),
+            fields: Fields::new(),
             done: Written::default(),
             place: from,
             whole,

@@ -117,7 +117,7 @@ mod tests {
             String::from_utf8(name.as_bytes().to_vec()).unwrap()
         };
         assert_eq!(dataset("Shop-Front/V2 "), "apm.app.shop_front_v2_.otel");
-        assert_eq!(dataset("ÄRGER\\*?\"<>|,#:\n"), "apm.app.ärger__________.otel");
+        assert_eq!(dataset("ÄRGER\\*?\"<>|,#:\n"), "apm.app.ärger___________.otel");
         assert_eq!(dataset(""), "apm.app.unknown.otel");
         let long = dataset(&"ü".repeat(200));
         assert!(long.len() <= 100 && long.len() > 96 && long.ends_with("ü.otel"), "{long}");

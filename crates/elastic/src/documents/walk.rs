@@ -1,5 +1,6 @@
 //! Walks over OTLP and has each item written in the mapping that is asked for.
 
+use super::ecs::is_nameable;
 use super::group::Group;
 use super::page::Sheet;
 use super::pen::{Origin, Pen};
@@ -33,33 +34,43 @@ pub(super) fn otlp(
     pen.finished(full)
 }
 
-impl<'a> Origin<'a> {
-    fn new<T: Item<'a>>(resource: &ResourceGroup<'a, T>, scope: &ScopeGroup<'a, T>, wishes: Wishes<'a>) -> Self {
-        Self {
+impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+    /// What all items of a scope have in common.
+    fn from<T: Item<'a>>(
+        &mut self,
+        resource: &ResourceGroup<'a, T>,
+        scope: &ScopeGroup<'a, T>,
+        wishes: Wishes<'a>,
+    ) -> Origin<'a> {
+        let mut origin = Origin {
             resource: resource.resource,
             resource_schema: resource.schema_url,
             scope: scope.scope,
             scope_schema: scope.schema_url,
             wishes: wishes.overruled(scope.scope.attributes()),
             said: None,
-        }
+            service: None,
+        };
+        origin.service = match self.settings.mapping {
+            Mapping::Otel => None,
+            Mapping::Ecs => Some(self.ecs_origin(&origin)),
+        };
+        origin
     }
-}
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     fn logs(&mut self, raw: &'a [u8], from: u64) -> Result<(), Full> {
         let request = LogsRequest::new(raw);
-        self.each(request.resources(), from, |pen, origin, record: &LogRecord<'a>| match pen.settings.mapping {
-            Mapping::Otel => pen.native_log(origin, record),
-            Mapping::Ecs => pen.native_log(origin, record),
+        self.each(request.resources(), from, |pen, origin, record: &LogRecord<'a>| match origin.service {
+            None => pen.native_log(origin, record),
+            Some(service) => pen.ecs_log(origin, service, record),
         })
     }
 
     fn traces(&mut self, raw: &'a [u8], from: u64) -> Result<(), Full> {
         let request = TracesRequest::new(raw);
-        self.each(request.resources(), from, |pen, origin, span: &Span<'a>| match pen.settings.mapping {
-            Mapping::Otel => pen.native_span(origin, span),
-            Mapping::Ecs => pen.native_span(origin, span),
+        self.each(request.resources(), from, |pen, origin, span: &Span<'a>| match origin.service {
+            None => pen.native_span(origin, span),
+            Some(service) => pen.ecs_span(origin, service, span),
         })
     }
 
@@ -74,7 +85,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         for resource in resources {
             let wishes = Wishes::default().overruled(resource.resource.attributes());
             for scope in resource.scopes() {
-                let mut origin = Origin::new(&resource, &scope, wishes);
+                let mut origin = self.from(&resource, &scope, wishes);
                 for item in scope.items() {
                     count += 1;
                     if count > from {
@@ -93,7 +104,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         for resource in MetricsRequest::new(raw).resources() {
             let wishes = Wishes::default().overruled(resource.resource.attributes());
             for scope in resource.scopes() {
-                let mut origin = Origin::new(&resource, &scope, wishes);
+                let mut origin = self.from(&resource, &scope, wishes);
                 group.begin(count.max(from));
                 for metric in scope.items() {
                     self.points(&metric, from, &mut count, &mut origin, &mut group)?;
@@ -114,13 +125,17 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         group: &mut Group<'a>,
     ) -> Result<(), Full> {
         let Some(of) = Of::metric(&metric.data) else { return Ok(()) };
-        let unit = if self.settings.mapping == Mapping::Otel { metric.unit } else { &[] };
+        let (name, unit) = match self.settings.mapping {
+            Mapping::Otel => (metric.name, metric.unit),
+            Mapping::Ecs if is_nameable(metric.name) => (metric.name, &[][..]),
+            Mapping::Ecs => (&[][..], &[][..]),
+        };
         let mut take = |point: Point<'a>| {
             *count += 1;
             if *count <= from {
                 return Ok(());
             }
-            group.push(metric.name, unit, of, &point);
+            group.push(name, unit, of, &point);
             if !group.is_full() {
                 return Ok(());
             }
@@ -148,9 +163,9 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         if group.looked_at == 0 {
             return Ok(());
         }
-        match self.settings.mapping {
-            Mapping::Otel => self.native_points(origin, group)?,
-            Mapping::Ecs => self.native_points(origin, group)?,
+        match origin.service {
+            None => self.native_points(origin, group)?,
+            Some(service) => self.ecs_points(origin, service, group)?,
         }
         self.done.untranslatable.items += group.unsayable;
         self.next(group.first + group.looked_at);

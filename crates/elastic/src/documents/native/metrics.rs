@@ -5,7 +5,6 @@ use super::super::page::Sheet;
 use super::super::pen::{Kind, Origin, Pen};
 use super::super::Flavour;
 use crate::json;
-use std::convert::Infallible;
 use tidegate_wire::output::Full;
 use xxhash_rust::xxh64::Xxh64;
 
@@ -22,7 +21,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             if ordinal >= self.place.part {
                 self.metrics(origin, group, at)?;
             }
-            let Ok(()) = group.each(at, true, |_, _| Ok::<(), Infallible>(()));
+            group.finish(at);
             ordinal += 1;
             leader = group.leader(at);
         }
@@ -44,18 +43,17 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         self.text(r#","unit":"#, unit)?;
         self.attributes(&own)?;
         let (mut items, mut names) = (0, Xxh64::new(0));
-        self.out.put(br#","metrics":{"#)?;
-        group.each(at, false, |member, below| {
-            if items > 0 {
-                self.out.put(b",")?;
-            }
+        let mut below = std::mem::take(&mut group.below);
+        for (_, member) in group.sharing(at) {
+            let Some(point) = member.point() else { continue };
+            self.out.put(if items == 0 { br#","metrics":{"# } else { b"," })?;
             items += 1;
             names.update(member.name);
             self.objects.key(member.name, self.out)?;
-            let Some(point) = member.point() else { return self.out.put(b"null") };
             self.objects.lost += point.unsaid();
-            point.write(below, self.out)
-        })?;
+            point.write(&mut below, self.out)?;
+        }
+        group.below = below;
         self.out.put(b"}")?;
         json::formatted(format_args!(r#","_metric_names_hash":"{:x}""#, names.digest()), self.out)?;
         self.origin(origin)?;
@@ -63,19 +61,19 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     /// Which template each field of the document is of.
-    fn templates(&mut self, group: &mut Group<'a>, at: usize) -> Result<(), Full> {
+    fn templates(&mut self, group: &Group<'a>, at: usize) -> Result<(), Full> {
         let mut comma = "";
         self.out.put(br#","dynamic_templates":{"#)?;
-        group.each(at, false, |member, _| {
-            let Some(point) = member.point() else { return Ok(()) };
+        for (_, member) in group.sharing(at) {
+            let Some(point) = member.point() else { continue };
             self.out.put(comma.as_bytes())?;
             self.out.put(br#""metrics."#)?;
             self.objects.name(member.name, self.out)?;
             self.out.put(br#"":""#)?;
             self.out.put(point.template(member.of).as_bytes())?;
+            self.out.put(b"\"")?;
             comma = ",";
-            self.out.put(b"\"")
-        })?;
+        }
         self.out.put(b"}")
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn log(from: &Origin<'_>, record: &LogRecord, received: u64) -> Expec
             }
             Any::StringValue(text) => json!({ "text": text }),
             Any::DoubleValue(number) if !number.is_finite() => json!({ "text": number.to_string() }),
+            Any::DoubleValue(number) => json!({ "text": format!("{number:?}") }),
             Any::BytesValue(_) => json!({ "text": value(Some(body), 8) }),
             scalar => json!({ "text": value(Some(scalar), 8).to_string() }),
         };

@@ -112,7 +112,7 @@ fn check(signal: Signal, raw: &[u8], expected: &[Expected]) {
     let (found, written) = documents(signal, raw, &settings());
     assert_eq!(written.documents, expected.len() as u64);
     for ((line, document), (index, expected)) in found.into_iter().zip(expected) {
-        assert_eq!(line["_index"].as_str().unwrap(), index.to_lowercase());
+        assert_eq!(line["_index"].as_str().unwrap(), index);
         assert_eq!(&with_times(document), expected);
     }
 }
@@ -173,5 +173,34 @@ proptest! {
         let said: usize = found.iter().map(|(_, document)| document["metrics"].as_object().unwrap().len()).sum();
         prop_assert_eq!(said as u64, written.items);
         same_in_pieces(Signal::Metrics, &raw, &settings, size);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    /// In ECS too each line is JSON without a key twice, every item has its documents or is counted, and pieces give
+    /// what the whole gives.
+    #[test]
+    fn ecs_is_valid_and_counted(
+        logs in strategies::logs(),
+        traces in strategies::traces(),
+        metrics in strategies::metrics(),
+        size in 300usize..3000,
+    ) {
+        let settings = Settings { mapping: Mapping::Ecs, ..settings() };
+        for (signal, raw) in [
+            (Signal::Logs, logs.encode_to_vec()),
+            (Signal::Traces, traces.encode_to_vec()),
+            (Signal::Metrics, metrics.encode_to_vec()),
+        ] {
+            let mut space = vec![0; 1 << 20];
+            let mut page = Page::new(&mut space);
+            let written = from_otlp(signal, &raw, Place::START, "p", &settings, &mut page).unwrap();
+            prop_assert!(has_no_key_twice(page.written()), "{}", String::from_utf8_lossy(page.written()));
+            let items = tidegate_wire::otlp::items(signal, &raw);
+            prop_assert_eq!(written.items + written.untranslatable.items, items);
+            same_in_pieces(signal, &raw, &settings, size);
+        }
     }
 }

@@ -1,0 +1,396 @@
+//! Fields of a document under their dotted names, written as objects within objects: each once, with what was put
+//! last.
+
+use super::objects::Objects;
+use crate::json;
+use std::cmp::Ordering;
+use tidegate_wire::intake;
+use tidegate_wire::otlp::AnyValue;
+use tidegate_wire::output::{Full, Output};
+
+/// Fields of one document, and labels of one.
+const MOST: usize = 1024;
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Said<'a> {
+    /// A text.
+    Text(&'a [u8]),
+    /// Two texts with a character between them, if there are both.
+    Joined(&'a [u8], char, &'a [u8]),
+    /// Three with slashes.
+    Path(&'a [u8], &'a [u8], &'a [u8]),
+    /// A host and a port.
+    Address(&'a [u8], u16),
+    /// Hexadecimal digits.
+    Hex(&'a [u8]),
+    /// A number.
+    Int(i64),
+    /// A truth.
+    Bool(bool),
+    /// A value as it is.
+    Value(AnyValue<'a>),
+    /// A value as a text.
+    Quoted(AnyValue<'a>),
+    /// JSON as it stands, which is an object, a list, a number or a word.
+    Json(&'a [u8]),
+    /// What stands between the quotes of a string of JSON.
+    Escaped(&'a [u8]),
+    /// A number of JSON as a text, or a text.
+    Word(intake::Value<'a>),
+    /// A number as hexadecimal digits.
+    Digits(u64),
+    /// A list of an exception of this type and with this message.
+    Exception(&'a [u8], &'a [u8]),
+    /// Something else, by its number, that the writer of the document knows.
+    Other(u32),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Field<'a> {
+    path: &'a [u8],
+    said: Said<'a>,
+    order: u16,
+}
+
+/// The value of a label.
+#[derive(Debug, Clone, Copy)]
+enum Label<'a> {
+    Otel(AnyValue<'a>),
+    Json(intake::Value<'a>),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Labelled<'a> {
+    key: &'a [u8],
+    label: Label<'a>,
+    is_number: bool,
+    order: u16,
+}
+
+/// Fields and labels that are being put together: those of the resource, and behind them those of the document.
+#[derive(Debug)]
+pub(super) struct Fields<'a> {
+    fields: Vec<Field<'a>>,
+    labels: Vec<Labelled<'a>>,
+    base: (usize, usize),
+    lost: u64,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) const BYTES: usize = 2 * MOST * (size_of::<Field<'_>>() + size_of::<Labelled<'_>>());
+
+    /// Without room, until there is need.
+    pub(super) fn new() -> Self {
+        Self { fields: Vec::new(), labels: Vec::new(), base: (0, 0), lost: 0 }
+    }
+
+    /// Begins with a resource.
+    pub(super) fn clear(&mut self) {
+        if self.fields.capacity() == 0 {
+            self.fields.reserve_exact(2 * MOST);
+            self.labels.reserve_exact(2 * MOST);
+        }
+        self.fields.clear();
+        self.labels.clear();
+        self.base = (0, 0);
+    }
+
+    /// What was put so far is the resource's.
+    pub(super) fn end_resource(&mut self) {
+        self.base = (self.fields.len(), self.labels.len());
+    }
+
+    /// Begins a document, with all that is the resource's.
+    pub(super) fn begin(&mut self) {
+        let (fields, labels) = self.base;
+        self.fields.truncate(fields);
+        self.labels.truncate(labels);
+        self.fields.extend_from_within(..);
+        self.labels.extend_from_within(..);
+    }
+
+    /// Puts a field.
+    pub(super) fn put(&mut self, path: &'a [u8], said: Said<'a>) {
+        let count = self.fields.len() - self.base.0;
+        if count >= MOST {
+            self.lost += 1;
+            return;
+        }
+        let order = u16::try_from(count).unwrap_or(u16::MAX);
+        self.fields.push(Field { path, said, order });
+    }
+
+    /// Puts a field, unless the text is empty.
+    pub(super) fn text(&mut self, path: &'a [u8], text: &'a [u8]) {
+        if !text.is_empty() {
+            self.put(path, Said::Text(text));
+        }
+    }
+
+    /// Puts an id, unless it is none.
+    pub(super) fn id(&mut self, path: &'a [u8], id: &'a [u8]) {
+        if id.iter().any(|byte| *byte != 0) {
+            self.put(path, Said::Hex(id));
+        }
+    }
+
+    /// Puts a label.
+    pub(super) fn label(&mut self, key: &'a [u8], value: AnyValue<'a>) {
+        let is_number = match value {
+            AnyValue::Int(_) => true,
+            AnyValue::Double(bits) => f64::from_bits(bits).is_finite(),
+            AnyValue::Array(array) => {
+                let is_number = |value| match value {
+                    AnyValue::Int(_) => true,
+                    AnyValue::Double(bits) => f64::from_bits(bits).is_finite(),
+                    _ => false,
+                };
+                array.values().next().is_some() && array.values().all(is_number)
+            }
+            _ => false,
+        };
+        self.labelled(key, Label::Otel(value), is_number);
+    }
+
+    /// Puts a label from an intake event.
+    pub(super) fn tag(&mut self, key: &'a [u8], value: intake::Value<'a>) {
+        if value != intake::Value::Null {
+            self.labelled(key, Label::Json(value), value.number().is_some());
+        }
+    }
+
+    fn labelled(&mut self, key: &'a [u8], label: Label<'a>, is_number: bool) {
+        let count = self.labels.len() - self.base.1;
+        if count >= MOST {
+            self.lost += 1;
+            return;
+        }
+        let order = u16::try_from(count).unwrap_or(u16::MAX);
+        self.labels.push(Labelled { key, label, is_number, order });
+    }
+
+    /// Writes the document's members, each with a comma before it. `other` writes what is [`Said::Other`].
+    pub(super) fn write<O: Output>(
+        &mut self,
+        objects: &mut Objects<'a>,
+        out: &mut O,
+        mut other: impl FnMut(u32, &mut O) -> Result<(), Full>,
+    ) -> Result<(), Full> {
+        objects.lost += std::mem::take(&mut self.lost);
+        let (base_fields, base_labels) = self.base;
+        let fields = self.fields.get_mut(base_fields..).unwrap_or_default();
+        fields.sort_unstable_by(|a, b| in_order(a.path, b.path).then(a.order.cmp(&b.order)));
+        let (mut open, mut comma): (&[u8], bool) = (&[], true);
+        for (at, field) in fields.iter().enumerate() {
+            let next = fields.get(at + 1).map(|next| next.path).unwrap_or_default();
+            if next == field.path {
+                continue;
+            }
+            // Beside its own members a field is named as if it were one of them.
+            let has_members = next.strip_prefix(field.path).is_some_and(|rest| rest.first() == Some(&b'.'));
+            let (parent, name) = if has_members { (field.path, &b"value"[..]) } else { split(field.path) };
+            while !is_within(parent, open) {
+                out.put(b"}")?;
+                comma = true;
+                open = split(open).0;
+            }
+            let more = parent.get(open.len()..).unwrap_or_default();
+            for part in more.split(|byte| *byte == b'.').filter(|part| !part.is_empty()) {
+                key(part, comma, out)?;
+                out.put(b"{")?;
+                comma = false;
+            }
+            open = parent;
+            key(name, comma, out)?;
+            comma = true;
+            said(field.said, objects, out, &mut other)?;
+        }
+        while !open.is_empty() {
+            out.put(b"}")?;
+            open = split(open).0;
+        }
+        let labels = self.labels.get_mut(base_labels..).unwrap_or_default();
+        labels.sort_unstable_by(|a, b| {
+            let by_key = || sanitized(a.key).cmp(sanitized(b.key));
+            a.is_number.cmp(&b.is_number).then_with(by_key).then(a.order.cmp(&b.order))
+        });
+        let middle = labels.partition_point(|label| !label.is_number);
+        let (texts, numbers) = labels.split_at_checked(middle).unwrap_or_default();
+        labelled("labels", texts, objects, out)?;
+        labelled("numeric_labels", numbers, objects, out)
+    }
+}
+
+/// Parts are compared before what they have in them, so that an object's members follow each other.
+fn in_order(a: &[u8], b: &[u8]) -> Ordering {
+    let rank = |byte: &u8| if *byte == b'.' { 0 } else { u16::from(*byte) + 1 };
+    a.iter().map(rank).cmp(b.iter().map(rank))
+}
+
+/// The object that a field is in, and its name there.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'.') {
+        Some(dot) => (path.get(..dot).unwrap_or_default(), path.get(dot + 1..).unwrap_or_default()),
+        None => (&[], path),
+    }
+}
+
+fn is_within(path: &[u8], object: &[u8]) -> bool {
+    object.is_empty() || path.strip_prefix(object).is_some_and(|rest| matches!(rest.first(), None | Some(b'.')))
+}
+
+fn key(name: &[u8], comma: bool, out: &mut impl Output) -> Result<(), Full> {
+    if comma {
+        out.put(b",")?;
+    }
+    json::string(name, out)?;
+    out.put(b":")
+}
+
+fn said<'a, O: Output>(
+    said: Said<'a>,
+    objects: &mut Objects<'a>,
+    out: &mut O,
+    other: &mut impl FnMut(u32, &mut O) -> Result<(), Full>,
+) -> Result<(), Full> {
+    match said {
+        Said::Text(text) => json::string(text, out),
+        Said::Joined(one, between, two) => {
+            out.put(b"\"")?;
+            json::inner(one, out)?;
+            if !one.is_empty() && !two.is_empty() {
+                json::inner(between.encode_utf8(&mut [0; 4]).as_bytes(), out)?;
+            }
+            json::inner(two, out)?;
+            out.put(b"\"")
+        }
+        Said::Path(one, two, three) => {
+            out.put(b"\"")?;
+            json::inner(one, out)?;
+            for part in [two, three].into_iter().filter(|part| !part.is_empty()) {
+                out.put(b"/")?;
+                json::inner(part, out)?;
+            }
+            out.put(b"\"")
+        }
+        Said::Address(host, port) => {
+            out.put(b"\"")?;
+            json::inner(host, out)?;
+            out.put(b":")?;
+            json::unsigned(port.into(), out)?;
+            out.put(b"\"")
+        }
+        Said::Hex(bytes) => {
+            out.put(b"\"")?;
+            json::hex(bytes, out)?;
+            out.put(b"\"")
+        }
+        Said::Int(value) => json::int(value, out),
+        Said::Bool(value) => out.put(if value { b"true" } else { b"false" }),
+        Said::Value(value) => objects.structured(value, out),
+        Said::Quoted(value) => objects.quoted(value, out),
+        Said::Json(raw) => out.put(raw),
+        Said::Escaped(raw) => {
+            out.put(b"\"")?;
+            out.put(raw)?;
+            out.put(b"\"")
+        }
+        Said::Word(value) => word(value, out),
+        Said::Digits(number) => json::formatted(format_args!("\"{number:016x}\""), out),
+        Said::Exception(kind, message) => {
+            out.put(br#"[{"type":"#)?;
+            json::string(kind, out)?;
+            out.put(br#","message":"#)?;
+            json::string(message, out)?;
+            out.put(b"}]")
+        }
+        Said::Other(number) => other(number, out),
+    }
+}
+
+/// A scalar of JSON as a string.
+fn word(value: intake::Value<'_>, out: &mut impl Output) -> Result<(), Full> {
+    out.put(b"\"")?;
+    match value {
+        intake::Value::Null => {}
+        intake::Value::Bool(true) => out.put(b"true")?,
+        intake::Value::Bool(false) => out.put(b"false")?,
+        intake::Value::Number(number) => out.put(number.raw())?,
+        intake::Value::Text(text) => out.put(text.raw())?,
+        intake::Value::Array(array) => json::inner(array.raw(), out)?,
+        intake::Value::Object(object) => json::inner(object.raw(), out)?,
+    }
+    out.put(b"\"")
+}
+
+/// A label's key as the name of a field without fields in it.
+fn sanitized(key: &[u8]) -> impl Iterator<Item = u8> {
+    key.iter().map(|byte| if matches!(byte, b'.' | b'*' | b'"') { b'_' } else { *byte })
+}
+
+fn labelled<'a>(
+    name: &str,
+    labels: &[Labelled<'a>],
+    objects: &mut Objects<'a>,
+    out: &mut impl Output,
+) -> Result<(), Full> {
+    let mut is_first = true;
+    for (at, label) in labels.iter().enumerate() {
+        if labels.get(at + 1).is_some_and(|next| sanitized(next.key).eq(sanitized(label.key))) {
+            objects.lost += 1;
+            continue;
+        }
+        if is_first {
+            out.put(b",\"")?;
+            out.put(name.as_bytes())?;
+            out.put(b"\":{\"")?;
+        } else {
+            out.put(b",\"")?;
+        }
+        is_first = false;
+        if label.key.trim_ascii().is_empty() {
+            objects.lost += 1;
+            out.put(b"_")?;
+        }
+        for (place, part) in label.key.split(|byte| matches!(byte, b'.' | b'*' | b'"')).enumerate() {
+            if place > 0 {
+                out.put(b"_")?;
+            }
+            match label.label {
+                Label::Otel(_) => json::inner(part, out)?,
+                Label::Json(_) => out.put(part)?,
+            }
+        }
+        out.put(b"\":")?;
+        match label.label {
+            Label::Json(value) if label.is_number => out.put(value.number().map_or(b"0", |number| number.raw()))?,
+            Label::Json(value) => word(value, out)?,
+            Label::Otel(value) => otel_label(value, label.is_number, objects, out)?,
+        }
+    }
+    if is_first { Ok(()) } else { out.put(b"}") }
+}
+
+/// A label of OpenTelemetry: lists of scalars stay lists, what else is no scalar becomes JSON in a text.
+fn otel_label<'a>(
+    value: AnyValue<'a>,
+    is_number: bool,
+    objects: &mut Objects<'a>,
+    out: &mut impl Output,
+) -> Result<(), Full> {
+    let AnyValue::Array(array) = value else {
+        return if is_number { objects.structured(value, out) } else { objects.quoted(value, out) };
+    };
+    if array.values().any(|value| matches!(value, AnyValue::Array(_) | AnyValue::Map(_))) {
+        return objects.quoted(value, out);
+    }
+    out.put(b"[")?;
+    for (place, value) in array.values().enumerate() {
+        if place > 0 {
+            out.put(b",")?;
+        }
+        if is_number { objects.structured(value, out)? } else { objects.quoted(value, out)? }
+    }
+    out.put(b"]")
+}

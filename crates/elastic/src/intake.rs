@@ -1,0 +1,126 @@
+//! Intake events as OTLP: transactions and spans as spans, errors and logs as log records, metricsets as points of
+//! metrics. `design/intake.md` has the mapping, and argues that nothing is lost in it.
+//!
+//! What `null`, an empty object or an empty list says in an event is what leaving the field out says, and so it is
+//! left out.
+
+mod attributes;
+mod ids;
+mod logs;
+mod metrics;
+mod spans;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod time;
+mod writer;
+
+use tables::METADATA;
+use tidegate_wire::intake::{Event, Kind, Object, Value, events};
+use tidegate_wire::otlp::Signal;
+use tidegate_wire::output::Full;
+use writer::{Name, Writer};
+
+/// What was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Translated {
+    /// The length of the request.
+    pub bytes: usize,
+    /// The events that are in it.
+    pub events: u64,
+}
+
+/// How long the request of one signal is, about, that a body of `raw_len` bytes becomes: enough for what agents send.
+#[must_use]
+pub fn usual_len(raw_len: usize) -> usize {
+    raw_len.saturating_add(raw_len / 4).saturating_add(1 << 10)
+}
+
+/// The signal as which an event is said in OTLP; nothing for the metadata, which are said with all of them.
+#[must_use]
+pub fn signal_of(kind: Kind) -> Option<Signal> {
+    match kind {
+        Kind::Transaction | Kind::Span => Some(Signal::Traces),
+        Kind::Error | Kind::Log => Some(Signal::Logs),
+        Kind::Metricset => Some(Signal::Metrics),
+        Kind::Metadata => None,
+    }
+}
+
+/// The signals that a checked body has events of.
+pub fn signals(raw: &[u8]) -> impl Iterator<Item = Signal> {
+    let mut found = [false; 3];
+    const SIGNALS: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Logs];
+    for event in events(raw) {
+        for (found, signal) in found.iter_mut().zip(SIGNALS) {
+            *found |= signal_of(event.kind) == Some(signal);
+        }
+    }
+    SIGNALS.into_iter().zip(found).filter_map(|(signal, found)| found.then_some(signal))
+}
+
+/// Writes the events of `signal` of a checked body, as one export request, to the start of `out`. Events without a time
+/// have that at which the body was received. Where there are none, nothing is written. Nothing is allocated.
+///
+/// # Errors
+/// [`Full`] when `out` has no room for all of it.
+pub fn to_otlp(
+    raw: &[u8],
+    received_at_ns: u64,
+    signal: Signal,
+    out: &mut [u8],
+) -> Result<Translated, Full> {
+    let mut events = events(raw);
+    let metadata = events.next().filter(|event| event.kind == Kind::Metadata).map(Event::fields);
+    let mut out = Writer::new(out);
+    let mut count = 0;
+    let group = out.open(1);
+    resource(&mut out, metadata);
+    let scope = out.open(2);
+    for event in events.filter(|event| signal_of(event.kind) == Some(signal)) {
+        if out.is_full() {
+            return Err(Full);
+        }
+        count += 1;
+        let fields = event.fields();
+        match event.kind {
+            Kind::Transaction => spans::transaction(&mut out, fields, received_at_ns),
+            Kind::Span => spans::span(&mut out, fields, received_at_ns),
+            Kind::Error => logs::error(&mut out, fields, received_at_ns),
+            Kind::Log => logs::log(&mut out, fields, received_at_ns),
+            Kind::Metricset => metrics::metricset(&mut out, fields, received_at_ns),
+            Kind::Metadata => {}
+        }
+    }
+    out.close(scope);
+    out.close(group);
+    if count == 0 {
+        return Ok(Translated::default());
+    }
+    Ok(Translated { bytes: out.end().ok_or(Full)?, events: count })
+}
+
+/// The resource: what the metadata say.
+fn resource(out: &mut Writer<'_>, metadata: Option<Object<'_>>) {
+    /// `Resource.attributes`
+    const ATTRIBUTES: u8 = 1;
+    let Some(metadata) = metadata else { return };
+    let resource = out.open(1);
+    attributes::table(out, ATTRIBUTES, metadata, &METADATA);
+    if let Some(Value::Text(agent)) = metadata.at(&[b"service", b"agent", b"name"]) {
+        out.with_value(ATTRIBUTES, Name::fixed("telemetry.sdk.name"), |out| {
+            let text = out.open(1);
+            out.bytes(b"elastic-apm-");
+            out.text(agent);
+            out.close(text);
+        });
+    }
+    // By which of its names a host goes; the names are said besides.
+    let names: [&[u8]; 3] = [b"configured_hostname", b"detected_hostname", b"hostname"];
+    if let Some(Value::Object(system)) = metadata.find(b"system")
+        && let Some(host) = names.into_iter().find_map(|name| system.find(name))
+    {
+        out.attribute(ATTRIBUTES, Name::fixed("host.name"), host);
+    }
+    out.close(resource);
+}

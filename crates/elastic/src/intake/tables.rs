@@ -1,0 +1,352 @@
+//! What fields of events are called as attributes. What is not named here keeps its name, behind the table's prefix.
+
+/// What becomes of a member of an object.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum To {
+    /// It is said elsewhere.
+    Skip,
+    /// The attribute of this name; a list or an object as its JSON.
+    As(&'static str),
+    /// The attributes of a table.
+    Into(&'static Table),
+    /// A list of texts under this name.
+    Texts(&'static str),
+    /// Labels of the user: `labels.` and the name.
+    Labels,
+}
+
+/// The members of an object.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// What stands before the names of members that are not known.
+    pub(super) rest: &'static str,
+    pub(super) known: &'static [(&'static str, To)],
+}
+
+impl Table {
+    pub(super) fn of(&self, name: &[u8]) -> Option<To> {
+        self.known.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, to)| *to)
+    }
+}
+
+const fn table(rest: &'static str, known: &'static [(&'static str, To)]) -> Table {
+    Table { rest, known }
+}
+
+use To::{As, Into, Labels, Skip, Texts};
+
+pub(super) static METADATA: Table = table(
+    "elastic.metadata.",
+    &[
+        ("service", Into(&SERVICE)),
+        ("process", Into(&PROCESS)),
+        ("system", Into(&SYSTEM)),
+        ("cloud", Into(&CLOUD)),
+        ("user", Into(&METADATA_USER)),
+        ("labels", Labels),
+        ("network", Into(&NETWORK)),
+    ],
+);
+
+static SERVICE: Table = table(
+    "elastic.metadata.service.",
+    &[
+        ("name", As("service.name")),
+        ("version", As("service.version")),
+        ("environment", As("deployment.environment.name")),
+        ("node", Into(&NODE)),
+        ("agent", Into(&AGENT)),
+        ("language", Into(&LANGUAGE)),
+        ("runtime", Into(&RUNTIME)),
+        ("framework", Into(&FRAMEWORK)),
+    ],
+);
+
+static NODE: Table = table("elastic.metadata.service.node.", &[("configured_name", As("service.instance.id"))]);
+
+static AGENT: Table = table(
+    "elastic.metadata.service.agent.",
+    // The name is said with a prefix, by itself.
+    &[("name", Skip), ("version", As("telemetry.sdk.version"))],
+);
+
+static LANGUAGE: Table =
+    table("elastic.metadata.service.language.", &[("name", As("telemetry.sdk.language"))]);
+
+static RUNTIME: Table = table(
+    "elastic.metadata.service.runtime.",
+    &[("name", As("process.runtime.name")), ("version", As("process.runtime.version"))],
+);
+
+static FRAMEWORK: Table = table("elastic.metadata.service.framework.", &[]);
+
+static PROCESS: Table = table(
+    "elastic.metadata.process.",
+    &[
+        ("pid", As("process.pid")),
+        ("ppid", As("process.parent_pid")),
+        ("title", As("process.title")),
+        ("argv", Texts("process.command_args")),
+    ],
+);
+
+static SYSTEM: Table = table(
+    "elastic.metadata.system.",
+    &[
+        ("architecture", As("host.arch")),
+        ("platform", As("os.type")),
+        ("container", Into(&CONTAINER)),
+        ("kubernetes", Into(&KUBERNETES)),
+    ],
+);
+
+static CONTAINER: Table = table("elastic.metadata.system.container.", &[("id", As("container.id"))]);
+
+static KUBERNETES: Table = table(
+    "elastic.metadata.system.kubernetes.",
+    &[("namespace", As("k8s.namespace.name")), ("node", Into(&KUBERNETES_NODE)), ("pod", Into(&POD))],
+);
+
+static KUBERNETES_NODE: Table =
+    table("elastic.metadata.system.kubernetes.node.", &[("name", As("k8s.node.name"))]);
+
+static POD: Table = table(
+    "elastic.metadata.system.kubernetes.pod.",
+    &[("name", As("k8s.pod.name")), ("uid", As("k8s.pod.uid"))],
+);
+
+static CLOUD: Table = table(
+    "elastic.metadata.cloud.",
+    &[
+        ("provider", As("cloud.provider")),
+        ("region", As("cloud.region")),
+        ("availability_zone", As("cloud.availability_zone")),
+        ("account", Into(&ACCOUNT)),
+        ("instance", Into(&INSTANCE)),
+        ("machine", Into(&MACHINE)),
+        ("project", Into(&PROJECT)),
+        ("service", Into(&CLOUD_SERVICE)),
+    ],
+);
+
+static ACCOUNT: Table = table("elastic.metadata.cloud.account.", &[("id", As("cloud.account.id"))]);
+static INSTANCE: Table = table("elastic.metadata.cloud.instance.", &[("id", As("host.id"))]);
+static MACHINE: Table = table("elastic.metadata.cloud.machine.", &[("type", As("host.type"))]);
+static PROJECT: Table = table("elastic.metadata.cloud.project.", &[]);
+static CLOUD_SERVICE: Table = table("elastic.metadata.cloud.service.", &[("name", As("cloud.platform"))]);
+static METADATA_USER: Table = table(
+    "elastic.metadata.user.",
+    &[("id", As("user.id")), ("username", As("user.name")), ("email", As("user.email"))],
+);
+static NETWORK: Table = table("elastic.metadata.network.", &[("connection", Into(&CONNECTION))]);
+static CONNECTION: Table =
+    table("elastic.metadata.network.connection.", &[("type", As("network.connection.type"))]);
+
+/// What spans, errors and metrics have in common, which is said in fields of their own.
+macro_rules! said_elsewhere {
+    ($($name:literal),*; $($other:tt)*) => { &[$(($name, Skip),)* $($other)*] };
+}
+
+pub(super) static TRANSACTION: Table = table(
+    "elastic.transaction.",
+    said_elsewhere!["id", "trace_id", "parent_id", "name", "timestamp", "duration", "sample_rate", "outcome", "links";
+        ("type", As("transaction.type")),
+        ("result", As("transaction.result")),
+        ("sampled", As("transaction.sampled")),
+        ("span_count", Into(&SPAN_COUNT)),
+        ("context", Into(&CONTEXT)),
+        ("session", Into(&SESSION)),
+        ("faas", Into(&FAAS)),
+        ("otel", Into(&OTEL)),
+    ],
+);
+
+static SPAN_COUNT: Table = table(
+    "elastic.transaction.span_count.",
+    &[("started", As("transaction.span_count.started")), ("dropped", As("transaction.span_count.dropped"))],
+);
+
+static SESSION: Table = table("elastic.transaction.session.", &[("id", As("session.id"))]);
+
+static FAAS: Table = table(
+    "elastic.faas.",
+    &[
+        ("name", As("faas.name")),
+        ("version", As("faas.version")),
+        ("coldstart", As("faas.coldstart")),
+        ("execution", As("faas.invocation_id")),
+    ],
+);
+
+static OTEL: Table = table("elastic.otel.", &[("attributes", Into(&OTEL_ATTRIBUTES))]);
+static OTEL_ATTRIBUTES: Table = table("elastic.otel.attributes.", &[]);
+
+static CONTEXT: Table = table(
+    "elastic.context.",
+    &[
+        ("tags", Labels),
+        ("user", Into(&USER)),
+        ("request", Into(&REQUEST)),
+        ("response", Into(&RESPONSE)),
+        ("message", Into(&MESSAGE)),
+        ("service", Into(&CONTEXT_SERVICE)),
+    ],
+);
+
+static USER: Table = table(
+    "elastic.context.user.",
+    &[
+        ("id", As("user.id")),
+        ("username", As("user.name")),
+        ("email", As("user.email")),
+        ("domain", As("user.domain")),
+    ],
+);
+
+static REQUEST: Table = table(
+    "elastic.context.request.",
+    &[
+        ("method", As("http.request.method")),
+        ("http_version", As("network.protocol.version")),
+        ("url", Into(&URL)),
+        ("socket", Into(&SOCKET)),
+    ],
+);
+
+static URL: Table = table(
+    "elastic.context.request.url.",
+    &[
+        ("full", As("url.full")),
+        ("raw", As("url.original")),
+        ("hostname", As("url.domain")),
+        ("port", As("url.port")),
+        ("pathname", As("url.path")),
+        ("search", As("url.query")),
+        ("hash", As("url.fragment")),
+    ],
+);
+
+static SOCKET: Table =
+    table("elastic.context.request.socket.", &[("remote_address", As("network.peer.address"))]);
+
+static RESPONSE: Table =
+    table("elastic.context.response.", &[("status_code", As("http.response.status_code"))]);
+
+static MESSAGE: Table = table("elastic.context.message.", &[("queue", Into(&QUEUE))]);
+static QUEUE: Table = table("elastic.context.message.queue.", &[("name", As("messaging.destination.name"))]);
+static CONTEXT_SERVICE: Table = table("elastic.context.service.", &[]);
+
+pub(super) static SPAN: Table = table(
+    "elastic.span.",
+    said_elsewhere!["id", "trace_id", "parent_id", "name", "timestamp", "duration", "sample_rate", "outcome", "links";
+        ("type", As("span.type")),
+        ("subtype", As("span.subtype")),
+        ("action", As("span.action")),
+        ("sync", As("span.sync")),
+        ("transaction_id", As("transaction.id")),
+        ("composite", Into(&COMPOSITE)),
+        ("context", Into(&SPAN_CONTEXT)),
+        ("otel", Into(&OTEL)),
+    ],
+);
+
+static COMPOSITE: Table = table(
+    "elastic.span.composite.",
+    &[
+        ("count", As("span.composite.count")),
+        ("sum", As("span.composite.sum")),
+        ("compression_strategy", As("span.composite.compression_strategy")),
+    ],
+);
+
+static SPAN_CONTEXT: Table = table(
+    "elastic.context.",
+    &[
+        ("tags", Labels),
+        ("db", Into(&DB)),
+        ("destination", Into(&DESTINATION)),
+        ("http", Into(&SPAN_HTTP)),
+        ("message", Into(&MESSAGE)),
+        ("service", Into(&CONTEXT_SERVICE)),
+    ],
+);
+
+static DB: Table = table(
+    "elastic.context.db.",
+    &[
+        ("statement", As("db.query.text")),
+        ("instance", As("db.namespace")),
+        ("user", As("db.user")),
+    ],
+);
+
+static DESTINATION: Table = table(
+    "elastic.context.destination.",
+    &[("address", As("server.address")), ("port", As("server.port")), ("service", Into(&DESTINATION_SERVICE))],
+);
+
+static DESTINATION_SERVICE: Table = table("elastic.context.destination.service.", &[]);
+
+static SPAN_HTTP: Table = table(
+    "elastic.context.http.",
+    &[
+        ("url", As("url.full")),
+        ("method", As("http.request.method")),
+        ("status_code", As("http.response.status_code")),
+    ],
+);
+
+pub(super) static ERROR: Table = table(
+    "elastic.error.",
+    said_elsewhere!["trace_id", "parent_id", "timestamp";
+        ("id", As("error.id")),
+        ("transaction_id", As("transaction.id")),
+        ("transaction", Into(&ERROR_TRANSACTION)),
+        ("context", Into(&CONTEXT)),
+        ("exception", Into(&EXCEPTION)),
+        ("log", Into(&ERROR_LOG)),
+    ],
+);
+
+static ERROR_TRANSACTION: Table = table(
+    "elastic.error.transaction.",
+    &[
+        ("sampled", As("transaction.sampled")),
+        ("type", As("transaction.type")),
+        ("name", As("transaction.name")),
+    ],
+);
+
+static EXCEPTION: Table = table(
+    "elastic.exception.",
+    &[("type", As("exception.type")), ("message", As("exception.message"))],
+);
+
+static ERROR_LOG: Table = table("elastic.error.log.", &[]);
+
+pub(super) static METRICSET: Table = table(
+    "elastic.metricset.",
+    said_elsewhere!["samples", "timestamp";
+        ("tags", Labels),
+        ("span", Into(&METRICSET_SPAN)),
+        ("transaction", Into(&METRICSET_TRANSACTION)),
+        ("service", Into(&CONTEXT_SERVICE)),
+        ("faas", Into(&FAAS)),
+    ],
+);
+
+static METRICSET_SPAN: Table = table(
+    "elastic.metricset.span.",
+    &[("type", As("span.type")), ("subtype", As("span.subtype"))],
+);
+
+static METRICSET_TRANSACTION: Table = table(
+    "elastic.metricset.transaction.",
+    &[("type", As("transaction.type")), ("name", As("transaction.name"))],
+);
+
+/// A metric, but for what OTLP has fields for.
+pub(super) static SAMPLE: Table = table(
+    "elastic.sample.",
+    said_elsewhere!["value", "values", "counts", "type", "unit";],
+);

@@ -1,0 +1,200 @@
+//! Protobuf into memory that is paid for, in one pass: a message is measured when it is closed.
+
+use tidegate_wire::intake::{Text, Value};
+use tidegate_wire::proto::write::{Varint, varint_len};
+
+/// Writes fields one after the other. Once there is no room, nothing more is written, and [`end`](Self::end) says so.
+pub(super) struct Writer<'o> {
+    space: &'o mut [u8],
+    len: usize,
+    is_full: bool,
+}
+
+/// A message that is being written: where its first field is.
+#[derive(Debug, Clone, Copy)]
+#[must_use = "a message that is not closed has no length"]
+pub(super) struct Mark(usize);
+
+/// An attribute's name: a fixed part, and names from the event set off by dots.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name<'n, 'a> {
+    pub(super) prefix: &'static str,
+    pub(super) path: &'n [Text<'a>],
+}
+
+impl Name<'_, '_> {
+    pub(super) const fn fixed(name: &'static str) -> Name<'static, 'static> {
+        Name { prefix: name, path: &[] }
+    }
+
+    fn put(self, out: &mut Writer<'_>) {
+        out.bytes(self.prefix.as_bytes());
+        for (at, text) in self.path.iter().enumerate() {
+            if at > 0 {
+                out.bytes(b".");
+            }
+            out.text(*text);
+        }
+    }
+}
+
+impl<'o> Writer<'o> {
+    pub(super) fn new(space: &'o mut [u8]) -> Self {
+        Writer { space, len: 0, is_full: false }
+    }
+
+    /// How much was written; nothing when there was no room for all of it.
+    pub(super) fn end(self) -> Option<usize> {
+        (!self.is_full).then_some(self.len)
+    }
+
+    /// Whether there is no room any more, so that there is no use in going on.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    #[inline]
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        let end = self.len.saturating_add(bytes.len());
+        match self.space.get_mut(self.len..end) {
+            Some(space) if !self.is_full => {
+                space.copy_from_slice(bytes);
+                self.len = end;
+            }
+            _ => self.is_full = true,
+        }
+    }
+
+    /// A text without its escapes.
+    #[inline]
+    pub(super) fn text(&mut self, text: Text<'_>) {
+        match text.plain() {
+            Some(plain) => self.bytes(plain),
+            None => text.pieces(|piece| self.bytes(piece)),
+        }
+    }
+
+    /// The key of a field below 16.
+    #[inline]
+    fn key(&mut self, field: u8, wire: u8) {
+        self.bytes(&[field << 3 | wire]);
+    }
+
+    pub(super) fn varint(&mut self, field: u8, value: u64) {
+        self.key(field, 0);
+        self.bytes(Varint::new(value).as_bytes());
+    }
+
+    pub(super) fn fixed64(&mut self, field: u8, bits: u64) {
+        self.key(field, 1);
+        self.bytes(&bits.to_le_bytes());
+    }
+
+    /// A string or bytes, even of none.
+    pub(super) fn field(&mut self, field: u8, bytes: &[u8]) {
+        self.key(field, 2);
+        self.bytes(Varint::new(bytes.len() as u64).as_bytes());
+        self.bytes(bytes);
+    }
+
+    /// A string without its escapes.
+    pub(super) fn text_field(&mut self, field: u8, text: Text<'_>) {
+        match text.plain() {
+            Some(plain) => self.field(field, plain),
+            None => {
+                let mark = self.open(field);
+                self.text(text);
+                self.close(mark);
+            }
+        }
+    }
+
+    /// Begins a nested message.
+    #[inline]
+    pub(super) fn open(&mut self, field: u8) -> Mark {
+        // Most messages are short: their length takes one byte.
+        self.bytes(&[field << 3 | 2, 0]);
+        Mark(self.len)
+    }
+
+    /// Ends it: what was written since is moved where its length takes more room than was left.
+    #[inline]
+    pub(super) fn close(&mut self, Mark(start): Mark) {
+        let len = self.len.saturating_sub(start);
+        if len < 0x80 {
+            if let Some(byte) = start.checked_sub(1).and_then(|at| self.space.get_mut(at)) {
+                *byte = len.to_le_bytes()[0];
+            }
+            return;
+        }
+        self.close_long(start, len);
+    }
+
+    fn close_long(&mut self, start: usize, len: usize) {
+        let more = usize::try_from(varint_len(len as u64)).unwrap_or(10).saturating_sub(1);
+        let end = self.len.saturating_add(more);
+        if self.is_full || end > self.space.len() {
+            self.is_full = true;
+            return;
+        }
+        self.space.copy_within(start..self.len, start + more);
+        self.len = end;
+        let at = start.saturating_sub(1);
+        for (to, from) in self.space.iter_mut().skip(at).zip(Varint::new(len as u64).as_bytes()) {
+            *to = *from;
+        }
+    }
+
+    /// Forgets a message that was opened, with its key.
+    pub(super) fn take_back(&mut self, Mark(start): Mark) {
+        if !self.is_full {
+            self.len = start.saturating_sub(2);
+        }
+    }
+
+    /// An attribute: a plain value as what it is, anything else as its JSON. What says nothing is left out.
+    pub(super) fn attribute(&mut self, field: u8, name: Name<'_, '_>, value: Value<'_>) {
+        let says_nothing = match value {
+            Value::Null => true,
+            Value::Object(object) => object.is_empty(),
+            Value::Array(array) => array.values().next().is_none(),
+            _ => false,
+        };
+        if says_nothing {
+            return;
+        }
+        self.with_value(field, name, |out| out.plain(value));
+    }
+
+    /// An attribute with a text.
+    pub(super) fn string(&mut self, field: u8, name: Name<'_, '_>, text: &[u8]) {
+        self.with_value(field, name, |out| out.field(1, text));
+    }
+
+    /// An attribute whose `AnyValue` is what `put` writes.
+    pub(super) fn with_value(&mut self, field: u8, name: Name<'_, '_>, put: impl FnOnce(&mut Self)) {
+        let pair = self.open(field);
+        let key = self.open(1);
+        name.put(self);
+        self.close(key);
+        let any = self.open(2);
+        put(self);
+        self.close(any);
+        self.close(pair);
+    }
+
+    /// The fields of an `AnyValue`.
+    pub(super) fn plain(&mut self, value: Value<'_>) {
+        match value {
+            Value::Null => {}
+            Value::Bool(value) => self.varint(2, u64::from(value)),
+            Value::Number(number) => match number.integer() {
+                Some(integer) => self.varint(3, integer.cast_unsigned()),
+                None => self.fixed64(4, number.double().to_bits()),
+            },
+            Value::Text(text) => self.text_field(1, text),
+            Value::Array(array) => self.field(1, array.raw()),
+            Value::Object(object) => self.field(1, object.raw()),
+        }
+    }
+}
