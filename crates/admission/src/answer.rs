@@ -3,8 +3,10 @@
 use crate::elastic;
 use crate::intake;
 use crate::otlp::{self, Media};
-use crate::refused::Refused;
-use tidegate_http1::{Content, Flaw, Reply};
+use crate::refused::{Refused, Words};
+use crate::standing::Standing;
+use std::sync::LazyLock;
+use tidegate_http1::{Content, Flaw, Prepared, Reply};
 use tidegate_ledger::Refusal;
 
 /// Whose shape an answer has.
@@ -34,7 +36,60 @@ pub const WRITTEN: &[&str] = &[
 
 /// The answer to `refused`, for a client of `protocol`.
 pub fn answer(refused: Refused, protocol: Protocol) -> Reply {
+    if let Words::Standing(standing) = refused.words {
+        let reply = Reply::prepared(prepared(standing, protocol));
+        return if let Some(seconds) = refused.retry_after { reply.retry_after(seconds) } else { reply };
+    }
     shaped(refused.reason, refused.words.into(), refused.retry_after, protocol)
+}
+
+/// Puts the answers together that are needed often. Otherwise the first of them does it.
+pub fn prepare() {
+    LazyLock::force(&PREPARED);
+}
+
+/// What the prepared answers take at most, in bytes: a line of the memory plan.
+pub const PREPARED_BYTES: usize = 64 << 10;
+
+/// By protocol, and then by what is refused.
+static PREPARED: LazyLock<Box<[Prepared]>> = LazyLock::new(|| {
+    let of = |protocol| {
+        Standing::ALL.iter().map(move |standing| {
+            let content = Content::Fixed(standing.words().as_bytes());
+            Prepared::new(&shaped(standing.reason(), content, None, protocol))
+        })
+    };
+    Protocol::ALL.into_iter().flat_map(of).collect()
+});
+
+fn prepared(standing: Standing, protocol: Protocol) -> &'static Prepared {
+    // One for each of both, in this order.
+    &PREPARED[protocol.index() * Standing::ALL.len() + standing as usize]
+}
+
+impl Protocol {
+    /// Each shape once, in the order of its number.
+    const ALL: [Protocol; 7] = [
+        Protocol::Http,
+        Protocol::RemoteWrite,
+        Protocol::Otlp(Media::Protobuf),
+        Protocol::Otlp(Media::Json),
+        Protocol::Elastic,
+        Protocol::Intake { json: false },
+        Protocol::Intake { json: true },
+    ];
+
+    const fn index(self) -> usize {
+        match self {
+            Protocol::Http => 0,
+            Protocol::RemoteWrite => 1,
+            Protocol::Otlp(Media::Protobuf) => 2,
+            Protocol::Otlp(Media::Json) => 3,
+            Protocol::Elastic => 4,
+            Protocol::Intake { json: false } => 5,
+            Protocol::Intake { json: true } => 6,
+        }
+    }
 }
 
 /// The answer to what the codec refused, for a client of `protocol`, and the reason for the books.
@@ -119,6 +174,28 @@ fn counted(reply: Reply, protocol: Protocol) -> Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every refusal that comes often has an answer in each shape, which is that of its reason, in the space that is
+    /// declared for all of them.
+    #[test]
+    fn what_is_prepared_is_what_would_be_said() {
+        let mut bytes = 0;
+        for (at, protocol) in Protocol::ALL.into_iter().enumerate() {
+            assert_eq!(protocol.index(), at);
+            for standing in Standing::ALL {
+                let refused = Refused::standing(*standing);
+                let content: Content = refused.words.clone().into();
+                let plain = shaped(refused.reason, content, None, protocol);
+                let ready = prepared(*standing, protocol);
+                assert_eq!(answer(refused, protocol).status(), plain.status());
+                let text = String::from_utf8_lossy(ready.content()).into_owned();
+                let words = standing.words().trim_end().split('\'').next().unwrap_or_default();
+                assert!(text.contains(words), "{text}");
+                bytes += ready.size() + size_of::<Prepared>();
+            }
+        }
+        assert!(bytes < PREPARED_BYTES, "{bytes} bytes");
+    }
 
     /// P3: what time can mend is answered with a status that clients retry, and everything else is not.
     #[test]

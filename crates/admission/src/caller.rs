@@ -1,8 +1,7 @@
 //! What is known of a request when its head is.
 
-use crate::access::Certificate;
 use std::net::IpAddr;
-use tidegate_http1::{Head, Length, Repeated};
+use tidegate_http1::{Certificate, Head, Length, Repeated};
 
 /// Who asks, and with what.
 #[derive(Clone, Copy)]
@@ -34,11 +33,11 @@ impl Headers for Head<'_> {
 
 impl<'a> Caller<'a> {
     /// The sender of a request over HTTP/1.1.
-    pub fn of(head: &'a Head<'_>, certificate: Option<&'a Certificate>) -> Caller<'a> {
+    pub fn of(head: &'a Head<'_>) -> Caller<'a> {
         let bytes = match head.length() {
             Length::Sized(bytes) => Some(bytes),
             Length::Chunked => None,
         };
-        Caller { peer: head.peer().ip(), certificate, headers: head, bytes }
+        Caller { peer: head.peer().ip(), certificate: head.certificate(), headers: head, bytes }
     }
 }

@@ -4,7 +4,8 @@ use crate::access::Access;
 use crate::caller::Caller;
 use crate::passage::{self, Passage};
 use crate::pressure::Pressure;
-use crate::refused::Refused;
+use crate::refused::{Refused, Words};
+use crate::standing::Standing;
 use crate::tenancy::Tenancy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -61,6 +62,8 @@ impl Gate {
         tap: Option<Tap>,
         rules: Rules,
     ) -> Gate {
+        // So that the first flood finds its answers.
+        crate::answer::prepare();
         let (memory, stopping) = (Pressure::default(), AtomicBool::new(false));
         Gate(Arc::new(Inner { arena, journal, memory_wait, memory, stopping, tap, rules }))
     }
@@ -132,7 +135,7 @@ impl Gate {
         };
         let free = if tenant.is_some() { self.0.arena.free(Share::Ingest) } else { u64::MAX };
         let hold = table.enter(Moment::now(), route, tenant, caller.bytes.unwrap_or(0), free);
-        hold.map(|hold| Passage(Some(hold))).map_err(|denied| passage::refused(denied, &self.0.memory))
+        hold.map(Passage::of).map_err(|denied| passage::refused(denied, &self.0.memory))
     }
 
     /// The body of a request turns out to have `bytes`, as far as is known.
@@ -141,13 +144,19 @@ impl Gate {
     /// When that is more than its route or its tenant may have now; it has what it had then.
     #[inline]
     pub fn grow(&self, passage: &mut Passage, bytes: usize) -> Result<(), Refused> {
-        let Some(hold) = &mut passage.0 else { return Ok(()) };
-        let bytes = bytes as u64;
-        if bytes <= hold.bytes() {
-            return Ok(());
+        match &mut passage.hold {
+            Some(hold) if bytes as u64 > hold.bytes() => {
+                let grown = hold.grow(Moment::now(), bytes as u64, self.0.arena.free(Share::Ingest));
+                grown.map_err(|denied| {
+                    let refused = passage::refused(denied, &self.0.memory);
+                    if let Words::Standing(standing) = refused.words {
+                        passage.denied = Some(standing);
+                    }
+                    refused
+                })
+            }
+            _ => Ok(()),
         }
-        let free = self.0.arena.free(Share::Ingest);
-        hold.grow(Moment::now(), bytes, free).map_err(|denied| passage::refused(denied, &self.0.memory))
     }
 
     /// Whether anything can be taken now.
@@ -268,31 +277,26 @@ impl Gate {
 
     /// The answer to a request for which there is no memory now: that it should return, and when.
     pub fn no_memory(&self) -> Refused {
-        let words = "no memory is free for this request now; send it again later\n";
-        Refused::new(Refusal::Memory, words).retry_after(self.memory_delay())
+        Refused::standing(Standing::Memory).retry_after(self.memory_delay())
     }
 
     fn disk(&self, refused: JournalRefused) -> Refused {
-        let words = match refused {
-            JournalRefused::Disk { trouble: tidegate_journal::Trouble::Quota, .. } => {
-                "the journal's quota is used up by what the sinks have not taken yet; send it again later\n"
-            }
-            JournalRefused::Disk { trouble: tidegate_journal::Trouble::Full, .. } => {
-                "the disk of the journal is full; send it again later\n"
-            }
+        let standing = match refused {
+            JournalRefused::Disk { trouble: tidegate_journal::Trouble::Quota, .. } => Standing::Quota,
+            JournalRefused::Disk { trouble: tidegate_journal::Trouble::Full, .. } => Standing::DiskFull,
             JournalRefused::Unfit => return Refused::too_large(self.most_decoded()),
-            _ => "the disk of the journal is failing; send it again later\n",
+            _ => Standing::DiskFails,
         };
         let seconds = match refused {
             JournalRefused::Disk { retry_after, .. } => retry_after.as_secs(),
             _ => 1,
         };
-        Refused::new(Refusal::Disk, words).retry_after(self.0.memory.spread(seconds))
+        Refused::standing(standing).retry_after(self.0.memory.spread(seconds))
     }
 }
 
 const fn stopping() -> Refused {
-    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
+    Refused::standing(Standing::Stopping)
 }
 
 #[cfg(test)]

@@ -21,13 +21,15 @@ pub mod otlp;
 mod passage;
 mod pressure;
 mod refused;
+mod standing;
 mod status;
 pub mod tenancy;
 
-pub use answer::{Protocol, WRITTEN, answer, codec};
+pub use answer::{PREPARED_BYTES, Protocol, WRITTEN, answer, codec, prepare};
 pub use caller::{Caller, Headers};
 pub use gate::{Gate, Rules};
 pub use passage::Passage;
 pub use pressure::Pressure;
 pub use refused::{Refused, Words};
+pub use standing::Standing;
 pub use status::Code;

@@ -159,6 +159,7 @@ fn detail(refused: &Refused) -> Detail {
 fn with_parts(words: &Words, put: impl FnOnce([&[u8]; 3])) {
     match words {
         Words::Fixed(text) => put([text.as_bytes(), &[], &[]]),
+        Words::Standing(standing) => put([standing.words().as_bytes(), &[], &[]]),
         Words::Around([before, after], number) => {
             put([before.as_bytes(), number.to_string().as_bytes(), after.as_bytes()])
         }

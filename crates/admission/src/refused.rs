@@ -1,5 +1,6 @@
 //! A refusal: the reason, the words, and when to return.
 
+use crate::standing::Standing;
 use tidegate_http1::Content;
 use tidegate_ledger::Refusal;
 
@@ -19,6 +20,8 @@ pub struct Refused {
 pub enum Words {
     /// Known when the program was built; ends with a line feed.
     Fixed(&'static str),
+    /// The words of a refusal that comes often: its answer is put together already.
+    Standing(Standing),
     /// Around a number; ends with a line feed.
     Around(&'static [&'static str; 2], usize),
     /// About this very request; ends with a line feed; bounded by who made it.
@@ -29,6 +32,11 @@ impl Refused {
     /// Refused for good, with fixed words.
     pub const fn new(reason: Refusal, words: &'static str) -> Refused {
         Refused { reason, words: Words::Fixed(words), retry_after: None }
+    }
+
+    /// Refused as many are.
+    pub const fn standing(standing: Standing) -> Refused {
+        Refused { reason: standing.reason(), words: Words::Standing(standing), retry_after: None }
     }
 
     /// The body breaks a rule of its format; `fault` says which and where.
@@ -57,6 +65,7 @@ impl From<Words> for Content {
     fn from(words: Words) -> Content {
         match words {
             Words::Fixed(text) => Content::Fixed(text.as_bytes()),
+            Words::Standing(standing) => Content::Fixed(standing.words().as_bytes()),
             Words::Around(around, number) => Content::Sentence(around, number as u64),
             Words::Own(text) => text.into(),
         }

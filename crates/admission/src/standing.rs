@@ -1,0 +1,50 @@
+//! The refusals that come by the thousand, and say the same each time.
+
+use tidegate_ledger::Refusal;
+
+/// Declares them: a name, the reason in the books, and the words.
+macro_rules! standing {
+    ($($name:ident $reason:ident $words:literal,)+) => {
+        /// A refusal whose words are always the same: its answers are put together at the start.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Standing {
+            $(#[doc = $words] $name,)+
+        }
+
+        impl Standing {
+            /// All of them.
+            pub const ALL: &[Standing] = &[$(Standing::$name),+];
+
+            /// The reason in the books.
+            pub const fn reason(self) -> Refusal {
+                match self { $(Standing::$name => Refusal::$reason,)+ }
+            }
+
+            /// What is wrong and what to do, with a line feed at the end.
+            pub const fn words(self) -> &'static str {
+                match self { $(Standing::$name => concat!($words, "\n"),)+ }
+            }
+        }
+    };
+}
+
+standing! {
+    Memory Memory "no memory is free for this request now; send it again later",
+    Share Share "memory is short, and this tenant holds its part of it; send it again later",
+    Quota Disk "the journal's quota is used up by what the sinks have not taken yet; send it again later",
+    DiskFull Disk "the disk of the journal is full; send it again later",
+    DiskFails Disk "the disk of the journal is failing; send it again later",
+    Stopping Shutdown "the gateway is stopping; send it again",
+    Connections Connections "as many connections as are allowed are open; connect again later",
+    PeerConnections Connections "this address has as many connections open as it may; close some, or connect again later",
+    RouteRequests RateLimited "more requests a second arrive here than are allowed; send it again later",
+    RouteItems RateLimited "more items a second arrive here than are allowed; send it again later",
+    RouteBytes RateLimited "more bytes a second arrive here than are allowed; send it again later",
+    RouteConcurrency Concurrency "as many requests as are allowed are being served; send it again later",
+    RouteInFlight Concurrency "as many bytes as are allowed are being received; send it again later",
+    TenantRequests RateLimited "more requests a second arrive than this tenant may send; send it again later",
+    TenantItems RateLimited "more items a second arrive than this tenant may send; send it again later",
+    TenantBytes RateLimited "more bytes a second arrive than this tenant may send; send it again later",
+    TenantConcurrency Concurrency "as many requests as this tenant may send are being served; send it again later",
+    TenantInFlight Concurrency "as many bytes as this tenant may send are being received; send it again later",
+}
