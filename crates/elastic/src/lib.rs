@@ -12,4 +12,5 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod documents;
+pub mod intake;
 mod json;

@@ -16,6 +16,7 @@ pub mod coding;
 #[cfg(test)]
 mod damage;
 pub mod gzip;
+pub mod intake;
 pub mod otlp;
 pub mod output;
 pub mod proto;

@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::BorrowMut;
+
 use thiserror::Error;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
@@ -25,9 +27,9 @@ pub enum Fault {
     Truncated,
 }
 
-/// Decodes one stream.
-pub struct Decoder {
-    inflate: Inflate,
+/// Decodes one stream, with a state of its own or one that is borrowed.
+pub struct Decoder<I = Inflate> {
+    inflate: I,
     part: Part,
 }
 
@@ -52,11 +54,18 @@ impl Decoder {
     }
 }
 
-impl Decode for Decoder {
+impl<I: BorrowMut<Inflate>> Decoder<I> {
+    pub(crate) fn over(mut inflate: I) -> Self {
+        inflate.borrow_mut().reset(true);
+        Self { inflate, part: Part::Start }
+    }
+}
+
+impl<I: BorrowMut<Inflate>> Decode for Decoder<I> {
     type Fault = Fault;
 
     fn reset(&mut self) {
-        self.inflate.reset(true);
+        self.inflate.borrow_mut().reset(true);
         self.part = Part::Start;
     }
 
@@ -72,12 +81,13 @@ impl Decode for Decoder {
             }
             Part::End => return Err(Fault::Trailing),
         }
-        let before = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self.inflate.decompress(input, output, InflateFlush::NoFlush);
+        let inflate = self.inflate.borrow_mut();
+        let before = (inflate.total_in(), inflate.total_out());
+        let status = inflate.decompress(input, output, InflateFlush::NoFlush);
         let status = status.map_err(|_| Fault::Data)?;
         let step = |before: u64, now: u64| usize::try_from(now.wrapping_sub(before)).map_err(|_| Fault::Data);
-        let read = step(before.0, self.inflate.total_in())?;
-        let written = step(before.1, self.inflate.total_out())?;
+        let read = step(before.0, inflate.total_in())?;
+        let written = step(before.1, inflate.total_out())?;
         let left = input.len().saturating_sub(read);
         let wants = match status {
             Status::StreamEnd if left > 0 => return Err(Fault::Trailing),
@@ -107,7 +117,7 @@ impl Default for Decoder {
     }
 }
 
-impl std::fmt::Debug for Decoder {
+impl<I> std::fmt::Debug for Decoder<I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Decoder").field("part", &self.part).finish_non_exhaustive()
     }

@@ -145,13 +145,6 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// Forgets a message that was opened, with its key.
-    pub(super) fn take_back(&mut self, Mark(start): Mark) {
-        if !self.is_full {
-            self.len = start.saturating_sub(2);
-        }
-    }
-
     /// An attribute: a plain value as what it is, anything else as its JSON. What says nothing is left out.
     pub(super) fn attribute(&mut self, field: u8, name: Name<'_, '_>, value: Value<'_>) {
         let says_nothing = match value {
@@ -164,11 +157,6 @@ impl<'o> Writer<'o> {
             return;
         }
         self.with_value(field, name, |out| out.plain(value));
-    }
-
-    /// An attribute with a text.
-    pub(super) fn string(&mut self, field: u8, name: Name<'_, '_>, text: &[u8]) {
-        self.with_value(field, name, |out| out.field(1, text));
     }
 
     /// An attribute whose `AnyValue` is what `put` writes.

@@ -6,15 +6,14 @@ use crate::decoding::{Damaged, PIECE, steps};
 use crate::room::{Held, NoRoom};
 use tidegate_arena::Window;
 use tidegate_journal::Encoding;
-use tidegate_wire::{gzip, snappy, zlib, zstd};
+use tidegate_wire::{gzip, snappy, zstd};
 
 /// By how much a compressed body grows when its room is used up.
 const GROWTH: usize = 64 << 10;
 
 /// The decoders, and the encoder of what goes out.
-pub(super) struct Coder {
+pub(crate) struct Coder {
     gzip: gzip::Decoder,
-    zlib: zlib::Decoder,
     zstd: zstd::Decoder,
     encoder: Encoder,
 }
@@ -38,27 +37,27 @@ pub enum BadLevel {
 
 impl Coder {
     /// What all of it takes on the heap, in bytes.
-    pub(super) fn bytes(compression: Compression) -> usize {
+    pub(crate) fn bytes(compression: Compression) -> usize {
         let encoder = match compression {
             Compression::None => 0,
             Compression::Gzip(_) => gzip::Encoder::BYTES,
             Compression::Zstd(level) => zstd::Encoder::bytes(level),
         };
-        gzip::Decoder::BYTES + zlib::Decoder::BYTES + zstd::Decoder::BYTES + encoder
+        gzip::Decoder::BYTES + zstd::Decoder::BYTES + encoder
     }
 
-    pub(super) fn new(compression: Compression) -> Result<Coder, BadLevel> {
+    pub(crate) fn new(compression: Compression) -> Result<Coder, BadLevel> {
         let encoder = match compression {
             Compression::None => Encoder::None,
             Compression::Gzip(level) => Encoder::Gzip(Box::new(gzip::Encoder::new(level)?)),
             Compression::Zstd(level) => Encoder::Zstd(zstd::Encoder::new(level)?),
         };
         // The source has checked every body, and this decoder does not need the window that a frame names.
-        Ok(Coder { gzip: gzip::Decoder::new(), zlib: zlib::Decoder::new(), zstd: zstd::Decoder::new(u64::MAX), encoder })
+        Ok(Coder { gzip: gzip::Decoder::new(), zstd: zstd::Decoder::new(u64::MAX), encoder })
     }
 
     /// How requests go out.
-    pub(super) fn encoding(&self) -> Encoding {
+    pub(crate) fn encoding(&self) -> Encoding {
         match self.encoder {
             Encoder::None => Encoding::Identity,
             Encoder::Gzip(_) => Encoding::Gzip,
@@ -67,7 +66,7 @@ impl Coder {
     }
 
     /// Appends what `body` decodes to, for which there is room, and [`SLACK`] beyond.
-    pub(super) async fn decode(
+    pub(crate) async fn decode(
         &mut self,
         encoding: Encoding,
         body: &[u8],
@@ -76,7 +75,7 @@ impl Coder {
         match encoding {
             Encoding::Identity => out.append(body).map_err(|_| Damaged),
             Encoding::Gzip => steps(&mut self.gzip, body, PIECE, out).await,
-            Encoding::Deflate => steps(&mut self.zlib, body, PIECE, out).await,
+            Encoding::Deflate => steps(&mut self.gzip.as_zlib(), body, PIECE, out).await,
             // It decodes a frame whole or not at all.
             Encoding::Zstd => steps(&mut self.zstd, body, usize::MAX, out).await,
             Encoding::Snappy => {
@@ -88,7 +87,7 @@ impl Coder {
     }
 
     /// Appends `raw` compressed, making room as it is needed.
-    pub(super) async fn encode(&mut self, raw: &[u8], out: &mut Held<Window>) -> Result<(), NoRoom> {
+    pub(crate) async fn encode(&mut self, raw: &[u8], out: &mut Held<Window>) -> Result<(), NoRoom> {
         self.begin(raw.len())?;
         for piece in raw.chunks(PIECE) {
             let mut rest = piece;

@@ -6,6 +6,7 @@ use zlib_rs::{Inflate, InflateFlush, Status};
 
 use super::header::Header;
 use crate::coding::{Decode, Progress, Wants};
+use crate::zlib;
 
 /// Why a gzip body was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -73,6 +74,11 @@ impl Decoder {
     #[must_use]
     pub fn new() -> Self {
         Self { inflate: Inflate::new(false, 15), part: Part::Header(Header::START), checksum: 0, len: 0 }
+    }
+
+    /// A decoder of zlib with the memory of this one, which must be reset before it decodes again.
+    pub fn as_zlib(&mut self) -> zlib::Decoder<&mut Inflate> {
+        zlib::Decoder::over(&mut self.inflate)
     }
 
     /// Decompresses into `output`; returns whether the data ended, with what was read and written.

@@ -62,6 +62,23 @@ proptest! {
     }
 }
 
+/// The memory of a decoder of gzip does as well, before and after.
+#[test]
+fn the_state_of_gzip_decodes_zlib() {
+    use crate::gzip;
+    let mut gzip = gzip::Decoder::new();
+    let mut members = Vec::new();
+    flate2::read::GzEncoder::new(&b"other text"[..], flate2::Compression::new(6)).read_to_end(&mut members).unwrap();
+    for _ in 0..2 {
+        let mut out = Limited::new(100);
+        decode(&mut gzip.as_zlib(), &compress(6, b"some text"), &mut out).unwrap();
+        assert_eq!(out.written(), b"some text");
+        let mut out = Limited::new(100);
+        decode(&mut gzip, &members, &mut out).unwrap();
+        assert_eq!(out.written(), b"other text");
+    }
+}
+
 /// Each kind of damage has a sentence of its own; no bytes are no stream, and nothing is wrong with that.
 #[test]
 fn refusals_say_why() {

@@ -1,0 +1,16 @@
+//! What agents say is said in OTLP, and nothing of it is lost.
+#![allow(clippy::indexing_slicing)]
+
+mod captured;
+
+use super::*;
+
+const RECEIVED: u64 = 1_800_000_000_000_000_000;
+
+/// The request of one signal.
+fn said(raw: &[u8], signal: Signal) -> (Vec<u8>, u64) {
+    let mut out = vec![0; 8 * raw.len() + 4096];
+    let done = to_otlp(raw, RECEIVED, signal, &mut out).unwrap();
+    out.truncate(done.bytes);
+    (out, done.events)
+}

@@ -1,0 +1,197 @@
+//! Elastic APM's intake, version 2: lines of JSON, of which the first says who speaks and each other is an event.
+//!
+//! [`check`] walks a decompressed body once and says what is in it, and what is wrong with which line. [`events`]
+//! shows a checked body without a copy.
+//!
+//! Checked: that each line is JSON, that its only member names a kind of event, that required fields are there, and
+//! that known fields are of their type and no longer than they may be. Fields that are not known are passed over,
+//! and `null` is the same as no field, and so is an object without members. A known field must not be given twice.
+//! Names of fields that are written with escapes are not known.
+//!
+//! Specification: <https://github.com/elastic/apm-data/tree/main/input/elasticapm/docs/spec/v2>, and where that says
+//! less than the server checks, its decoder.
+
+mod check;
+mod cursor;
+mod fault;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use cursor::MAX_DEPTH;
+pub use fault::{Fault, Problem};
+pub use view::{Array, Members, Number, Object, Text, Value, Values};
+
+use crate::utf8::is_utf8;
+use std::ops::Range;
+
+/// The longest line that is taken, in bytes: as APM Server has it (`max_event_size`).
+pub const LONGEST_LINE: usize = 300 << 10;
+
+/// What a line holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Who speaks: the first line, and no other.
+    Metadata,
+    /// Something that a service did for others.
+    Transaction,
+    /// A part of that.
+    Span,
+    /// An exception, or a logged error.
+    Error,
+    /// Values of metrics.
+    Metricset,
+    /// A log record, in the fields of ECS.
+    Log,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 6] =
+        [Kind::Metadata, Kind::Transaction, Kind::Span, Kind::Error, Kind::Metricset, Kind::Log];
+
+    /// The name of the member that holds it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Metadata => "metadata",
+            Kind::Transaction => "transaction",
+            Kind::Span => "span",
+            Kind::Error => "error",
+            Kind::Metricset => "metricset",
+            Kind::Log => "log",
+        }
+    }
+
+    fn named(name: &[u8]) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
+    }
+}
+
+/// An event as it stands in its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// What it is.
+    pub kind: Kind,
+    raw: &'a [u8],
+}
+
+impl<'a> Event<'a> {
+    /// Its fields.
+    #[must_use]
+    pub fn fields(self) -> Object<'a> {
+        Object::new(self.raw)
+    }
+}
+
+/// What a checked body holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Events, the metadata not being one.
+    pub events: u64,
+    /// Lines that were refused.
+    pub refused: u64,
+}
+
+/// Checks the decompressed body `raw` in one walk and counts what is in it. Lines longer than `longest` bytes are
+/// refused without a look. `refused` is told of each line that is, with where it is in `raw`, its line feed included.
+/// Nothing is allocated.
+///
+/// # Errors
+/// What is wrong with the first line, when that is not the metadata: then nothing of the body can be used. A body
+/// without lines is an empty body.
+pub fn check(
+    raw: &[u8],
+    longest: usize,
+    mut refused: impl FnMut(Range<usize>, Fault),
+) -> Result<Counts, Refused> {
+    let all_utf8 = is_utf8(raw);
+    let mut counts = Counts::default();
+    let mut begun = false;
+    for (range, line) in lines(raw) {
+        let verdict = match checked(line, longest, all_utf8) {
+            Ok(event) if begun == (event.kind == Kind::Metadata) => {
+                Err(Fault { kind: Some(event.kind), problem: Problem::Order })
+            }
+            verdict => verdict,
+        };
+        match verdict {
+            Ok(_) if begun => counts.events += 1,
+            Ok(_) => begun = true,
+            Err(fault) if !begun => return Err(Refused { line: range, fault }),
+            Err(fault) => {
+                counts.refused += 1;
+                refused(range, fault);
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// Moves the lines that [`check`] does not refuse to the start of `raw`, in their order, and says how many bytes they
+/// take. For bodies whose first line is the metadata.
+pub fn keep(raw: &mut [u8], longest: usize) -> usize {
+    let (mut at, mut kept) = (0, 0);
+    while let Some((range, line)) = line_at(raw, at) {
+        let is_kept = match checked(line, longest, false) {
+            Ok(event) => (event.kind == Kind::Metadata) == (kept == 0),
+            Err(_) => false,
+        };
+        at = range.end;
+        if is_kept {
+            let len = range.len();
+            raw.copy_within(range, kept);
+            kept += len;
+        }
+    }
+    kept
+}
+
+/// Why nothing of a body can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Where its first line is.
+    pub line: Range<usize>,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+fn checked(line: &[u8], longest: usize, all_utf8: bool) -> Result<Event<'_>, Fault> {
+    if line.len() > longest {
+        return Err(Fault { kind: None, problem: Problem::TooLong });
+    }
+    if !all_utf8 && !is_utf8(line) {
+        return Err(Fault { kind: None, problem: Problem::Utf8 });
+    }
+    check::event(line)
+}
+
+/// The events of a checked body, the metadata first.
+pub fn events(raw: &[u8]) -> impl Iterator<Item = Event<'_>> {
+    lines(raw).filter_map(|(_, line)| event(line))
+}
+
+/// The event of a checked line.
+fn event(line: &[u8]) -> Option<Event<'_>> {
+    let (name, value) = Object::new(line).members().next()?;
+    Some(Event { kind: Kind::named(name.raw())?, raw: value.object()?.raw() })
+}
+
+/// The lines of a body that are not blank: where they are with their line feed, and without it and blanks around.
+pub fn lines(raw: &[u8]) -> impl Iterator<Item = (Range<usize>, &[u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (range, line) = line_at(raw, at)?;
+        at = range.end;
+        Some((range, line))
+    })
+    .filter(|(_, line)| !line.is_empty())
+}
+
+/// The line that begins at `at`.
+fn line_at(raw: &[u8], at: usize) -> Option<(Range<usize>, &[u8])> {
+    let rest = raw.get(at..).filter(|rest| !rest.is_empty())?;
+    let len = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+    Some((at..at + len, rest.get(..len)?.trim_ascii()))
+}

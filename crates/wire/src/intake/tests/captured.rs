@@ -1,0 +1,41 @@
+//! Bodies as four agents sent them.
+
+use super::*;
+use tidegate_load::elastic_apm::AGENTS;
+
+/// All of each body is accepted, without an allocation.
+#[test]
+fn what_agents_send_is_accepted() {
+    for agent in AGENTS {
+        for body in [agent.busy, agent.idle] {
+            let mut counts = None;
+            let used = allocation_counter::measure(|| {
+                counts = Some(check(body.as_bytes(), LONGEST_LINE, |_, fault| panic!("{}: {fault}", agent.name)));
+            });
+            assert_eq!(used.count_total, 0);
+            let lines = body.lines().filter(|line| !line.is_empty()).count() as u64;
+            assert_eq!(counts, Some(Ok(Counts { events: lines - 1, refused: 0 })), "{}", agent.name);
+        }
+    }
+}
+
+/// All of each body is shown as another decoder reads it.
+#[test]
+fn what_agents_send_is_shown() {
+    for agent in AGENTS {
+        for body in [agent.busy, agent.idle] {
+            let shown: Vec<_> = events(body.as_bytes())
+                .map(|event| (event.kind.name().to_owned(), oracle::shown(Value::Object(event.fields()))))
+                .collect();
+            let expected: Vec<_> = body
+                .lines()
+                .filter(|line| !line.is_empty())
+                .flat_map(|line| serde_json::from_str::<serde_json::Map<_, _>>(line).unwrap())
+                .collect();
+            assert_eq!(shown.len(), expected.len());
+            for ((kind, shown), (name, expected)) in shown.iter().zip(&expected) {
+                assert!(kind == name && oracle::alike(shown, expected), "{shown} {expected}");
+            }
+        }
+    }
+}
