@@ -3,7 +3,7 @@
 //! Specification: <https://opentelemetry.io/docs/specs/otlp/>. A request is taken whole or refused whole, so
 //! `partial_success` is never set. What is journalled is protobuf, in the encoding in which it came.
 
-mod decode;
+pub(crate) mod decode;
 mod form;
 
 pub(crate) use form::{Form, Headers, SERVICES, encoding_of};
@@ -43,7 +43,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.window.get(self.range.clone()).unwrap_or_default()
     }
 }

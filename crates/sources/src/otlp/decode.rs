@@ -9,7 +9,7 @@ use tidegate_wire::otlp::{Signal, json};
 use tidegate_wire::{gzip, zstd};
 
 /// Bodies that are or become larger than this are checked on a thread of their own.
-pub(super) const LARGE: usize = 4 << 20;
+pub(crate) const LARGE: usize = 4 << 20;
 /// What a thread keeps between bodies, in bytes.
 pub(super) const BYTES: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES;
 
@@ -20,7 +20,7 @@ thread_local! {
 }
 
 /// Why a body was not checked to its end.
-pub(super) enum Unfinished {
+pub(crate) enum Unfinished {
     Refused(Refused),
     /// It decompresses to more than was allowed here.
     Larger,
@@ -33,16 +33,17 @@ impl From<Refused> for Unfinished {
 }
 
 /// How long `body` says that it will be when decompressed.
-pub(super) fn expected(encoding: Encoding, body: &[u8]) -> usize {
+pub(crate) fn expected(encoding: Encoding, body: &[u8]) -> usize {
     match encoding {
         Encoding::Gzip => GZIP.with_borrow(|decoder| decoder.expected_len(body)),
         Encoding::Zstd => ZSTD.with_borrow(|decoder| decoder.expected_len(body)),
-        Encoding::Identity | Encoding::Snappy | Encoding::Deflate => body.len(),
+        Encoding::Deflate => GZIP.with_borrow_mut(|decoder| decoder.as_zlib().expected_len(body)),
+        Encoding::Identity | Encoding::Snappy => body.len(),
     }
 }
 
 /// Decompresses `body` into `room`, from its start, to at most `most` bytes.
-pub(super) fn decode(
+pub(crate) fn decode(
     gate: &Gate,
     encoding: Encoding,
     body: &[u8],
@@ -54,7 +55,9 @@ pub(super) fn decode(
     let refused = match encoding {
         Encoding::Gzip => GZIP.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
         Encoding::Zstd => ZSTD.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
-        Encoding::Identity | Encoding::Snappy | Encoding::Deflate => None,
+        Encoding::Deflate => GZIP
+            .with_borrow_mut(|decoder| stopped(coding::decode(&mut decoder.as_zlib(), body, &mut paid))),
+        Encoding::Identity | Encoding::Snappy => None,
     };
     match refused {
         None => Ok(()),

@@ -1,0 +1,166 @@
+//! Elastic APM: the intake of its agents, version 2, their configuration, and what they ask first.
+//!
+//! Specification: <https://www.elastic.co/docs/solutions/observability/apm/apm-server/api>, and where that says less
+//! than the server does, its source. A line is taken or refused by itself; what is taken of a request is journalled
+//! as it came, or without the lines that were refused.
+
+mod agents;
+mod answer;
+mod form;
+mod inspect;
+mod report;
+
+pub use agents::{AgentSettings, BadSettings};
+
+pub(crate) use form::{Form, Place, place_of};
+
+use crate::clock::now_ns;
+use crate::otlp::Received;
+use agents::Agents;
+use inspect::{Content, Verdict};
+use tidegate_admission::{Gate, Protocol, Refused};
+use tidegate_arena::Arena;
+use tidegate_http1::{Body, Head, Reply};
+use tidegate_journal::{Batch, Meta, Protocol as Layout, Signal, Tenant};
+use tidegate_ledger::{Counts, Open, Refusal, Signal as Booked, Source};
+use tidegate_pool::Pool;
+
+/// The source `elastic_apm`. Clones are the same source.
+#[derive(Clone)]
+pub struct ElasticApm {
+    books: Source,
+    arena: Arena,
+    /// Where large bodies are checked.
+    pool: Pool,
+    limits: ApmLimits,
+    agents: Agents,
+    /// The answer to those who ask who is there.
+    root: &'static str,
+}
+
+/// What a body may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApmLimits {
+    /// The most bytes of a body, as sent and when decompressed.
+    pub max_body: usize,
+    /// The longest line, in bytes.
+    pub max_event: usize,
+    /// The most bytes that a sink can hold of a body: as it came, decompressed, and as long again for what is made
+    /// of it.
+    pub most_held: usize,
+    /// Whether agents in browsers are heard.
+    pub rum: bool,
+}
+
+impl ElasticApm {
+    /// A source that takes bodies within `limits`; large ones are checked by `pool`. Agents are told that this is APM
+    /// Server of `version`, and what `settings` says for their service.
+    ///
+    /// # Errors
+    /// When `settings` are more than can be told.
+    pub fn new(
+        books: Source,
+        arena: Arena,
+        pool: Pool,
+        limits: ApmLimits,
+        version: &str,
+        settings: Vec<AgentSettings>,
+    ) -> Result<ElasticApm, BadSettings> {
+        let agents = Agents::new(settings)?;
+        Ok(ElasticApm { books, arena, pool, limits, agents, root: answer::root(version) })
+    }
+
+    pub(crate) fn books(&self) -> &Source {
+        &self.books
+    }
+
+    /// The longest body that is received at `place`.
+    pub(crate) fn max_received(&self, place: Place) -> usize {
+        match place {
+            Place::Intake | Place::RumIntake => self.limits.max_body,
+            _ => agents::LONGEST_QUESTION,
+        }
+    }
+
+    /// The form of a request at `place`, or why it is refused.
+    pub(crate) fn form(&self, place: Place, head: &Head<'_>) -> Result<Form, (Refused, Protocol)> {
+        form::form(place, head, self.limits.rum)
+    }
+
+    /// The answer to a request that is answered on its head alone.
+    pub(crate) fn at_once(&self, form: Form, head: &Head<'_>) -> Option<Reply> {
+        match form {
+            Form::Root { json } => Some(answer::found(200, json, self.root)),
+            Form::Preflight => Some(answer::preflight()),
+            Form::Agent { json, known, is_asked_in_body: false } => {
+                Some(self.agents.told(agents::by_query(head.query()), known, json))
+            }
+            _ => None,
+        }
+    }
+
+    /// Answers a request whose body is complete.
+    pub(crate) async fn receive(&self, gate: &Gate, open: Open, form: Form, body: Body) -> Reply {
+        match form {
+            Form::Events(events) => {
+                let (window, range) = body.into_parts();
+                self.take(gate, open, events, Received { window, range }).await
+            }
+            Form::Agent { json, known, .. } => {
+                open.accept_empty(Booked::Events);
+                self.agents.told(agents::by_body(&body), known, json)
+            }
+            Form::Root { .. } | Form::Preflight => Reply::new(500),
+        }
+    }
+
+    /// Checks a body and gives what can be used of it to the journal; answers when that is durable.
+    async fn take(&self, gate: &Gate, open: Open, form: form::Events, body: Received) -> Reply {
+        let protocol = form.protocol();
+        match self.inspect(gate, form, body).await {
+            Ok(Verdict::Useful(body, content)) => self.keep(gate, open, form, content, body).await,
+            Ok(Verdict::Useless(report)) => {
+                open.refuse(Refusal::Malformed);
+                answer::reported(form, &report)
+            }
+            Err(refused) => {
+                open.refuse(refused.reason);
+                form.marked(tidegate_admission::answer(refused, protocol))
+            }
+        }
+    }
+
+    async fn keep(
+        &self,
+        gate: &Gate,
+        open: Open,
+        form: form::Events,
+        content: Content,
+        body: Received,
+    ) -> Reply {
+        let Content { items, raw_len, as_sent, encoding, report } = content;
+        if items == 0 {
+            open.accept_empty(Booked::Traces);
+        } else {
+            let Received { window, range } = body;
+            let counts = Counts { signal: Booked::Traces, items: u64::from(items), bytes: as_sent as u64 };
+            let meta = Meta {
+                tenant: Tenant::NONE,
+                signal: Signal::Traces,
+                protocol: Layout::Intake,
+                encoding,
+                items,
+                raw_len,
+                received_at_ns: now_ns(),
+            };
+            let batch = Batch { meta, window, from: range.start, len: range.len() };
+            if let Err(refused) = gate.append(open, counts, batch).await {
+                return form.marked(tidegate_admission::answer(refused, form.protocol()));
+            }
+        }
+        match report {
+            None => answer::accepted(form, items),
+            Some(report) => answer::reported(form, &report),
+        }
+    }
+}

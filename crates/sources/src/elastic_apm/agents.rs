@@ -1,0 +1,265 @@
+//! What agents are told to do: settings by service and environment, and a tag by which an agent knows that it has
+//! them.
+
+use super::answer::found;
+use std::fmt::Write as _;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use tidegate_http1::Reply;
+use tidegate_wire::intake::{Text, Value};
+
+/// The longest question.
+pub(super) const LONGEST_QUESTION: usize = 4 << 10;
+/// The longest name of a service or an environment.
+const LONGEST_NAME: usize = 1024;
+/// The most services, and the most bytes that are told to one.
+const MOST: usize = 10_000;
+const LONGEST_ANSWER: usize = 64 << 10;
+
+/// What the agents of a service are told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentSettings {
+    /// Of which service; of every one that is not named when this is empty.
+    pub service: String,
+    /// In which environment; in every one that is not named when this is empty.
+    pub environment: String,
+    /// The agent's settings by their names, as the agent's documentation has them.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Settings that cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadSettings {
+    /// There are too many of them.
+    #[error("settings for agents are kept for {MOST} services and environments, and these are {0}; remove some")]
+    TooMany(usize),
+    /// They are too long.
+    #[error("the settings for the agents of {0:?} have {1} bytes; at most {LONGEST_ANSWER} can be told")]
+    TooLong(String, usize),
+}
+
+/// All that is told to agents. Clones are the same.
+#[derive(Debug, Clone)]
+pub(super) struct Agents(Arc<[Told]>);
+
+#[derive(Debug)]
+struct Told {
+    service: String,
+    environment: String,
+    tag: NonZeroU32,
+    headers: &'static [(&'static str, &'static str)],
+    text: &'static str,
+}
+
+/// For whom settings are asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Asked {
+    service: String,
+    environment: String,
+}
+
+const KEPT: (&str, &str) = ("Cache-Control", "max-age=30, must-revalidate");
+const NOTHING: &[(&str, &str)] = &[KEPT, ("Etag", "\"-\""), EXPOSED];
+const EXPOSED: (&str, &str) = ("Access-Control-Expose-Headers", "Etag");
+const WRONG: &[(&str, &str)] = &[("Cache-Control", "max-age=300, must-revalidate")];
+
+impl Agents {
+    /// What is to be told. It is put together here for the life of the process: the answers are fixed texts.
+    pub(super) fn new(settings: Vec<AgentSettings>) -> Result<Agents, BadSettings> {
+        if settings.len() > MOST {
+            return Err(BadSettings::TooMany(settings.len()));
+        }
+        let told: Result<Vec<_>, _> = settings.into_iter().map(Told::new).collect();
+        Ok(Agents(told?.into()))
+    }
+
+    /// The answer to a question: nothing new for an agent that has this already.
+    pub(super) fn told(&self, asked: Option<Asked>, known: Option<NonZeroU32>, json: bool) -> Reply {
+        let Some(asked) = asked.filter(|asked| !asked.service.is_empty()) else {
+            let text = "{\n  \"error\": \"service.name is required\"\n}\n";
+            return found(400, json, text).headers(WRONG);
+        };
+        match self.of(&asked) {
+            None => found(200, json, "{}\n").headers(NOTHING),
+            Some(told) if known == Some(told.tag) => Reply::new(304).headers(told.headers),
+            Some(told) => found(200, json, told.text).headers(told.headers),
+        }
+    }
+
+    /// What is told to whom: the most specific there is, the service before the environment.
+    fn of(&self, asked: &Asked) -> Option<&Told> {
+        let fit = |is: &str, asked: &str| match is {
+            "" => Some(0),
+            is if is == asked => Some(1),
+            _ => None,
+        };
+        let fits = self.0.iter().filter_map(|told| {
+            let service: u8 = fit(&told.service, &asked.service)?;
+            let environment: u8 = fit(&told.environment, &asked.environment)?;
+            Some((service * 2 + environment, told))
+        });
+        fits.max_by_key(|(fit, _)| *fit).map(|(_, told)| told)
+    }
+}
+
+impl Told {
+    fn new(settings: AgentSettings) -> Result<Told, BadSettings> {
+        let AgentSettings { service, environment, settings } = settings;
+        let mut text = String::from("{");
+        for (at, (name, value)) in settings.iter().enumerate() {
+            text.push_str(if at == 0 { "\n  " } else { ",\n  " });
+            string(name, &mut text);
+            text.push_str(": ");
+            string(value, &mut text);
+        }
+        text.push_str(if settings.is_empty() { "}\n" } else { "\n}\n" });
+        if text.len() > LONGEST_ANSWER {
+            return Err(BadSettings::TooLong(service, text.len()));
+        }
+        let tag = tag_of(text.as_bytes());
+        let quoted: &'static str = Box::leak(format!("\"{tag:08x}\"").into_boxed_str());
+        let headers = Box::leak(Box::new([KEPT, ("Etag", quoted), EXPOSED]));
+        Ok(Told { service, environment, tag, headers, text: Box::leak(text.into_boxed_str()) })
+    }
+}
+
+/// A number that other settings are unlikely to have (FNV-1a).
+fn tag_of(text: &[u8]) -> NonZeroU32 {
+    let hash = text.iter().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    NonZeroU32::new(hash).unwrap_or(NonZeroU32::MIN)
+}
+
+/// The tag that an agent says that it has.
+pub(super) fn known(value: &[u8]) -> Option<NonZeroU32> {
+    let digits = str::from_utf8(value).ok()?.trim().trim_start_matches("W/").trim_matches('"');
+    u32::from_str_radix(digits, 16).ok().and_then(NonZeroU32::new)
+}
+
+/// Appends a string of JSON.
+fn string(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            '\0'..'\u{20}' => {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(character));
+            }
+            _ => out.push(character),
+        }
+    }
+    out.push('"');
+}
+
+/// Who asks in the query: `service.name` and `service.environment`.
+pub(super) fn by_query(query: Option<&str>) -> Option<Asked> {
+    let mut asked = Asked::default();
+    for pair in query?.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match name {
+            "service.name" => asked.service = decoded(value)?,
+            "service.environment" => asked.environment = decoded(value)?,
+            _ => {}
+        }
+    }
+    Some(asked)
+}
+
+/// A value of a query, without its escapes.
+fn decoded(value: &str) -> Option<String> {
+    if value.len() > 3 * LONGEST_NAME {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut rest = value.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        bytes.push(match (byte, after) {
+            (b'+', _) => b' ',
+            (b'%', [high, low, after @ ..]) => {
+                rest = after;
+                let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+                digit(high)? << 4 | digit(low)?
+            }
+            _ => *byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Who asks in the body: `{"service": {"name", "environment"}}`.
+pub(super) fn by_body(body: &[u8]) -> Option<Asked> {
+    let service = Value::of(body).object()?.find(b"service")?.object()?;
+    let text = |name: &[u8]| service.find(name).and_then(Value::text).and_then(short);
+    Some(Asked { service: text(b"name")?, environment: text(b"environment").unwrap_or_default() })
+}
+
+fn short(text: Text<'_>) -> Option<String> {
+    let mut bytes = Vec::new();
+    text.pieces(|piece| bytes.extend_from_slice(piece.get(..LONGEST_NAME).unwrap_or(piece)));
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(service: &str, environment: &str, rate: &str) -> AgentSettings {
+        AgentSettings {
+            service: service.to_owned(),
+            environment: environment.to_owned(),
+            settings: vec![("transaction_sample_rate".to_owned(), rate.to_owned())],
+        }
+    }
+
+    fn asked(service: &str, environment: &str) -> Asked {
+        Asked { service: service.to_owned(), environment: environment.to_owned() }
+    }
+
+    /// The service counts before the environment, and what names neither is for all others.
+    #[test]
+    fn the_most_specific_settings_are_told() {
+        let all = vec![
+            settings("", "", "0.1"),
+            settings("", "test", "0.2"),
+            settings("shop", "", "0.3"),
+            settings("shop", "test", "0.4"),
+        ];
+        let agents = Agents::new(all).unwrap();
+        let rate = |service, environment| {
+            let told = agents.of(&asked(service, environment)).unwrap();
+            serde_json::from_str::<serde_json::Value>(told.text).unwrap()["transaction_sample_rate"].clone()
+        };
+        assert_eq!(rate("other", ""), "0.1");
+        assert_eq!(rate("other", "test"), "0.2");
+        assert_eq!(rate("shop", "production"), "0.3");
+        assert_eq!(rate("shop", "test"), "0.4");
+        assert!(Agents::new(vec![settings("shop", "", "1")]).unwrap().of(&asked("other", "")).is_none());
+    }
+
+    /// An agent that has what it is told is told that it has.
+    #[test]
+    fn tags_are_recognised() {
+        let agents = Agents::new(vec![settings("shop", "", "1")]).unwrap();
+        let told = agents.of(&asked("shop", "")).unwrap();
+        let (_, tag) = told.headers.iter().find(|(name, _)| *name == "Etag").unwrap();
+        assert_eq!(known(tag.as_bytes()), Some(told.tag));
+        assert_eq!(agents.told(Some(asked("shop", "")), known(tag.as_bytes()), true).status(), 304);
+        assert_eq!(agents.told(Some(asked("shop", "")), known(b"\"-\""), true).status(), 200);
+        assert_eq!(agents.told(Some(asked("", "")), None, true).status(), 400);
+        assert_eq!(agents.told(None, None, true).status(), 400);
+        assert_eq!(agents.told(Some(asked("other", "")), None, true).status(), 200);
+    }
+
+    #[test]
+    fn questions_are_read_in_both_forms() {
+        let query = by_query(Some("service.name=a%20b%2fc&x=y&service.environment=t+u"));
+        assert_eq!(query, Some(asked("a b/c", "t u")));
+        assert_eq!(by_query(Some("service.name=%zz")), None);
+        assert_eq!(by_query(Some("x")), Some(asked("", "")));
+        assert_eq!(by_body(br#"{"service": {"name": "a\u0062", "environment": null}}"#), Some(asked("ab", "")));
+        for bad in [&b""[..], b"{}", b"[]", b"{\"service\":1}", b"{\"service\":{\"name\":"] {
+            assert_eq!(by_body(bad), None);
+        }
+    }
+}

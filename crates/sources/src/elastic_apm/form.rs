@@ -1,0 +1,224 @@
+//! What a request's head says: where it leads, and how its body is to be read.
+
+use std::num::NonZeroU32;
+use tidegate_admission::{Protocol, Refused};
+use tidegate_http1::{Head, Reply};
+use tidegate_journal::Encoding;
+use tidegate_ledger::Refusal;
+
+/// What is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Who is there.
+    Root,
+    /// Events of services.
+    Intake,
+    /// Events of browsers.
+    RumIntake,
+    /// Events of browsers with short names, which are not taken.
+    RumIntake3,
+    /// The configuration of services' agents.
+    Agents,
+    /// That of browsers' agents.
+    RumAgents,
+}
+
+/// Where `head` leads. The root is shared with others: it is this source's for those who say that they are agents.
+pub(crate) fn place_of(head: &Head<'_>) -> Option<Place> {
+    Some(match head.path() {
+        "/intake/v2/events" => Place::Intake,
+        "/intake/v2/rum/events" => Place::RumIntake,
+        "/intake/v3/rum/events" => Place::RumIntake3,
+        "/config/v1/agents" => Place::Agents,
+        "/config/v1/rum/agents" => Place::RumAgents,
+        "/" if is_agent(head.header("user-agent").unwrap_or_default()) => Place::Root,
+        _ => return None,
+    })
+}
+
+/// Whether this is what agents call themselves, today and before they agreed on it.
+fn is_agent(user_agent: &[u8]) -> bool {
+    [&b"apm-agent-"[..], b"elasticapm-", b"elastic-apm-"].iter().any(|name| user_agent.starts_with(name))
+}
+
+/// How a request is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// With events.
+    Events(Events),
+    /// With a question for an agent's configuration.
+    Agent {
+        /// Whether the client takes JSON.
+        json: bool,
+        /// What the client has.
+        known: Option<NonZeroU32>,
+        /// Whether the body says for whom.
+        is_asked_in_body: bool,
+    },
+    /// With the question who is there.
+    Root {
+        /// Whether the client takes JSON.
+        json: bool,
+    },
+    /// A browser asks what it may send.
+    Preflight,
+}
+
+/// How events are to be read, and answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Events {
+    /// As the head has it; nothing when that is for the body to show.
+    pub(super) encoding: Option<Encoding>,
+    /// Whether the client takes JSON.
+    pub(super) json: bool,
+    /// Whether the client wants to know how many events were taken.
+    pub(super) verbose: bool,
+    /// Whether it is a browser.
+    pub(super) rum: bool,
+}
+
+impl Form {
+    /// How its refusals are written.
+    pub(crate) fn protocol(self) -> Protocol {
+        match self {
+            Form::Events(events) => events.protocol(),
+            Form::Agent { json, .. } | Form::Root { json } => Protocol::Intake { json },
+            Form::Preflight => Protocol::Intake { json: true },
+        }
+    }
+
+    /// Whether its body may come as slowly as things happen.
+    pub(crate) fn is_patient(self) -> bool {
+        matches!(self, Form::Events(_))
+    }
+}
+
+impl Events {
+    pub(super) fn protocol(self) -> Protocol {
+        Protocol::Intake { json: self.json }
+    }
+
+    /// An answer that a browser lets its page read.
+    pub(super) fn marked(self, reply: Reply) -> Reply {
+        if self.rum { reply.headers(super::answer::SHARED) } else { reply }
+    }
+}
+
+/// The form of a request at `place`, or why it is refused and how that is written. Browsers are heard if `rum`.
+pub(super) fn form(place: Place, head: &Head<'_>, rum: bool) -> Result<Form, (Refused, Protocol)> {
+    let json = takes_json(head.header("accept"));
+    let refused = |reason, words| Err((Refused::new(reason, words), Protocol::Intake { json }));
+    let is_rum = matches!(place, Place::RumIntake | Place::RumIntake3 | Place::RumAgents);
+    if is_rum && !rum {
+        let words = "RUM endpoint is disabled; set `sources.elastic_apm.rum.enabled` to take what browsers send\n";
+        return refused(Refusal::Forbidden, words);
+    }
+    if is_rum && head.method() == "OPTIONS" {
+        return Ok(Form::Preflight);
+    }
+    match (place, head.method()) {
+        (Place::Root, "GET" | "HEAD") => Ok(Form::Root { json }),
+        (Place::Agents | Place::RumAgents, method @ ("GET" | "POST")) => {
+            let known = head.header("if-none-match").and_then(super::agents::known);
+            Ok(Form::Agent { json, known, is_asked_in_body: method == "POST" })
+        }
+        (Place::RumIntake3, _) => refused(
+            Refusal::NotFound,
+            "version 3 of the intake for browsers is not served; set `apiVersion: 2` in the agent\n",
+        ),
+        (Place::Intake | Place::RumIntake, "POST") => match encoding(head) {
+            Err((reason, words)) => refused(reason, words),
+            Ok(encoding) => {
+                let verbose = has_flag(head.query(), "verbose");
+                Ok(Form::Events(Events { encoding, json, verbose, rum: is_rum }))
+            }
+        },
+        (Place::Intake | Place::RumIntake, _) => refused(Refusal::Method, "only POST requests are supported\n"),
+        (Place::Agents | Place::RumAgents, _) => {
+            refused(Refusal::Method, "only GET and POST requests are supported\n")
+        }
+        (Place::Root, _) => refused(Refusal::Method, "only GET and HEAD requests are supported\n"),
+    }
+}
+
+/// How a body of events is compressed; nothing when its first bytes are to show it.
+fn encoding(head: &Head<'_>) -> Result<Option<Encoding>, (Refusal, &'static str)> {
+    let (Ok(content_type), Ok(encoding)) =
+        (head.sole_header("content-type"), head.sole_header("content-encoding"))
+    else {
+        return Err((Refusal::Headers, "Content-Type and Content-Encoding may be given once\n"));
+    };
+    if content_type.is_some_and(|value| !contains(value, b"application/x-ndjson")) {
+        return Err((Refusal::Unsupported, "invalid content-type: application/x-ndjson is what is taken\n"));
+    }
+    match encoding.unwrap_or_default() {
+        name if name.eq_ignore_ascii_case(b"gzip") => Ok(Some(Encoding::Gzip)),
+        name if name.eq_ignore_ascii_case(b"deflate") => Ok(Some(Encoding::Deflate)),
+        name if name.is_empty() || name.eq_ignore_ascii_case(b"identity") => Ok(None),
+        _ => Err((Refusal::Unsupported, "the Content-Encoding must be gzip or deflate, or none at all\n")),
+    }
+}
+
+/// How a body is compressed whose head does not say it.
+pub(super) fn sniffed(body: &[u8]) -> Encoding {
+    match body {
+        [0x1f, 0x8b, ..] => Encoding::Gzip,
+        // Method 8, and a check that makes both bytes a multiple of 31 (RFC 1950).
+        [method, flags, ..] if method & 15 == 8 && u16::from_be_bytes([*method, *flags]) % 31 == 0 => {
+            Encoding::Deflate
+        }
+        _ => Encoding::Identity,
+    }
+}
+
+/// Whether the client takes `application/json`.
+fn takes_json(accept: Option<&[u8]>) -> bool {
+    accept.is_none_or(|accept| contains(accept, b"*/*") || contains(accept, b"application/json"))
+}
+
+fn contains(value: &[u8], part: &[u8]) -> bool {
+    value.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+}
+
+/// Whether a query has this flag, with any value.
+fn has_flag(query: Option<&str>, flag: &str) -> bool {
+    query.is_some_and(|query| query.split('&').any(|pair| pair.split('=').next() == Some(flag)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_known_by_their_names() {
+        for agent in ["apm-agent-java/1.52.0 (shop 1.2.3)", "elasticapm-python/5.1", "elastic-apm-node/3.0"] {
+            assert!(is_agent(agent.as_bytes()), "{agent}");
+        }
+        for other in ["", "Elastic-Heartbeat/8", "elasticsearch-py/8.0", "curl/8.0"] {
+            assert!(!is_agent(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn first_bytes_show_how_a_body_is_compressed() {
+        assert_eq!(sniffed(&[0x1f, 0x8b, 8]), Encoding::Gzip);
+        for flags in [0x01, 0x5e, 0x9c, 0xda] {
+            assert_eq!(sniffed(&[0x78, flags, 1]), Encoding::Deflate);
+        }
+        for body in [&b"{\"metadata\""[..], b"", b"\n{", b" {", b"x", b"\x78\x79"] {
+            assert_eq!(sniffed(body), Encoding::Identity, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn flags_have_any_value() {
+        for query in ["verbose", "verbose=true", "flushed=true&verbose=", "verbose&flushed=true"] {
+            assert!(has_flag(Some(query), "verbose"), "{query}");
+        }
+        for query in ["", "flushed=true", "xverbose=1", "a=verbose"] {
+            assert!(!has_flag(Some(query), "verbose"), "{query}");
+        }
+        assert!(takes_json(Some(b"text/html, image/gif, */*; q=0.2")) && takes_json(None));
+        assert!(!takes_json(Some(b"text/plain")));
+    }
+}

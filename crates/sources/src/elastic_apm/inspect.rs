@@ -1,0 +1,214 @@
+//! From a body as it came to what the journal gets of it.
+
+use super::ElasticApm;
+use super::form::{Events, sniffed};
+use super::report::Report;
+use crate::otlp::Received;
+use crate::otlp::decode::{self, LARGE, Unfinished};
+use tidegate_admission::{Gate, Refused};
+use tidegate_arena::{Refused as NoMemory, Share, Window};
+use tidegate_journal::Encoding;
+use tidegate_ledger::Refusal;
+use tidegate_pool::Failed;
+use tidegate_wire::intake;
+
+/// What a body may become, in lengths of itself, where that is long: agents' lines are much alike, and become about
+/// ten times as long.
+const MOST_RATIO: usize = 256;
+/// What counts as long there.
+const LONG: usize = 8 << 20;
+
+/// What became of a body.
+pub(super) enum Verdict {
+    /// This is for the journal.
+    Useful(Received, Content),
+    /// Nothing of it can be used, and this is to be said.
+    Useless(Box<Report>),
+}
+
+/// What a checked body holds.
+pub(super) struct Content {
+    pub(super) items: u32,
+    pub(super) raw_len: u32,
+    /// The length in which it came.
+    pub(super) as_sent: usize,
+    pub(super) encoding: Encoding,
+    /// What is to be said about the lines that were refused, if there are any.
+    pub(super) report: Option<Box<Report>>,
+}
+
+impl ElasticApm {
+    /// Checks the body, decompressed in memory of its own, which is free again on return.
+    pub(super) async fn inspect(
+        &self,
+        gate: &Gate,
+        form: Events,
+        mut body: Received,
+    ) -> Result<Verdict, Refused> {
+        let encoding = form.encoding.unwrap_or_else(|| sniffed(body.bytes()));
+        let most = self.most(gate, encoding, body.range.len());
+        let mut room = None;
+        let mut expected = body.range.len();
+        if encoding != Encoding::Identity {
+            expected = decode::expected(encoding, body.bytes()).max(1).min(most);
+            // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
+            room = Some(gate.room_to_decode(expected).await?);
+        }
+        if expected.max(body.range.len()) <= LARGE {
+            match self.check(gate, encoding, &mut body, room.as_mut(), LARGE.min(most)) {
+                Ok(checked) => return Ok(checked.of(body)),
+                Err(Unfinished::Refused(refused)) => return Err(refused),
+                Err(Unfinished::Larger) if most <= LARGE => return Err(Refused::too_large(most)),
+                // It is larger than it said.
+                Err(Unfinished::Larger) => {}
+            }
+        }
+        self.inspect_large(gate, encoding, body, room, most).await
+    }
+
+    /// The same by the pool: large bodies would hold up the other connections of their worker for milliseconds.
+    async fn inspect_large(
+        &self,
+        gate: &Gate,
+        encoding: Encoding,
+        mut body: Received,
+        mut room: Option<Window>,
+        most: usize,
+    ) -> Result<Verdict, Refused> {
+        let (source, its_gate) = (self.clone(), gate.clone());
+        // On the heap, so that a connection's task has no room for what only large bodies need.
+        let checked = Box::pin(self.pool.run(move || {
+            let checked = source.check(&its_gate, encoding, &mut body, room.as_mut(), most)?;
+            Ok(checked.of(body))
+        }));
+        let checked = checked.await.unwrap_or_else(|failed| {
+            let refused = match failed {
+                Failed::Stopped => {
+                    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
+                }
+                Failed::Panicked(_) => {
+                    Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
+                }
+            };
+            Err(Unfinished::Refused(refused.retry_after(gate.memory_delay())))
+        });
+        checked.map_err(|unfinished| match unfinished {
+            Unfinished::Refused(refused) => refused,
+            Unfinished::Larger => Refused::too_large(most),
+        })
+    }
+
+    /// Decompresses the body into `room` and checks it. Where lines are refused, the body becomes one without them.
+    /// `most` bounds what it may decompress to.
+    fn check(
+        &self,
+        gate: &Gate,
+        encoding: Encoding,
+        body: &mut Received,
+        mut room: Option<&mut Window>,
+        most: usize,
+    ) -> Result<Checked, Unfinished> {
+        let as_sent = body.range.len();
+        let raw = match &mut room {
+            None => body.bytes(),
+            Some(room) => {
+                decode::decode(gate, encoding, body.bytes(), room, most)?;
+                &***room
+            }
+        };
+        let raw_len = raw.len();
+        let compressed = if encoding == Encoding::Identity { 0 } else { as_sent };
+        self.holdable(gate, compressed, raw_len)?;
+        let mut report = None::<Box<Report>>;
+        let found = intake::check(raw, self.limits.max_event, |line, fault| {
+            let line = raw.get(line).unwrap_or_default();
+            report.get_or_insert_default().add(fault, line);
+        });
+        let counts = match found {
+            Ok(counts) => counts,
+            Err(refused) => {
+                let mut report = Box::<Report>::default();
+                report.add(refused.fault, raw.get(refused.line).unwrap_or_default());
+                return Ok(Checked::Useless(report));
+            }
+        };
+        let items = u32::try_from(counts.events).map_err(|_| Refused::too_large(self.limits.max_body))?;
+        let mut content = Content { items, raw_len: 0, as_sent, encoding, report: None };
+        let mut kept = raw_len;
+        if let Some(mut report) = report {
+            report.accepted = counts.events;
+            if items == 0 {
+                return Ok(Checked::Useless(report));
+            }
+            content.report = Some(report);
+            kept = self.cut(gate, body, room)?;
+            content.encoding = Encoding::Identity;
+        }
+        content.raw_len = u32::try_from(kept).map_err(|_| Refused::too_large(self.limits.max_body))?;
+        Ok(Checked::Useful(content))
+    }
+
+    /// Takes the lines out of a body that were refused; what was decompressed becomes the body. Returns how long that
+    /// is.
+    fn cut(
+        &self,
+        gate: &Gate,
+        body: &mut Received,
+        room: Option<&mut Window>,
+    ) -> Result<usize, Unfinished> {
+        let longest = self.limits.max_event;
+        let Some(room) = room else {
+            let raw = body.window.get_mut(body.range.clone()).unwrap_or_default();
+            let kept = intake::keep(raw, longest);
+            body.range.end = body.range.start.saturating_add(kept);
+            return Ok(kept);
+        };
+        let kept = intake::keep(room, longest);
+        // Holding decode memory, nobody waits for more.
+        let window = self.arena.try_window(Share::Ingest, kept).and_then(|mut window| {
+            window.append(room.get(..kept).unwrap_or_default())?;
+            Ok(window)
+        });
+        let window = window.map_err(|refused| match refused {
+            NoMemory::Never { .. } => Refused::too_large(kept / 2),
+            NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
+        })?;
+        *body = Received { range: 0..window.len(), window };
+        Ok(kept)
+    }
+
+    /// The most bytes that a body of `as_sent` bytes may decompress to now.
+    fn most(&self, gate: &Gate, encoding: Encoding, as_sent: usize) -> usize {
+        let most = self.limits.max_body.min(gate.most_decoded()).min(gate.most_held() / 2);
+        match encoding {
+            Encoding::Identity => most,
+            _ => most.min(as_sent.saturating_mul(MOST_RATIO).max(LONG)),
+        }
+    }
+
+    /// Whether a sink could hold a body in both forms, and as long again for what is made of it: what it cannot hold
+    /// it could not deliver either. The plan may have changed since the start.
+    fn holdable(&self, gate: &Gate, as_sent: usize, raw: usize) -> Result<(), Refused> {
+        let most = self.limits.most_held.min(gate.most_held());
+        if as_sent.saturating_add(raw).saturating_add(raw) > most {
+            Err(Refused::too_large(most / 9 * 4))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A verdict without the body that it is about.
+enum Checked {
+    Useful(Content),
+    Useless(Box<Report>),
+}
+
+impl Checked {
+    fn of(self, body: Received) -> Verdict {
+        match self {
+            Checked::Useful(content) => Verdict::Useful(body, content),
+            Checked::Useless(report) => Verdict::Useless(report),
+        }
+    }
+}

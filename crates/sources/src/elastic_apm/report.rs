@@ -1,0 +1,59 @@
+//! What is said about lines that were refused.
+
+use tidegate_wire::intake::Fault;
+
+/// The most lines that are spoken of; the others are counted by nobody but the client.
+const MOST: usize = 5;
+/// The most bytes of a line that are sent back.
+const ECHOED: usize = 1 << 10;
+
+/// The lines that were refused, of which the first are described.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// How many events were taken.
+    pub(super) accepted: u64,
+    /// Messages and documents, in JSON, one after the other.
+    errors: Vec<u8>,
+    described: usize,
+}
+
+impl Report {
+    /// Adds a line that was refused, and how its body began.
+    pub(super) fn add(&mut self, fault: Fault, line: &[u8]) {
+        if self.described == MOST {
+            return;
+        }
+        if self.described > 0 {
+            self.errors.push(b',');
+        }
+        self.described += 1;
+        self.errors.extend_from_slice(b"\n    {\n      \"message\": ");
+        string(fault.to_string().as_bytes(), &mut self.errors);
+        self.errors.extend_from_slice(b",\n      \"document\": ");
+        let line = line.trim_ascii();
+        string(line.get(..ECHOED).unwrap_or(line), &mut self.errors);
+        self.errors.extend_from_slice(b"\n    }");
+    }
+
+    /// As APM Server writes it.
+    pub(super) fn json(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(format!("{{\n  \"accepted\": {},\n  \"errors\": [", self.accepted).as_bytes());
+        out.extend_from_slice(&self.errors);
+        out.extend_from_slice(b"\n  ]\n}\n");
+        out
+    }
+}
+
+/// Appends `bytes` as a string of JSON; what is not UTF-8, or was cut in the middle, becomes U+FFFD.
+fn string(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for character in String::from_utf8_lossy(bytes).chars() {
+        match character {
+            '"' | '\\' => out.extend_from_slice(&[b'\\', character as u8]),
+            '\0'..'\u{20}' => out.extend_from_slice(format!("\\u{:04x}", u32::from(character)).as_bytes()),
+            _ => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out.push(b'"');
+}
