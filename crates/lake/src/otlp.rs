@@ -19,30 +19,41 @@ impl Writer {
         raw: &[u8],
         now_ns: u64,
     ) -> Result<Pushed, Error> {
+        self.push_otlp_parts(position, &[(signal, raw)], now_ns)
+    }
+
+    /// The same of a batch that is said in several requests, each with its signal: all of it is in one commit.
+    pub fn push_otlp_parts(
+        &mut self,
+        position: &Position,
+        parts: &[(Signal, &[u8])],
+        now_ns: u64,
+    ) -> Result<Pushed, Error> {
         if self.is_failed() {
             return Err(Error::Failed);
         }
         if self.durable().is_some_and(|durable| position.sequence <= durable) {
             return Ok(Pushed::default());
         }
-        let pushed = self.push_request(position, signal, raw, now_ns);
+        let pushed = self.push_requests(position, parts, now_ns);
         self.fail(pushed)
     }
 
-    fn push_request(
+    fn push_requests(
         &mut self,
         position: &Position,
-        signal: Signal,
-        raw: &[u8],
+        parts: &[(Signal, &[u8])],
         now_ns: u64,
     ) -> Result<Pushed, Error> {
         let hour = Hour::of_ns(position.received_at_ns);
         let mut pushed = Pushed { commit: self.begin(position.sequence, hour, now_ns)?, ..Pushed::default() };
-        match signal {
-            Signal::Traces => self.push_traces(position, raw, &mut pushed)?,
-            Signal::Logs => self.push_logs(position, raw, &mut pushed)?,
-            Signal::Metrics => self.push_metrics(raw, &mut pushed)?,
-            Signal::Profiles => {}
+        for (signal, raw) in parts {
+            match signal {
+                Signal::Traces => self.push_traces(position, raw, &mut pushed)?,
+                Signal::Logs => self.push_logs(position, raw, &mut pushed)?,
+                Signal::Metrics => self.push_metrics(raw, &mut pushed)?,
+                Signal::Profiles => {}
+            }
         }
         pushed.commit = Commit::join(pushed.commit, self.end()?);
         Ok(pushed)

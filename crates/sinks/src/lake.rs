@@ -6,6 +6,7 @@
 //! twice.
 
 mod decode;
+mod intake;
 
 use crate::health::Health;
 use crate::inbox::{AttachError, Inbox, Quiet, Record, Sinkable};
@@ -84,6 +85,7 @@ enum Failure {
 enum Content {
     RemoteWrite(Version),
     Otlp(otlp::Signal),
+    Intake,
 }
 
 impl Content {
@@ -94,6 +96,7 @@ impl Content {
             (Protocol::Otlp, Signal::Traces) => Some(Content::Otlp(otlp::Signal::Traces)),
             (Protocol::Otlp, Signal::Logs) => Some(Content::Otlp(otlp::Signal::Logs)),
             (Protocol::Otlp, Signal::Metrics) => Some(Content::Otlp(otlp::Signal::Metrics)),
+            (Protocol::Intake, _) => Some(Content::Intake),
             _ => None,
         }
     }
@@ -222,6 +225,19 @@ impl Lake {
         match content {
             Content::Otlp(signal) => {
                 self.writer.push_otlp(&position, signal, &raw, now_ns()).map_err(Failure::Lake)
+            }
+            Content::Intake => {
+                let said = self.said(&raw, position.received_at_ns)?;
+                drop(raw);
+                let mut pushed = self
+                    .writer
+                    .push_otlp_parts(&position, &said.parts(), now_ns())
+                    .map_err(Failure::Lake)?;
+                // Of an event there may be several rows.
+                let items = u64::from(record.meta.items);
+                pushed.dropped.too_large = pushed.dropped.too_large.min(items);
+                pushed.dropped.malformed = pushed.dropped.malformed.min(items - pushed.dropped.too_large);
+                Ok(pushed)
             }
             Content::RemoteWrite(version) => {
                 let _scratch = self.wait(self.room.charge(Symbols::bytes_for(&raw)))??;
