@@ -1,0 +1,146 @@
+//! What is read of one element.
+
+use super::json::{Cursor, unescaped};
+use std::ops::Range;
+
+/// The most bytes of a reason that are read.
+const REASON: usize = crate::outcome::REASON;
+
+/// Why something failed, in the server's words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fault<'a> {
+    /// `error.type`, as it is written.
+    pub kind: &'a [u8],
+    /// `error.reason`, with its escapes.
+    reason: &'a [u8],
+}
+
+impl Fault<'_> {
+    /// Its words: the type and the reason, cut.
+    pub fn words(&self) -> String {
+        let (kind, reason) = (unescaped(self.kind, REASON), unescaped(self.reason, REASON));
+        match (kind.is_empty(), reason.is_empty()) {
+            (false, false) => format!("{kind}: {reason}"),
+            _ => kind + &reason,
+        }
+    }
+}
+
+/// An element of the answer to `_bulk`, without the name of the action.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ItemFields<'a> {
+    /// `status`; 0 where there is none.
+    pub status: u16,
+    /// `result` is `noop`.
+    pub unchanged: bool,
+    /// `_id`, as it is written.
+    pub id: &'a [u8],
+    /// `_version`.
+    pub version: u64,
+    /// `_seq_no`.
+    pub seq_no: u64,
+    /// `_primary_term`.
+    pub primary_term: u64,
+    /// `error`.
+    pub fault: Option<Fault<'a>>,
+}
+
+/// Reads an element of the answer to `_bulk`. `None` when it is not one.
+pub fn item(element: &[u8]) -> Option<ItemFields<'_>> {
+    let mut cursor = Cursor::new(element);
+    cursor.open()?;
+    cursor.key()?;
+    cursor.open()?;
+    let mut fields = ItemFields::default();
+    while let Some(key) = cursor.key() {
+        match key {
+            b"status" => fields.status = u16::try_from(cursor.number()?).ok()?,
+            b"result" => fields.unchanged = cursor.text()? == b"noop",
+            b"_id" if cursor.peek()? == b'"' => fields.id = cursor.text()?,
+            b"_version" => fields.version = cursor.number().unwrap_or_default(),
+            b"_seq_no" => fields.seq_no = cursor.number().unwrap_or_default(),
+            b"_primary_term" => fields.primary_term = cursor.number().unwrap_or_default(),
+            b"error" => fields.fault = Some(fault(&mut cursor)?),
+            _ => cursor.skip()?,
+        }
+    }
+    (fields.status != 0).then_some(fields)
+}
+
+/// An element of the answer to `_mget`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocumentFields<'a> {
+    /// `found`.
+    pub found: bool,
+    /// Where `_source` is in the element.
+    pub source: Range<usize>,
+    /// `_version`.
+    pub version: u64,
+    /// `_seq_no`.
+    pub seq_no: u64,
+    /// `_primary_term`.
+    pub primary_term: u64,
+    /// `error`.
+    pub fault: Option<Fault<'a>>,
+}
+
+/// Reads an element of the answer to `_mget`. `None` when it is not one.
+pub fn document(element: &[u8]) -> Option<DocumentFields<'_>> {
+    let mut cursor = Cursor::new(element);
+    cursor.open()?;
+    let mut fields = DocumentFields::default();
+    let mut known = false;
+    while let Some(key) = cursor.key() {
+        match key {
+            b"found" => (fields.found, known) = (cursor.is_true()?, true),
+            b"_source" => {
+                cursor.peek()?;
+                let start = cursor.at();
+                cursor.skip()?;
+                fields.source = start..cursor.at();
+            }
+            b"_version" => fields.version = cursor.number().unwrap_or_default(),
+            b"_seq_no" => fields.seq_no = cursor.number().unwrap_or_default(),
+            b"_primary_term" => fields.primary_term = cursor.number().unwrap_or_default(),
+            b"error" => fields.fault = Some(fault(&mut cursor)?),
+            _ => cursor.skip()?,
+        }
+    }
+    (known || fields.fault.is_some()).then_some(fields)
+}
+
+/// Reads the status and the error of an element of the answer to `_msearch`. `None` when it is not one.
+pub fn response(element: &[u8]) -> Option<(u16, Option<Fault<'_>>)> {
+    let mut cursor = Cursor::new(element);
+    cursor.open()?;
+    let (mut status, mut failed) = (200, None);
+    while let Some(key) = cursor.key() {
+        match key {
+            b"status" => status = u16::try_from(cursor.number()?).ok()?,
+            b"error" => failed = Some(fault(&mut cursor)?),
+            _ => cursor.skip()?,
+        }
+    }
+    Some((status, failed))
+}
+
+/// `{"type":"…","reason":"…", …}`, or a text.
+fn fault<'a>(cursor: &mut Cursor<'a>) -> Option<Fault<'a>> {
+    let mut fault = Fault::default();
+    if cursor.peek()? == b'"' {
+        fault.reason = cursor.text()?;
+        return Some(fault);
+    }
+    if cursor.open().is_none() {
+        cursor.skip()?;
+        return Some(fault);
+    }
+    while let Some(key) = cursor.key() {
+        match key {
+            b"type" if cursor.peek()? == b'"' => fault.kind = cursor.text()?,
+            b"reason" if cursor.peek()? == b'"' => fault.reason = cursor.text()?,
+            _ => cursor.skip()?,
+        }
+    }
+    Some(fault)
+}

@@ -1,0 +1,173 @@
+//! The callers' handle, and the ticket for one item.
+
+use crate::line::{Action, Line};
+use crate::meters::Measures;
+use crate::outcome::{Answer, Failure, Found, Hits, Kept, Refused, Written};
+use crate::settings::Settings;
+use crate::slots::Key;
+use crate::state::{State, hash_of};
+use crate::sync::{Arc, Mutex, lock};
+use crate::target::{Search, Target};
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tidegate_arena::Arena;
+use tidegate_meters::Registry;
+
+/// Takes items from any thread and gives back tickets. A handle; clones are the same engine.
+///
+/// What is handed over is copied before the call returns, so the caller may let go of it at once. Where there is
+/// no room the call refuses at once, with a delay.
+#[derive(Clone)]
+pub struct Bulk {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) state: Mutex<State>,
+    pub(crate) settings: Settings,
+    pub(crate) measures: Measures,
+    pub(crate) arena: Arena,
+    /// Of the documents' hashes.
+    seed: u64,
+}
+
+impl Bulk {
+    /// An engine with nobody to drive it yet.
+    pub(crate) fn idle(settings: Settings, arena: Arena) -> Bulk {
+        let settings = settings.within_reason();
+        let state = State::new(settings.clone(), arena.clone());
+        let seed = state.seed();
+        let measures = Measures::new();
+        Bulk { shared: Arc::new(Shared { state: Mutex::new(state), settings, measures, arena, seed }) }
+    }
+
+    /// Writes a document that must not exist yet.
+    ///
+    /// # Errors
+    /// When it is not taken; nothing was sent then, and nothing will be.
+    pub fn create(&self, target: Target<'_>, source: &[u8]) -> Result<Ticket<'_, Written>, Refused> {
+        self.submit(&Line::document(Action::Create, target, source)?)
+    }
+
+    /// Writes a document, whether it exists or not.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn index(&self, target: Target<'_>, source: &[u8]) -> Result<Ticket<'_, Written>, Refused> {
+        self.submit(&Line::document(Action::Index, target, source)?)
+    }
+
+    /// Changes a document; `change` is the body of an update (`{"doc":{…}}`, `{"script":{…}}`).
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn update(&self, target: Target<'_>, change: &[u8]) -> Result<Ticket<'_, Written>, Refused> {
+        self.submit(&Line::document(Action::Update, target, change)?)
+    }
+
+    /// Deletes a document.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn delete(&self, target: Target<'_>) -> Result<Ticket<'_, Written>, Refused> {
+        self.submit(&Line::document(Action::Delete, target, b"")?)
+    }
+
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn get(&self, target: Target<'_>) -> Result<Ticket<'_, Found>, Refused> {
+        self.submit(&Line::document(Action::Get, target, b"")?)
+    }
+
+    /// Searches.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn search(&self, search: Search<'_>) -> Result<Ticket<'_, Hits>, Refused> {
+        self.submit(&Line::search(search)?)
+    }
+
+    /// How many items wait, are under way, or were answered and not taken yet.
+    pub fn depth(&self) -> u32 {
+        lock(&self.shared.state).used()
+    }
+
+    /// Publishes the engine's meters, which are named `bulk_…`. One engine can publish to one registry.
+    pub fn publish(&self, registry: &Registry) {
+        self.shared.measures.publish(&self.shared, registry);
+    }
+
+    fn submit<T>(&self, line: &Line<'_>) -> Result<Ticket<'_, T>, Refused> {
+        let shared = &*self.shared;
+        let (bound, hash) = (line.bound(), hash_of(shared.seed, line));
+        let (taken, driver) = {
+            let mut state = lock(&shared.state);
+            (state.submit(line, bound, hash), state.nudge())
+        };
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        Ok(Ticket { shared, key: Some(taken?), answer: PhantomData })
+    }
+}
+
+impl fmt::Debug for Bulk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bulk with {} items", self.depth())
+    }
+}
+
+/// An item that was handed over; awaiting it gives its answer.
+///
+/// Dropping it before the item is sent takes the item back. Dropping it later changes nothing but that nobody
+/// reads the answer.
+#[must_use = "dropping a ticket takes the item back"]
+pub struct Ticket<'a, T> {
+    shared: &'a Shared,
+    /// `None` once the answer was taken.
+    key: Option<Key>,
+    answer: PhantomData<fn() -> T>,
+}
+
+impl<T: Answer> Future for Ticket<'_, T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(key) = self.key else { return Poll::Pending };
+        let taken = lock(&self.shared.state).take(key, context.waker());
+        match taken {
+            Some(outcome) => {
+                self.key = None;
+                Poll::Ready(T::of(Kept(outcome)))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Drop for Ticket<'_, T> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            let (left, driver) = {
+                let mut state = lock(&self.shared.state);
+                (state.leave(key), state.nudge())
+            };
+            // Wakers and windows end without the lock: what they do then is not ours to know.
+            drop(left);
+            if let Some(driver) = driver {
+                driver.wake();
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Ticket<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ticket({:?})", self.key)
+    }
+}

@@ -1,0 +1,224 @@
+//! One item as it is sent: an action and, for most, a body, written into a window that has room.
+
+use crate::lane::Lane;
+use crate::outcome::Refused;
+use crate::target::{Search, Target, check_index};
+use memchr::memchr_iter;
+
+/// What an item does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Create,
+    Index,
+    Update,
+    Delete,
+    Get,
+}
+
+/// An item to be written.
+#[derive(Clone, Copy)]
+pub(crate) enum Line<'a> {
+    Document(Action, Target<'a>, &'a [u8]),
+    Search(Search<'a>),
+}
+
+/// More than the fixed parts of any action, numbers included.
+const FIXED: usize = 192;
+
+impl<'a> Line<'a> {
+    /// A write or a read of one document.
+    pub(crate) fn document(action: Action, target: Target<'a>, body: &'a [u8]) -> Result<Line<'a>, Refused> {
+        target.check()?;
+        match action {
+            Action::Create if target.if_unchanged.is_some() => {
+                return Err(Refused::Invalid("a document that is created has no earlier state"));
+            }
+            Action::Update | Action::Delete | Action::Get if target.id.is_none() => {
+                return Err(Refused::Invalid("only a document that is created or indexed may have no id"));
+            }
+            Action::Update if target.if_unchanged.is_some() && target.retry_on_conflict > 0 => {
+                return Err(Refused::Invalid("an update of a certain state cannot be tried on another"));
+            }
+            _ => {}
+        }
+        if !matches!(action, Action::Delete | Action::Get) {
+            check_object(body)?;
+        }
+        Ok(Line::Document(action, target, body))
+    }
+
+    /// A search.
+    pub(crate) fn search(search: Search<'a>) -> Result<Line<'a>, Refused> {
+        check_index(search.index)?;
+        check_object(search.query)?;
+        Ok(Line::Search(search))
+    }
+
+    pub(crate) fn lane(&self) -> Lane {
+        match self {
+            Line::Document(Action::Get, ..) => Lane::Get,
+            Line::Document(_, target, _) => target.refresh.lane(),
+            Line::Search(_) => Lane::Search,
+        }
+    }
+
+    /// The document whose order has to be kept.
+    pub(crate) fn ordered(&self) -> Option<(&'a str, &'a str)> {
+        match self {
+            Line::Document(Action::Get, ..) | Line::Search(_) => None,
+            Line::Document(_, target, _) => target.id.map(|id| (target.index, id)),
+        }
+    }
+
+    /// Whether the server chooses the id, and the caller may want to know it.
+    pub(crate) fn unnamed(&self) -> bool {
+        matches!(self, Line::Document(_, Target { id: None, .. }, _))
+    }
+
+    /// No less than what [`write`](Self::write) writes.
+    pub(crate) fn bound(&self) -> usize {
+        FIXED
+            + match self {
+                Line::Document(_, target, body) => {
+                    let names = [Some(target.index), target.id, target.routing];
+                    names.into_iter().flatten().map(escaped_bound).sum::<usize>() + body.len()
+                }
+                Line::Search(search) => escaped_bound(search.index) + search.query.len(),
+            }
+    }
+
+    /// Writes it to the front of `room`; how many bytes it took.
+    pub(crate) fn write(&self, room: &mut [u8]) -> usize {
+        let mut out = Out { room, at: 0 };
+        match self {
+            Line::Document(action, target, body) => {
+                out.put(match action {
+                    Action::Create => b"{\"create\":{\"_index\":\"",
+                    Action::Index => b"{\"index\":{\"_index\":\"",
+                    Action::Update => b"{\"update\":{\"_index\":\"",
+                    Action::Delete => b"{\"delete\":{\"_index\":\"",
+                    Action::Get => b"{\"_index\":\"",
+                });
+                out.target(*action, target);
+                match action {
+                    // Two bytes that can become the end of the body: see `Batch::close`.
+                    Action::Get => out.put(b"} ,"),
+                    Action::Delete => out.put(b"}}\n"),
+                    _ => {
+                        out.put(b"}}\n");
+                        out.line(body);
+                    }
+                }
+            }
+            Line::Search(search) => {
+                out.put(b"{\"index\":\"");
+                out.escaped(search.index);
+                out.put(b"\"}\n");
+                out.line(search.query);
+            }
+        }
+        out.at
+    }
+}
+
+/// Empty or cut bodies would shift the lines of all others.
+fn check_object(body: &[u8]) -> Result<(), Refused> {
+    let body = body.trim_ascii();
+    match (body.first(), body.last()) {
+        (Some(b'{'), Some(b'}')) if body.len() > 1 => Ok(()),
+        _ => Err(Refused::Invalid("its body is not a JSON object")),
+    }
+}
+
+struct Out<'a> {
+    room: &'a mut [u8],
+    at: usize,
+}
+
+impl Out<'_> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.at + bytes.len();
+        if let Some(room) = self.room.get_mut(self.at..end) {
+            room.copy_from_slice(bytes);
+        }
+        self.at = end;
+    }
+
+    fn target(&mut self, action: Action, target: &Target<'_>) {
+        self.escaped(target.index);
+        if let Some(id) = target.id {
+            self.put(b"\",\"_id\":\"");
+            self.escaped(id);
+        }
+        if let Some(routing) = target.routing {
+            self.put(b"\",\"routing\":\"");
+            self.escaped(routing);
+        }
+        self.put(b"\"");
+        if let (Some(revision), true) = (target.if_unchanged, action != Action::Get) {
+            self.put(b",\"if_seq_no\":");
+            self.number(revision.seq_no);
+            self.put(b",\"if_primary_term\":");
+            self.number(revision.primary_term);
+        }
+        if action == Action::Update && target.retry_on_conflict > 0 {
+            self.put(b",\"retry_on_conflict\":");
+            self.number(u64::from(target.retry_on_conflict));
+        }
+    }
+
+    fn number(&mut self, mut number: u64) {
+        let mut digits = [0; 20];
+        let mut first = digits.len();
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
+            number /= 10;
+            first -= 1;
+            if number == 0 {
+                break;
+            }
+        }
+        self.put(digits.get(first..).unwrap_or_default());
+    }
+
+    fn escaped(&mut self, text: &str) {
+        if is_plain(text) {
+            return self.put(text.as_bytes());
+        }
+        for byte in text.bytes() {
+            match byte {
+                b'"' => self.put(b"\\\""),
+                b'\\' => self.put(b"\\\\"),
+                0..0x20 => {
+                    let hex = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+                    self.put(&[b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)]);
+                }
+                _ => self.put(&[byte]),
+            }
+        }
+    }
+
+    /// A body as one line. In JSON a line feed can only stand between tokens, where a space says the same.
+    fn line(&mut self, body: &[u8]) {
+        let start = self.at;
+        self.put(body);
+        for at in memchr_iter(b'\n', body) {
+            if let Some(byte) = self.room.get_mut(start + at) {
+                *byte = b' ';
+            }
+        }
+        self.put(b"\n");
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
+}
+
+fn escaped_bound(text: &str) -> usize {
+    if is_plain(text) { text.len() } else { 6 * text.len() }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

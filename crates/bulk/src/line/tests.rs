@@ -1,0 +1,63 @@
+use super::*;
+use crate::outcome::Revision;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn written(line: Line<'_>) -> Vec<u8> {
+    let mut room = vec![0; line.bound()];
+    let len = line.write(&mut room);
+    assert!(len <= room.len(), "a line is longer than its bound");
+    room.truncate(len);
+    room
+}
+
+fn lines(bytes: &[u8]) -> Vec<Value> {
+    bytes.split_inclusive(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect()
+}
+
+/// What one caller names or sends never reaches into the lines of another.
+#[test]
+fn every_option_is_written_and_a_body_over_several_lines_is_one() {
+    let target = Target::new("i\"\n", "\u{1}\\é").routing("r").retry_on_conflict(3);
+    let line = Line::document(Action::Update, target, b" {\n\"doc\": {}\n}\n").unwrap();
+    let action = json!({"update": {"_index": "i\"\n", "_id": "\u{1}\\é", "routing": "r", "retry_on_conflict": 3}});
+    assert_eq!(lines(&written(line)), [action, json!({"doc": {}})]);
+
+    let revision = Revision { seq_no: 1_234_567_890_123_456_789, primary_term: 0 };
+    let line = Line::document(Action::Delete, Target::new("i", "1").if_unchanged(revision), b"").unwrap();
+    let action = json!({"delete": {"_index": "i", "_id": "1", "if_seq_no": revision.seq_no, "if_primary_term": 0}});
+    assert_eq!(lines(&written(line)), [action]);
+
+    let line = Line::search(Search { index: "a,b-*", query: b"{}" }).unwrap();
+    assert_eq!(lines(&written(line)), [json!({"index": "a,b-*"}), json!({})]);
+}
+
+/// What servers answer with a refusal of the whole request is refused before it gets into one.
+#[test]
+fn what_would_spoil_a_request_is_refused() {
+    let long = "x".repeat(513);
+    let revision = Revision::default();
+    let refused = |action, target, body: &[u8]| {
+        assert!(matches!(Line::document(action, target, body), Err(Refused::Invalid(_))));
+    };
+    refused(Action::Index, Target::new("i", ""), b"{}");
+    refused(Action::Index, Target::new("", "1"), b"{}");
+    refused(Action::Index, Target::new("i", &long), b"{}");
+    refused(Action::Index, Target::new(&long, "1"), b"{}");
+    refused(Action::Index, Target::new("i", "1"), b"");
+    refused(Action::Index, Target::new("i", "1"), b"{\"a\":1");
+    refused(Action::Delete, Target::unnamed("i"), b"");
+    refused(Action::Create, Target::new("i", "1").if_unchanged(revision), b"{}");
+    refused(Action::Update, Target::new("i", "1").if_unchanged(revision).retry_on_conflict(1), b"{}");
+    assert!(Line::search(Search { index: "i", query: b"{" }).is_err());
+}
+
+proptest! {
+    /// Names are read back as they were given, whatever is in them.
+    #[test]
+    fn names_are_read_back(index in "\\PC{1,40}|[\u{0}-\u{20}\"\\\\]{1,9}", id in "\\PC{1,60}|[\u{0}-\u{ff}]{1,20}") {
+        prop_assume!(index.len() <= 255 && id.len() <= 512);
+        let line = Line::document(Action::Index, Target::new(&index, &id), b"{}").unwrap();
+        prop_assert_eq!(lines(&written(line)), [json!({"index": {"_index": index, "_id": id}}), json!({})]);
+    }
+}

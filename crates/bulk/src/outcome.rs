@@ -1,0 +1,235 @@
+//! What a caller gets: an answer, a failure, or a refusal.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::Window;
+
+/// The most bytes of a server's reason that are kept.
+pub(crate) const REASON: usize = 256;
+
+/// Which state of a document is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Revision {
+    /// `_seq_no`.
+    pub seq_no: u64,
+    /// `_primary_term`.
+    pub primary_term: u64,
+}
+
+/// A write was carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Its status: 200 or 201.
+    pub status: u16,
+    /// Whether it changed nothing (`noop`).
+    pub unchanged: bool,
+    /// The document's version now.
+    pub version: u64,
+    /// What to say in a later write that must not overwrite somebody else's.
+    pub revision: Revision,
+    /// The document's id, where the server chose it.
+    pub id: Option<Box<str>>,
+}
+
+/// A document that was read.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// `_source`, empty where there is none.
+    pub source: Body,
+    /// The document's version.
+    pub version: u64,
+    /// What to say in a later write that must not overwrite somebody else's.
+    pub revision: Revision,
+}
+
+/// The answer to a search: one element of `responses`, as JSON.
+#[derive(Debug, Clone)]
+pub struct Hits {
+    /// The element's bytes.
+    pub body: Body,
+}
+
+/// Bytes of an answer, in memory that all answers of one request share and that is paid for until the last of
+/// them is dropped.
+#[derive(Clone)]
+pub struct Body {
+    window: Arc<Window>,
+    start: u32,
+    end: u32,
+}
+
+impl Body {
+    /// The bytes `range` of `window`.
+    pub(crate) fn new(window: &Arc<Window>, range: &Range<usize>) -> Body {
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Body { window: Arc::clone(window), start: place(range.start), end: place(range.end) }
+    }
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.window.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        String::from_utf8_lossy(self).fmt(f)
+    }
+}
+
+/// Why an item was not carried out, as far as is known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Failure {
+    /// What a caller can act upon.
+    pub kind: Kind,
+    /// The status that the server gave the item or the request; 0 where there was none.
+    pub status: u16,
+    /// The server's or the connection's words, cut.
+    pub reason: Option<Box<str>>,
+}
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// There is no such document.
+    NotFound,
+    /// There is no such index.
+    IndexNotFound,
+    /// The document is there already, or is not in the state that was named.
+    VersionConflict,
+    /// The server had no room for it until the deadline. It was not carried out.
+    Rejected,
+    /// It could not be sent before the deadline. It was not carried out.
+    Timeout,
+    /// It was sent and not answered: it may or may not have been carried out.
+    Unanswered,
+    /// The server cannot make sense of it.
+    Invalid,
+    /// The server does not allow it.
+    Denied,
+    /// It, or its answer, is longer than the server or the engine takes.
+    TooLarge,
+    /// There was no memory for the answer.
+    NoRoom,
+    /// The engine ended. It was not sent.
+    Stopped,
+    /// The server failed.
+    Server,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::NotFound => "there is no such document",
+            Kind::IndexNotFound => "there is no such index",
+            Kind::VersionConflict => "the document is in another state than the write expects",
+            Kind::Rejected => "the server had no room for it until the deadline",
+            Kind::Timeout => "it could not be sent before the deadline",
+            Kind::Unanswered => "it was sent and not answered, and may have been carried out",
+            Kind::Invalid => "the server cannot make sense of it",
+            Kind::Denied => "the server does not allow it",
+            Kind::TooLarge => "it or its answer is too large",
+            Kind::NoRoom => "there was no memory for the answer",
+            Kind::Stopped => "the engine ended before it was sent",
+            Kind::Server => "the server failed",
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)?;
+        if self.status != 0 {
+            write!(f, " (status {})", self.status)?;
+        }
+        match &self.reason {
+            Some(reason) => write!(f, ": {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Failure {
+    /// A failure without words.
+    pub(crate) fn new(kind: Kind, status: u16) -> Failure {
+        Failure { kind, status, reason: None }
+    }
+
+    /// The same with the server's words, cut.
+    pub(crate) fn because(self, reason: &str) -> Failure {
+        let reason = reason.get(..reason.floor_char_boundary(REASON)).unwrap_or_default();
+        Failure { reason: (!reason.is_empty()).then(|| reason.into()), ..self }
+    }
+}
+
+/// An item was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is no room now.
+    #[error("as much as is allowed waits to be sent; try again in {retry_after:?}")]
+    Full {
+        /// When there will be, as far as the last requests show.
+        retry_after: Duration,
+    },
+    /// It never fits.
+    #[error("an item of {bytes} bytes is more than the {most} that can be sent")]
+    TooLarge {
+        /// Its length with its action, in bytes.
+        bytes: usize,
+        /// The most that is possible.
+        most: usize,
+    },
+    /// It would spoil the request for all others in it.
+    #[error("the item cannot be sent: {0}")]
+    Invalid(&'static str),
+    /// The engine is ending.
+    #[error("the engine is ending; send it elsewhere or later")]
+    Stopping,
+}
+
+/// What is kept in a slot until its caller takes it.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Written(Written),
+    Found(Found),
+    Hits(Hits),
+    Failed(Failure),
+}
+
+/// What a ticket can resolve to.
+pub trait Answer: Sized + sealed::Sealed {
+    /// Takes it out of what the engine keeps.
+    #[doc(hidden)]
+    fn of(kept: Kept) -> Result<Self, Failure>;
+}
+
+/// What the engine keeps of an answer.
+#[doc(hidden)]
+pub struct Kept(pub(crate) Outcome);
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Written {}
+    impl Sealed for super::Found {}
+    impl Sealed for super::Hits {}
+}
+
+macro_rules! answers {
+    ($($name:ident),*) => {$(
+        impl Answer for $name {
+            fn of(kept: Kept) -> Result<Self, Failure> {
+                match kept.0 {
+                    Outcome::$name(answer) => Ok(answer),
+                    Outcome::Failed(failure) => Err(failure),
+                    _ => Err(Failure::new(Kind::Server, 0)),
+                }
+            }
+        }
+    )*};
+}
+answers!(Written, Found, Hits);

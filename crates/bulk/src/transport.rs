@@ -1,0 +1,71 @@
+//! The way to the server: one request out of a window, and the answer in pieces.
+
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::Window;
+
+/// Sends requests. Implemented over HTTP in [`http`](crate::http), and by servers in memory in tests.
+pub trait Transport: Sync {
+    /// Sends `request` and waits for the answer. If its status is 200, hands its body to `answer` piece by piece
+    /// until that breaks off.
+    ///
+    /// It should let go of the request's body before it returns: what has to be sent again is sent out of the
+    /// same memory.
+    fn send(
+        &self,
+        request: Request,
+        answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
+    ) -> impl Future<Output = Result<Answered, NoAnswer>> + Send;
+}
+
+/// A POST.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The path with its query.
+    pub path: &'static str,
+    /// The media type of the body.
+    pub content_type: &'static str,
+    /// The body.
+    pub body: Payload,
+    /// How many items it carries.
+    pub items: u32,
+    /// Whether it changes anything: what does may only be sent twice if the first was not carried out.
+    pub writes: bool,
+}
+
+/// A request's body, in memory of the arena.
+#[derive(Debug, Clone)]
+pub struct Payload {
+    pub(crate) window: Arc<Window>,
+    pub(crate) end: usize,
+}
+
+impl AsRef<[u8]> for Payload {
+    fn as_ref(&self) -> &[u8] {
+        self.window.get(..self.end).unwrap_or_default()
+    }
+}
+
+/// The server answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// The status of the whole request.
+    pub status: u16,
+    /// How long the server asks to stay away.
+    pub retry_after: Option<Duration>,
+    /// The beginning of what it says, where the status is not 200.
+    pub excerpt: String,
+}
+
+/// The server did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// Nothing of the request reached a server.
+    #[error("no server could be reached: {0}")]
+    NotSent(String),
+    /// It may have arrived, or the answer broke off.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+}
