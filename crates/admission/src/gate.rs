@@ -4,7 +4,7 @@ use crate::access::Access;
 use crate::caller::Caller;
 use crate::passage::{self, Passage};
 use crate::pressure::Pressure;
-use crate::refused::{Refused, Words};
+use crate::refused::Refused;
 use crate::standing::Standing;
 use crate::tenancy::Tenancy;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl Gate {
         };
         let free = if tenant.is_some() { self.0.arena.free(Share::Ingest) } else { u64::MAX };
         let hold = table.enter(Moment::now(), route, tenant, caller.bytes.unwrap_or(0), free);
-        hold.map(Passage::of).map_err(|denied| passage::refused(denied, &self.0.memory))
+        hold.map(|hold| Passage(Some(hold))).map_err(|denied| passage::refused(denied, &self.0.memory))
     }
 
     /// The body of a request turns out to have `bytes`, as far as is known.
@@ -143,17 +143,11 @@ impl Gate {
     /// # Errors
     /// When that is more than its route or its tenant may have now; it has what it had then.
     #[inline]
-    pub fn grow(&self, passage: &mut Passage, bytes: usize) -> Result<(), Refused> {
-        match &mut passage.hold {
+    pub fn grow(&self, passage: &Passage, bytes: usize) -> Result<(), Refused> {
+        match &passage.0 {
             Some(hold) if bytes as u64 > hold.bytes() => {
                 let grown = hold.grow(Moment::now(), bytes as u64, self.0.arena.free(Share::Ingest));
-                grown.map_err(|denied| {
-                    let refused = passage::refused(denied, &self.0.memory);
-                    if let Words::Standing(standing) = refused.words {
-                        passage.denied = Some(standing);
-                    }
-                    refused
-                })
+                grown.map_err(|denied| passage::refused(denied, &self.0.memory))
             }
             _ => Ok(()),
         }

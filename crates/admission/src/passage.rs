@@ -10,22 +10,7 @@ use tidegate_limit::{Denied, Hold, Limit, Reached};
 /// dropping it gives that back. Where nothing is limited it is nothing.
 #[derive(Debug, Default)]
 #[must_use = "dropping it gives back what the request holds"]
-pub struct Passage {
-    pub(crate) hold: Option<Hold>,
-    /// Why it may not grow as it wanted to.
-    pub(crate) denied: Option<Standing>,
-}
-
-impl Passage {
-    pub(crate) fn of(hold: Hold) -> Passage {
-        Passage { hold: Some(hold), denied: None }
-    }
-
-    /// Why the request was refused while its body was received, if it was.
-    pub fn denied(&self) -> Option<Standing> {
-        self.denied
-    }
-}
+pub struct Passage(pub(crate) Option<Hold>);
 
 /// Why a limit forbids a request, with the delay that its client gets.
 pub(crate) fn refused(denied: Denied, pressure: &Pressure) -> Refused {

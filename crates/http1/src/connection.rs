@@ -166,7 +166,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         };
         let service = &self.server.service;
         let bytes = window.get(start..end).unwrap_or_default();
-        let (framing, max_body, ticket) = match parse(bytes, *self.peer, self.link.certificate(), |head| {
+        let (framing, max_body, mut ticket) = match parse(bytes, *self.peer, self.link.certificate(), |head| {
             (head.framing, service.admit(head))
         }) {
             // From here on the head is all that comes before the body.
@@ -180,7 +180,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             Err(refusal) => return Err(self.failed(refusal.into(), None, window.len(), After::END)),
         };
         let patient = self.server.service.is_patient(&ticket);
-        match self.receive_body(&mut window, &framing, max_body, patient).await {
+        match self.receive_body(&mut window, &framing, max_body, patient, &mut ticket).await {
             Ok(extent) => {
                 self.hint = window.len().clamp(PAGE, STEP);
                 if framing.persistent {

@@ -32,6 +32,12 @@ pub trait Service: Send + Sync + 'static {
         false
     }
 
+    /// Whether the body of this request may take `bytes` in all, as far as is known: asked before memory is taken for
+    /// it. When it may not, the request is refused as if there were no memory.
+    fn may_grow(&self, _ticket: &mut Self::Ticket, _bytes: usize) -> bool {
+        true
+    }
+
     /// The answer when the codec itself refuses. The codec knows the reason, the service its protocol's
     /// shape for it, and the books that count it. [`Refusal::reply`] is a plain one.
     fn refuse(&self, refusal: Refusal, context: Context<'_, Self::Ticket>) -> Reply;

@@ -4,7 +4,7 @@ use crate::clock::Moment;
 use crate::limiter::{Limiter, Limits, Reached};
 use crate::tenants::{Account, TenantId, TenantLimits, Tenants};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use tidegate_ledger::Source;
 
 /// The most routes.
@@ -52,8 +52,9 @@ pub struct Hold {
     table: Arc<Table>,
     tenant: Option<TenantId>,
     route: RouteId,
-    /// Bytes of its body, as far as they are known.
-    bytes: u32,
+    /// Bytes of its body, as far as they are known. Whoever holds it grows it alone; an atomic, so that it can be
+    /// lent.
+    bytes: AtomicU32,
 }
 
 impl Table {
@@ -149,7 +150,7 @@ impl Table {
             })
         });
         match taken {
-            Ok(()) => Ok(Hold { table: Arc::clone(self), tenant, route, bytes }),
+            Ok(()) => Ok(Hold { table: Arc::clone(self), tenant, route, bytes: AtomicU32::new(bytes) }),
             Err(denied) => {
                 if let Some(Route { limiter, .. }) = of_route {
                     limiter.leave(bytes.into());
@@ -171,16 +172,16 @@ impl Table {
 impl Hold {
     /// The bytes that it was entered with.
     pub fn bytes(&self) -> u64 {
-        self.bytes.into()
+        self.bytes.load(Relaxed).into()
     }
 
     /// Its body turns out to have `bytes` in all, while `free` are: enters what is more than before.
     ///
     /// # Errors
     /// What forbids it; it has what it had then.
-    pub fn grow(&mut self, now: Moment, bytes: u64, free: u64) -> Result<(), Denied> {
+    pub fn grow(&self, now: Moment, bytes: u64, free: u64) -> Result<(), Denied> {
         let whole = countable(bytes);
-        let more = u64::from(whole.saturating_sub(self.bytes));
+        let more = u64::from(whole).saturating_sub(self.bytes());
         if more == 0 {
             return Ok(());
         }
@@ -198,7 +199,8 @@ impl Hold {
             })
         });
         match taken {
-            Ok(()) => self.bytes = whole,
+            // Added, so that what was taken comes back, whoever grew it meanwhile.
+            Ok(()) => _ = self.bytes.fetch_add(countable(more), Relaxed),
             Err(_) => {
                 if let Some(Route { limiter, .. }) = route {
                     limiter.give_back_bytes(more);
@@ -211,7 +213,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let bytes = u64::from(self.bytes);
+        let bytes = self.bytes();
         if let Some(Route { limiter, .. }) = self.table.limiter(self.route) {
             limiter.leave(bytes);
         }

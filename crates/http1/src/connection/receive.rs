@@ -96,6 +96,7 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
         framing: &Framing,
         max_body: usize,
         patient: bool,
+        ticket: &mut S::Ticket,
     ) -> Result<Extent, Fault> {
         let mut intake = Intake::new(framing, max_body, self.server.arena.window_len())?;
         // A client that has begun to send needs no telling.
@@ -111,6 +112,10 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
             if patient && pace.is_none() {
                 // What the last request took is more than one needs that has just begun.
                 self.shrink(window);
+            }
+            let body = window.len().saturating_sub(framing.head).saturating_add(room);
+            if room > 0 && !self.server.service.may_grow(ticket, body) {
+                return Err(Refusal::Memory.into());
             }
             self.reserve(window, room.max(short)).await?;
             if pace.is_none() && awaits_telling {

@@ -133,7 +133,7 @@ fn memory_is_shared_by_weight_among_those_who_want_more() {
 fn a_body_that_turns_out_larger_is_entered_once_and_comes_back() {
     let limits = Limits { in_flight: Some(1000), ..Limits::default() };
     let (table, route) = table(limits, 8, TenantLimits::default());
-    let mut hold = table.enter(NOW, route, Some(find(&table, "a")), 0, 10_000).unwrap();
+    let hold = table.enter(NOW, route, Some(find(&table, "a")), 0, 10_000).unwrap();
     for bytes in [100, 100, 500, 400] {
         hold.grow(NOW, bytes, 10_000).unwrap();
     }
