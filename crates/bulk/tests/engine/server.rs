@@ -9,7 +9,7 @@ use tidegate_bulk::{Answered, NoAnswer, Request, Transport};
 use tokio::sync::oneshot;
 
 /// What becomes of one request.
-pub enum Step {
+pub(crate) enum Step {
     Serve,
     /// Served when the other end is dropped.
     Hold(oneshot::Receiver<()>),
@@ -25,54 +25,54 @@ pub enum Step {
 }
 
 #[derive(Default)]
-pub struct Server {
-    pub script: Mutex<VecDeque<Step>>,
+pub(crate) struct Server {
+    pub(crate) script: Mutex<VecDeque<Step>>,
     /// Answers come in pieces of so many bytes; 0 is all at once.
-    pub piece: usize,
+    pub(crate) piece: usize,
     /// Bodies longer than this get 413.
-    pub most: Option<usize>,
+    pub(crate) most: Option<usize>,
     /// A body that contains this gets 400.
-    pub poison: Option<&'static str>,
-    pub seen: Mutex<Vec<Seen>>,
-    pub store: Mutex<Store>,
+    pub(crate) poison: Option<&'static str>,
+    pub(crate) seen: Mutex<Vec<Seen>>,
+    pub(crate) store: Mutex<Store>,
 }
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Seen {
-    pub path: &'static str,
-    pub body: String,
-    pub items: usize,
+pub(crate) struct Seen {
+    pub(crate) path: &'static str,
+    pub(crate) body: String,
+    pub(crate) items: usize,
 }
 
 #[derive(Default)]
-pub struct Store {
-    pub documents: HashMap<(String, String), (Value, u64)>,
+pub(crate) struct Store {
+    pub(crate) documents: HashMap<(String, String), (Value, u64)>,
     /// Every write that was carried out: the id and the body.
-    pub log: Vec<(String, Value)>,
+    pub(crate) log: Vec<(String, Value)>,
     next: u64,
 }
 
 impl Server {
-    pub fn scripted(steps: impl IntoIterator<Item = Step>) -> Server {
+    pub(crate) fn scripted(steps: impl IntoIterator<Item = Step>) -> Server {
         Server { script: Mutex::new(steps.into_iter().collect()), ..Server::default() }
     }
 
-    pub fn push(&self, step: Step) {
+    pub(crate) fn push(&self, step: Step) {
         self.script.lock().unwrap().push_back(step);
     }
 
-    pub fn requests(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
     /// How many items each request had.
-    pub fn sizes(&self) -> Vec<usize> {
+    pub(crate) fn sizes(&self) -> Vec<usize> {
         self.requests().iter().map(|seen| seen.items).collect()
     }
 
     /// What was written to the document, in order.
-    pub fn written(&self, id: &str) -> Vec<Value> {
+    pub(crate) fn written(&self, id: &str) -> Vec<Value> {
         let store = self.store.lock().unwrap();
         store.log.iter().filter(|(written, _)| written == id).map(|(_, body)| body.clone()).collect()
     }
