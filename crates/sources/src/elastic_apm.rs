@@ -9,6 +9,7 @@ mod answer;
 mod form;
 mod inspect;
 mod report;
+mod rum;
 
 pub use agents::{AgentSettings, BadSettings};
 
@@ -18,6 +19,8 @@ use crate::clock::now_ns;
 use crate::otlp::Received;
 use agents::Agents;
 use inspect::{Content, Verdict};
+use rum::Rum;
+use std::sync::Arc;
 use tidegate_admission::{Gate, Protocol, Refused};
 use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
@@ -34,6 +37,8 @@ pub struct ElasticApm {
     pool: Pool,
     limits: ApmLimits,
     agents: Agents,
+    /// Limits for browsers, where they are heard.
+    rum: Option<Arc<Rum>>,
     /// The answer to those who ask who is there.
     root: &'static str,
 }
@@ -48,8 +53,8 @@ pub struct ApmLimits {
     /// The most bytes that a sink can hold of a body: as it came, decompressed, and as long again for what is made
     /// of it.
     pub most_held: usize,
-    /// Whether agents in browsers are heard.
-    pub rum: bool,
+    /// Events a second that one address may send whose agent is in a browser; nothing where those are not heard.
+    pub rum: Option<u32>,
 }
 
 impl ElasticApm {
@@ -67,7 +72,8 @@ impl ElasticApm {
         settings: Vec<AgentSettings>,
     ) -> Result<ElasticApm, BadSettings> {
         let agents = Agents::new(settings)?;
-        Ok(ElasticApm { books, arena, pool, limits, agents, root: answer::root(version) })
+        let rum = limits.rum.map(|rate| Arc::new(Rum::new(rate)));
+        Ok(ElasticApm { books, arena, pool, limits, agents, rum, root: answer::root(version) })
     }
 
     pub(crate) fn books(&self) -> &Source {
@@ -84,7 +90,7 @@ impl ElasticApm {
 
     /// The form of a request at `place`, or why it is refused.
     pub(crate) fn form(&self, place: Place, head: &Head<'_>) -> Result<Form, (Refused, Protocol)> {
-        form::form(place, head, self.limits.rum)
+        form::form(place, head, self.rum.as_deref())
     }
 
     /// The answer to a request that is answered on its head alone.
@@ -139,6 +145,9 @@ impl ElasticApm {
         body: Received,
     ) -> Reply {
         let Content { items, raw_len, as_sent, encoding, report } = content;
+        if let (Some(rum), Some(seat)) = (&self.rum, form.seat) {
+            rum.count(seat, u64::from(items));
+        }
         if items == 0 {
             open.accept_empty(Booked::Traces);
         } else {

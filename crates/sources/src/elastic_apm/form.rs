@@ -1,5 +1,6 @@
 //! What a request's head says: where it leads, and how its body is to be read.
 
+use super::rum::{Rum, Seat};
 use std::num::NonZeroU32;
 use tidegate_admission::{Protocol, Refused};
 use tidegate_http1::{Head, Reply};
@@ -73,8 +74,8 @@ pub(crate) struct Events {
     pub(super) json: bool,
     /// Whether the client wants to know how many events were taken.
     pub(super) verbose: bool,
-    /// Whether it is a browser.
-    pub(super) rum: bool,
+    /// The place of its address, where it is a browser.
+    pub(super) seat: Option<Seat>,
 }
 
 impl Form {
@@ -100,16 +101,16 @@ impl Events {
 
     /// An answer that a browser lets its page read.
     pub(super) fn marked(self, reply: Reply) -> Reply {
-        if self.rum { reply.headers(super::answer::SHARED) } else { reply }
+        if self.seat.is_some() { reply.headers(super::answer::SHARED) } else { reply }
     }
 }
 
-/// The form of a request at `place`, or why it is refused and how that is written. Browsers are heard if `rum`.
-pub(super) fn form(place: Place, head: &Head<'_>, rum: bool) -> Result<Form, (Refused, Protocol)> {
+/// The form of a request at `place`, or why it is refused and how that is written. Browsers are heard within `rum`.
+pub(super) fn form(place: Place, head: &Head<'_>, rum: Option<&Rum>) -> Result<Form, (Refused, Protocol)> {
     let json = takes_json(head.header("accept"));
     let refused = |reason, words| Err((Refused::new(reason, words), Protocol::Intake { json }));
     let is_rum = matches!(place, Place::RumIntake | Place::RumIntake3 | Place::RumAgents);
-    if is_rum && !rum {
+    if is_rum && rum.is_none() {
         let words = "RUM endpoint is disabled; set `sources.elastic_apm.rum.enabled` to take what browsers send\n";
         return refused(Refusal::Forbidden, words);
     }
@@ -130,7 +131,14 @@ pub(super) fn form(place: Place, head: &Head<'_>, rum: bool) -> Result<Form, (Re
             Err((reason, words)) => refused(reason, words),
             Ok(encoding) => {
                 let verbose = has_flag(head.query(), "verbose");
-                Ok(Form::Events(Events { encoding, json, verbose, rum: is_rum }))
+                let seat = rum.filter(|_| is_rum).map(|rum| rum.enter(head.peer().ip())).transpose();
+                let seat = seat.map_err(|wait| {
+                    let words = "this address has sent more events than it may; send less\n";
+                    let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
+                    let refused = Refused::new(Refusal::RateLimited, words).retry_after(seconds);
+                    (refused, Protocol::Intake { json })
+                })?;
+                Ok(Form::Events(Events { encoding, json, verbose, seat }))
             }
         },
         (Place::Intake | Place::RumIntake, _) => refused(Refusal::Method, "only POST requests are supported\n"),

@@ -1,0 +1,36 @@
+//! The source `elastic_apm`, as configured.
+
+use super::plan::Planned;
+use crate::Failure;
+use tidegate_arena::Arena;
+use tidegate_config::{Config, Name};
+use tidegate_ledger::Ledger;
+use tidegate_pool::Pool;
+use tidegate_sources::{AgentSettings, ApmLimits, ElasticApm};
+
+/// The source that `config` says.
+pub(super) fn source(
+    config: &Config,
+    planned: &Planned,
+    ledger: &Ledger,
+    arena: &Arena,
+    pool: &Pool,
+) -> Result<ElasticApm, Failure> {
+    let source = &config.sources.elastic_apm;
+    let most_held = usize::try_from(planned.most_held).unwrap_or(usize::MAX);
+    let limits = ApmLimits {
+        max_body: source.max_body.as_usize().min(most_held / 5 * 2),
+        max_event: source.max_event.as_usize(),
+        most_held,
+        rum: source.rum.enabled.then_some(source.rum.events_per_second),
+    };
+    let text = |(name, value): (&Name, &String)| (name.as_str().to_owned(), value.clone());
+    let agents = source.agents.values().map(|agents| AgentSettings {
+        service: agents.service.clone(),
+        environment: agents.environment.clone(),
+        settings: agents.settings.iter().map(text).collect(),
+    });
+    let books = ledger.source("elastic_apm")?;
+    let made = ElasticApm::new(books, arena.clone(), pool.clone(), limits, &source.version, agents.collect());
+    made.map_err(|error| Failure(format!("starting the source `elastic_apm`: {error} (`sources.elastic_apm.agents`)")))
+}
