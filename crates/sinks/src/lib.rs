@@ -8,10 +8,13 @@
 mod backoff;
 mod blackhole;
 mod decoding;
+mod elasticsearch;
+mod endpoints;
 mod health;
 mod http;
 mod inbox;
 mod lake;
+mod limit;
 mod losses;
 mod otlp;
 mod prometheus_remote_write;
@@ -22,6 +25,10 @@ mod supervisor;
 mod tls;
 
 pub use blackhole::blackhole;
+pub use elasticsearch::{
+    Elasticsearch, PeerError as ElasticsearchPeerError, Settings as ElasticsearchSettings,
+    StartError as ElasticsearchStartError,
+};
 pub use health::{Activity, Health, Trouble};
 pub use inbox::{AttachError, Sinkable};
 pub use lake::{Lake, LakeError};
@@ -36,4 +43,5 @@ pub use room::Room;
 pub use signals::Signals;
 pub use stop::{Stop, Stopper};
 pub use supervisor::Supervisor;
+pub use tidegate_elastic::documents::{Flavour, Mapping};
 pub use tls::{Tls, TlsError};

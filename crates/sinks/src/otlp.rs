@@ -15,11 +15,9 @@
 mod answer;
 mod apart;
 mod batch;
-mod coder;
-mod endpoints;
+pub(crate) mod coder;
 mod landing;
 mod letters;
-mod limit;
 mod parcel;
 mod peer;
 mod response;
@@ -32,15 +30,16 @@ pub use coder::BadLevel;
 pub use peer::PeerError;
 pub use settings::{Compression, Settings, Transport};
 
+use crate::endpoints::{self, Endpoints, Place};
 use crate::health::UnderWay;
 use crate::inbox::{AttachError, Inbox, Record, Sinkable};
+use crate::limit::Law;
 use crate::room::Room;
 use crate::stop::Stop;
 use answer::Answer;
 use apart::Cut;
 use batch::{Batch, Way};
 use coder::Coder;
-use endpoints::{Endpoints, Place};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use letters::Letters;
@@ -84,7 +83,7 @@ pub struct Otlp {
     inbox: Inbox,
     room: Room,
     settings: Settings,
-    endpoints: Endpoints,
+    endpoints: Endpoints<Peer>,
     letters: Letters,
     stop: Stop,
     /// Batches that are being filled, at most [`OPEN`].
@@ -138,6 +137,20 @@ enum Event {
     Time,
 }
 
+impl endpoints::Peer for Peer {
+    fn uri(&self) -> &hyper::Uri {
+        Peer::uri(self)
+    }
+
+    fn hang_up(&self) {
+        Peer::hang_up(self);
+    }
+
+    async fn close(&self) {
+        Peer::close(self).await;
+    }
+}
+
 impl Otlp {
     /// What a sink with these settings takes beyond payload, in bytes: connections, and the state of coders.
     pub fn bytes(settings: &Settings) -> usize {
@@ -160,7 +173,7 @@ impl Otlp {
         let peers: Result<Vec<_>, _> =
             settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
-        let endpoints = Endpoints::new(peers, settings.max_in_flight, settings.backoff);
+        let endpoints = Endpoints::new(peers, Law::Requests(settings.max_in_flight), settings.backoff);
         let coder = Box::new(Coder::new(settings.compression)?);
         let letters = Letters::new(sinkable.name, sinkable.health.clone(), sinkable.dead_letters.clone());
         let mut inbox = sinkable.attach()?;

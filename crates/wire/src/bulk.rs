@@ -16,7 +16,7 @@ mod tests;
 
 pub use action::{Action, Field, Kind};
 pub use fault::{Fault, Flaw, Reason};
-pub use split::{Piece, split};
+pub use split::{Piece, Split};
 
 use crate::output::{Full, Output};
 use crate::utf8::is_utf8;
@@ -24,7 +24,13 @@ use memchr::memchr;
 
 /// The items of a body, in order. After a fault there is nothing more.
 pub fn items(body: &[u8]) -> Items<'_> {
-    Items { rest: body, line: 0, ascii: is_utf8(body) }
+    Items { rest: body, line: 0, utf8: is_utf8(body) }
+}
+
+/// The items of a body that was checked before, so that the quick way to see that it is UTF-8 need not be gone
+/// again.
+pub fn checked(body: &[u8]) -> Items<'_> {
+    Items { rest: body, line: 0, utf8: true }
 }
 
 /// An iterator over the items of a body.
@@ -34,7 +40,7 @@ pub struct Items<'a> {
     /// Lines that were taken.
     line: u64,
     /// Whether all of the body is UTF-8, which is quicker to see at once.
-    ascii: bool,
+    utf8: bool,
 }
 
 /// An action, with its document.
@@ -79,7 +85,7 @@ impl<'a> Items<'a> {
             }
         };
         let number = self.line;
-        if !self.ascii && !is_utf8(line) {
+        if !self.utf8 && !is_utf8(line) {
             return Err(Fault::new(number, Reason::Action(Flaw::new(0, "bytes that are not UTF-8"))));
         }
         let action =
@@ -92,7 +98,7 @@ impl<'a> Items<'a> {
             },
         };
         let bytes = begin.get(..begin.len().saturating_sub(self.rest.len())).unwrap_or_default();
-        Ok(Some(Item { action, line, document, bytes, number, utf8: self.ascii }))
+        Ok(Some(Item { action, line, document, bytes, number, utf8: self.utf8 }))
     }
 }
 

@@ -11,23 +11,38 @@ pub struct Piece<'a> {
     pub items: usize,
 }
 
-/// Splits a checked `body` between items into pieces of at most `most` bytes each, or of one item where that
-/// alone is longer.
-pub fn split(body: &[u8], most: usize) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = body;
-    std::iter::from_fn(move || {
+/// An iterator over the pieces of a checked body, which is cut between items.
+#[derive(Debug, Clone)]
+pub struct Split<'a> {
+    rest: &'a [u8],
+    most_bytes: usize,
+    most_items: usize,
+}
+
+impl<'a> Split<'a> {
+    /// Pieces of at most `most_bytes` bytes each, or of one item where that alone is longer; and of at most
+    /// `most_items` items.
+    pub const fn new(body: &'a [u8], most_bytes: usize, most_items: usize) -> Split<'a> {
+        Split { rest: body, most_bytes, most_items }
+    }
+}
+
+impl<'a> Iterator for Split<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
         let (mut end, mut items) = (0, 0);
-        while let Some(next) = item_len(rest.get(end..).unwrap_or_default()) {
-            if items > 0 && end.saturating_add(next) > most {
+        while let Some(next) = item_len(self.rest.get(end..).unwrap_or_default()) {
+            if items > 0 && (end.saturating_add(next) > self.most_bytes || items >= self.most_items) {
                 break;
             }
             end += next;
             items += 1;
         }
-        let (bytes, behind) = rest.split_at_checked(end)?;
-        rest = behind;
+        let (bytes, behind) = self.rest.split_at_checked(end)?;
+        self.rest = behind;
         (items > 0).then_some(Piece { bytes, items })
-    })
+    }
 }
 
 /// How long the first item of a checked body is, with the blank lines before it.

@@ -1,30 +1,27 @@
 //! Invariant: an endpoint that failed gets no request until it is to be tried, then one, then as many as allowed.
 
 use super::*;
-use crate::otlp::settings::{Compression, Settings, Transport};
-use crate::tls::Tls;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn endpoints(count: usize) -> Endpoints {
-    let settings = Settings {
-        endpoints: vec!["http://127.0.0.1:1".parse().unwrap(); count],
-        transport: Transport::Http,
-        compression: Compression::None,
-        join_members: false,
-        headers: Default::default(),
-        tls: Tls::default(),
-        max_request_bytes: Settings::MAX_REQUEST_BYTES,
-        max_in_flight: 8,
-        linger: SECOND,
-        timeout: SECOND,
-        backoff: (SECOND, 30 * SECOND),
-    };
-    let peers = settings.endpoints.iter().map(|uri| Peer::new(uri, &settings).unwrap());
-    Endpoints::new(peers.collect::<Vec<_>>(), 8, settings.backoff)
+struct Nobody(Uri);
+
+impl Peer for Nobody {
+    fn uri(&self) -> &Uri {
+        &self.0
+    }
+
+    fn hang_up(&self) {}
+
+    async fn close(&self) {}
 }
 
-fn place(endpoints: &mut Endpoints, now: Instant) -> Option<Place> {
+fn endpoints(count: usize) -> Endpoints<Nobody> {
+    let peers = (0..count).map(|_| Nobody(Uri::from_static("http://127.0.0.1:1")));
+    Endpoints::new(peers, Law::Requests(8), (SECOND, 30 * SECOND))
+}
+
+fn place(endpoints: &mut Endpoints<Nobody>, now: Instant) -> Option<Place> {
     endpoints.place(100, now).map(|(place, _)| place)
 }
 

@@ -1,11 +1,11 @@
-//! How many requests an endpoint is given at a time: additive increase, multiplicative decrease.
+//! How much an endpoint is given at a time: additive increase, multiplicative decrease.
 //!
-//! The law, its constants and why are in `design/otlp.md`.
+//! The law, its constants and why are in `design/otlp.md`. What is counted are requests, or their bytes.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many requests an endpoint gets at first.
+/// How many steps an endpoint gets at first.
 const FIRST: f64 = 2.0;
 /// What is left of the limit when answers take longer.
 const SLOWER: f64 = 0.8;
@@ -20,11 +20,27 @@ const PACE: usize = 16 << 10;
 /// The lowest latency is that of the last one or two of these.
 const WINDOW: Duration = Duration::from_secs(15);
 
+/// What a limit counts, in units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Law {
+    /// Requests, of which there are at most so many.
+    Requests(usize),
+    /// Bytes of requests: at most so many steps of so many bytes.
+    Bytes {
+        /// How many.
+        steps: usize,
+        /// About as long as a request is.
+        step: usize,
+    },
+}
+
 /// One endpoint's limit.
 #[derive(Debug)]
-pub(super) struct Limit {
+pub(crate) struct Limit {
+    /// Of units.
     now: f64,
     most: f64,
+    step: f64,
     /// The lowest latency in the window before, and in this one.
     lowest: (Duration, Duration),
     window_ends: Instant,
@@ -34,40 +50,58 @@ pub(super) struct Limit {
 
 /// A request that was sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sent {
-    pub(super) at: Instant,
-    /// How many were under way with it, itself among them.
-    pub(super) among: usize,
+pub(crate) struct Sent {
+    pub(crate) at: Instant,
+    /// How many units it has.
+    pub(crate) units: usize,
+    /// How many units were under way with it, its own among them.
+    pub(crate) among: usize,
     /// The length of its body, in bytes.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Law {
+    /// How many units a request of `bytes` bytes has.
+    pub(crate) fn units(self, bytes: usize) -> usize {
+        match self {
+            Law::Requests(_) => 1,
+            Law::Bytes { .. } => bytes.max(1),
+        }
+    }
 }
 
 impl Limit {
-    /// A limit that is never more than `most`, and never less than one.
-    pub(super) fn new(most: usize, now: Instant) -> Limit {
-        let most = most.clamp(1, 1 << 16) as f64;
+    /// A limit that is never more than `law` has, and never less than a step.
+    pub(crate) fn new(law: Law, now: Instant) -> Limit {
+        let (steps, step) = match law {
+            Law::Requests(most) => (most, 1),
+            Law::Bytes { steps, step } => (steps, step.max(1)),
+        };
+        let (steps, step) = (steps.clamp(1, 1 << 16) as f64, step as f64);
+        let most = steps * step;
         Limit {
-            now: FIRST.min(most),
+            now: (FIRST * step).min(most),
             most,
+            step,
             lowest: (Duration::MAX, Duration::MAX),
             window_ends: now + WINDOW,
             lowered: None,
         }
     }
 
-    /// Whether one more request may be sent where `in_flight` are under way.
-    pub(super) fn allows(&self, in_flight: usize) -> bool {
-        (in_flight as f64) + 1.0 <= self.now
+    /// Whether `more` units may be sent where `in_flight` are under way. One request always may.
+    pub(crate) fn allows(&self, in_flight: usize, more: usize) -> bool {
+        in_flight == 0 || (in_flight as f64) + (more as f64) <= self.now
     }
 
     /// The limit as it is now.
     #[cfg(test)]
-    pub(super) fn now(&self) -> f64 {
+    pub(crate) fn now(&self) -> f64 {
         self.now
     }
 
     /// A request was answered, whatever the answer.
-    pub(super) fn answered(&mut self, sent: Sent, now: Instant) {
+    pub(crate) fn answered(&mut self, sent: Sent, now: Instant) {
         let latency = now.saturating_duration_since(sent.at);
         if now >= self.window_ends {
             self.lowest = (self.lowest.1, Duration::MAX);
@@ -78,20 +112,20 @@ impl Limit {
         let excuse = Duration::from_millis((sent.bytes / PACE) as u64);
         if latency > lowest.saturating_mul(USUAL) + NOISE + excuse {
             self.lower(SLOWER, sent, now);
-        } else if sent.among as f64 + 1.0 > self.now {
-            // By one for each time that all of the limit was answered, and only where it was made use of.
-            self.now = (self.now + 1.0 / self.now).min(self.most);
+        } else if sent.among as f64 + self.step > self.now {
+            // By a step for each time that all of the limit was answered, and only where it was made use of.
+            self.now = (self.now + self.step * sent.units as f64 / self.now).min(self.most);
         }
     }
 
     /// A request failed.
-    pub(super) fn failed(&mut self, sent: Sent, now: Instant) {
+    pub(crate) fn failed(&mut self, sent: Sent, now: Instant) {
         self.lower(FAILED, sent, now);
     }
 
     fn lower(&mut self, to: f64, sent: Sent, now: Instant) {
         if self.lowered.is_none_or(|lowered| sent.at >= lowered) {
-            self.now = (self.now * to).max(1.0);
+            self.now = (self.now * to).max(self.step);
             self.lowered = Some(now);
         }
     }
@@ -108,12 +142,12 @@ mod tests {
         let mut after = Vec::new();
         for _ in 0..count {
             let mut in_flight = 0;
-            while limit.allows(in_flight) {
+            while limit.allows(in_flight, 1) {
                 in_flight += 1;
             }
             let at = *clock;
             *clock += latency;
-            (0..in_flight).for_each(|_| limit.answered(Sent { at, among: in_flight, bytes: 0 }, *clock));
+            (0..in_flight).for_each(|_| limit.answered(Sent { at, units: 1, among: in_flight, bytes: 0 }, *clock));
             after.push(limit.now());
         }
         after
@@ -122,28 +156,28 @@ mod tests {
     #[test]
     fn it_rises_by_about_one_each_round_up_to_the_most() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(6, clock);
+        let mut limit = Limit::new(Law::Requests(6), clock);
         let after = rounds(&mut limit, &mut clock, 10, 5 * MS);
         assert!(after.windows(2).all(|pair| pair[1] <= pair[0] + 1.0), "{after:?}");
         assert_eq!(limit.now(), 6.0);
-        assert!(limit.allows(5) && !limit.allows(6));
+        assert!(limit.allows(5, 1) && !limit.allows(6, 1));
     }
 
     #[test]
     fn it_falls_once_a_round_when_answers_take_longer_and_never_below_one() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(8, clock);
+        let mut limit = Limit::new(Law::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);
         let after = rounds(&mut limit, &mut clock, 12, 100 * MS);
         assert!((after[0] - 8.0 * SLOWER).abs() < 1e-9, "{after:?}");
         assert_eq!(limit.now(), 1.0);
-        assert!(limit.allows(0) && !limit.allows(1));
+        assert!(limit.allows(0, 1) && !limit.allows(1, 1));
     }
 
     #[test]
     fn it_rises_again_when_the_longer_way_is_the_usual_one() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(8, clock);
+        let mut limit = Limit::new(Law::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);
         rounds(&mut limit, &mut clock, 1000, 100 * MS);
         assert_eq!(limit.now(), 8.0);
@@ -152,9 +186,9 @@ mod tests {
     #[test]
     fn a_failure_halves_it_and_those_sent_before_count_no_more() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(8, clock);
+        let mut limit = Limit::new(Law::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);
-        let sent = Sent { at: clock, among: 8, bytes: 0 };
+        let sent = Sent { at: clock, units: 1, among: 8, bytes: 0 };
         clock += MS;
         limit.failed(sent, clock);
         limit.failed(sent, clock);
@@ -166,9 +200,9 @@ mod tests {
     #[test]
     fn it_does_not_rise_where_it_is_not_made_use_of() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(8, clock);
+        let mut limit = Limit::new(Law::Requests(8), clock);
         for _ in 0..50 {
-            let sent = Sent { at: clock, among: 1, bytes: 0 };
+            let sent = Sent { at: clock, units: 1, among: 1, bytes: 0 };
             clock += MS;
             limit.answered(sent, clock);
         }
@@ -179,10 +213,29 @@ mod tests {
     #[test]
     fn length_excuses_latency() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(8, clock);
+        let mut limit = Limit::new(Law::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);
-        let sent = Sent { at: clock, among: 8, bytes: 4 << 20 };
+        let sent = Sent { at: clock, units: 1, among: 8, bytes: 4 << 20 };
         limit.answered(sent, clock + 200 * MS);
         assert_eq!(limit.now(), 8.0);
+    }
+
+    /// Of bytes the law is the same: as much more, by and by, as a step.
+    #[test]
+    fn bytes_rise_by_a_step_and_fall_by_a_part() {
+        const MIB: usize = 1 << 20;
+        let mut clock = Instant::now();
+        let mut limit = Limit::new(Law::Bytes { steps: 4, step: MIB }, clock);
+        assert!(limit.allows(0, 100 * MIB) && limit.allows(MIB, MIB) && !limit.allows(MIB, MIB + 1));
+        for _ in 0..100 {
+            let sent = Sent { at: clock, units: MIB / 4, among: limit.now() as usize, bytes: MIB / 4 };
+            let before = limit.now();
+            clock += 5 * MS;
+            limit.answered(sent, clock);
+            assert!(limit.now() - before <= (MIB / 4) as f64);
+        }
+        assert!(limit.allows(3 * MIB, MIB) && !limit.allows(3 * MIB, MIB + 1));
+        limit.failed(Sent { at: clock, units: MIB, among: MIB, bytes: MIB }, clock);
+        assert!(limit.allows(MIB, MIB) && !limit.allows(2 * MIB, 1));
     }
 }

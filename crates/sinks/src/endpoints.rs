@@ -3,24 +3,37 @@
 //! One that fails is left alone for a while, then tried again by one request; if that succeeds it takes its
 //! turns again. So one that is gone costs each backoff one attempt, and nothing else.
 
-use super::limit::{Limit, Sent};
-use super::peer::Peer;
 use crate::backoff::Backoff;
+use crate::limit::{Law, Limit, Sent};
 use hyper::Uri;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Who is behind an endpoint.
+pub(crate) trait Peer {
+    /// Where it is.
+    fn uri(&self) -> &Uri;
+
+    /// Ends all connections; requests that are made later make others.
+    fn hang_up(&self);
+
+    /// Ends all connections, and waits until what they hold is given back.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
 /// The endpoints, at least one.
-pub(super) struct Endpoints {
-    all: Vec<Endpoint>,
+pub(crate) struct Endpoints<P> {
+    all: Vec<Endpoint<P>>,
+    law: Law,
     /// Whose turn it is.
     next: usize,
 }
 
-struct Endpoint {
-    peer: Arc<Peer>,
+struct Endpoint<P> {
+    peer: Arc<P>,
     limit: Limit,
+    /// Units under way.
     in_flight: usize,
     state: State,
     /// When it was left alone, or tried again: what was sent before says nothing of its state since.
@@ -39,57 +52,58 @@ enum State {
 
 /// A place at an endpoint, to be given back by what became of the request.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     endpoint: usize,
     sent: Sent,
 }
 
 /// What an attempt says of its endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It works.
     Alive,
     /// It does not take requests now, and says for how long or not.
     Failed(Option<Duration>),
 }
 
-impl Endpoints {
-    pub(super) fn new(
-        peers: impl IntoIterator<Item = Peer>,
-        max_in_flight: usize,
+impl<P: Peer> Endpoints<P> {
+    pub(crate) fn new(
+        peers: impl IntoIterator<Item = P>,
+        law: Law,
         backoff: (Duration, Duration),
-    ) -> Endpoints {
+    ) -> Endpoints<P> {
         let now = Instant::now();
         let endpoint = |peer| Endpoint {
             peer: Arc::new(peer),
-            limit: Limit::new(max_in_flight, now),
+            limit: Limit::new(law, now),
             in_flight: 0,
             state: State::Up,
             since: now,
             backoff: Backoff::new(backoff.0, backoff.1),
         };
-        Endpoints { all: peers.into_iter().map(endpoint).collect(), next: 0 }
+        Endpoints { all: peers.into_iter().map(endpoint).collect(), law, next: 0 }
     }
 
     /// The next endpoint that takes a request of `bytes` bytes now.
-    pub(super) fn place(&mut self, bytes: usize, now: Instant) -> Option<(Place, Arc<Peer>)> {
+    pub(crate) fn place(&mut self, bytes: usize, now: Instant) -> Option<(Place, Arc<P>)> {
+        let units = self.law.units(bytes);
         let count = self.all.len();
         let mut turns = (0..count).map(|ahead| (self.next + ahead) % count);
-        let index = turns.find(|index| self.all.get(*index).is_some_and(|one| one.takes(now)))?;
+        let index = turns.find(|index| self.all.get(*index).is_some_and(|one| one.takes(units, now)))?;
         self.next = (index + 1) % count;
         let endpoint = self.all.get_mut(index)?;
         if matches!(endpoint.state, State::Left(_)) {
             (endpoint.state, endpoint.since) = (State::Tried, now);
         }
-        endpoint.in_flight += 1;
-        let sent = Sent { at: now, among: endpoint.in_flight, bytes };
+        endpoint.in_flight += units;
+        let sent = Sent { at: now, units, among: endpoint.in_flight, bytes };
         Some((Place { endpoint: index, sent }, Arc::clone(&endpoint.peer)))
     }
 
     /// What became of a request. True when the endpoint is left alone because of it, and was not before.
-    pub(super) fn give_back(&mut self, place: Place, verdict: Verdict, now: Instant) -> bool {
+    pub(crate) fn give_back(&mut self, place: Place, verdict: Verdict, now: Instant) -> bool {
         let Some(endpoint) = self.all.get_mut(place.endpoint) else { return false };
-        endpoint.in_flight -= 1;
+        endpoint.in_flight -= place.sent.units;
         let current = place.sent.at >= endpoint.since;
         match verdict {
             Verdict::Alive => {
@@ -120,29 +134,29 @@ impl Endpoints {
     }
 
     /// Where a request was sent.
-    pub(super) fn uri(&self, place: &Place) -> Uri {
+    pub(crate) fn uri(&self, place: &Place) -> Uri {
         self.all.get(place.endpoint).map(|endpoint| endpoint.peer.uri().clone()).unwrap_or_default()
     }
 
     /// Whether one of them takes a request now.
-    pub(super) fn is_open(&self, now: Instant) -> bool {
-        self.all.iter().any(|endpoint| endpoint.takes(now))
+    pub(crate) fn is_open(&self, now: Instant) -> bool {
+        self.all.iter().any(|endpoint| endpoint.takes(1, now))
     }
 
     /// Ends all connections; requests that are made later make others.
-    pub(super) fn hang_up(&self) {
+    pub(crate) fn hang_up(&self) {
         self.all.iter().for_each(|endpoint| endpoint.peer.hang_up());
     }
 
     /// Ends all connections, and waits until what they hold is given back.
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         for endpoint in &self.all {
             endpoint.peer.close().await;
         }
     }
 
     /// When one that is left alone is to be tried again, where none of the others works.
-    pub(super) fn all_left_until(&self) -> Option<Instant> {
+    pub(crate) fn all_left_until(&self) -> Option<Instant> {
         if self.all.iter().any(|endpoint| endpoint.state == State::Up) {
             return None;
         }
@@ -150,8 +164,8 @@ impl Endpoints {
     }
 
     /// When the first of those that are left alone is to be tried again.
-    pub(super) fn next_trial(&self) -> Option<Instant> {
-        let left = |endpoint: &Endpoint| match endpoint.state {
+    pub(crate) fn next_trial(&self) -> Option<Instant> {
+        let left = |endpoint: &Endpoint<P>| match endpoint.state {
             State::Left(until) => Some(until),
             State::Up | State::Tried => None,
         };
@@ -159,10 +173,10 @@ impl Endpoints {
     }
 }
 
-impl Endpoint {
-    fn takes(&self, now: Instant) -> bool {
+impl<P> Endpoint<P> {
+    fn takes(&self, units: usize, now: Instant) -> bool {
         match self.state {
-            State::Up => self.limit.allows(self.in_flight),
+            State::Up => self.limit.allows(self.in_flight, units),
             State::Left(until) => until <= now,
             State::Tried => false,
         }

@@ -1,0 +1,418 @@
+//! The sink `elasticsearch`: documents to Elasticsearch 8 and 9, and to OpenSearch, by `_bulk`.
+//!
+//! What came as documents goes out as it came, but for an `_id` where there is none; everything else is made
+//! documents of (`tidegate-elastic`). What is decided is in `design/elasticsearch.md`.
+//!
+//! Records are joined into batches; a batch becomes a parcel of documents, of which a piece at a time is on its way;
+//! several parcels are, and each is settled when all of its documents are done, in any order. An answer says what
+//! became of each document: those that the cluster had no room for are sent again alone, those that it does not want
+//! go to the dead letters. What needs more memory than the sink's own goes when nothing else is under way.
+
+mod answer;
+mod apart;
+mod batch;
+mod documents;
+mod landing;
+mod letters;
+mod parcel;
+mod peer;
+mod reply;
+mod settings;
+
+pub use peer::PeerError;
+pub use settings::Settings;
+
+use crate::endpoints::{Endpoints, Place};
+use crate::health::UnderWay;
+use crate::inbox::{AttachError, Inbox, Record, Sinkable};
+use crate::limit::Law;
+use crate::losses::Losses;
+use crate::otlp::coder::{BadLevel, Coder};
+use crate::otlp::{Compression, coder};
+use crate::room::Room;
+use crate::stop::Stop;
+use answer::Answer;
+use apart::Progress;
+use batch::{Batch, Limits, NoBody, joined_most};
+use documents::{Origin, is_spoken, outgoing_len};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use letters::Letters;
+use parcel::{Job, MOST_DOCUMENTS, Parcel, Tools, Unfit, prepare};
+use peer::Peer;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::rounded;
+use tidegate_elastic::documents::WORKING_BYTES;
+use tidegate_journal::{Encoding, IN_FLIGHT};
+use tidegate_ledger::Dropped;
+use tokio::time::Instant;
+
+/// Batches that are filled at a time: of so many tenants.
+const OPEN: usize = 4;
+/// How long requests that are on their way may still be answered after the order to stop.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a node that has answered a request may take to read the rest of it, unless it has less for all of it,
+/// while its memory is needed.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a node that found a request too large gets smaller ones before it is asked again.
+const SMALLER_FOR: Duration = Duration::from_secs(600);
+/// No node is believed to find less than this too large for good: later requests are not made smaller.
+const SMALLEST: usize = 64 << 10;
+
+/// The sink could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It could not be attached to the journal.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// A node cannot be used.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// Requests cannot be compressed like this.
+    #[error(transparent)]
+    Level(#[from] BadLevel),
+    /// There is nowhere to send to.
+    #[error("there is no endpoint to send to: give at least one")]
+    NoEndpoint,
+}
+
+/// The sink, attached to the journal and ready to run.
+pub struct Elasticsearch {
+    inbox: Inbox,
+    room: Room,
+    settings: Arc<Settings>,
+    origin: Origin,
+    endpoints: Endpoints<Peer>,
+    letters: Letters,
+    stop: Stop,
+    /// Batches that are being filled, at most [`OPEN`].
+    open: Vec<Batch>,
+    /// What is to be prepared: batches, at most one more than that, and what is left of parcels, at most as many as
+    /// may be under way.
+    jobs: VecDeque<Job>,
+    /// Nothing while it is in use.
+    tools: Option<Box<Tools>>,
+    packing: Option<BoxFuture<'static, Packed>>,
+    /// Parcels with a request to be sent: those that failed, at most as many as may be under way, and one in stock.
+    ready: VecDeque<Box<Parcel>>,
+    flight: FuturesUnordered<BoxFuture<'static, Landed>>,
+    /// A record that was taken and has no place yet.
+    held: Option<Record>,
+    /// There was no room for it, or for a request; nothing was given back since.
+    crowded: bool,
+    /// A record that is sent when nothing else is under way.
+    apart: Option<Record>,
+    /// Everything that is not settled is to be read again, once nothing is under way.
+    again: bool,
+    /// Records before this one are sent one by one.
+    singly_before: u64,
+    /// The record that is sent when nothing else is under way, for want of room.
+    roomless: Option<u64>,
+    /// How long the last batch was, in bytes.
+    usual: usize,
+    /// How far the record has come that was sent when nothing else was under way.
+    progress: Option<Progress>,
+    /// What a node found too large, halved, and until when that is believed.
+    smaller: Option<(usize, Instant)>,
+    /// The journal was closed and everything was read.
+    ended: bool,
+}
+
+type Packed = (Result<Box<Parcel>, Unfit>, Box<Tools>);
+
+/// A request that has an answer.
+struct Landed {
+    parcel: Box<Parcel>,
+    place: Place,
+    answer: Answer,
+    _under_way: UnderWay,
+}
+
+/// What a sink waits for.
+enum Event {
+    Landed(Landed),
+    Packed(Packed),
+    Record(Option<Record>),
+    Time,
+}
+
+impl Elasticsearch {
+    /// What a sink with these settings takes beyond payload, in bytes: connections, coders, what is remembered of
+    /// documents under way.
+    pub fn bytes(settings: &Settings) -> usize {
+        let each = size_of::<Landed>() + size_of::<Parcel>() + MOST_DOCUMENTS;
+        coder::Coder::bytes(compression(settings))
+            + peer::bytes(settings)
+            + Letters::BYTES
+            + WORKING_BYTES
+            + 2 * settings.max_in_flight * each
+    }
+
+    /// Attaches the sink to the journal.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn start(
+        sinkable: Sinkable<'_>,
+        room: Room,
+        mut settings: Settings,
+        stop: Stop,
+    ) -> Result<Elasticsearch, StartError> {
+        settings.max_in_flight = settings.max_in_flight.max(1);
+        let peers: Result<Vec<_>, _> =
+            settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
+        let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
+        let law = Law::Bytes { steps: settings.max_in_flight, step: settings.max_request_bytes };
+        let endpoints = Endpoints::new(peers, law, settings.backoff);
+        let origin = Origin::new(sinkable.journal.id());
+        let tools = Tools { coder: Coder::new(compression(&settings))?, origin: origin.clone() };
+        let letters = Letters::new(sinkable.name, sinkable.health.clone(), sinkable.dead_letters.clone());
+        let mut inbox = sinkable.attach()?;
+        inbox.any_order();
+        Ok(Elasticsearch {
+            inbox,
+            room,
+            settings: Arc::new(settings),
+            origin,
+            endpoints,
+            letters,
+            stop,
+            open: Vec::with_capacity(OPEN),
+            jobs: VecDeque::new(),
+            tools: Some(Box::new(tools)),
+            packing: None,
+            ready: VecDeque::new(),
+            flight: FuturesUnordered::new(),
+            held: None,
+            crowded: false,
+            apart: None,
+            again: false,
+            singly_before: 0,
+            roomless: None,
+            usual: 0,
+            progress: None,
+            smaller: None,
+            ended: false,
+        })
+    }
+
+    /// Sends until the order to stop comes, or the journal is closed and everything was sent.
+    pub async fn run(mut self) {
+        let stop = self.stop.clone();
+        loop {
+            self.go_on();
+            if self.is_idle() {
+                if let Some(record) = self.apart.take() {
+                    let mut sending = Box::pin(self.send_apart(record));
+                    if stop.or(&mut sending).await.is_some() {
+                        continue;
+                    }
+                    // Its request may be answered soon; if not, it is sent again.
+                    drop(tokio::time::timeout(GRACE, sending).await);
+                    break;
+                }
+                if self.ended && self.held.is_none() && !self.again {
+                    break;
+                }
+            }
+            match stop.or(Box::pin(self.event())).await {
+                Some(Event::Landed(landed)) => self.land(landed, true),
+                Some(Event::Packed(packed)) => self.unpack(packed),
+                Some(Event::Record(Some(record))) => Box::pin(self.take(record)).await,
+                Some(Event::Record(None)) => {
+                    self.ended = true;
+                    self.close_all();
+                }
+                Some(Event::Time) => self.close_old(),
+                None => break,
+            }
+            if let Some(record) = self.held.take_if(|_| !self.crowded) {
+                Box::pin(self.take(record)).await;
+            }
+        }
+        self.land_rest().await;
+        self.endpoints.close().await;
+    }
+
+    /// Does what can be done without waiting.
+    fn go_on(&mut self) {
+        if self.again && self.is_idle() {
+            self.again = false;
+            self.ended = false;
+            (self.held, self.apart) = (None, None);
+            self.inbox.rewind();
+        }
+        if (!self.crowded || self.is_waiting_for_nothing())
+            && self.tools.is_some()
+            && let Some(job) = self.jobs.pop_front()
+            && let Some(tools) = self.tools.take()
+        {
+            let (most, room) = (self.most(), self.room.clone());
+            let settings = Arc::clone(&self.settings);
+            self.packing =
+                Some(Box::pin(async move { prepare(job, most, tools, room, &settings).await }));
+        }
+        while self.flight.len() < self.settings.max_in_flight
+            && let Some(parcel) = self.ready.front()
+            && let Some(request) = parcel.request.clone()
+            && let Some((place, peer)) = self.endpoints.place(request.body.len(), Instant::now())
+            && let Some(parcel) = self.ready.pop_front()
+        {
+            let under_way = self.letters.health().under_way();
+            self.flight.push(Box::pin(async move {
+                let answer = peer.send(&request).await;
+                // What is left to be sent of it belongs to the connection now.
+                drop(request);
+                Landed { parcel, place, answer, _under_way: under_way }
+            }));
+        }
+    }
+
+    /// Whether nothing is being filled, made or sent.
+    fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.jobs.is_empty() && self.is_waiting_for_nothing()
+    }
+
+    /// Whether nothing will be given back by itself.
+    fn is_waiting_for_nothing(&self) -> bool {
+        self.packing.is_none() && self.ready.is_empty() && self.flight.is_empty()
+    }
+
+    async fn event(&mut self) -> Event {
+        let wake = self.wake_at();
+        // One request in stock is enough: more would only hold memory.
+        let takes = self.held.is_none()
+            && self.apart.is_none()
+            && !self.again
+            && !self.ended
+            && self.jobs.is_empty()
+            && self.ready.is_empty();
+        let Elasticsearch { inbox, flight, packing, .. } = self;
+        let time = async {
+            match wake {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let packed = async {
+            match packing {
+                Some(packing) => packing.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(landed) = flight.next() => Event::Landed(landed),
+            packed = packed => Event::Packed(packed),
+            () = time => Event::Time,
+            record = inbox.next(), if takes => Event::Record(record),
+        }
+    }
+
+    /// When there is something to be done although nothing happens.
+    fn wake_at(&self) -> Option<Instant> {
+        let full = self.open.iter().map(|batch| batch.opened + self.settings.linger).min();
+        let waits = !self.ready.is_empty() && self.flight.len() < self.settings.max_in_flight;
+        let trial = if waits { self.endpoints.next_trial() } else { None };
+        full.into_iter().chain(trial).min()
+    }
+
+    /// Takes the record that came last.
+    async fn take(&mut self, record: Record) {
+        if !is_spoken(&record.meta) {
+            let losses = Losses::of(Dropped::Untranslatable, u64::from(record.meta.items));
+            self.inbox.settle_each([record.sequence], losses);
+            return;
+        }
+        if self.roomless == Some(record.sequence) || self.needed(&record) > self.room.part() {
+            self.apart = Some(record);
+            self.close_all();
+            return;
+        }
+        let limits = self.limits();
+        let alone = record.sequence < self.singly_before;
+        if !alone && self.joins(&record, limits) {
+            return;
+        }
+        let usual = if alone { 0 } else { self.usual.min(limits.kept) };
+        match Batch::of(&record, usual, &self.settings, &self.room, &mut self.inbox).await {
+            Ok(batch) if alone || batch.is_full(limits) => self.jobs.push_back(Job::Batch(batch)),
+            Ok(batch) => self.open.push(batch),
+            // The journal counts it, and goes on to the next.
+            Err(NoBody::Damaged) => {}
+            Err(NoBody::Room(_)) => {
+                self.close_all();
+                // Something that is held is given back some day, if there is anything.
+                self.crowded = !self.is_idle();
+                let place = if self.crowded { &mut self.held } else { &mut self.apart };
+                *place = Some(record);
+            }
+        }
+    }
+
+    /// Adds the record to the batch that it belongs to. False when there is none, or none any more; then there is
+    /// room for another.
+    fn joins(&mut self, record: &Record, limits: Limits) -> bool {
+        let mut joined = false;
+        if let Some(at) = self.open.iter().position(|batch| batch.meta.tenant == record.meta.tenant)
+            && let Some(batch) = self.open.get_mut(at)
+        {
+            joined = batch.add(record, limits, &self.settings, &mut self.inbox);
+            if !joined || batch.is_full(limits) {
+                self.close(at);
+            }
+        }
+        if !joined && self.open.len() == OPEN {
+            self.close(0);
+        }
+        joined
+    }
+
+    fn close(&mut self, at: usize) {
+        let batch = self.open.remove(at);
+        self.usual = batch.window.len();
+        self.jobs.push_back(Job::Batch(batch));
+    }
+
+    fn close_all(&mut self) {
+        self.jobs.extend(self.open.drain(..).map(Job::Batch));
+    }
+
+    /// Closes the batches that have waited long enough.
+    fn close_old(&mut self) {
+        let now = Instant::now();
+        let linger = self.settings.linger;
+        let old = self.open.extract_if(.., |batch| batch.opened + linger <= now);
+        self.jobs.extend(old.map(Job::Batch));
+    }
+
+    /// How large a batch may become now.
+    fn limits(&self) -> Limits {
+        let part = self.room.part();
+        // All that are on their way, and those that are being filled, are in the window of the cursor.
+        let records = IN_FLIGHT / (self.settings.max_in_flight + OPEN).max(1);
+        Limits { out: self.most().min(part / 6), kept: joined_most(part), records: records.max(1) }
+    }
+
+    /// The most bytes of a request before compression: as configured, or what the nodes are known to take.
+    fn most(&self) -> usize {
+        let smaller = self.smaller.filter(|(_, until)| Instant::now() < *until).map(|(most, _)| most);
+        self.settings.max_request_bytes.min(smaller.unwrap_or(usize::MAX))
+    }
+
+    /// What a record needs of the room when it is sent alone, in whole steps.
+    fn needed(&self, record: &Record) -> usize {
+        let out = outgoing_len(&record.meta, &self.settings);
+        let raw = match record.meta.encoding {
+            Encoding::Identity => 0,
+            _ => rounded(record.meta.raw_len as usize + crate::decoding::SLACK),
+        };
+        rounded(record.body_len as usize) + raw + rounded(out) + rounded(out / 4)
+    }
+}
+
+fn compression(settings: &Settings) -> Compression {
+    settings.gzip.map_or(Compression::None, Compression::Gzip)
+}

@@ -1,0 +1,380 @@
+//! The answer to a `_bulk`, read as it comes: whether there were errors, and if so what became of each item. No tree
+//! is made of it, and nothing kept but a byte for each item and the words of some errors.
+
+/// The deepest nesting of an answer.
+const DEEPEST: u32 = 60;
+/// The most bytes of a name or a value that are kept.
+const TOKEN: usize = 512;
+/// The most kinds of errors that are told apart; others count with the last.
+const KINDS: usize = 16;
+
+/// What became of one item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is there.
+    Done,
+    /// To be sent again.
+    Later,
+    /// There was something else under its id.
+    Conflict,
+    /// Not wanted, for the error of this number.
+    Refused(u8),
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Reply {
+    /// What `errors` said, if it came.
+    pub(super) errors: Option<bool>,
+    /// A code for each item so far, from the first that is not done.
+    fates: Vec<u8>,
+    /// Items that were seen.
+    pub(super) seen: usize,
+    /// The errors that items were refused for; of the first conflict; of the last that is worth another attempt.
+    pub(super) refusals: Vec<String>,
+    pub(super) conflict: Option<String>,
+    pub(super) later: Option<String>,
+}
+
+const DONE: u8 = 0;
+const LATER: u8 = 1;
+const CONFLICT: u8 = 2;
+const REFUSED: u8 = 3;
+
+impl Reply {
+    /// What became of the item of this number. What the answer does not say is not done.
+    pub(super) fn fate(&self, item: usize) -> Fate {
+        if self.errors == Some(false) {
+            return Fate::Done;
+        }
+        match self.fates.get(item).copied() {
+            Some(LATER) => Fate::Later,
+            Some(CONFLICT) => Fate::Conflict,
+            Some(code) if code >= REFUSED => Fate::Refused(code - REFUSED),
+            Some(_) => Fate::Done,
+            None if item < self.seen => Fate::Done,
+            None => Fate::Later,
+        }
+    }
+
+    /// Whether everything was taken, of so many items.
+    pub(super) fn is_clean(&self, items: usize) -> bool {
+        self.errors == Some(false) || (self.fates.is_empty() && self.seen >= items)
+    }
+
+    fn enter(&mut self, entry: Entry, most: usize) {
+        if self.seen >= most {
+            return;
+        }
+        let code = match entry.status {
+            200..=299 => DONE,
+            // A deletion of what is not there: it is not there.
+            404 if entry.deletes => DONE,
+            409 => {
+                self.conflict.get_or_insert_with(|| entry.words());
+                CONFLICT
+            }
+            408 | 429 | 500..=599 => {
+                self.later = Some(entry.words());
+                LATER
+            }
+            _ => {
+                let words = entry.words();
+                let kind = self.refusals.iter().position(|known| *known == words).unwrap_or_else(|| {
+                    if self.refusals.len() < KINDS {
+                        self.refusals.push(words);
+                    }
+                    self.refusals.len() - 1
+                });
+                REFUSED.saturating_add(u8::try_from(kind).unwrap_or(u8::MAX))
+            }
+        };
+        if code != DONE || !self.fates.is_empty() {
+            self.fates.resize(self.seen, DONE);
+            self.fates.push(code);
+        }
+        self.seen += 1;
+    }
+}
+
+/// One item of an answer while it is read.
+#[derive(Debug, Default)]
+struct Entry {
+    status: u16,
+    deletes: bool,
+    kind: String,
+    reason: String,
+}
+
+impl Entry {
+    fn words(&self) -> String {
+        let Entry { status, kind, reason, .. } = self;
+        match (kind.is_empty(), reason.is_empty()) {
+            (true, _) => format!("{status}"),
+            (false, true) => format!("{status} {kind}"),
+            (false, false) => format!("{status} {kind}: {reason}"),
+        }
+    }
+}
+
+/// Reads an answer piece by piece.
+#[derive(Debug)]
+pub(super) struct Reader {
+    reply: Reply,
+    /// The most items that there can be.
+    most: usize,
+    depth: u32,
+    /// A bit for each level that is an object.
+    objects: u64,
+    lexeme: Lexeme,
+    token: Vec<u8>,
+    /// A name of the object at hand, until its value ends.
+    name: Vec<u8>,
+    /// A value is next, and not a name.
+    valued: bool,
+    in_items: bool,
+    in_error: bool,
+    entry: Entry,
+    broken: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lexeme {
+    Between,
+    Text,
+    Escape,
+    /// A number or a word.
+    Word,
+}
+
+impl Reader {
+    /// A reader of the answer to a request with so many items.
+    pub(super) fn new(items: usize) -> Reader {
+        Reader {
+            reply: Reply::default(),
+            most: items,
+            depth: 0,
+            objects: 0,
+            lexeme: Lexeme::Between,
+            token: Vec::new(),
+            name: Vec::new(),
+            valued: true,
+            in_items: false,
+            in_error: false,
+            entry: Entry::default(),
+            broken: false,
+        }
+    }
+
+    /// Reads on.
+    pub(super) fn read(&mut self, bytes: &[u8]) {
+        // What comes behind that has nothing of interest.
+        if self.reply.errors == Some(false) || self.broken {
+            return;
+        }
+        for byte in bytes {
+            self.step(*byte);
+        }
+    }
+
+    /// What it said; nothing when it is not an answer to a `_bulk`.
+    pub(super) fn finish(self) -> Option<Reply> {
+        let said = self.reply.errors == Some(false) || (self.depth == 0 && !self.broken);
+        (said && (self.reply.errors.is_some() || self.reply.seen > 0)).then_some(self.reply)
+    }
+
+    fn step(&mut self, byte: u8) {
+        match self.lexeme {
+            Lexeme::Text => match byte {
+                b'"' => {
+                    self.lexeme = Lexeme::Between;
+                    self.text();
+                }
+                b'\\' => self.lexeme = Lexeme::Escape,
+                _ => self.keep(byte),
+            },
+            Lexeme::Escape => {
+                self.lexeme = Lexeme::Text;
+                // Good enough for people to read, which is what it is for.
+                self.keep(match byte {
+                    b'n' | b't' | b'r' => b' ',
+                    other => other,
+                });
+            }
+            Lexeme::Word if !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') => self.keep(byte),
+            Lexeme::Word => {
+                self.lexeme = Lexeme::Between;
+                self.value();
+                self.mark(byte);
+            }
+            Lexeme::Between => self.mark(byte),
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        if self.token.len() < TOKEN {
+            self.token.push(byte);
+        }
+    }
+
+    /// A byte between names and values.
+    fn mark(&mut self, byte: u8) {
+        match byte {
+            b'"' => {
+                self.token.clear();
+                self.lexeme = Lexeme::Text;
+            }
+            b'{' | b'[' => self.open(byte == b'{'),
+            b'}' | b']' => self.close(),
+            b',' => self.valued = !self.is_object(),
+            b':' => self.valued = true,
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => {
+                self.token.clear();
+                self.token.push(byte);
+                self.lexeme = Lexeme::Word;
+            }
+        }
+    }
+
+    fn is_object(&self) -> bool {
+        self.depth > 0 && self.objects >> self.depth & 1 == 1
+    }
+
+    fn text(&mut self) {
+        if self.valued {
+            self.value();
+        } else {
+            std::mem::swap(&mut self.name, &mut self.token);
+        }
+    }
+
+    /// A text, a number or a word has ended that is a value.
+    fn value(&mut self) {
+        let text = || String::from_utf8_lossy(&self.token).into_owned();
+        match (self.depth, self.name.as_slice()) {
+            (1, b"errors") => self.reply.errors = Some(self.token == b"true"),
+            (4, b"status") if self.in_items => {
+                self.entry.status = text().parse().unwrap_or_default();
+            }
+            // Elasticsearch before version 2, and some proxies.
+            (4, b"error") if self.in_items => self.entry.kind = text(),
+            (5, b"type") if self.in_error => self.entry.kind = text(),
+            (5, b"reason") if self.in_error => self.entry.reason = text(),
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, object: bool) {
+        match (self.depth, self.name.as_slice()) {
+            (1, b"items") => self.in_items = !object,
+            (3, name) if self.in_items => {
+                self.entry = Entry { deletes: name == b"delete", ..Entry::default() };
+            }
+            (4, b"error") if self.in_items => self.in_error = true,
+            _ => {}
+        }
+        if self.depth >= DEEPEST {
+            self.broken = true;
+            return;
+        }
+        self.depth += 1;
+        let bit = 1 << self.depth;
+        self.objects = if object { self.objects | bit } else { self.objects & !bit };
+        self.valued = !object;
+        self.name.clear();
+    }
+
+    fn close(&mut self) {
+        match self.depth {
+            0 => self.broken = true,
+            2 => self.in_items = false,
+            4 if self.in_items => {
+                let entry = std::mem::take(&mut self.entry);
+                self.reply.enter(entry, self.most);
+            }
+            5 => self.in_error = false,
+            _ => {}
+        }
+        self.depth = self.depth.saturating_sub(1);
+        self.name.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, items: usize, piece: usize) -> Option<Reply> {
+        let mut reader = Reader::new(items);
+        text.as_bytes().chunks(piece).for_each(|piece| reader.read(piece));
+        reader.finish()
+    }
+
+    const MIXED: &str = r#"{"took":30,"errors":true,"items":[
+        {"index":{"_index":"a","_id":"1","status":201,"_shards":{"status":500}}},
+        {"create":{"status":429,"error":{"type":"es_rejected_execution_exception","reason":"queue \"full\""}}},
+        {"create":{"status":409,"error":{"type":"version_conflict_engine_exception","reason":"there"}}},
+        {"index":{"status":400,"error":{"type":"document_parsing_exception","reason":"field [a]",
+            "caused_by":{"type":"x","reason":"y"}}}},
+        {"delete":{"status":404,"result":"not_found"}},
+        {"update":{"status":404,"error":{"type":"document_missing_exception","reason":"[1]: missing"}}},
+        {"index":{"status":503,"error":{"type":"unavailable_shards_exception"}}}
+    ]}"#;
+
+    /// Each item has its own fate, in whatever pieces the answer comes.
+    #[test]
+    fn every_item_has_its_own_fate() {
+        for piece in 1..MIXED.len() {
+            let reply = read(MIXED, 7, piece).unwrap();
+            let fates: Vec<Fate> = (0..7).map(|item| reply.fate(item)).collect();
+            let wanted = [
+                Fate::Done,
+                Fate::Later,
+                Fate::Conflict,
+                Fate::Refused(0),
+                Fate::Done,
+                Fate::Refused(1),
+                Fate::Later,
+            ];
+            assert_eq!(fates, wanted, "in pieces of {piece}");
+            assert!(!reply.is_clean(7));
+            assert_eq!(reply.refusals[0], "400 document_parsing_exception: field [a]");
+            assert_eq!(reply.refusals[1], "404 document_missing_exception: [1]: missing");
+            assert_eq!(reply.later.as_deref(), Some("503 unavailable_shards_exception"));
+        }
+    }
+
+    /// The usual answer is read no further than it has to be, and one that ends early is believed as far as it goes.
+    #[test]
+    fn an_answer_without_errors_says_so_at_its_beginning() {
+        let reply = read(r#"{"errors":false,"took":0,"items":[{"create":{"status":201}}]}"#, 1, 7).unwrap();
+        assert!(reply.is_clean(1));
+        assert!(read(r#"{"took":3,"errors":false,"items":[{"cre"#, 1, 9).unwrap().is_clean(1));
+        assert_eq!(read(r#"{"took":3,"errors":true,"items":[{"create":{"status":201}}"#, 1, 9), None);
+        assert_eq!(read("<html>", 1, 3), None);
+        assert_eq!(read("", 1, 3), None);
+        assert_eq!(read(r#"{"status":"ok"}"#, 1, 3), None);
+        assert!(read(&"[".repeat(1000), 1, 10).is_none());
+    }
+
+    /// Without the word about errors the items themselves are counted; those that are missing are sent again.
+    #[test]
+    fn items_that_the_answer_does_not_have_are_not_done() {
+        let reply = read(r#"{"items":[{"create":{"status":201}},{"create":{"status":201}}]}"#, 3, 5).unwrap();
+        assert_eq!((reply.fate(1), reply.fate(2)), (Fate::Done, Fate::Later));
+        assert!(!reply.is_clean(3) && reply.is_clean(2));
+    }
+
+    /// However many errors there are, what is kept of them is bounded.
+    #[test]
+    fn errors_are_told_apart_up_to_a_number() {
+        let items: Vec<String> = (0..1000)
+            .map(|n| format!(r#"{{"index":{{"status":400,"error":{{"type":"t","reason":"{n}{}"}}}}}}"#, "x".repeat(600)))
+            .collect();
+        let reply = read(&format!(r#"{{"errors":true,"items":[{}]}}"#, items.join(",")), 1000, 100).unwrap();
+        assert_eq!(reply.refusals.len(), KINDS);
+        assert!(reply.refusals.iter().all(|words| words.len() < TOKEN + 20));
+        assert_eq!(reply.fate(999), Fate::Refused(KINDS as u8 - 1));
+    }
+}
