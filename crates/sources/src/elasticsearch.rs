@@ -1,0 +1,300 @@
+//! Elasticsearch, as far as those go who send documents to it: `_bulk`, and what clients ask before they send.
+//!
+//! A body is taken as it came, still compressed if it was; it is written anew only where its address said
+//! something that its actions do not (an index, a pipeline), or where a document in it is no JSON: that one is
+//! left out, and the answer says so. `design/elasticsearch.md` has the reasons.
+
+mod answer;
+mod fields;
+mod form;
+mod probe;
+mod request;
+mod rewrite;
+
+pub(crate) use form::Form;
+
+use crate::clock::now_ns;
+use crate::otlp::Received;
+use crate::otlp::decode::{self, LARGE, Unfinished};
+use answer::Answer;
+use form::{Bulk, Route};
+use request::Request;
+use rewrite::Defaults;
+use std::sync::Arc;
+use tidegate_admission::{Gate, Protocol, Refused, answer};
+use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
+use tidegate_http1::{Body, Head, Reply};
+use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
+use tidegate_ledger as ledger;
+use tidegate_ledger::{Open, Refusal, Source};
+use tidegate_pool::{Failed, Pool};
+use tidegate_wire::bulk::{Field, items};
+use tidegate_wire::output::SliceOutput;
+
+/// The longest body of a request that is not a `_bulk`: templates with all fields of a Beat have about a MiB.
+const SETUP: usize = 8 << 20;
+
+/// The source `elasticsearch`. Clones are the same source.
+#[derive(Clone)]
+pub struct Elasticsearch(Arc<Inner>);
+
+struct Inner {
+    books: Source,
+    arena: Arena,
+    /// Where large bodies are checked.
+    pool: Pool,
+    settings: Settings,
+}
+
+/// How the source is served.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Under which path, where other sources have the same address: begins with `/`, and does not end with it.
+    pub prefix: String,
+    /// The version that it says it has.
+    pub version: String,
+    /// The most bytes of a body, as sent and when decompressed.
+    pub max_body: usize,
+    /// The most bytes that a sink can hold of a body: as it came, decompressed, and a quarter of that for what is
+    /// made of it.
+    pub most_held: usize,
+}
+
+/// What a checked body holds.
+struct Content {
+    items: u32,
+    raw_len: u32,
+    /// As the journal gets it.
+    encoding: Encoding,
+    /// The length in which it came.
+    as_sent: usize,
+    answer: Window,
+}
+
+impl Elasticsearch {
+    /// A source whose large bodies are checked by `pool`.
+    pub fn new(books: Source, arena: Arena, pool: Pool, settings: Settings) -> Elasticsearch {
+        Elasticsearch(Arc::new(Inner { books, arena, pool, settings }))
+    }
+
+    pub(crate) fn books(&self) -> &Source {
+        &self.0.books
+    }
+
+    /// The longest body that is received of this form.
+    pub(crate) fn max_received(&self, form: Option<&Form>) -> usize {
+        match form {
+            Some(Form { route: Route::Bulk(_), .. }) => self.0.settings.max_body,
+            _ => self.0.settings.max_body.min(SETUP),
+        }
+    }
+
+    /// What the head says about the request; nothing when it leads elsewhere. `alone` says that nothing else is
+    /// served where it came, so no prefix is needed.
+    pub(crate) fn form(&self, head: &Head<'_>, alone: bool) -> Option<Result<Form, Refused>> {
+        let prefix = if alone { "" } else { self.0.settings.prefix.as_str() };
+        let path = head.path().strip_prefix(prefix)?;
+        if !path.is_empty() && !path.starts_with('/') {
+            return None;
+        }
+        Some(Form::of(head, path, prefix.len()))
+    }
+
+    /// Answers a request: of a `_bulk` when it is durable.
+    pub(crate) async fn receive(&self, gate: &Gate, open: Open, form: Form, body: Body) -> Reply {
+        let (window, range) = body.into_parts();
+        let bulk = match form.route {
+            Route::Bulk(bulk) => bulk,
+            Route::Probe => {
+                open.accept_empty(ledger::Signal::Logs);
+                let head = window.get(..range.start).unwrap_or_default();
+                return probe::answer(&Request::of(head, form.prefix), &self.0.settings);
+            }
+        };
+        let outcome = match self.inspect(gate, form, bulk, Received { window, range }).await {
+            Ok((body, content)) => self.keep(gate, open, content, body).await,
+            Err(refused) => {
+                open.refuse(refused.reason);
+                Err(refused)
+            }
+        };
+        match outcome {
+            Ok(window) => answer::reply().content(window),
+            Err(refused) => answer(refused, Protocol::Elastic),
+        }
+    }
+
+    /// Checks the body, decompressed in memory of its own, which is free again on return.
+    async fn inspect(
+        &self,
+        gate: &Gate,
+        form: Form,
+        bulk: Bulk,
+        mut body: Received,
+    ) -> Result<(Received, Content), Refused> {
+        let mut room = None;
+        let mut expected = body.range.len();
+        if bulk.encoding != Encoding::Identity {
+            expected = decode::expected(bulk.encoding, body.bytes()).max(1).min(self.most(gate));
+            // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
+            room = Some(gate.room_to_decode(expected).await?);
+        }
+        if expected.max(body.range.len()) <= LARGE {
+            match self.check(gate, form, bulk, &mut body, room.as_mut(), LARGE) {
+                Ok(content) => return Ok((body, content)),
+                Err(Unfinished::Refused(refused)) => return Err(refused),
+                // It is larger than it said.
+                Err(Unfinished::Larger) => {}
+            }
+        }
+        let (source, its_gate) = (self.clone(), gate.clone());
+        let most = self.most(gate);
+        let checked = self.0.pool.run(move || {
+            let content = source.check(&its_gate, form, bulk, &mut body, room.as_mut(), most)?;
+            Ok((body, content))
+        });
+        let checked = checked.await.unwrap_or_else(|failed| {
+            let refused = match failed {
+                Failed::Stopped => {
+                    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
+                }
+                Failed::Panicked(_) => {
+                    Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
+                }
+            };
+            Err(Unfinished::Refused(refused.retry_after(gate.memory_delay())))
+        });
+        checked.map_err(|unfinished| match unfinished {
+            Unfinished::Refused(refused) => refused,
+            Unfinished::Larger => Refused::too_large(most),
+        })
+    }
+
+    /// Decompresses the body into `room`, checks it, answers it, and writes it anew where that is needed. `most`
+    /// bounds what it may decompress to.
+    fn check(
+        &self,
+        gate: &Gate,
+        form: Form,
+        bulk: Bulk,
+        body: &mut Received,
+        room: Option<&mut Window>,
+        most: usize,
+    ) -> Result<Content, Unfinished> {
+        let as_sent = body.range.len();
+        let raw = match room {
+            None => body.bytes(),
+            Some(room) => {
+                decode::decode(gate, bulk.encoding, body.bytes(), room, most)?;
+                &**room
+            }
+        };
+        let head = body.window.get(..body.range.start).unwrap_or_default();
+        let defaults = Defaults::of(&Request::of(head, form.prefix));
+        let mut answer = Answer::new(&self.0.arena, gate, bulk.fields, raw.len())?;
+        let (mut taken, mut left_out, mut written_len) = (0u64, 0u64, 0usize);
+        let mut anew = false;
+        for item in items(raw) {
+            let item = item.map_err(Refused::malformed)?;
+            if !item.action.has(Field::Index) && defaults.index().is_none() {
+                let words = "Validation Failed: 1: index is missing;\n";
+                return Err(Refused::new(Refusal::Malformed, words).into());
+            }
+            if let Err(flaw) = item.check() {
+                left_out += 1;
+                answer.reject(gate, &item, &defaults, flaw)?;
+                continue;
+            }
+            let missing = defaults.missing_len(&item.action);
+            anew |= missing > 0;
+            written_len = written_len.saturating_add(item.written_len(missing));
+            taken += 1;
+            answer.accept(gate, &item, &defaults)?;
+        }
+        if taken + left_out == 0 {
+            return Err(Refused::new(Refusal::Malformed, "request body is required\n").into());
+        }
+        let mut encoding = bulk.encoding;
+        let mut raw_len = raw.len();
+        if taken > 0 && (anew || left_out > 0) {
+            let window = self.written(gate, raw, &defaults, written_len)?;
+            (encoding, raw_len) = (Encoding::Identity, window.len());
+            *body = Received { range: 0..window.len(), window };
+        }
+        let compressed = if encoding == Encoding::Identity { 0 } else { as_sent };
+        let held = self.0.settings.most_held.min(gate.most_held());
+        if compressed + raw_len + raw_len / 4 > held {
+            return Err(Refused::too_large(held / 9 * 4).into());
+        }
+        let answer = answer.finish(gate)?;
+        match (u32::try_from(raw_len), u32::try_from(taken)) {
+            (Ok(raw_len), Ok(items)) => Ok(Content { items, raw_len, encoding, as_sent, answer }),
+            _ => Err(Refused::too_large(self.0.settings.max_body).into()),
+        }
+    }
+
+    /// The body with what its actions lack, and without documents that are none: at most `len` bytes.
+    ///
+    /// Holding the body, and perhaps decode memory, it does not wait for that window.
+    fn written(
+        &self,
+        gate: &Gate,
+        raw: &[u8],
+        defaults: &Defaults,
+        len: usize,
+    ) -> Result<Window, Unfinished> {
+        let mut window =
+            self.0.arena.try_window(Share::Ingest, len.max(1)).map_err(|refused| match refused {
+                NoMemory::Never { .. } => Refused::too_large(raw.len() / 2),
+                NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
+            })?;
+        let mut output = SliceOutput::new(window.spare_mut());
+        for item in items(raw) {
+            let item = item.map_err(Refused::malformed)?;
+            if item.check().is_ok() {
+                let more = defaults.missing(&item.action);
+                item.write(&more, &mut output).map_err(|_| gate.no_memory())?;
+            }
+        }
+        let written = output.len();
+        window.advance(written);
+        Ok(window)
+    }
+
+    /// The most bytes that a body may decompress to now.
+    fn most(&self, gate: &Gate) -> usize {
+        self.0.settings.max_body.min(gate.most_decoded())
+    }
+
+    /// Gives the body to the journal; returns the answer when it is durable.
+    async fn keep(
+        &self,
+        gate: &Gate,
+        open: Open,
+        content: Content,
+        body: Received,
+    ) -> Result<Window, Refused> {
+        let Content { items, raw_len, encoding, as_sent, answer } = content;
+        if items == 0 {
+            open.accept_empty(ledger::Signal::Logs);
+            return Ok(answer);
+        }
+        let Received { window, range } = body;
+        let counts = ledger::Counts {
+            signal: ledger::Signal::Logs,
+            items: u64::from(items),
+            bytes: as_sent as u64,
+        };
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal: Signal::Logs,
+            protocol: Layout::Bulk,
+            encoding,
+            items,
+            raw_len,
+            received_at_ns: now_ns(),
+        };
+        gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }).await?;
+        Ok(answer)
+    }
+}

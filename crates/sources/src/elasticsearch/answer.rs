@@ -1,0 +1,228 @@
+//! The answer to a `_bulk`: an entry for each item, in the shape that Elasticsearch gives to it.
+//!
+//! It is written while the body is checked, and paid for before the body is kept: so whoever is told that it was
+//! kept is told so in full.
+
+use super::fields::{Field, Fields};
+use super::rewrite::Defaults;
+use tidegate_admission::{Gate, Refused, elastic};
+use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
+use tidegate_http1::Reply;
+use tidegate_wire::bulk::{Flaw, Item, Kind};
+use tidegate_wire::output::{Full, Output, SliceOutput};
+
+/// What an entry takes beside the names that are in it.
+const ENTRY: usize = 256;
+/// How much the window grows at a time, at least.
+const GROWTH: usize = 64 << 10;
+/// What comes before the entries is at most so long; and what comes behind.
+const FRAME: usize = 64;
+const NO_ERRORS: &[u8] = b"\"errors\":false";
+const ERRORS: &[u8] = b"\"errors\":true ";
+
+/// An answer without its content.
+pub(super) fn reply() -> Reply {
+    Reply::new(200).content_type("application/json").headers(elastic::HEADERS)
+}
+
+/// An answer being written.
+pub(super) struct Answer {
+    window: Window,
+    fields: Fields,
+    /// Where it says whether there are errors.
+    errors_at: Option<usize>,
+    errors: bool,
+    entries: bool,
+}
+
+impl Answer {
+    /// An answer to a body of `len` bytes.
+    pub(super) fn new(arena: &Arena, gate: &Gate, fields: Fields, len: usize) -> Result<Answer, Refused> {
+        // Entries are about as long as small documents are, and shorter than others.
+        let room = FRAME + ENTRY + len / 8;
+        let window = arena.try_window(Share::Ingest, room).map_err(|refused| no_room(gate, refused, len))?;
+        let mut answer = Answer { window, fields, errors_at: None, errors: false, entries: false };
+        answer.put(gate, |out, fields| {
+            out.put(b"{")?;
+            if fields.has(Field::Errors) {
+                out.put(NO_ERRORS)?;
+            }
+            if fields.has(Field::Took) {
+                out.put(if fields.has(Field::Errors) { b",\"took\":0" } else { b"\"took\":0" })?;
+            }
+            Ok(())
+        })?;
+        answer.errors_at = fields.has(Field::Errors).then_some(1);
+        Ok(answer)
+    }
+
+    /// The item is taken.
+    pub(super) fn accept(
+        &mut self,
+        gate: &Gate,
+        item: &Item<'_>,
+        defaults: &Defaults,
+    ) -> Result<(), Refused> {
+        let (result, status): (&[u8], &[u8]) = match item.action.kind {
+            Kind::Index | Kind::Create => (b"created", b"201"),
+            Kind::Update => (b"updated", b"200"),
+            Kind::Delete => (b"deleted", b"200"),
+        };
+        self.entry(gate, item, defaults, |entry| {
+            entry.raw(Field::Version, b"\"_version\":1")?;
+            entry.raw(Field::Result, b"\"result\":\"")?;
+            if entry.fields.has(Field::Result) {
+                entry.out.put(result)?;
+                entry.out.put(b"\"")?;
+            }
+            entry.raw(Field::Shards, b"\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0}")?;
+            entry.raw(Field::SeqNo, b"\"_seq_no\":0")?;
+            entry.raw(Field::PrimaryTerm, b"\"_primary_term\":1")?;
+            entry.value(Field::Status, b"\"status\":", status)
+        })
+    }
+
+    /// The item is left out, since its document is none.
+    pub(super) fn reject(
+        &mut self,
+        gate: &Gate,
+        item: &Item<'_>,
+        defaults: &Defaults,
+        flaw: Flaw,
+    ) -> Result<(), Refused> {
+        self.errors = true;
+        // The words of a flaw have nothing that JSON escapes.
+        let reason = format!("[line {}] failed to parse: {flaw}", item.number.saturating_add(1));
+        self.entry(gate, item, defaults, |entry| {
+            entry.value(Field::Status, b"\"status\":", b"400")?;
+            entry.raw(Field::Error, b"\"error\":{\"type\":\"document_parsing_exception\",\"reason\":\"")?;
+            if entry.fields.has(Field::Error) {
+                entry.out.put(reason.as_bytes())?;
+                entry.out.put(b"\"}")?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The whole answer.
+    pub(super) fn finish(mut self, gate: &Gate) -> Result<Window, Refused> {
+        if let Some(at) = self.errors_at.filter(|_| self.errors) {
+            let place = self.window.get_mut(at..at + ERRORS.len()).unwrap_or_default();
+            place.iter_mut().zip(ERRORS).for_each(|(to, from)| *to = *from);
+        }
+        let entries = self.entries;
+        self.put(gate, |out, _| out.put(if entries { b"]}" } else { b"}" }))?;
+        Ok(self.window)
+    }
+
+    fn entry(
+        &mut self,
+        gate: &Gate,
+        item: &Item<'_>,
+        defaults: &Defaults,
+        rest: impl Fn(&mut Entry<'_, '_>) -> Result<(), Full>,
+    ) -> Result<(), Refused> {
+        let index = item.action.index.or(defaults.index()).unwrap_or(b"null");
+        let id = item.action.id.unwrap_or(b"null");
+        self.make_room(gate, ENTRY + index.len() + id.len() + 2)?;
+        let fields = self.fields;
+        let mut out = SliceOutput::new(self.window.spare_mut());
+        let begun = self.entries || !(fields.has(Field::Errors) || fields.has(Field::Took));
+        let before: &[u8] = match (self.entries, begun) {
+            (true, _) => b",{\"",
+            (false, true) => b"\"items\":[{\"",
+            (false, false) => b",\"items\":[{\"",
+        };
+        let mut write = || {
+            out.put(before)?;
+            out.put(item.action.kind.name().as_bytes())?;
+            out.put(b"\":{")?;
+            let empty = out.len();
+            let mut entry = Entry { out: &mut out, fields, first: true };
+            entry.value(Field::Index, b"\"_index\":", index)?;
+            entry.id(id)?;
+            rest(&mut entry)?;
+            let is_empty = out.len() == empty;
+            out.put(b"}}")?;
+            Ok::<bool, Full>(is_empty)
+        };
+        // What is empty is left out, as Elasticsearch does when it filters.
+        let is_empty = write().map_err(|_| gate.no_memory())?;
+        if !is_empty {
+            let len = out.len();
+            self.window.advance(len);
+            self.entries = true;
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        gate: &Gate,
+        write: impl FnOnce(&mut SliceOutput<'_>, Fields) -> Result<(), Full>,
+    ) -> Result<(), Refused> {
+        self.make_room(gate, FRAME)?;
+        let mut out = SliceOutput::new(self.window.spare_mut());
+        write(&mut out, self.fields).map_err(|_| gate.no_memory())?;
+        let len = out.len();
+        self.window.advance(len);
+        Ok(())
+    }
+
+    /// Holding the body, it does not wait.
+    fn make_room(&mut self, gate: &Gate, bytes: usize) -> Result<(), Refused> {
+        if self.window.spare() >= bytes {
+            return Ok(());
+        }
+        let len = self.window.len();
+        let grown = self.window.try_reserve(bytes.max(GROWTH)).or_else(|_| self.window.try_reserve(bytes));
+        grown.map_err(|refused| no_room(gate, refused, len))
+    }
+}
+
+/// One entry being written.
+struct Entry<'a, 's> {
+    out: &'a mut SliceOutput<'s>,
+    fields: Fields,
+    first: bool,
+}
+
+impl Entry<'_, '_> {
+    /// `text` if the field is wanted, with what stands between it and the one before.
+    fn raw(&mut self, field: Field, text: &[u8]) -> Result<(), Full> {
+        if !self.fields.has(field) {
+            return Ok(());
+        }
+        if !self.first {
+            self.out.put(b",")?;
+        }
+        self.first = false;
+        self.out.put(text)
+    }
+
+    fn value(&mut self, field: Field, name: &[u8], value: &[u8]) -> Result<(), Full> {
+        self.raw(field, name)?;
+        if self.fields.has(field) { self.out.put(value) } else { Ok(()) }
+    }
+
+    /// The id as it was sent; one that is a number becomes a text.
+    fn id(&mut self, id: &[u8]) -> Result<(), Full> {
+        let is_number = matches!(id.first(), Some(b'-' | b'0'..=b'9'));
+        self.raw(Field::Id, b"\"_id\":")?;
+        if !self.fields.has(Field::Id) {
+            return Ok(());
+        }
+        if is_number {
+            self.out.put(b"\"")?;
+        }
+        self.out.put(id)?;
+        if is_number { self.out.put(b"\"") } else { Ok(()) }
+    }
+}
+
+fn no_room(gate: &Gate, refused: NoMemory, len: usize) -> Refused {
+    match refused {
+        NoMemory::Never { .. } => Refused::too_large(len / 2),
+        NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
+    }
+}
