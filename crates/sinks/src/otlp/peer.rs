@@ -1,6 +1,7 @@
 //! One endpoint: requests over its connections, and the answers, bounded.
 
 mod client;
+mod compressed;
 mod read;
 
 use super::answer::Answer;
@@ -56,7 +57,7 @@ pub(super) fn bytes(settings: &Settings) -> usize {
     };
     let secure = settings.endpoints.iter().any(|uri| uri.scheme_str() == Some("https"));
     let (tls, roots) = if secure { (TLS, ROOTS) } else { (0, 0) };
-    connections * (each + tls) + settings.max_in_flight * answer + roots
+    connections * (each + tls) + settings.max_in_flight * answer + roots + compressed::DECODER
 }
 
 /// A request as it goes out. Clones are the same bytes.

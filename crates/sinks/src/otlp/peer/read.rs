@@ -1,5 +1,6 @@
 //! Answers, read to their end and hardly kept: the status, what was rejected, and the beginning of a text.
 
+use super::compressed;
 use crate::http::{chain, delay};
 use crate::otlp::answer::{Answer, Fault, Reason, Said, Status as Code};
 use crate::otlp::response::Response as Taken;
@@ -106,10 +107,15 @@ pub(super) async fn grpc(response: Response<Incoming>) -> Answer {
         return Answer::of_foreign(head.status, said);
     };
     if code == 0 {
-        // A compressed message was not asked for, and cannot be read.
-        let plain = body.start.first() == Some(&0);
-        let (words, rejected) =
-            if plain { (body.taken.words(), body.taken.rejected()) } else { (String::new(), 0) };
+        let taken = match body.start.split_at_checked(super::PREFIX) {
+            Some(([1, ..], message)) => {
+                let encoding =
+                    head.headers.get(super::GRPC_ENCODING).map_or(&[][..], |value| value.as_bytes());
+                compressed::response(encoding, message)
+            }
+            _ => body.taken,
+        };
+        let (words, rejected) = (taken.words(), taken.rejected());
         return Answer::of_grpc(code, Said { words, rejected, retry: None });
     }
     let details = end.get("grpc-status-details-bin").and_then(|text| base64_decoded(text.as_bytes()));
