@@ -58,9 +58,7 @@ fn otlp_is_found_in_prometheus() {
         let gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"prometheus": {
             "type": "prometheus_remote_write", "url": prometheus.write_url(), "protocol": protocol,
         }}}));
-        let head = ["POST /v1/metrics HTTP/1.1", "content-type: application/json"];
-        let answer = http::request(gateway.http(), &head, metrics().to_string().as_bytes()).unwrap();
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        send(&gateway, &metrics());
         gateway.at_rest(SOON);
         gateway.books_close();
         let sink = gateway.sink("prometheus");
@@ -75,6 +73,103 @@ fn otlp_is_found_in_prometheus() {
     assert_eq!(found(&format!("http_server_duration_milliseconds_sum{{{route}}}")), Some(90.5));
     assert_eq!(found("target_info{job=\"acme/shop\",host_name=\"node-7\"}"), Some(1.0));
     assert_eq!(found("parcels_total"), None);
+}
+
+/// Points that say how much came since the last time, of a sum and a histogram.
+fn deltas(seconds_ago: i64, came: u64) -> Value {
+    let nanoseconds = |seconds: i64| format!("{}000000", now_ms() - 1_000 * seconds);
+    let (start, time) = (nanoseconds(seconds_ago + 10), nanoseconds(seconds_ago));
+    let sum = json!({"aggregationTemporality": 1, "isMonotonic": true, "dataPoints": [
+        {"startTimeUnixNano": start, "timeUnixNano": time, "asInt": came.to_string()},
+    ]});
+    let histogram = json!({"aggregationTemporality": 1, "dataPoints": [{
+        "startTimeUnixNano": start, "timeUnixNano": time, "count": came.to_string(), "sum": 0.5,
+        "explicitBounds": [10.0], "bucketCounts": ["1", (came - 1).to_string()],
+    }]});
+    let service = json!({"key": "service.name", "value": {"stringValue": "shop"}});
+    json!({"resourceMetrics": [{
+        "resource": {"attributes": [service]},
+        "scopeMetrics": [{"metrics": [{"name": "parcels", "sum": sum}, {"name": "weight", "histogram": histogram}]}],
+    }]})
+}
+
+fn send(gateway: &Gateway, metrics: &Value) {
+    let head = ["POST /v1/metrics HTTP/1.1", "content-type: application/json"];
+    let answer = http::request(gateway.http(), &head, metrics.to_string().as_bytes()).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// Deltas become counters, where that is asked for: Prometheus sees all that came, also over a restart, after which
+/// the counter begins again.
+#[test]
+fn deltas_are_counters_in_prometheus() {
+    let prometheus = Prometheus::started("global: {}");
+    let mut gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"prometheus": {
+        "type": "prometheus_remote_write", "url": prometheus.write_url(), "linger": "0s",
+        "otlp": {"deltas": "accumulate", "delta_series": 100},
+    }}}));
+    for (seconds_ago, came) in [(100, 5), (90, 7), (80, 9)] {
+        send(&gateway, &deltas(seconds_ago, came));
+        gateway.at_rest(SOON);
+    }
+    let now = |query: &str| prometheus.value(query);
+    assert_eq!(now("parcels_total{job=\"shop\"}"), Some(21.0));
+    assert_eq!(now("weight_bucket{le=\"10\"}"), Some(3.0));
+    assert_eq!(now("weight_bucket{le=\"+Inf\"}"), Some(21.0));
+    assert_eq!((now("weight_count"), now("weight_sum")), (Some(21.0), Some(1.5)));
+    assert_eq!(gateway.sink("prometheus")["dropped"], json!({}));
+    gateway.books_close();
+
+    // 7 and 9 before, 6 and 8 after; nobody can know what the first came on top of.
+    assert_eq!(gateway.term(), 0);
+    gateway.start();
+    for (seconds_ago, came) in [(70, 6), (60, 8)] {
+        send(&gateway, &deltas(seconds_ago, came));
+        gateway.at_rest(SOON);
+    }
+    assert_eq!(now("parcels_total"), Some(14.0));
+    assert_eq!(now("resets(parcels_total[10m])"), Some(1.0));
+    assert_eq!(prometheus.samples(("job", "shop"), 0, now_ms()).len(), 6);
+}
+
+/// A Prometheus that takes no native histograms, and answers 500 to them, gets everything else; what it does not
+/// take is counted as rejected, and holds up nothing.
+#[test]
+fn native_histograms_do_not_hold_up_what_prometheus_takes() {
+    let prometheus = Prometheus::started("global: {}");
+    let native = || {
+        let point = json!({"timeUnixNano": format!("{}000000", now_ms()), "count": "3", "sum": 5.0, "scale": 2,
+            "positive": {"offset": 1, "bucketCounts": ["1", "2"]}});
+        json!({"name": "native", "exponentialHistogram": {"aggregationTemporality": 2, "dataPoints": [point]}})
+    };
+    for (round, protocol) in ["auto", "2.0"].into_iter().enumerate() {
+        for lanes in [1, 3] {
+            let gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"prometheus": {
+                "type": "prometheus_remote_write", "url": prometheus.write_url(), "protocol": protocol, "lanes": lanes,
+            }}}));
+            let mut all = metrics();
+            all["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array_mut().unwrap().push(native());
+            send(&gateway, &all);
+            gateway.at_rest(SOON);
+            // What came as remote write, with a histogram in every tenth series.
+            let model = Model::with_histograms(
+                9 + lanes + 10 * round as u64,
+                100,
+                Timeline { base_ms: now_ms(), interval_ms: 1 },
+                10,
+            );
+            let profile = Profile { limit: Limit::Passes(2), series_per_request: 50, ..Profile::default() };
+            let report = drive_blocking(&gateway.target(), &Arc::new(model), &profile).unwrap();
+            assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
+            gateway.at_rest(SOON);
+            gateway.books_close();
+            let sink = gateway.sink("prometheus");
+            assert_eq!(sink["dropped"], json!({"untranslatable": 1, "rejected": 1 + 2 * 10}), "{sink:#}");
+            assert_eq!(sink["delivered"], 2 + 2 * 90, "{sink:#}");
+        }
+    }
+    assert_eq!(prometheus.value("native"), None);
+    assert_eq!(prometheus.value("orders_total{job=\"acme/shop\"}"), Some(5.0));
 }
 
 /// Many points, over both transports and in all codings: each is a series of its own.

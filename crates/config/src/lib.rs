@@ -42,7 +42,7 @@ pub use load::{LONGEST_FILE, load, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin};
 pub use model::{
-    Backoff, BlackholeSink, Compression, Config, Durability, Journal, LakeSink, Limits, Listen, Naming,
+    Backoff, BlackholeSink, Compression, Config, Deltas, Durability, Journal, LakeSink, Limits, Listen, Naming,
     OtlpSink, OtlpSource, OtlpTransport, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, Signal,
     Sink, Sources, Tls, Translation, WhenFull,
 };

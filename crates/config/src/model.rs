@@ -13,7 +13,7 @@ pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
 pub use listen::Listen;
 pub use sinks::{
-    Backoff, BlackholeSink, Compression, LakeSink, Naming, OtlpSink, OtlpTransport, Protocol,
+    Backoff, BlackholeSink, Compression, Deltas, LakeSink, Naming, OtlpSink, OtlpTransport, Protocol,
     RemoteWriteSink, Retention, Signal, Sink, Tls, Translation,
 };
 pub use sources::{OtlpSource, RemoteWriteSource, Sources};

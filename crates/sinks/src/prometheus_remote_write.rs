@@ -9,7 +9,11 @@
 //! they were accepted; with several lanes a batch becomes one request for each, series by hash.
 //!
 //! OTLP metrics are recoded too. The books count them in points, also where a point becomes many samples; what
-//! remote write cannot say of them is dropped as untranslatable.
+//! remote write cannot say of them is dropped as untranslatable. Deltas can be added up; what they come to is kept in
+//! memory, so after a restart counters begin again.
+//!
+//! Prometheus without native histograms refuses them with a 500, as if it were broken. It is told from what it says:
+//! then they are left out, and counted as rejected.
 
 mod batch;
 mod exchange;
@@ -27,10 +31,11 @@ use crate::room::Room;
 use crate::stop::Stop;
 use batch::{Batch, Form, Mode, NoBody};
 use exchange::{Exchange, Sum, Verdict};
-use recode::{Recoder, Step, Work};
+use recode::{Recoder, Step, To, Work};
 use std::time::Duration;
 use tidegate_journal::Encoding;
 use tidegate_ledger::Dropped;
+use tidegate_wire::otlp::prometheus::Deltas;
 use tidegate_wire::remote_write::Version;
 use tidegate_wire::snappy;
 
@@ -80,6 +85,12 @@ enum Sent {
 impl RemoteWrite {
     /// Bytes that each lane takes beyond payload: buffers of its connection, and the recoder's tables.
     pub const LANE_BYTES: usize = 2 * crate::http::CONNECTION_BUFFER + snappy::Encoder::BYTES;
+
+    /// Bytes that adding up deltas of so many series takes.
+    #[must_use]
+    pub const fn delta_bytes(series: usize) -> usize {
+        Deltas::bytes_for(series)
+    }
 
     /// Attaches the sink to the journal.
     ///
@@ -175,7 +186,7 @@ impl RemoteWrite {
         let within = record.meta.raw_len as usize <= self.settings.max_bytes
             && u64::from(record.meta.items) <= self.settings.max_items;
         let same = from == Form::RemoteWrite(Version::V1) && to == Version::V1;
-        let passes = same && self.settings.lanes == 1 && within;
+        let passes = same && self.settings.lanes == 1 && within && !self.exchange.peer_has_no_histograms();
         if passes && record.meta.encoding == Encoding::Snappy {
             Mode::Pass
         } else {
@@ -209,7 +220,7 @@ impl RemoteWrite {
                 self.exchange.bury(&request, &rejection, &meta);
                 Sent::Done(Losses::of(Dropped::Rejected, items.saturating_sub(rejection.written)))
             }
-            Some(Verdict::NotThisVersion) => Sent::Again { after: Duration::ZERO, singly: false },
+            Some(Verdict::NotThisVersion | Verdict::NoHistograms) => Sent::Again { after: Duration::ZERO, singly: false },
             Some(Verdict::Later(after)) => Sent::Again { after, singly: false },
             Some(Verdict::Stopped) | None => Sent::Stopped,
         }
@@ -218,7 +229,8 @@ impl RemoteWrite {
     async fn send_recoded(&mut self, mut batch: Batch, from: Form, to: Version) -> Sent {
         let stop = self.exchange.stop().clone();
         let mut losses = Losses::NONE;
-        let mut work = Work::new(from, to);
+        let histograms = !self.exchange.peer_has_no_histograms();
+        let mut work = Work::new(from, To { version: to, histograms });
         loop {
             let own = batch.held() + work.held();
             if stop.or(self.exchange.let_go(&self.room, own)).await.is_none() {
@@ -226,8 +238,8 @@ impl RemoteWrite {
             }
             let step = Box::pin(self.recoder.next(&mut work, &mut batch, &mut self.inbox));
             let Some(step) = stop.or(step).await else { return Sent::Stopped };
-            let (requests, untranslatable) = match step {
-                Step::Requests { requests, untranslatable } => (requests, untranslatable),
+            let (requests, untranslatable, unwanted) = match step {
+                Step::Requests { requests, untranslatable, unwanted } => (requests, untranslatable, unwanted),
                 Step::Lost(reason, items) => {
                     losses.add(reason, items);
                     continue;
@@ -241,6 +253,10 @@ impl RemoteWrite {
                     work.again_as(Version::V1);
                     Duration::ZERO
                 }
+                Sum::WithoutHistograms => {
+                    work.again_without_histograms();
+                    Duration::ZERO
+                }
                 Sum::Later(wait) => {
                     work.again();
                     wait
@@ -248,7 +264,9 @@ impl RemoteWrite {
                 // Which record is at fault is found out by sending each alone.
                 Sum::Final { rejected: true } if work.again_apart() => Duration::ZERO,
                 Sum::Final { .. } => {
+                    self.recoder.keep();
                     losses.add(Dropped::Untranslatable, untranslatable);
+                    losses.add(Dropped::Rejected, unwanted);
                     for (request, verdict) in requests.iter().zip(&verdicts) {
                         if let Verdict::Rejected(rejection) = verdict {
                             self.exchange.bury(request, rejection, batch.meta());

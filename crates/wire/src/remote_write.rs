@@ -9,6 +9,7 @@
 
 mod check;
 mod fault;
+mod floats;
 mod hash;
 pub(crate) mod histogram;
 pub(crate) mod intern;
@@ -26,6 +27,7 @@ mod view;
 
 pub use check::{Counts, Limits};
 pub use fault::{Excerpt, Fault, Reason, Subject};
+pub use floats::{LeftOut, has_histograms, without_histograms};
 pub use hash::{lane_of, series_hash};
 pub use histogram::{Count, Histogram, Span};
 pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};

@@ -6,7 +6,7 @@ mod prometheus_remote_write;
 pub use blackhole::BlackholeSink;
 pub use lake::{LakeSink, Retention};
 pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
-pub use prometheus_remote_write::{Backoff, Naming, Protocol, RemoteWriteSink, Translation};
+pub use prometheus_remote_write::{Backoff, Deltas, Naming, Protocol, RemoteWriteSink, Translation};
 
 use crate::declare::{choices, kinds};
 

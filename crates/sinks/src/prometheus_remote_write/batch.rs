@@ -289,7 +289,7 @@ impl Batch {
     pub(super) fn into_request(self) -> Option<(Request, Turn)> {
         let Batch { window, raw_len, items, turn, .. } = self;
         let body = passing::joined(window?, raw_len)?;
-        Some((Request { body, version: Version::V1, items, entries: items }, turn))
+        Some((Request { body, version: Version::V1, histograms: true, items, entries: items }, turn))
     }
 
     fn read(&mut self, record: &Record, inbox: &mut Inbox) -> Result<(), NoBody> {

@@ -21,9 +21,12 @@ const WRITTEN: [&str; 3] = [
     "x-prometheus-remote-write-histograms-written",
     "x-prometheus-remote-write-exemplars-written",
 ];
+/// What Prometheus says where native histograms are not enabled since 2.40, with status 500.
+const NO_HISTOGRAMS: &str = "native histograms are disabled";
 /// How often a rejection is logged; all of them are counted and kept.
 const LOG_EVERY: Duration = Duration::from_secs(10);
-/// How long a peer that refused 2.0 is sent 1.0 before it is asked again: it may have been upgraded.
+/// How long a peer that refused 2.0, or native histograms, is spared them before it is asked again: it may have been
+/// upgraded.
 const ASK_AGAIN: Duration = Duration::from_secs(600);
 
 /// How long a peer that has answered a request may take to read the rest of it, unless it has less for all of it.
@@ -35,6 +38,8 @@ pub(super) struct Request {
     /// Snappy-compressed; holds the memory it lives in.
     pub(super) body: Bytes,
     pub(super) version: Version,
+    /// Whether native histograms were left in it, if there were any.
+    pub(super) histograms: bool,
     /// As the books count them.
     pub(super) items: u64,
     /// Samples, histograms and exemplars, as the peer counts them. Of remote write those are the items.
@@ -59,6 +64,8 @@ pub(super) enum Verdict {
     Rejected(Rejection),
     /// The peer takes 1.0 only.
     NotThisVersion,
+    /// The peer takes no native histograms, and nothing that comes with one.
+    NoHistograms,
     /// It failed, and is worth another try after so long.
     Later(Duration),
     Stopped,
@@ -81,6 +88,8 @@ pub(super) enum Sum {
     Later(Duration),
     /// It is to be sent again as 1.0.
     OtherVersion,
+    /// It is to be sent again without native histograms.
+    WithoutHistograms,
     /// The order to stop came first.
     Stopped,
 }
@@ -92,6 +101,7 @@ impl Sum {
             sum = match (verdict, sum) {
                 (Verdict::Stopped, _) => return Sum::Stopped,
                 (Verdict::NotThisVersion, _) | (_, Sum::OtherVersion) => Sum::OtherVersion,
+                (Verdict::NoHistograms, _) | (_, Sum::WithoutHistograms) => Sum::WithoutHistograms,
                 (Verdict::Later(wait), Sum::Later(longest)) => Sum::Later(longest.max(*wait)),
                 (Verdict::Later(wait), _) => Sum::Later(*wait),
                 (Verdict::Rejected(Rejection { written: 0, .. }), Sum::Final { .. }) => {
@@ -116,6 +126,8 @@ pub(super) struct Exchange {
     patience: Duration,
     /// Until when the peer is taken for one that knows 1.0 only.
     v1_until: Option<Instant>,
+    /// Until when it is taken for one without native histograms.
+    floats_until: Option<Instant>,
     /// When a rejection was logged last.
     logged: Option<Instant>,
 }
@@ -139,6 +151,7 @@ impl Exchange {
             stop,
             patience: PATIENCE.min(timeout),
             v1_until: None,
+            floats_until: None,
             logged: None,
         }
     }
@@ -165,6 +178,11 @@ impl Exchange {
     /// Whether the peer is known to take 1.0 only.
     pub(super) fn peer_is_v1(&self) -> bool {
         self.v1_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Whether the peer is known to take no native histograms.
+    pub(super) fn peer_has_no_histograms(&self) -> bool {
+        self.floats_until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Sends all of `requests` at once, each until there is a verdict, and waits for all. With `patient` false
@@ -265,6 +283,17 @@ impl Exchange {
             return Judgement::Final(Verdict::Delivered);
         }
         let text = answer.excerpt;
+        // Not a failure that time mends, though its status says so.
+        if status == StatusCode::INTERNAL_SERVER_ERROR && text.contains(NO_HISTOGRAMS) && request.histograms {
+            tracing::warn!(
+                sink = self.sink,
+                url = %self.peer.uri(),
+                "the peer takes no native histograms; they are dropped. Start it with --enable-feature=native-histograms \
+                 if it is to have them"
+            );
+            self.floats_until = Some(Instant::now() + ASK_AGAIN);
+            return Judgement::Final(Verdict::NoHistograms);
+        }
         if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
             self.health.failed(&format!("{status}: {text}"), None);
             let written =

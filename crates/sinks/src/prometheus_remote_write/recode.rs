@@ -13,6 +13,7 @@ use super::exchange::Request;
 use crate::decoding::{self, SLACK};
 use crate::inbox::Inbox;
 use crate::room::{Held, NoRoom, Room};
+pub(super) use encode::To;
 use encode::{Encoded, Encoder, Most, Unfit};
 use piece::{Piece, Source};
 use tidegate_arena::{Charge, Window};
@@ -50,7 +51,7 @@ struct Limits {
 /// How far a batch has come.
 pub(super) struct Work {
     from: Form,
-    to: Version,
+    to: To,
     source: Option<Source>,
     /// What is still to be sent, the next at the end. At most one for each record and each halving.
     left: Vec<Piece>,
@@ -67,6 +68,8 @@ pub(super) enum Step {
         requests: Vec<Request>,
         /// Items that the version which is sent cannot say.
         untranslatable: u64,
+        /// Items that the peer does not take.
+        unwanted: u64,
     },
     /// Items that cannot be sent.
     Lost(Dropped, u64),
@@ -75,7 +78,7 @@ pub(super) enum Step {
 }
 
 impl Work {
-    pub(super) const fn new(from: Form, to: Version) -> Work {
+    pub(super) const fn new(from: Form, to: To) -> Work {
         Work { from, to, source: None, left: Vec::new(), sent: None, begun: false }
     }
 
@@ -99,7 +102,13 @@ impl Work {
 
     /// The same, in another version.
     pub(super) fn again_as(&mut self, to: Version) {
-        self.to = to;
+        self.to.version = to;
+        self.again();
+    }
+
+    /// The same, without native histograms.
+    pub(super) fn again_without_histograms(&mut self) {
+        self.to.histograms = false;
         self.again();
     }
 }
@@ -113,6 +122,11 @@ impl Recoder {
         };
         let encoder = Encoder::new(room.clone(), settings.lanes, settings.otlp.clone());
         Recoder { encoder, room, limits, points: POINTS.min(limits.items).max(1) }
+    }
+
+    /// What came of the requests that were given out last is final.
+    pub(super) fn keep(&mut self) {
+        self.encoder.keep();
     }
 
     /// The next requests of the batch.
@@ -162,12 +176,12 @@ impl Recoder {
         let mut most = Most { bytes: self.limits.bytes, entries };
         loop {
             match self.encoder.encode(source, &piece, work.to, most).await {
-                Ok(Encoded { requests, untranslatable, is_half_empty }) => {
+                Ok(Encoded { requests, untranslatable, unwanted, is_half_empty }) => {
                     if is_half_empty && members >= self.points {
                         self.points = self.points.saturating_mul(2).min(self.limits.items.max(1));
                     }
                     work.sent = Some(piece);
-                    return Some(Step::Requests { requests, untranslatable });
+                    return Some(Step::Requests { requests, untranslatable, unwanted });
                 }
                 Err(Unfit::Room(NoRoom::WithoutTurn)) => batch.borrow(&self.room).await,
                 // Cutting does not help, but for records that were put together.

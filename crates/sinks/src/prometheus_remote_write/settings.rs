@@ -41,11 +41,19 @@ pub struct Translation {
     pub scope_labels: bool,
     /// Whether there is a `target_info` for each resource.
     pub target_info: bool,
+    /// For how many series deltas are added up; where there is none, deltas are untranslatable.
+    pub delta_series: usize,
 }
 
 impl Default for Translation {
     fn default() -> Translation {
-        Translation { naming: Naming::default(), promote: Vec::new(), scope_labels: true, target_info: true }
+        Translation {
+            naming: Naming::default(),
+            promote: Vec::new(),
+            scope_labels: true,
+            target_info: true,
+            delta_series: 0,
+        }
     }
 }
 

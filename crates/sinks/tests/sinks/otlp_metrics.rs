@@ -7,7 +7,7 @@ use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_load::otlp::{self, Coding};
 use tidegate_load::{Arrivals, Behaviour, Check, CheckingSink};
-use tidegate_sinks::{Prefer, RemoteWriteSettings};
+use tidegate_sinks::{Prefer, RemoteWriteSettings, Translation};
 
 fn peer(behaviour: Behaviour) -> Arc<CheckingSink> {
     Arc::new(CheckingSink::start(behaviour, Check::Everything).unwrap())
@@ -134,6 +134,36 @@ async fn what_cannot_be_said_is_dropped_and_the_rest_arrives() {
     rig.drain(settings(&peer)).await;
     assert_eq!(rig.dropped(), [(Dropped::Untranslatable, 1)]);
     assert_eq!(peer.report().versions, [0, 0]);
+}
+
+/// Deltas that are added up arrive, and count once however often they are sent; what repeats itself is dropped.
+#[tokio::test]
+async fn deltas_are_added_up_once() {
+    for prefer in [Prefer::V1, Prefer::V2] {
+        let rig = Rig::new(1, 1 << 20);
+        let peer = peer(Behaviour::Status { code: 503, retry_after: None });
+        let (delta, cumulative) = (sum(1), sum(2));
+        put_raw(&rig, Coding::Identity, &delta, 1).await;
+        assert!(rig.journal.close(crate::rig::SECOND));
+        let otlp = Translation { delta_series: 10, ..Translation::default() };
+        let settings = RemoteWriteSettings { prefer, otlp, ..settings(&peer) };
+        let (sink, _stopper) = rig.sink_called(NAME, settings.clone());
+        let watched = Arc::clone(&peer);
+        let script = async {
+            crate::rig::arrival(&watched, |arrived| answers(arrived, 503) > 2).await;
+            crate::rig::order(&watched, Behaviour::Healthy).await;
+        };
+        tokio::join!(sink.run(), script);
+        let page = rig.assert_closed(0);
+        assert_eq!((page.delivered, page.dropped), (1, vec![]));
+        assert_arrived(&peer.report(), 1, 0);
+
+        let rig = Rig::new(1, 1 << 20);
+        put_raw(&rig, Coding::Identity, &[&delta[..], &cumulative, &delta].concat(), 3).await;
+        rig.drain(settings).await;
+        let page = rig.assert_closed(0);
+        assert_eq!((page.delivered, page.dropped), (2, vec![(Dropped::Untranslatable, 1)]), "{prefer:?}");
+    }
 }
 
 #[tokio::test]

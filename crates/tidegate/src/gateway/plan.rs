@@ -6,7 +6,7 @@ use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
 use tidegate_arena::{Bytes, Declared, Plan, Program, Share};
-use tidegate_config::{Config, MemoryBudget, Sink};
+use tidegate_config::{Config, Deltas, MemoryBudget, Sink};
 use tidegate_console::Console;
 use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
@@ -157,6 +157,11 @@ fn declare(
                 let setting = "sinks.….lanes";
                 let peer = line("sink", "a connection to a peer", lanes, RemoteWriteSink::LANE_BYTES as u64);
                 plan.declare(limited(setting, peer));
+                if sink.otlp.deltas == Deltas::Accumulate {
+                    let bytes = RemoteWriteSink::delta_bytes(sink.otlp.delta_series as usize) as u64;
+                    let sums = line("sink", "series whose deltas are added up", 1, bytes);
+                    plan.declare(limited("sinks.….otlp.delta_series", sums));
+                }
                 if sink.url.is_https() {
                     plan.declare(line("sink", "the roots that TLS trusts", 1, 2 * MIB));
                     plan.declare(limited(setting, line("sink", "a TLS session", lanes, 64 * KIB)));

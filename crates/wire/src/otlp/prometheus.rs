@@ -18,8 +18,8 @@
 //! | no recorded value | the stale marker |
 //!
 //! # What is lost
-//! - Sums and histograms that are not cumulative, scales below -4: left out and counted in [`Dropped`].
-//!   (Making delta sums cumulative takes a memory of every series; that is not done here.)
+//! - Sums and histograms that are not cumulative, unless there is a memory of each series that adds them up
+//!   ([`Deltas`], which says what it cannot); scales below -4: left out and counted in [`Dropped`].
 //! - Points without a value, histograms whose bounds do not ascend or whose counts do not fit the bounds,
 //!   metrics without a name: counted as `invalid`.
 //! - Nanoseconds become milliseconds. Integers become doubles, exact up to 2⁵³.
@@ -36,6 +36,7 @@
 //!
 //! Points of one series in one request become a series each, in the order of the request.
 
+mod deltas;
 mod exemplars;
 mod labels;
 mod name;
@@ -48,10 +49,12 @@ mod tests;
 mod text;
 mod walk;
 
+pub use deltas::Deltas;
 pub use reverse::{MOST_BUCKETS, Reversed, from_remote_write};
 
 use crate::output::Output;
 use crate::remote_write::Error;
+use deltas::Refused;
 use exemplars::Exemplars;
 use labels::Labels;
 use part::Part;
@@ -166,8 +169,12 @@ impl Scratch {
 /// What a translation left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dropped {
-    /// Points that are not cumulative.
+    /// Points that are not cumulative, and cannot or shall not be added up.
     pub delta: u64,
+    /// Points to be added up that are not later than what was added last.
+    pub late: u64,
+    /// Points to be added up for whose series there is no room.
+    pub crowded: u64,
     /// Points of exponential histograms with a scale below -4 or indexes beyond 32 bits.
     pub scale: u64,
     /// Points without a name, a value, or bounds that ascend.
@@ -188,7 +195,14 @@ impl Dropped {
     /// Points, which are what the books count as items.
     #[must_use]
     pub fn points(&self) -> u64 {
-        self.delta + self.scale + self.invalid + self.oversized
+        self.delta + self.late + self.crowded + self.scale + self.invalid + self.oversized
+    }
+
+    fn refused(&mut self, refused: Refused) {
+        match refused {
+            Refused::Late => self.late += 1,
+            Refused::Full => self.crowded += 1,
+        }
     }
 }
 
@@ -217,11 +231,12 @@ pub fn to_v1(
     scratch: &mut Scratch,
     out: &mut impl Output,
 ) -> Result<Translated, Error> {
-    part_to_v1(raw, Part::WHOLE, settings, scratch, out)
+    part_to_v1(raw, Part::WHOLE, settings, scratch, None, out)
 }
 
 /// The same for a part of the request: these of its points, counted over all of it. `target_info` of a resource
-/// comes with the part that has its last point, so that it comes once.
+/// comes with the part that has its last point, so that it comes once. Deltas are added up where there are `deltas`;
+/// what this adds counts once it is [kept](Deltas::keep).
 ///
 /// # Errors
 /// As [`to_v1`].
@@ -230,9 +245,11 @@ pub fn part_to_v1(
     points: Range<u64>,
     settings: &Settings<'_>,
     scratch: &mut Scratch,
+    mut deltas: Option<&mut Deltas>,
     out: &mut impl Output,
 ) -> Result<Translated, Error> {
-    let mut walk = Walk::new(settings, &mut scratch.series, Part::new(points), V1::new(out));
+    let deltas = undone(&mut deltas);
+    let mut walk = Walk::new(settings, &mut scratch.series, Part::new(points), deltas, V1::new(out));
     walk.request(raw)?;
     let mut done = walk.done();
     done.dropped.start_timestamps = walk.start_timestamps();
@@ -251,7 +268,7 @@ pub fn to_v2(
     scratch: &mut Scratch,
     out: &mut impl Output,
 ) -> Result<Translated, Error> {
-    part_to_v2(raw, Part::WHOLE, settings, scratch, out)
+    part_to_v2(raw, Part::WHOLE, settings, scratch, None, out)
 }
 
 /// The same for a part of the request, as [`part_to_v1`] has it.
@@ -263,15 +280,25 @@ pub fn part_to_v2(
     points: Range<u64>,
     settings: &Settings<'_>,
     scratch: &mut Scratch,
+    mut deltas: Option<&mut Deltas>,
     out: &mut impl Output,
 ) -> Result<Translated, Error> {
     let Scratch { series, symbols } = scratch;
     symbols.begin(out)?;
     let part = Part::new(points);
-    Walk::new(settings, series, part.clone(), Collect::new(symbols, out)).request(raw)?;
-    let mut walk = Walk::new(settings, series, part, V2::new(symbols, out));
+    // What the first turn adds is taken back, or the second would add it again.
+    Walk::new(settings, series, part.clone(), undone(&mut deltas), Collect::new(symbols, out))
+        .request(raw)?;
+    let mut walk = Walk::new(settings, series, part, undone(&mut deltas), V2::new(symbols, out));
     walk.request(raw)?;
     Ok(walk.done())
+}
+
+/// Without what was added and not kept.
+fn undone<'d>(deltas: &'d mut Option<&mut Deltas>) -> Option<&'d mut Deltas> {
+    let deltas = deltas.as_deref_mut()?;
+    deltas.undo();
+    Some(deltas)
 }
 
 /// Nanoseconds as milliseconds.

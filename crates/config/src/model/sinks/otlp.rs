@@ -50,6 +50,9 @@ settings! {
         cert_file: Option<PathBuf> = None,
         /// A PEM file with the key of `cert_file`.
         key_file: Option<PathBuf> = None,
+        /// The name that the receivers' certificates must be for, where that is not the host of the endpoint: for
+        /// example behind an address or a tunnel.
+        server_name: Option<String> = None,
     }
 }
 

@@ -58,6 +58,22 @@ settings! {
         scope_labels: bool = true,
         /// Whether there is a `target_info` for each resource, with its attributes as labels.
         target_info: bool = true,
+        /// What becomes of sums and histograms that say how much came since the last time. A sum that may fall and
+        /// exponential histograms are refused either way.
+        deltas: Deltas = Deltas::Refuse,
+        /// The most series that are added up; 96 bytes each. A histogram is one for each bucket and two more. Points of
+        /// further series are refused, until others are not heard of for an hour.
+        delta_series: u32 [1..=100_000_000] = 10_000,
+    }
+}
+
+choices! {
+    /// What becomes of points that say how much came since the last time.
+    pub enum Deltas is "a way to treat deltas" {
+        /// They are dropped and counted.
+        Refuse = "refuse",
+        /// They are added up to what Prometheus takes for a counter. It begins again when tidegate is restarted.
+        Accumulate = "accumulate",
     }
 }
 

@@ -7,18 +7,30 @@ use crate::prometheus_remote_write::settings::Translation;
 use crate::room::{Held, NoRoom, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
-use tidegate_wire::otlp::prometheus as otlp;
+use tidegate_wire::otlp::prometheus::{self as otlp, Deltas};
 use tidegate_wire::output::{Counter, SliceOutput};
 use tidegate_wire::remote_write::{Request as View, Series, Symbols, Version, view};
-use tidegate_wire::remote_write::{join, split, translate, v2};
+use tidegate_wire::remote_write::{has_histograms, join, split, translate, v2, without_histograms};
 use tidegate_wire::snappy;
+use tokio::time::Instant;
 
 /// Makes requests, within a sink's room.
 pub(super) struct Encoder {
     room: Room,
     lanes: usize,
     translation: Translation,
+    /// The memory that deltas are added up in, where they are.
+    deltas: Option<Deltas>,
+    started: Instant,
     snappy: snappy::Encoder,
+}
+
+/// What requests are to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::prometheus_remote_write) struct To {
+    pub(in crate::prometheus_remote_write) version: Version,
+    /// Whether the peer takes native histograms.
+    pub(in crate::prometheus_remote_write) histograms: bool,
 }
 
 /// How large a piece may become.
@@ -36,6 +48,8 @@ pub(super) struct Encoded {
     pub(super) requests: Vec<Request>,
     /// Items that the version which is sent cannot say.
     pub(super) untranslatable: u64,
+    /// Items that the peer does not take.
+    pub(super) unwanted: u64,
     /// Whether twice as much of the source would be likely to fit too.
     pub(super) is_half_empty: bool,
 }
@@ -67,15 +81,23 @@ const BYTES_PER_SYMBOL_BYTE: usize = 2;
 
 impl Encoder {
     pub(super) fn new(room: Room, lanes: usize, translation: Translation) -> Encoder {
-        Encoder { room, lanes, translation, snappy: snappy::Encoder::new() }
+        let deltas = Some(translation.delta_series).filter(|series| *series > 0).map(Deltas::new);
+        Encoder { room, lanes, translation, deltas, started: Instant::now(), snappy: snappy::Encoder::new() }
     }
 
-    /// The requests of `piece` in the version `to`, each within `most`.
+    /// What came of the last piece is final: its deltas are not added again.
+    pub(super) fn keep(&mut self) {
+        if let Some(deltas) = &mut self.deltas {
+            deltas.keep();
+        }
+    }
+
+    /// The requests of `piece`, each within `most`.
     pub(super) async fn encode(
         &mut self,
         source: &Source,
         piece: &Piece,
-        to: Version,
+        To { version: to, histograms }: To,
         most: Most,
     ) -> Result<Encoded, Unfit> {
         let items = source.items(piece);
@@ -108,16 +130,26 @@ impl Encoder {
             return Err(Unfit::Large);
         }
         let is_half_empty = whole.len() <= bytes / 2 && entries <= most.entries / 2;
+        let (mut unwanted, mut without) = (0, None);
+        if !histograms && has_histograms(to, whole) {
+            let mut out = self.room.window(whole.len()).await?;
+            let left_out = fill(&mut out, whole.len(), |out| without_histograms(to, whole, out))?;
+            entries = entries.saturating_sub(left_out.histograms);
+            // A point is one histogram.
+            unwanted = if source.form() == Form::Otlp { left_out.histograms } else { left_out.items };
+            without = Some(out);
+        }
+        let whole = without.as_ref().map_or(whole, AsRef::as_ref);
         let has_series = match (source.form(), to) {
             (_, Version::V2) => piece::has_series(whole),
             (Form::Otlp, Version::V1) => entries > 0,
-            (Form::RemoteWrite(_), Version::V1) => true,
+            (Form::RemoteWrite(_), Version::V1) => !whole.is_empty(),
         };
         if !has_series {
-            return Ok(Encoded { requests: Vec::new(), untranslatable, is_half_empty });
+            return Ok(Encoded { requests: Vec::new(), untranslatable, unwanted, is_half_empty });
         }
-        let items = items.saturating_sub(untranslatable);
-        let requests = if self.lanes == 1 {
+        let items = items.saturating_sub(untranslatable).saturating_sub(unwanted);
+        let mut requests = if self.lanes == 1 {
             let entries = if source.form() == Form::Otlp { entries } else { items };
             vec![self.request(whole, to, items, entries).await?]
         } else {
@@ -130,12 +162,13 @@ impl Encoder {
             }
             requests
         };
-        Ok(Encoded { requests, untranslatable, is_half_empty })
+        requests.iter_mut().for_each(|request| request.histograms = histograms);
+        Ok(Encoded { requests, untranslatable, unwanted, is_half_empty })
     }
 
     /// Points of OTLP as a body of this version.
     async fn translated(
-        &self,
+        &mut self,
         source: &Source,
         piece: &Piece,
         to: Version,
@@ -160,9 +193,13 @@ impl Encoder {
             target_info: self.translation.target_info,
         };
         let mut out = self.room.window(most).await?;
+        let mut deltas = self.deltas.as_mut();
+        if let Some(deltas) = &mut deltas {
+            deltas.tick(self.started.elapsed().as_secs());
+        }
         let said = fill(&mut out, most, |out| match to {
-            Version::V1 => otlp::part_to_v1(raw, points, &settings, &mut scratch, out),
-            Version::V2 => otlp::part_to_v2(raw, points, &settings, &mut scratch, out),
+            Version::V1 => otlp::part_to_v1(raw, points, &settings, &mut scratch, deltas, out),
+            Version::V2 => otlp::part_to_v2(raw, points, &settings, &mut scratch, deltas, out),
         })?;
         Ok((Made(out, said.dropped.points()), said))
     }
@@ -275,7 +312,7 @@ impl Encoder {
         let mut out = self.room.window(longest).await?;
         let len = self.snappy.compress(raw, out.spare_mut()).map_err(|_| Unfit::Large)?;
         out.advance(len);
-        Ok(Request { body: Bytes::from_owner(out), version, items, entries })
+        Ok(Request { body: Bytes::from_owner(out), version, histograms: true, items, entries })
     }
 }
 

@@ -45,6 +45,10 @@ fn translation(otlp: &config::Translation) -> Translation {
         promote: otlp.promote.clone().unwrap_or_default(),
         scope_labels: otlp.scope_labels,
         target_info: otlp.target_info,
+        delta_series: match otlp.deltas {
+            config::Deltas::Refuse => 0,
+            config::Deltas::Accumulate => otlp.delta_series as usize,
+        },
     }
 }
 
@@ -66,7 +70,7 @@ pub(crate) fn otlp(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
         tls: Tls {
             ca: sink.tls.ca_file.clone(),
             certificate: sink.tls.cert_file.clone().zip(sink.tls.key_file.clone()),
-            server_name: None,
+            server_name: sink.tls.server_name.clone(),
         },
         max_request_bytes: sink.max_request_bytes.as_usize(),
         max_in_flight: sink.max_in_flight as usize,

@@ -1,6 +1,7 @@
 //! The translation against a slow, plain model: maps of strings, made of what prost decodes.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
+mod deltas;
 mod found;
 mod model;
 mod names;

@@ -35,8 +35,8 @@ proptest! {
                 let part = from..(from + most).min(points);
                 let mut body = Vec::new();
                 let done = match version {
-                    Version::V1 => part_to_v1(&raw, part.clone(), &settings, &mut scratch, &mut body),
-                    Version::V2 => part_to_v2(&raw, part.clone(), &settings, &mut scratch, &mut body),
+                    Version::V1 => part_to_v1(&raw, part.clone(), &settings, &mut scratch, None, &mut body),
+                    Version::V2 => part_to_v2(&raw, part.clone(), &settings, &mut scratch, None, &mut body),
                 }.unwrap();
                 prop_assert!(done.dropped.points() <= part.end - part.start);
                 dropped += done.dropped.points();
