@@ -1,5 +1,6 @@
 //! The items of a record, each a line: as many as there may be, and what is left out.
 
+mod intake;
 mod otlp;
 mod remote_write;
 
@@ -56,6 +57,7 @@ impl<'a> Items<'a> {
             Protocol::Otlp => otlp::walk(self, meta.signal, raw),
             Protocol::RemoteWrite1 => remote_write::walk(self, Version::V1, raw),
             Protocol::RemoteWrite2 => remote_write::walk(self, Version::V2, raw),
+            Protocol::Intake => intake::walk(self, meta, raw),
             _ => Left::all("this kind of record cannot be shown"),
         }
     }

@@ -121,6 +121,22 @@ fn items_are_chosen_by_service_name_and_text() {
     assert_eq!(shown("every=2", &records).len(), 100, "of two records the first");
 }
 
+/// Events of Elastic APM are shown as their agents wrote them, whichever coding they came in.
+#[test]
+fn intake_events_are_shown() {
+    let agent = tidegate_load::elastic_apm::AGENTS[0];
+    let raw = agent.busy.as_bytes();
+    let events = agent.busy.lines().count() as u32 - 1;
+    let plain = Meta { protocol: Protocol::Intake, ..meta(Signal::Traces, events, raw) };
+    let all = shown("", &[(plain, raw.to_vec())]);
+    assert_eq!(all.len(), events as usize);
+    let span = &all[0];
+    assert_eq!((&span["at"], &span["event"]), (&json!("source:elastic_apm"), &json!("span")));
+    assert_eq!((&span["service"], &span["name"]), (&json!("shop-go"), &json!("SELECT t6")));
+    assert_eq!(span["fields"]["context"]["db"]["instance"], "shop");
+    assert_eq!(shown("service=shop-go&name=SELECT+t6", &[(plain, raw.to_vec())]).len(), 5);
+}
+
 /// What is too long to be shown is said, with what it was.
 #[test]
 fn what_is_not_shown_is_said() {

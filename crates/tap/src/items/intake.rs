@@ -1,0 +1,58 @@
+//! Items of Elastic APM's intake: events, as their agents wrote them.
+
+use super::{Items, Left, enough};
+use tidegate_journal::Meta;
+use tidegate_wire::intake::{Event, Kind, Object, Text, Value, events};
+
+/// The longest event that is shown in its own JSON; of longer ones the beginning is shown, as a text.
+const LONGEST: usize = 8 << 10;
+
+pub(super) fn walk(items: &mut Items<'_>, meta: &Meta, raw: &[u8]) -> Left {
+    let mut events = events(raw);
+    let metadata = events.next().filter(|event| event.kind == Kind::Metadata);
+    let mut service = Vec::new();
+    if let Some(Value::Text(name)) = metadata.and_then(|event| event.fields().at(&[b"service", b"name"])) {
+        put(name, &mut service);
+    }
+    enough(events.try_for_each(|event| self::event(items, meta, &service, event)))
+}
+
+fn event(items: &mut Items<'_>, meta: &Meta, service: &[u8], event: Event<'_>) -> Option<()> {
+    let fields = event.fields();
+    let mut name = Vec::new();
+    if let Some(text) = name_of(event.kind, fields) {
+        put(text, &mut name);
+    }
+    items.item(service, &name, |line| {
+        let micros = fields.find(b"timestamp").and_then(Value::number).and_then(|number| number.integer());
+        let ns = micros.and_then(|micros| u64::try_from(micros).ok()?.checked_mul(1000));
+        line.time("time", ns.unwrap_or(meta.received_at_ns));
+        line.text("event", event.kind.name().as_bytes());
+        line.text("name", &name);
+        line.text("service", service);
+        match str::from_utf8(fields.raw()) {
+            Ok(json) if json.len() <= LONGEST && !json.contains(['\r', '\n']) => line.plain("fields", json),
+            _ => line.text("fields", fields.raw()),
+        }
+    })
+}
+
+/// By what an event goes.
+fn name_of<'a>(kind: Kind, fields: Object<'a>) -> Option<Text<'a>> {
+    let text = |path: &[&[u8]]| fields.at(path).and_then(Value::text);
+    match kind {
+        Kind::Transaction | Kind::Span => text(&[b"name"]),
+        Kind::Error => text(&[b"exception", b"type"]).or_else(|| text(&[b"log", b"logger_name"])),
+        Kind::Metricset => fields.find(b"samples")?.object()?.members().next().map(|(name, _)| name),
+        Kind::Log | Kind::Metadata => None,
+    }
+}
+
+/// Appends a text, which is at most as long as a keyword may be, or is cut.
+fn put(text: Text<'_>, out: &mut Vec<u8>) {
+    const MOST: usize = 4 << 10;
+    text.pieces(|piece| {
+        let room = MOST.saturating_sub(out.len());
+        out.extend_from_slice(piece.get(..room).unwrap_or(piece));
+    });
+}
