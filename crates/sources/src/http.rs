@@ -1,13 +1,15 @@
 //! Every HTTP source on one listener, told apart by path.
 
 use crate::clock::Stamp;
+use crate::elastic_apm::{self, ElasticApm};
+use crate::elasticsearch::{self, Elasticsearch};
 use crate::otlp::{self, Otlp, Received};
 use crate::prometheus_remote_write::{self, RemoteWrite};
 use std::cell::Cell;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Protocol, Refused, answer, codec};
+use tidegate_admission::{Caller, Gate, Passage, Protocol, Refused, Standing, Words, answer, codec};
 use tidegate_http1::{Admitted, Body, Context, Head, Refusal as Codec, Reply, Service};
-use tidegate_ledger::{Open, Refusal, Source};
+use tidegate_ledger::{Open, Refusal, Signal, Source};
 use tidegate_meters::Histogram;
 
 /// The service behind the listeners for ingest.
@@ -21,6 +23,10 @@ struct Inner {
     stray: Source,
     remote_write: RemoteWrite,
     otlp: Option<Otlp>,
+    elastic_apm: Option<ElasticApm>,
+    elasticsearch: Option<Elasticsearch>,
+    /// Whether that alone is served here, and so needs no prefix.
+    alone: bool,
     durations: Histogram,
 }
 
@@ -29,6 +35,9 @@ pub struct Ticket {
     /// The request's entry in the books, until somebody has a verdict.
     open: Cell<Option<Open>>,
     route: Route,
+    /// What it holds of the limits, until it is answered; and why it may not have more.
+    passage: Passage,
+    denied: Option<Standing>,
 }
 
 /// Where a request leads, and what its head says about its body.
@@ -36,6 +45,8 @@ pub struct Ticket {
 enum Route {
     RemoteWrite(prometheus_remote_write::Form),
     Otlp(otlp::Form),
+    ElasticApm(elastic_apm::Form),
+    Elasticsearch(elasticsearch::Form),
 }
 
 impl Route {
@@ -44,6 +55,8 @@ impl Route {
         match self {
             Route::RemoteWrite(_) => Protocol::RemoteWrite,
             Route::Otlp(form) => Protocol::Otlp(form.media),
+            Route::ElasticApm(form) => form.protocol(),
+            Route::Elasticsearch(_) => Protocol::Elastic,
         }
     }
 }
@@ -60,7 +73,7 @@ impl Http {
     /// Serves `remote_write`; what leads nowhere is entered under `stray`. `durations` observes how long it
     /// takes from the last byte of a request to its answer, which is mostly the wait for the disk.
     pub fn new(gate: Gate, stray: Source, remote_write: RemoteWrite, durations: Histogram) -> Http {
-        Http(Arc::new(Inner { gate, stray, remote_write, otlp: None, durations }))
+        Http(Arc::new(Inner { gate, stray, remote_write, otlp: None, elastic_apm: None, elasticsearch: None, alone: false, durations }))
     }
 
     /// Serves `otlp` besides.
@@ -68,6 +81,27 @@ impl Http {
     pub fn with_otlp(self, otlp: Otlp) -> Http {
         let inner = Arc::unwrap_or_clone(self.0);
         Http(Arc::new(Inner { otlp: Some(otlp), ..inner }))
+    }
+
+    /// Serves `elastic_apm` besides.
+    #[must_use]
+    pub fn with_elastic_apm(self, elastic_apm: ElasticApm) -> Http {
+        let inner = Arc::unwrap_or_clone(self.0);
+        Http(Arc::new(Inner { elastic_apm: Some(elastic_apm), ..inner }))
+    }
+
+    /// Serves `elasticsearch` besides, under its prefix.
+    #[must_use]
+    pub fn with_elasticsearch(self, elasticsearch: Elasticsearch) -> Http {
+        let inner = Arc::unwrap_or_clone(self.0);
+        Http(Arc::new(Inner { elasticsearch: Some(elasticsearch), ..inner }))
+    }
+
+    /// Serves what [`with_elasticsearch`](Self::with_elasticsearch) gave, and nothing else: for a listener of its
+    /// own, without a prefix.
+    #[must_use]
+    pub fn elasticsearch_alone(&self) -> Http {
+        Http(Arc::new(Inner { alone: true, otlp: None, ..Inner::clone(&self.0) }))
     }
 
     /// Enters a connection that was refused before it could send a request.
@@ -94,6 +128,9 @@ impl Http {
 impl Inner {
     /// The table of paths: one line for each source.
     fn destination(&self, head: &Head<'_>) -> Option<Destination<'_>> {
+        if self.alone {
+            return self.elasticsearch_at(head);
+        }
         if RemoteWrite::PATHS.contains(&head.path()) {
             let form = RemoteWrite::form(head);
             return Some(Destination {
@@ -102,6 +139,10 @@ impl Inner {
                 route: form.map(Route::RemoteWrite).map_err(|refused| (refused, Protocol::RemoteWrite)),
             });
         }
+        self.otlp_at(head).or_else(|| self.elastic_apm_at(head)).or_else(|| self.elasticsearch_at(head))
+    }
+
+    fn otlp_at(&self, head: &Head<'_>) -> Option<Destination<'_>> {
         let otlp = self.otlp.as_ref()?;
         let signal = otlp::Form::signal_at(head.path())?;
         let headers = head.sole_header("content-type").and_then(|content_type| {
@@ -114,6 +155,26 @@ impl Inner {
             route: form.map(Route::Otlp).map_err(|(refused, media)| (refused, Protocol::Otlp(media))),
         })
     }
+
+    fn elastic_apm_at(&self, head: &Head<'_>) -> Option<Destination<'_>> {
+        let elastic_apm = self.elastic_apm.as_ref()?;
+        let place = elastic_apm::place_of(head)?;
+        Some(Destination {
+            books: elastic_apm.books(),
+            max_body: elastic_apm.max_received(place),
+            route: elastic_apm.form(place, head).map(Route::ElasticApm),
+        })
+    }
+
+    fn elasticsearch_at(&self, head: &Head<'_>) -> Option<Destination<'_>> {
+        let elasticsearch = self.elasticsearch.as_ref()?;
+        let form = elasticsearch.form(head, self.alone)?;
+        Some(Destination {
+            books: elasticsearch.books(),
+            max_body: elasticsearch.max_received(form.as_ref().ok()),
+            route: form.map(Route::Elasticsearch).map_err(|refused| (refused, Protocol::Elastic)),
+        })
+    }
 }
 
 impl Service for Http {
@@ -124,14 +185,23 @@ impl Service for Http {
             self.0.stray.open().refuse(Refusal::NotFound);
             return Err(answer(Refused::new(Refusal::NotFound, NOTHING), Protocol::Http));
         };
-        let open = books.open();
-        let decided = match (self.0.gate.head(), route) {
-            (Ok(()), route) => route,
+        let mut open = books.open();
+        let decided = match (self.0.gate.enter(&Caller::of(head), &mut open), route) {
+            (Ok(passage), route) => route.map(|route| (route, passage)),
             (Err(refused), Ok(route)) => Err((refused, route.protocol())),
             (Err(refused), Err((_, protocol))) => Err((refused, protocol)),
         };
         match decided {
-            Ok(route) => Ok(Admitted { max_body, ticket: Ticket { open: Cell::new(Some(open)), route } }),
+            Ok((Route::ElasticApm(form), _))
+                if let Some(elastic_apm) = &self.0.elastic_apm
+                    && let Some(reply) = elastic_apm.at_once(form, head) =>
+            {
+                open.accept_empty(Signal::Events);
+                Err(reply)
+            }
+            Ok((route, passage)) => {
+                Ok(Admitted { max_body, ticket: Ticket { open: Cell::new(Some(open)), route, passage, denied: None } })
+            }
             Err((refused, protocol)) => {
                 open.refuse(refused.reason);
                 let allowed: &[_] =
@@ -143,12 +213,21 @@ impl Service for Http {
 
     async fn answer(&self, ticket: Ticket, body: Body) -> Reply {
         let received = Stamp::now();
-        let Ticket { open, route } = ticket;
-        let reply = match (open.into_inner(), route) {
+        // The ticket stays as it is until the end, and with it the passage.
+        let reply = match (ticket.open.take(), ticket.route) {
             (Some(open), Route::RemoteWrite(form)) => {
                 self.0.remote_write.receive(&self.0.gate, open, form, body).await
             }
             (Some(open), Route::Otlp(form)) => self.otlp_reply(open, form, body).await,
+            (Some(open), Route::ElasticApm(form)) => match &self.0.elastic_apm {
+                Some(elastic_apm) => Box::pin(elastic_apm.receive(&self.0.gate, open, form, body)).await,
+                None => Reply::new(500),
+            },
+            // On the heap, so that a connection's task has no room for what only these requests need.
+            (Some(open), Route::Elasticsearch(form)) => match &self.0.elasticsearch {
+                Some(source) => Box::pin(source.receive(&self.0.gate, open, form, body)).await,
+                None => Reply::new(500),
+            },
             // The codec answers a request once; there is nothing to enter.
             (None, _) => Reply::new(500),
         };
@@ -156,9 +235,29 @@ impl Service for Http {
         reply
     }
 
+    fn is_patient(&self, ticket: &Ticket) -> bool {
+        matches!(ticket.route, Route::ElasticApm(form) if form.is_patient())
+    }
+
+    fn may_grow(&self, ticket: &mut Ticket, bytes: usize) -> bool {
+        let Err(refused) = self.0.gate.grow(&ticket.passage, bytes) else { return true };
+        if let Words::Standing(standing) = refused.words {
+            ticket.denied = Some(standing);
+        }
+        false
+    }
+
     fn refuse(&self, refusal: Codec, context: Context<'_, Ticket>) -> Reply {
         let protocol = context.ticket.map_or(Protocol::Http, |ticket| ticket.route.protocol());
-        let (reply, reason) = codec(refusal, protocol, self.0.gate.memory_delay());
+        let delay = self.0.gate.memory_delay();
+        let (reply, reason) = match context.ticket.and_then(|ticket| ticket.denied) {
+            // Not the memory, but its part of that.
+            Some(standing) if refusal == Codec::Memory => {
+                let reply = answer(Refused::standing(standing).retry_after(delay), protocol);
+                (reply.closing(), standing.reason())
+            }
+            _ => codec(refusal, protocol, delay),
+        };
         let open = context.ticket.and_then(|ticket| ticket.open.take());
         open.unwrap_or_else(|| self.0.stray.open()).refuse(reason);
         reply

@@ -5,6 +5,8 @@
 //! has it, and that every request is entered in the books once. It knows no sink.
 
 mod clock;
+mod elastic_apm;
+mod elasticsearch;
 mod grpc;
 mod http;
 mod http2;
@@ -13,6 +15,8 @@ mod otlp;
 mod places;
 mod prometheus_remote_write;
 
+pub use elasticsearch::{Elasticsearch, Settings as ElasticsearchSettings};
+pub use elastic_apm::{AgentSettings, ApmLimits, BadSettings, ElasticApm};
 pub use http::{Http, Ticket};
 pub use http2::Http2;
 pub use ingest::Ingest;

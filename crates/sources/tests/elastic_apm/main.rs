@@ -1,0 +1,14 @@
+//! The source `elastic_apm` over real connections, before a real journal.
+
+#[path = "../otlp/client.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod client;
+#[path = "../otlp/rig.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod rig;
+
+mod accepts;
+mod asks;
+mod body;
+mod refuses;
+mod trickles;
