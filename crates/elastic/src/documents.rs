@@ -13,6 +13,7 @@
 mod ecs;
 mod fields;
 mod group;
+mod intake;
 mod native;
 mod objects;
 mod page;
@@ -135,4 +136,20 @@ pub fn from_otlp(
     sheet: &mut impl Sheet,
 ) -> Result<Written, Full> {
     walk::otlp(signal, raw, from, prefix, settings, sheet)
+}
+
+/// Writes the checked intake body `raw` (its metadata first) as the documents that Elastic APM makes of it, to
+/// `sheet`, beginning at `from`. `prefix` is as in [`from_otlp`]; of the settings the mapping and the dataset mean
+/// nothing here.
+///
+/// # Errors
+/// [`Full`] when not even one document fits.
+pub fn from_intake(
+    raw: &[u8],
+    from: Place,
+    prefix: &str,
+    settings: &Settings<'_>,
+    sheet: &mut impl Sheet,
+) -> Result<Written, Full> {
+    intake::intake(raw, from, prefix, settings, sheet)
 }

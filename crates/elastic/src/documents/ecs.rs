@@ -20,7 +20,7 @@ pub(super) use metrics::is_nameable;
 
 use super::fields::Said;
 use super::page::Sheet;
-use super::pen::{Kind, Origin, Pen};
+use super::pen::{Kind, Origin, Pen, Time};
 use super::stream::{Name, Part, Wishes, is_routing};
 use crate::json;
 use tidegate_wire::otlp::{AnyValue, Attributes};
@@ -29,7 +29,7 @@ use tidegate_wire::output::Full;
 /// What of a resource matters for more than its fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Service<'a> {
-    name: &'a [u8],
+    pub(super) name: &'a [u8],
 }
 
 impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
@@ -106,13 +106,14 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
 
     /// Writes the line before and the document's members but for its end. `dataset` is that of the mapping, with the
     /// service's name behind it if it ends in a dot.
-    fn ecs_document(
+    #[expect(clippy::too_many_arguments, reason = "each is of another kind, and all documents have all")]
+    pub(super) fn ecs_document(
         &mut self,
         kind: Kind,
         dataset: &str,
         service: Service<'a>,
         wishes: Wishes<'a>,
-        time: u64,
+        time: Time<'a>,
         extra: impl FnOnce(&mut Self) -> Result<(), Full>,
         mut other: impl FnMut(u32, &mut S) -> Result<(), Full>,
     ) -> Result<(), Full> {
@@ -125,7 +126,14 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         let namespace = Name::new(Part::Namespace, "", namespace, "", "default");
         self.begin(kind, &dataset, &namespace, extra)?;
         self.out.put(br#"{"@timestamp":"#)?;
-        json::time(time, self.out)?;
+        match time {
+            Time::At(time) => json::time(time, self.out)?,
+            Time::Said(raw) => {
+                self.out.put(b"\"")?;
+                self.out.put(raw)?;
+                self.out.put(b"\"")?;
+            }
+        }
         self.out.put(br#","data_stream":{"type":""#)?;
         self.out.put(kind.name().as_bytes())?;
         self.out.put(br#"","dataset":"#)?;

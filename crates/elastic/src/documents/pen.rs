@@ -30,6 +30,15 @@ pub(super) struct Pen<'o, 'a, 's, S> {
     lost: u64,
 }
 
+/// When something happened.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Time<'a> {
+    /// In nanoseconds since the Unix epoch.
+    At(u64),
+    /// As a string of JSON says it, without its quotes.
+    Said(&'a [u8]),
+}
+
 /// Which of the three kinds of data streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {

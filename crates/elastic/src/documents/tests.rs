@@ -1,3 +1,4 @@
+mod captured;
 mod model;
 mod otlp;
 mod strategies;

@@ -5,9 +5,9 @@ use super::super::fields::Said;
 use super::super::group::Group;
 use super::super::objects::is_field;
 use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen};
+use super::super::pen::{Kind, Origin, Pen, Time};
 use super::Service;
-use tidegate_wire::output::{Full, Output as _};
+use tidegate_wire::output::Full;
 
 impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     /// The documents of a group of points of one scope, of which those before the place are written.
@@ -57,7 +57,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             "apm.app.",
             service,
             wishes,
-            time,
+            Time::At(time),
             |pen| match pen.settings.flavour {
                 Flavour::Elasticsearch => pen.ecs_templates(points, at),
                 Flavour::OpenSearch => Ok(()),

@@ -2,7 +2,7 @@
 
 use super::super::fields::Said;
 use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen};
+use super::super::pen::{Kind, Origin, Pen, Time};
 use super::logs::Exception;
 use super::{Service, microseconds};
 use tidegate_wire::otlp::{AnyValue, Event, Span};
@@ -172,7 +172,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         self.fields.text(b"span.status.message", span.status.message);
         let dropped = span.dropped_attributes.saturating_add(span.dropped_events).saturating_add(span.dropped_links);
         self.objects.lost += u64::from(dropped > 0);
-        self.ecs_document(Kind::Traces, "apm", service, wishes, time, |_| Ok(()), |_, out| links(span, out))?;
+        self.ecs_document(Kind::Traces, "apm", service, wishes, Time::At(time), |_| Ok(()), |_, out| links(span, out))?;
         self.end(1)
     }
 
@@ -200,7 +200,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             None => self.fields.text(b"message", event.name),
         }
         let dataset = self.ecs_logged(exception, span.span_id, time);
-        self.ecs_document(Kind::Logs, dataset, service, wishes, time, |_| Ok(()), |_, _| Ok(()))?;
+        self.ecs_document(Kind::Logs, dataset, service, wishes, Time::At(time), |_| Ok(()), |_, _| Ok(()))?;
         self.end(0)
     }
 }

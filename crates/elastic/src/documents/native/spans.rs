@@ -10,16 +10,16 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     /// A span's documents: its own first, then one for each event, of which those before the place are written.
     pub(in super::super) fn native_span(&mut self, origin: &mut Origin<'a>, span: &Span<'a>) -> Result<(), Full> {
         if self.place.part == 0 {
-            self.span(origin, span)?;
+            self.native_span_alone(origin, span)?;
         }
         let written = usize::try_from(self.place.part).unwrap_or(usize::MAX) - 1;
         for event in span.events().skip(written) {
-            self.event(origin, span, &event)?;
+            self.native_event(origin, span, &event)?;
         }
         Ok(())
     }
 
-    fn span(&mut self, origin: &mut Origin<'a>, span: &Span<'a>) -> Result<(), Full> {
+    fn native_span_alone(&mut self, origin: &mut Origin<'a>, span: &Span<'a>) -> Result<(), Full> {
         let own = self.own(origin, span.attributes());
         self.opened(Kind::Traces, span.start_time, own.wishes, |_| Ok(()))?;
         self.id(r#","trace_id":"#, span.trace_id)?;
@@ -69,7 +69,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         Ok(())
     }
 
-    fn event(&mut self, origin: &mut Origin<'a>, span: &Span<'a>, event: &Event<'a>) -> Result<(), Full> {
+    fn native_event(&mut self, origin: &mut Origin<'a>, span: &Span<'a>, event: &Event<'a>) -> Result<(), Full> {
         let own = self.own(origin, event.attributes());
         self.opened(Kind::Logs, event.time, own.wishes, |_| Ok(()))?;
         self.id(r#","trace_id":"#, span.trace_id)?;
