@@ -12,6 +12,8 @@ use tidegate_ledger::{MAX_TENANT_NAME, Refusal};
 pub struct Tenancy {
     /// The field of the client's certificate. Where this is set a certificate must have it, and nothing else counts.
     pub certificate: Option<Field>,
+    /// Whether credentials name tenants.
+    pub credentials: bool,
     /// The header.
     pub header: Option<Box<str>>,
     /// Who sends without a name. Without this, a name is required.
@@ -49,7 +51,7 @@ impl Tenancy {
                 value.map(|value| text(value).and_then(valid)).transpose()?
             }
         };
-        match (granted.tenant(), said) {
+        match (granted.tenant().filter(|_| self.credentials), said) {
             // Credentials of one tenant do not speak for another.
             (Some(own), Some(said)) if own != said => Err(Refused::new(Refusal::Forbidden, ANOTHER)),
             (Some(own), _) => valid(own).map(Cow::Borrowed),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, PathBuf};
 
-use crate::model::{Backoff, Config, Durability, LakeSink, OtlpSink, RemoteWriteSink, Signal, Sink};
+use crate::model::{
+    Backoff, Config, Durability, ElasticsearchSink, LakeSink, OtlpSink, RemoteWriteSink, Signal, Sink, Tls,
+};
 use crate::values::{Name, Url};
 
 /// Two or more settings that cannot be together.
@@ -25,6 +27,7 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
         match sink {
             Sink::PrometheusRemoteWrite(sink) => remote_write(config, name, sink, &mut clashes),
             Sink::Otlp(sink) => otlp(config, name, sink, &mut clashes),
+            Sink::Elasticsearch(sink) => elasticsearch(config, name, sink, &mut clashes),
             Sink::Lake(_) | Sink::Blackhole(_) => {}
         }
     }
@@ -32,14 +35,23 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
 }
 
 /// The listeners: each with its name.
-fn listeners(config: &Config) -> [(&'static str, SocketAddr); 3] {
-    [("http", config.listen.http), ("grpc", config.listen.grpc), ("admin", config.listen.admin)]
+fn listeners(config: &Config) -> impl Iterator<Item = (&'static str, SocketAddr)> + Clone {
+    let listen = &config.listen;
+    [
+        ("http", Some(listen.http)),
+        ("grpc", Some(listen.grpc)),
+        ("elasticsearch", listen.elasticsearch),
+        ("apm", listen.apm),
+        ("admin", Some(listen.admin)),
+    ]
+    .into_iter()
+    .filter_map(|(name, address)| Some((name, address?)))
 }
 
 fn addresses(config: &Config, clashes: &mut Vec<Clash>) {
     let all = listeners(config);
-    for (at, (name, address)) in all.into_iter().enumerate() {
-        for (other, before) in all.into_iter().take(at) {
+    for (at, (name, address)) in all.clone().enumerate() {
+        for (other, before) in all.clone().take(at) {
             // Both take the same protocols: the same address stands for one listener.
             let one = name == "grpc" && other == "http" && address == before;
             if one || address.port() == 0 || address.port() != before.port() {
@@ -128,7 +140,47 @@ fn remote_write(config: &Config, name: &Name, sink: &RemoteWriteSink, clashes: &
 fn otlp(config: &Config, name: &Name, sink: &OtlpSink, clashes: &mut Vec<Clash>) {
     loops(config, name, "endpoints", &sink.endpoints, clashes);
     waits(name, &sink.backoff, clashes);
-    let tls = &sink.tls;
+    keys(name, &sink.tls, clashes);
+}
+
+fn elasticsearch(config: &Config, name: &Name, sink: &ElasticsearchSink, clashes: &mut Vec<Clash>) {
+    loops(config, name, "endpoints", &sink.endpoints, clashes);
+    waits(name, &sink.backoff, clashes);
+    keys(name, &sink.tls, clashes);
+    let mut clash = |about: &str, message: String, help: &str| {
+        let about = vec![path(["sinks", name.as_str(), about])];
+        clashes.push(Clash { about, message, help: help.to_owned() });
+    };
+    if sink.user.is_some() != sink.password.is_some() {
+        let there = if sink.user.is_some() { "user" } else { "password" };
+        let message = format!("`sinks.{name}` has a `{there}` alone");
+        clash(there, message, "give `user` and `password` together, or an `api_key`");
+    }
+    if sink.user.is_some() && sink.api_key.is_some() {
+        let message = format!("`sinks.{name}` has an `api_key` and a `user`");
+        clash("user", message, "one of them is enough: take the other out");
+    }
+    if sink.signals.contains(&Signal::Profiles) {
+        let message = format!("`sinks.{name}.signals` has profiles, of which there are no documents");
+        clash("signals", message, "leave them out; a sink of type `otlp` takes them");
+    }
+    if let Some((setting, _)) = [("dataset", &sink.dataset), ("namespace", &sink.namespace)]
+        .into_iter()
+        .find(|(_, part)| !is_stream_part(part))
+    {
+        let message = format!("`sinks.{name}.{setting}` cannot be a part of a data stream's name");
+        clash(setting, message, "at most 100 bytes of lower case letters, digits, `_` and `.`");
+    }
+}
+
+/// Whether a text can be the dataset or the namespace of a data stream.
+fn is_stream_part(text: &str) -> bool {
+    let allowed =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'.';
+    !text.is_empty() && text.len() <= 100 && text.bytes().all(allowed)
+}
+
+fn keys(name: &Name, tls: &Tls, clashes: &mut Vec<Clash>) {
     if tls.cert_file.is_some() != tls.key_file.is_some() {
         let (there, missing) = if tls.cert_file.is_some() { ("cert", "key") } else { ("key", "cert") };
         clashes.push(Clash {

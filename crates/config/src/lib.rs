@@ -42,9 +42,11 @@ pub use load::{LONGEST_FILE, load, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin};
 pub use model::{
-    Backoff, BlackholeSink, Compression, Config, Deltas, Durability, Journal, LakeSink, Limits, Listen, Naming,
-    OtlpSink, OtlpSource, OtlpTransport, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, Signal,
-    Sink, Sources, Tls, Translation, WhenFull,
+    Allowance, CertificateField, SourceLimits, TenantOverride, Tenants,
+    Backoff, BlackholeSink, BulkCompression, Compression, Config, Durability, ElasticsearchSink,
+    ApmAgents, Deltas, ElasticApmSource, ElasticsearchSource, RumSource, Journal, LakeSink, Limits, Listen, Mapping, Naming, OtlpSink, OtlpSource,
+    OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, Signal, Sink, Sources,
+    Tls, Translation, WhenFull,
 };
 pub use schema::schema;
-pub use values::{Bytes, Duration, HeaderName, Name, Secret, Url};
+pub use values::{Bytes, Duration, HeaderName, Name, Secret, TenantName, Url};

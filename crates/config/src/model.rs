@@ -1,5 +1,6 @@
 //! The settings.
 
+mod allowance;
 mod journal;
 mod limits;
 mod listen;
@@ -9,14 +10,17 @@ mod sources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use allowance::{Allowance, CertificateField, SourceLimits, TenantOverride, Tenants};
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
 pub use listen::Listen;
 pub use sinks::{
-    Backoff, BlackholeSink, Compression, Deltas, LakeSink, Naming, OtlpSink, OtlpTransport, Protocol,
-    RemoteWriteSink, Retention, Signal, Sink, Tls, Translation,
+    Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, LakeSink, Mapping, Naming,
+    OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteSink, Retention, Signal, Sink, Tls, Translation,
 };
-pub use sources::{OtlpSource, RemoteWriteSource, Sources};
+pub use sources::{
+    ApmAgents, ElasticApmSource, ElasticsearchSource, OtlpSource, RemoteWriteSource, RumSource, Sources,
+};
 
 use crate::declare::settings;
 use crate::values::{Bytes, Name};
@@ -38,6 +42,8 @@ settings! {
         sources: Sources = Sources::default(),
         /// What clients may use up.
         limits: Limits = Limits::default(),
+        /// Who sends, where one gateway serves several owners of data.
+        tenants: Tenants = Tenants::default(),
         /// Where everything goes, each sink under a name of its own: every sink gets everything that it can take. At
         /// most 64. Without any: one lake named `lake`.
         sinks: BTreeMap<Name, Sink> = default_sinks(),

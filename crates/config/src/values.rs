@@ -5,12 +5,14 @@ mod duration;
 mod name;
 mod secret;
 mod standard;
+mod tenant;
 mod url;
 
 pub use bytes::Bytes;
 pub use duration::Duration;
 pub use name::{HeaderName, Name};
 pub use secret::Secret;
+pub use tenant::TenantName;
 pub use url::Url;
 
 use crate::error::{Invalid, any_of, quote};

@@ -27,7 +27,7 @@ fn the_schema_says_what_the_reader_takes() {
     assert_eq!(journal["default"]["durability"], "fsync");
     let kinds = schema["properties"]["sinks"]["additionalProperties"]["oneOf"].as_array().unwrap();
     let types: Vec<&Json> = kinds.iter().map(|kind| &kind["properties"]["type"]["const"]).collect();
-    assert_eq!(types, ["lake", "prometheus_remote_write", "otlp", "blackhole"]);
+    assert_eq!(types, ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "blackhole"]);
     assert_eq!(kinds[1]["required"], json!(["type", "url"]));
     let lanes = &kinds[1]["properties"]["lanes"];
     assert_eq!((&lanes["default"], &lanes["anyOf"][0]["maximum"]), (&json!(1), &json!(64)));

@@ -4,9 +4,11 @@
 //! the sinks, and last the doors. On the way out the doors are closed first, and the journal last.
 
 pub(crate) mod acceptor;
+mod apm;
 mod ingest;
 mod metrics;
 pub(crate) mod plan;
+mod rules;
 mod sinks;
 mod status;
 mod upkeep;
@@ -23,14 +25,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_admission::Gate;
 use tidegate_arena::{Arena, Bytes, Share};
-use tidegate_config::{Config, Durability};
+use tidegate_config::{Config, Durability, Limits, Tenants};
 use tidegate_console::Console;
 use tidegate_http1::{Server, Shutdown};
 use tidegate_journal::{Journal, Recovery};
 use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Http, Http2, Otlp, Places, RemoteWrite};
+use tidegate_sources::{Elasticsearch, ElasticsearchSettings, Http, Http2, Otlp, Places, RemoteWrite};
 use tidegate_tap::Tap;
 use tokio::task::AbortHandle;
 use watch::{Rounds, Watch};
@@ -67,6 +69,12 @@ impl Gateway {
         let grpc = (config.listen.grpc != config.listen.http)
             .then(|| listen(config.listen.grpc, "listen.grpc"))
             .transpose()?;
+        let alone = config
+            .listen
+            .elasticsearch
+            .map(|address| listen(address, "listen.elasticsearch"))
+            .transpose()?;
+        let apm = config.listen.apm.map(|address| listen(address, "listen.apm")).transpose()?;
         let admin = listen(config.listen.admin, "listen.admin")?;
         allow_files(planned.connections, config.sinks.len());
         std::fs::create_dir_all(&config.data)
@@ -91,7 +99,8 @@ impl Gateway {
         let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
 
         let memory_wait = config.limits.memory_wait.get();
-        let gate = Gate::tapped(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()));
+        let rules = rules::of(&config, &ledger)?;
+        let gate = Gate::ruled(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         let source = &config.sources.prometheus_remote_write;
         let remote_write = RemoteWrite::new(
             ledger.source("prometheus_remote_write")?,
@@ -112,26 +121,47 @@ impl Gateway {
                 .min(usize::try_from(planned.largest_otlp).unwrap_or(usize::MAX)),
             usize::try_from(planned.most_held).unwrap_or(usize::MAX),
         );
+        let source = &config.sources.elasticsearch;
+        let elasticsearch = Elasticsearch::new(
+            ledger.source("elasticsearch")?,
+            arena.clone(),
+            pool.clone(),
+            ElasticsearchSettings {
+                prefix: prefix(&source.prefix),
+                version: source.version.clone(),
+                max_body: source
+                    .max_body
+                    .as_usize()
+                    .min(usize::try_from(planned.largest_bulk).unwrap_or(usize::MAX)),
+                most_held: usize::try_from(planned.most_held).unwrap_or(usize::MAX),
+            },
+        );
         let http_service = Http::new(
             gate.clone(),
             ledger.source("http")?,
             remote_write,
             registry.histogram(metrics::REQUEST_DURATION, Buckets::durations()),
         )
-        .with_otlp(otlp);
+        .with_otlp(otlp)
+        .with_elastic_apm(apm::source(&config, &planned, &ledger, &arena, &pool)?)
+        .with_elasticsearch(elasticsearch);
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
         let places = Places::new(planned.connections as usize);
         let http2 = Http2::new(http_service.clone(), settings, arena.clone(), places.clone());
-        let doors = shutdowns
-            .iter()
-            .map(|shutdown| {
-                let http1 = Server::new(http_service.clone(), settings, arena.clone(), shutdown.clone());
+        let doors = |service: &Http| {
+            let door = |shutdown: &Shutdown| {
+                let http1 = Server::new(service.clone(), settings, arena.clone(), shutdown.clone());
                 tidegate_sources::Ingest::new(http1, http2.clone(), settings, shutdown.clone())
-            })
-            .collect();
+            };
+            shutdowns.iter().map(door).collect()
+        };
         let door = Arc::new(Doorkeeper::new(places));
-        let ingest = Arc::new(Ingest::new(doors, http_service, gate.clone()));
+        let elasticsearch_alone = http_service.elasticsearch_alone();
+        let alone = alone.map(|listener| {
+            (listener, Arc::new(Ingest::new(doors(&elasticsearch_alone), elasticsearch_alone.clone(), gate.clone())))
+        });
+        let ingest = Arc::new(Ingest::new(doors(&http_service), http_service, gate.clone()));
 
         let view = Arc::new(View {
             started: Instant::now(),
@@ -159,8 +189,9 @@ impl Gateway {
         let admin_service = Arc::new(ingest::Admin::new(console));
         let mut acceptors =
             vec![first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle()];
-        for listener in [Some(http), grpc].into_iter().flatten() {
-            let (door, ingest) = (Arc::clone(&door), Arc::clone(&ingest));
+        let shared = [Some(http), grpc, apm].into_iter().flatten().map(|listener| (listener, Arc::clone(&ingest)));
+        for (listener, ingest) in shared.chain(alone) {
+            let door = Arc::clone(&door);
             acceptors.push(first.spawn(accept(listener, Arc::clone(&workers), door, ingest)).abort_handle());
         }
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
@@ -193,15 +224,21 @@ impl Gateway {
         self.workers.worker(0)
     }
 
-    /// Takes over what can be changed while running: the sinks. Names what else differs, and needs a restart.
+    /// Takes over what can be changed while running: the sinks, and the limits of sources and tenants. Names what else differs, and needs a restart.
     ///
     /// # Errors
     /// When the new sinks do not fit, or one of them cannot be started; nothing has changed then.
     pub(crate) fn reload(&self, new: Config) -> Result<Vec<String>, Failure> {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         let mut waiting = tidegate_config::differing(&config, &new);
-        waiting.retain(|setting| setting != "sinks");
-        let new = Config { sinks: new.sinks, ..config.clone() };
+        waiting.retain(|setting| setting != "sinks" && !rules::is_changeable(setting));
+        let limits = Limits { sources: new.limits.sources, ..config.limits.clone() };
+        let tenants = Tenants {
+            limits: new.tenants.limits,
+            overrides: new.tenants.overrides,
+            ..config.tenants.clone()
+        };
+        let new = Config { sinks: new.sinks, limits, tenants, ..config.clone() };
         let planned = plan::of(&new);
         planned.plan.check()?;
         // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
@@ -211,6 +248,7 @@ impl Gateway {
         let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
         *sinks() = running;
         changed?;
+        rules::change(self.gate.rules(), &new);
         self.view.replan(planned.plan);
         *config = new;
         Ok(waiting)
@@ -240,6 +278,14 @@ impl Gateway {
             tracing::warn!(connections = self.door.open(), "requests were still in flight at the deadline");
         }
         answered && synced
+    }
+}
+
+/// A path with one slash at its beginning and none at its end.
+fn prefix(path: &str) -> String {
+    match path.trim_matches('/') {
+        "" => String::new(),
+        path => format!("/{path}"),
     }
 }
 

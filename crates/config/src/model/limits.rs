@@ -1,3 +1,4 @@
+use super::allowance::SourceLimits;
 use crate::declare::settings;
 use crate::values::{Bytes, Duration};
 
@@ -8,6 +9,11 @@ settings! {
         /// closed. Without it: one for every 3.5 KiB of `memory` beyond 28.5 MiB, from 1024 to 12000.
         /// A connection that speaks HTTP/2 counts as thirteen.
         connections: Option<u32> [1..=1_000_000] = None,
+        /// How many connections one address may have open, or one network of 64 bits with IPv6. One more is answered
+        /// 503 and closed. Without it: as many as there may be at all. Not to be set where a proxy is between.
+        connections_per_peer: Option<u32> [1..=1_000_000] = None,
+        /// How much may be sent to each source.
+        sources: SourceLimits = SourceLimits::default(),
         /// How long a request's headers may take from their first byte.
         header_timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(10),
         /// How long a request's body may take.

@@ -10,6 +10,11 @@ settings! {
         /// The same protocols again, where OpenTelemetry's clients expect gRPC. Both addresses take HTTP/1.1 and
         /// HTTP/2 alike; give it the address of `http` to listen on one only.
         grpc: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4317)),
+        /// Elasticsearch alone, with the paths that it has itself: for clients that cannot have a path of their own
+        /// before them. Elasticsearch listens on port 9200.
+        elasticsearch: Option<SocketAddr> = None,
+        /// The same protocols once more, where agents of Elastic APM look for their server: that is port 8200.
+        apm: Option<SocketAddr> = None,
         /// Operation: `/metrics`, `/status`, `/health`, `/ready`. Not to be reachable by strangers.
         admin: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4319)),
     }

@@ -1,9 +1,11 @@
 mod blackhole;
+mod elasticsearch;
 mod lake;
 mod otlp;
 mod prometheus_remote_write;
 
 pub use blackhole::BlackholeSink;
+pub use elasticsearch::{BulkCompression, ElasticsearchSink, Mapping, Product};
 pub use lake::{LakeSink, Retention};
 pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
 pub use prometheus_remote_write::{Backoff, Deltas, Naming, Protocol, RemoteWriteSink, Translation};
@@ -20,6 +22,8 @@ kinds! {
         PrometheusRemoteWrite(RemoteWriteSink) = "prometheus_remote_write",
         /// Anything that takes OTLP: an OpenTelemetry Collector, a vendor, another tidegate.
         Otlp(OtlpSink) = "otlp",
+        /// Elasticsearch 8 and 9, and OpenSearch.
+        Elasticsearch(ElasticsearchSink) = "elasticsearch",
         /// Takes everything and forgets it: for measuring and for trying things out.
         Blackhole(BlackholeSink) = "blackhole",
     }
@@ -46,6 +50,7 @@ impl Sink {
             Sink::Lake(lake) => &lake.signals,
             Sink::PrometheusRemoteWrite(_) => &[Signal::Metrics],
             Sink::Otlp(otlp) => &otlp.signals,
+            Sink::Elasticsearch(elasticsearch) => &elasticsearch.signals,
             Sink::Blackhole(blackhole) => &blackhole.signals,
         }
     }

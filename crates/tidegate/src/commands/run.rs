@@ -7,7 +7,7 @@ use crate::{Failure, Outcome, output};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidegate_arena::Bytes;
-use tidegate_config::{Config, Sink};
+use tidegate_config::{Config, ElasticsearchSink, OtlpSink, Sink};
 
 /// `tidegate run`
 pub(crate) fn run(args: &ConfigArgs) -> Outcome {
@@ -85,7 +85,10 @@ pub(crate) fn greeting(config: &Config, gateway: &Gateway) -> String {
         let target = match sink {
             Sink::Lake(lake) => lake.folder(&config.data).display().to_string(),
             Sink::PrometheusRemoteWrite(sink) => sink.url.to_string(),
-            Sink::Otlp(sink) => sink.endpoints.iter().map(|url| url.as_str()).collect::<Vec<_>>().join(", "),
+            Sink::Otlp(OtlpSink { endpoints, .. })
+            | Sink::Elasticsearch(ElasticsearchSink { endpoints, .. }) => {
+                endpoints.iter().map(|url| url.as_str()).collect::<Vec<_>>().join(", ")
+            }
             Sink::Blackhole(_) => "nowhere".to_owned(),
         };
         text.push_str(&format!("  sink          {name} ({}) -> {target}\n", sink.kind()));

@@ -11,7 +11,7 @@ use tidegate_console::Console;
 use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
-use tidegate_sinks::{Otlp, RemoteWrite as RemoteWriteSink};
+use tidegate_sinks::{Elasticsearch, Otlp, RemoteWrite as RemoteWriteSink};
 use tidegate_sources::{Http2, Otlp as OtlpSource, RemoteWrite as RemoteWriteSource};
 
 const KIB: u64 = 1 << 10;
@@ -58,6 +58,8 @@ pub(crate) struct Planned {
     pub(crate) largest_body: u64,
     /// The same of OTLP, which may not be compressed at all.
     pub(crate) largest_otlp: u64,
+    /// The same of `_bulk`.
+    pub(crate) largest_bulk: u64,
     /// The length of a window's address space, in bytes.
     pub(crate) window: usize,
     /// How many windows the arena has.
@@ -99,7 +101,8 @@ pub(crate) fn of(config: &Config) -> Planned {
     let largest_otlp = allowed_otlp.min(most_held / 5 * 4);
     // The largest body in any form, as received (Snappy may add a sixth) and with its head; and what a sink
     // joins from smaller ones. Address space is free, but not endless.
-    let longest = (allowed / 6 * 7).max(allowed_otlp) + MIB;
+    let allowed_bulk = config.sources.elasticsearch.max_body.get();
+    let longest = (allowed / 6 * 7).max(allowed_otlp).max(allowed_bulk) + MIB;
     let window = most_held.min(longest.max(sink_part)).max(MIB) + 64 * KIB;
     Planned {
         window: usize::try_from(window).unwrap_or(usize::MAX),
@@ -113,6 +116,7 @@ pub(crate) fn of(config: &Config) -> Planned {
         most_held,
         largest_body,
         largest_otlp,
+        largest_bulk: allowed_bulk.min(most_held / 5 * 4),
         windows,
     }
 }
@@ -148,6 +152,9 @@ fn declare(
     let journal = tidegate_journal::Settings { followers, ..super::journal_settings(config) };
     journal.overhead().into_iter().for_each(|declared| plan.declare(declared));
     plan.declare(line("books", "all pages", 1, Ledger::size_bytes() as u64));
+    if let Some(bytes) = super::rules::bytes(config) {
+        plan.declare(limited("tenants.most", line("tenants", "the table of all of them", 1, bytes)));
+    }
     plan.declare(line("meters", "all series", 1, 512 * KIB));
     Console::declared().into_iter().for_each(|declared| plan.declare(declared));
     for sink in config.sinks.values() {
@@ -171,6 +178,11 @@ fn declare(
             Sink::Otlp(sink) => {
                 let bytes = settings::otlp(sink).map_or(0, |settings| Otlp::bytes(&settings));
                 let all = line("sink", "connections to receivers of OTLP, and coders", 1, bytes as u64);
+                plan.declare(limited("sinks.….max_in_flight", all));
+            }
+            Sink::Elasticsearch(sink) => {
+                let bytes = settings::elasticsearch(sink).map_or(0, |settings| Elasticsearch::bytes(&settings));
+                let all = line("sink", "connections to Elasticsearch, and coders", 1, bytes as u64);
                 plan.declare(limited("sinks.….max_in_flight", all));
             }
             Sink::Lake(_) | Sink::Blackhole(_) => {}

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_config::{Config, Name, Sink};
+use tidegate_config::{Config, ElasticsearchSink, Name, OtlpSink, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, WhenFull};
 use tidegate_ledger::Ledger;
@@ -207,6 +207,7 @@ impl Attach {
         let when_full = match sink {
             Sink::PrometheusRemoteWrite(sink) => sink.when_full(&self.journal_config),
             Sink::Otlp(sink) => sink.when_full(&self.journal_config),
+            Sink::Elasticsearch(sink) => sink.when_full(&self.journal_config),
             Sink::Lake(_) | Sink::Blackhole(_) => self.journal_config.when_full,
         };
         let room = match sink {
@@ -218,8 +219,9 @@ impl Attach {
                 (lake.file_age.get() + SECONDS, lake.folder(&self.data).display().to_string())
             }
             Sink::PrometheusRemoteWrite(remote_write) => (SECOND, remote_write.url.to_string()),
-            Sink::Otlp(otlp) => {
-                let endpoints: Vec<&str> = otlp.endpoints.iter().map(|url| url.as_str()).collect();
+            Sink::Otlp(OtlpSink { endpoints, .. })
+            | Sink::Elasticsearch(ElasticsearchSink { endpoints, .. }) => {
+                let endpoints: Vec<&str> = endpoints.iter().map(|url| url.as_str()).collect();
                 (SECOND, endpoints.join(", "))
             }
             Sink::Blackhole(_) => (SECOND, "nowhere".to_owned()),

@@ -9,7 +9,9 @@ use tidegate_config::{LakeSink, Sink};
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{Health, Lake, Otlp, RemoteWrite, Room, Sinkable, Stop, Supervisor, blackhole};
+use tidegate_sinks::{
+    Elasticsearch, Health, Lake, Otlp, RemoteWrite, Room, Sinkable, Stop, Supervisor, blackhole,
+};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -99,6 +101,12 @@ impl Recipe {
             Sink::Otlp(config) => {
                 let settings = settings::otlp(config).map_err(|Failure(error)| error)?;
                 let sink = Otlp::start(self.sinkable(), self.room.clone(), settings, self.stop.clone());
+                Ok(Box::pin(sink.map_err(|error| error.to_string())?.run()))
+            }
+            Sink::Elasticsearch(config) => {
+                let settings = settings::elasticsearch(config).map_err(|Failure(error)| error)?;
+                let sink =
+                    Elasticsearch::start(self.sinkable(), self.room.clone(), settings, self.stop.clone());
                 Ok(Box::pin(sink.map_err(|error| error.to_string())?.run()))
             }
             Sink::Blackhole(_) | Sink::Lake(_) => {

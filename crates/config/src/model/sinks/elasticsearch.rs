@@ -1,0 +1,94 @@
+use std::collections::BTreeMap;
+
+use super::{Backoff, Signal, Tls};
+use crate::declare::{choices, settings};
+use crate::model::{Journal, WhenFull};
+use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
+
+settings! {
+    /// Elasticsearch or OpenSearch.
+    pub struct ElasticsearchSink {
+        /// The nodes, one or several of the same cluster: requests go to them in turn, and one that fails is left out
+        /// until it answers again. A path before `/_bulk` may be given.
+        endpoints: Vec<Url>,
+        /// What the nodes are.
+        product: Product = Product::Elasticsearch,
+        /// The API key to show, as Elasticsearch gives it: encoded in base64.
+        api_key: Option<Secret> = None,
+        /// The user to be, where there is no `api_key`.
+        user: Option<String> = None,
+        /// The password of `user`.
+        password: Option<Secret> = None,
+        /// How requests are compressed.
+        compression: BulkCompression = BulkCompression::Gzip,
+        /// How documents are made of OpenTelemetry's signals and of Elastic APM's events. What came as documents
+        /// stays as it is.
+        mapping: Mapping = Mapping::Otel,
+        /// The dataset of what does not name one: it becomes the middle of the data stream's name.
+        dataset: String = "generic".to_owned(),
+        /// The namespace of what does not name one: it becomes the end of the data stream's name.
+        namespace: String = "default".to_owned(),
+        /// Whether documents without an `_id` get one, made of their place in the journal. What has to be sent again
+        /// then makes no duplicates. Elasticsearch takes documents without it somewhat faster.
+        ids: bool = true,
+        /// Whether documents of metrics get one, too. Time series data streams of Elasticsearch refuse it.
+        metric_ids: bool = true,
+        /// What is sent; the sink passes over everything else. Profiles have no documents.
+        signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs],
+        /// The most requests in flight at once; `max_request_bytes` times that is the most bytes. How many there are
+        /// follows from how fast the nodes answer.
+        max_in_flight: u32 [1..=64] = 4,
+        /// The largest request, measured before compression. Queued documents are joined up to this.
+        max_request_bytes: Bytes [Bytes::kib(64)..=Bytes::mib(100)] = Bytes::mib(8),
+        /// How long to wait for more before a request that is not full is sent.
+        linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::milliseconds(200),
+        /// How long an answer may take before the request is sent again.
+        timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(60),
+        /// How long to wait between attempts.
+        backoff: Backoff = Backoff::default(),
+        /// Headers to add to every request. Their values are never shown.
+        headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
+        /// Whom to trust and who to be, for endpoints that begin with `https`.
+        tls: Tls = Tls::default(),
+        /// What happens when this sink is so far behind that the journal is full. Without it: as
+        /// `journal.when_full` says.
+        when_full: Option<WhenFull> = None,
+    }
+}
+
+choices! {
+    /// What speaks Elasticsearch's protocol.
+    pub enum Product is "a product" {
+        /// Elasticsearch 8 and 9.
+        Elasticsearch = "elasticsearch",
+        /// OpenSearch 2 and 3.
+        OpenSearch = "opensearch",
+    }
+}
+
+choices! {
+    /// How requests are compressed.
+    pub enum BulkCompression is "a compression" {
+        /// Not at all.
+        None = "none",
+        /// gzip.
+        Gzip = "gzip",
+    }
+}
+
+choices! {
+    /// The shape of documents.
+    pub enum Mapping is "a mapping" {
+        /// OpenTelemetry's own words, as in the Collector's mode `otel`.
+        Otel = "otel",
+        /// The Elastic Common Schema, as Elastic APM writes.
+        Ecs = "ecs",
+    }
+}
+
+impl ElasticsearchSink {
+    /// What happens when this sink holds up a full journal.
+    pub fn when_full(&self, journal: &Journal) -> WhenFull {
+        self.when_full.unwrap_or(journal.when_full)
+    }
+}

@@ -1,0 +1,127 @@
+//! The configuration's limits and tenants, as the gate wants them.
+
+use crate::Failure;
+use std::sync::Arc;
+use tidegate_admission::Rules;
+use tidegate_admission::tenancy::{Field, Tenancy};
+use tidegate_config::{Allowance, CertificateField, Config};
+use tidegate_ledger::Ledger;
+use tidegate_limit::{self as limit, Limits, PerSecond, Table, TenantLimits, Tenants};
+
+/// The sources that can be limited, by the names of their pages.
+const SOURCES: [&str; 4] = ["otlp", "prometheus_remote_write", "elasticsearch", "elastic_apm"];
+
+/// The settings that [`change`] takes over.
+const CHANGEABLE: [&str; 3] = ["limits.sources.", "tenants.limits.", "tenants.overrides"];
+
+/// Whether a setting that differs needs no restart.
+pub(super) fn is_changeable(setting: &str) -> bool {
+    CHANGEABLE.iter().any(|changeable| setting.starts_with(changeable))
+}
+
+/// The limits that `config` sets, and where tenants are named.
+///
+/// # Errors
+/// When the books have no pages for the sources.
+pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<Rules, Failure> {
+    let routes = SOURCES.map(|name| Ok((ledger.source(name)?, of_source(config, name))));
+    let routes = routes.into_iter().collect::<Result<_, Failure>>()?;
+    let tenants = &config.tenants;
+    let table =
+        tenants.are_on().then(|| Tenants::new(most_tenants(config), of_tenants(config), ledger.clone()));
+    let tenancy = tenants.are_on().then(|| Tenancy {
+        certificate: tenants.certificate.map(|field| match field {
+            CertificateField::CommonName => Field::CommonName,
+            CertificateField::Organization => Field::Organization,
+            CertificateField::OrganizationalUnit => Field::OrganizationalUnit,
+        }),
+        credentials: tenants.credentials,
+        header: tenants.header.as_ref().map(|name| name.as_str().into()),
+        default: tenants.default.as_ref().map(|name| name.as_str().into()),
+    });
+    Ok(Rules { tenancy, limits: Some(Arc::new(Table::new(routes, table))), ..Rules::default() })
+}
+
+/// What the table of tenants takes, in bytes; nothing where there are none.
+pub(super) fn bytes(config: &Config) -> Option<u64> {
+    config.tenants.are_on().then(|| Tenants::bytes(most_tenants(config)) as u64)
+}
+
+/// Takes the limits of `config` over, in place of those of before.
+pub(super) fn change(rules: &Rules, config: &Config) {
+    if let Some(table) = &rules.limits {
+        table.change(|name| of_source(config, name), of_tenants(config));
+    }
+}
+
+fn most_tenants(config: &Config) -> u16 {
+    u16::try_from(config.tenants.most).unwrap_or(u16::MAX)
+}
+
+fn of_source(config: &Config, name: &str) -> Limits {
+    let sources = &config.limits.sources;
+    match name {
+        "otlp" => limits(&sources.otlp),
+        "prometheus_remote_write" => limits(&sources.prometheus_remote_write),
+        "elasticsearch" => limits(&sources.elasticsearch),
+        "elastic_apm" => limits(&sources.elastic_apm),
+        _ => Limits::default(),
+    }
+}
+
+fn of_tenants(config: &Config) -> TenantLimits {
+    let tenants = &config.tenants;
+    let overrides = tenants.overrides.iter().map(|(name, tenant)| {
+        let allowance = limit::Allowance { limits: limits(&tenant.limits), weight: tenant.weight };
+        (name.as_str().to_owned(), allowance)
+    });
+    TenantLimits {
+        default: limit::Allowance { limits: limits(&tenants.limits), weight: 1 },
+        overrides: overrides.collect(),
+    }
+}
+
+fn limits(allowance: &Allowance) -> Limits {
+    let rate = |rate: Option<u64>, burst: Option<u64>| {
+        rate.map(|rate| PerSecond { rate, burst: burst.unwrap_or(rate) })
+    };
+    let count = |count: Option<u32>| count.map(u64::from);
+    let bytes = |bytes: Option<tidegate_config::Bytes>| bytes.map(|bytes| bytes.get());
+    Limits {
+        requests: rate(count(allowance.requests_per_second), count(allowance.requests_burst)),
+        items: rate(count(allowance.items_per_second), count(allowance.items_burst)),
+        bytes: rate(bytes(allowance.bytes_per_second), bytes(allowance.bytes_burst)),
+        concurrency: count(allowance.requests_at_once),
+        in_flight: bytes(allowance.bytes_at_once),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_that_can_be_configured_can_be_limited() {
+        let config = Config::default();
+        let differing = {
+            let mut other = config.clone();
+            let allowance = Allowance { requests_per_second: Some(7), ..Allowance::default() };
+            other.limits.sources = tidegate_config::SourceLimits {
+                otlp: allowance.clone(),
+                prometheus_remote_write: allowance.clone(),
+                elasticsearch: allowance.clone(),
+                elastic_apm: allowance,
+            };
+            other.tenants.limits.bytes_burst = Some(tidegate_config::Bytes::kib(1));
+            let differing = tidegate_config::differing(&config, &other);
+            for name in SOURCES {
+                assert_eq!(of_source(&other, name).requests, Some(PerSecond { rate: 7, burst: 7 }), "{name}");
+            }
+            differing
+        };
+        assert_eq!(differing.len(), 5);
+        assert!(differing.iter().all(|setting| is_changeable(setting)), "{differing:?}");
+        assert_eq!(of_source(&config, "otlp"), Limits::default(), "nothing is limited by default");
+        assert!(bytes(&config).is_none(), "and there are no tenants");
+    }
+}
