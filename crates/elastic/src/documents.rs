@@ -1,8 +1,8 @@
 //! Telemetry as documents of Elasticsearch and OpenSearch: the lines of `_bulk` requests, a `create` and a document
 //! by turns.
 //!
-//! [`from_otlp`] says OTLP in one of two [`Mapping`]s; the tables are at [`native`](self::Mapping::Otel) and in the
-//! project's `design/documents.md`.
+//! [`from_otlp`] says OTLP in one of two [`Mapping`]s, [`from_intake`] what agents of Elastic send, and
+//! [`to_otlp_logs`] reads documents as log records. `design/documents.md` argues what becomes of what.
 //!
 //! - What is written goes to a [`Sheet`], which somebody else has paid for. When it is full the last document that
 //!   did not fit is taken back, and the translation goes on at a [`Place`] with the next sheet.
@@ -14,6 +14,7 @@ mod ecs;
 mod fields;
 mod group;
 mod intake;
+mod logs;
 mod native;
 mod objects;
 mod page;
@@ -24,6 +25,7 @@ mod stream;
 mod tests;
 mod walk;
 
+pub use logs::{Logs, to_otlp_logs, usual_logs_len};
 pub use page::{Page, Sheet};
 pub use pen::WORKING_BYTES;
 

@@ -12,8 +12,8 @@ mod spans;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod time;
-mod writer;
+pub(crate) mod time;
+pub(crate) mod writer;
 
 use tables::METADATA;
 use tidegate_wire::intake::{Event, Kind, Object, Value, events};

@@ -326,7 +326,9 @@ fn word(value: intake::Value<'_>, out: &mut impl Output) -> Result<(), Full> {
 
 /// A label's key as the name of a field without fields in it.
 fn sanitized(key: &[u8]) -> impl Iterator<Item = u8> {
-    key.iter().map(|byte| if matches!(byte, b'.' | b'*' | b'"') { b'_' } else { *byte })
+    let blank = key.trim_ascii().is_empty().then_some(b'_');
+    let bytes = key.iter().map(|byte| if matches!(byte, b'.' | b'*' | b'"') { b'_' } else { *byte });
+    blank.into_iter().chain(bytes)
 }
 
 fn labelled<'a>(

@@ -1,4 +1,5 @@
 mod captured;
+mod logs;
 mod model;
 mod otlp;
 mod strategies;

@@ -17,7 +17,7 @@ pub(super) fn of_millis(number: Number<'_>) -> (u64, bool) {
 }
 
 /// A time as RFC 3339 has it, in nanoseconds since 1970.
-pub(super) fn of_text(text: Text<'_>) -> Option<u64> {
+pub(crate) fn of_text(text: Text<'_>) -> Option<u64> {
     let text = text.plain()?;
     let (date, rest) = text.split_at_checked(10)?;
     let (clock, rest) = rest.split_at_checked(9)?;

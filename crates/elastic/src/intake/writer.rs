@@ -4,7 +4,7 @@ use tidegate_wire::intake::{Text, Value};
 use tidegate_wire::proto::write::{Varint, varint_len};
 
 /// Writes fields one after the other. Once there is no room, nothing more is written, and [`end`](Self::end) says so.
-pub(super) struct Writer<'o> {
+pub(crate) struct Writer<'o> {
     space: &'o mut [u8],
     len: usize,
     is_full: bool,
@@ -13,17 +13,17 @@ pub(super) struct Writer<'o> {
 /// A message that is being written: where its first field is.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "a message that is not closed has no length"]
-pub(super) struct Mark(usize);
+pub(crate) struct Mark(usize);
 
 /// An attribute's name: a fixed part, and names from the event set off by dots.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name<'n, 'a> {
-    pub(super) prefix: &'static str,
-    pub(super) path: &'n [Text<'a>],
+pub(crate) struct Name<'n, 'a> {
+    pub(crate) prefix: &'static str,
+    pub(crate) path: &'n [Text<'a>],
 }
 
 impl Name<'_, '_> {
-    pub(super) const fn fixed(name: &'static str) -> Name<'static, 'static> {
+    pub(crate) const fn fixed(name: &'static str) -> Name<'static, 'static> {
         Name { prefix: name, path: &[] }
     }
 
@@ -39,22 +39,22 @@ impl Name<'_, '_> {
 }
 
 impl<'o> Writer<'o> {
-    pub(super) fn new(space: &'o mut [u8]) -> Self {
+    pub(crate) fn new(space: &'o mut [u8]) -> Self {
         Writer { space, len: 0, is_full: false }
     }
 
     /// How much was written; nothing when there was no room for all of it.
-    pub(super) fn end(self) -> Option<usize> {
+    pub(crate) fn end(self) -> Option<usize> {
         (!self.is_full).then_some(self.len)
     }
 
     /// Whether there is no room any more, so that there is no use in going on.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.is_full
     }
 
     #[inline]
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());
         match self.space.get_mut(self.len..end) {
             Some(space) if !self.is_full => {
@@ -67,7 +67,7 @@ impl<'o> Writer<'o> {
 
     /// A text without its escapes.
     #[inline]
-    pub(super) fn text(&mut self, text: Text<'_>) {
+    pub(crate) fn text(&mut self, text: Text<'_>) {
         match text.plain() {
             Some(plain) => self.bytes(plain),
             None => text.pieces(|piece| self.bytes(piece)),
@@ -80,25 +80,25 @@ impl<'o> Writer<'o> {
         self.bytes(&[field << 3 | wire]);
     }
 
-    pub(super) fn varint(&mut self, field: u8, value: u64) {
+    pub(crate) fn varint(&mut self, field: u8, value: u64) {
         self.key(field, 0);
         self.bytes(Varint::new(value).as_bytes());
     }
 
-    pub(super) fn fixed64(&mut self, field: u8, bits: u64) {
+    pub(crate) fn fixed64(&mut self, field: u8, bits: u64) {
         self.key(field, 1);
         self.bytes(&bits.to_le_bytes());
     }
 
     /// A string or bytes, even of none.
-    pub(super) fn field(&mut self, field: u8, bytes: &[u8]) {
+    pub(crate) fn field(&mut self, field: u8, bytes: &[u8]) {
         self.key(field, 2);
         self.bytes(Varint::new(bytes.len() as u64).as_bytes());
         self.bytes(bytes);
     }
 
     /// A string without its escapes.
-    pub(super) fn text_field(&mut self, field: u8, text: Text<'_>) {
+    pub(crate) fn text_field(&mut self, field: u8, text: Text<'_>) {
         match text.plain() {
             Some(plain) => self.field(field, plain),
             None => {
@@ -111,7 +111,7 @@ impl<'o> Writer<'o> {
 
     /// Begins a nested message.
     #[inline]
-    pub(super) fn open(&mut self, field: u8) -> Mark {
+    pub(crate) fn open(&mut self, field: u8) -> Mark {
         // Most messages are short: their length takes one byte.
         self.bytes(&[field << 3 | 2, 0]);
         Mark(self.len)
@@ -119,7 +119,7 @@ impl<'o> Writer<'o> {
 
     /// Ends it: what was written since is moved where its length takes more room than was left.
     #[inline]
-    pub(super) fn close(&mut self, Mark(start): Mark) {
+    pub(crate) fn close(&mut self, Mark(start): Mark) {
         let len = self.len.saturating_sub(start);
         if len < 0x80 {
             if let Some(byte) = start.checked_sub(1).and_then(|at| self.space.get_mut(at)) {
@@ -146,7 +146,7 @@ impl<'o> Writer<'o> {
     }
 
     /// An attribute: a plain value as what it is, anything else as its JSON. What says nothing is left out.
-    pub(super) fn attribute(&mut self, field: u8, name: Name<'_, '_>, value: Value<'_>) {
+    pub(crate) fn attribute(&mut self, field: u8, name: Name<'_, '_>, value: Value<'_>) {
         let says_nothing = match value {
             Value::Null => true,
             Value::Object(object) => object.is_empty(),
@@ -160,7 +160,7 @@ impl<'o> Writer<'o> {
     }
 
     /// An attribute whose `AnyValue` is what `put` writes.
-    pub(super) fn with_value(&mut self, field: u8, name: Name<'_, '_>, put: impl FnOnce(&mut Self)) {
+    pub(crate) fn with_value(&mut self, field: u8, name: Name<'_, '_>, put: impl FnOnce(&mut Self)) {
         let pair = self.open(field);
         let key = self.open(1);
         name.put(self);
@@ -172,7 +172,7 @@ impl<'o> Writer<'o> {
     }
 
     /// The fields of an `AnyValue`.
-    pub(super) fn plain(&mut self, value: Value<'_>) {
+    pub(crate) fn plain(&mut self, value: Value<'_>) {
         match value {
             Value::Null => {}
             Value::Bool(value) => self.varint(2, u64::from(value)),

@@ -1,0 +1,320 @@
+//! Documents of `_bulk` bodies as OTLP log records.
+//!
+//! | document | log record |
+//! |---|---|
+//! | `@timestamp` (text, or milliseconds) | time |
+//! | `message`, `body.text` | body |
+//! | `log.level`, `severity_text`; `severity_number` | severity |
+//! | `trace.id`, `trace_id`, `span.id`, `span_id`, if they are ids | ids |
+//! | `event_name`, `observed_timestamp` | the same |
+//! | `service.name`, also among `resource.attributes` | that of the resource |
+//! | any other field, under its dotted name | attribute |
+//! | `_index`, `_id` of the action | attributes `elasticsearch.index`, `elasticsearch.id` |
+//!
+//! Fields may be nested or dotted. A field that comes twice, or has no such value, is an attribute. What nests deeper
+//! than [`DEEPEST`] becomes JSON in a text.
+
+use crate::intake::time;
+use crate::intake::writer::{Name, Writer};
+use tidegate_wire::bulk::{self, Action, Item, Kind};
+use tidegate_wire::intake::{Object, Text, Value};
+use tidegate_wire::output::Full;
+
+/// How deep fields and values nest.
+const DEEPEST: usize = 16;
+/// The longest name of a field that means something here.
+const LONGEST_NAME: usize = 40;
+
+/// What came of a translation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Logs {
+    /// How many bytes were written.
+    pub bytes: usize,
+    /// Log records in them.
+    pub records: u64,
+    /// Items that are no documents: updates, deletions, and what is no JSON.
+    pub untranslatable: u64,
+}
+
+/// How much room the log records of a body of `raw_len` bytes take, about.
+#[must_use]
+pub fn usual_logs_len(raw_len: usize) -> usize {
+    raw_len.saturating_add(raw_len / 2).saturating_add(1 << 10)
+}
+
+/// Writes the documents of the checked `_bulk` body `body` as one request of OTLP logs to the start of `space`. All are
+/// observed when they were `received`, in nanoseconds since the Unix epoch. Documents of one service that follow each
+/// other have one resource. Nothing is allocated.
+///
+/// # Errors
+/// [`Full`] when there is no room for all of it; what was written then is of no use.
+pub fn to_otlp_logs(body: &[u8], received: u64, space: &mut [u8]) -> Result<Logs, Full> {
+    let mut logs = Logs::default();
+    let mut out = Writer::new(space);
+    let mut items = bulk::items(body).map_while(Result::ok).peekable();
+    let is_document = |item: &Item<'_>| {
+        matches!(item.action.kind, Kind::Create | Kind::Index) && item.document.is_some() && item.check().is_ok()
+    };
+    while let Some(first) = items.next() {
+        if !is_document(&first) {
+            logs.untranslatable += 1;
+            continue;
+        }
+        let service = service(&first);
+        let group = out.open(1);
+        let resource = out.open(1);
+        if let Some(service) = service {
+            out.with_value(1, Name::fixed("service.name"), |out| out.text_field(1, service));
+        }
+        out.close(resource);
+        let scope = out.open(2);
+        let mut next = Some(first);
+        while let Some(item) = next {
+            if out.is_full() {
+                return Err(Full);
+            }
+            record(&item, received, &mut out);
+            logs.records += 1;
+            next = items.next_if(|item| is_document(item) && self::service(item) == service);
+        }
+        out.close(scope);
+        out.close(group);
+    }
+    logs.bytes = out.end().ok_or(Full)?;
+    Ok(logs)
+}
+
+fn fields<'a>(item: &Item<'a>) -> Option<Object<'a>> {
+    Value::of(item.document?).object()
+}
+
+/// The name of the service that a document is of.
+fn service<'a>(item: &Item<'a>) -> Option<Text<'a>> {
+    let fields = fields(item)?;
+    let named = |object: Object<'a>| {
+        let flat = object.find(b"service.name");
+        flat.or_else(|| object.at(&[b"service", b"name"])).and_then(Value::text)
+    };
+    named(fields).or_else(|| named(fields.at(&[b"resource", b"attributes"])?.object()?))
+}
+
+fn record(item: &Item<'_>, received: u64, out: &mut Writer<'_>) {
+    let Some(fields) = fields(item) else { return };
+    let record = out.open(2);
+    let mut known = Known { done: 0 };
+    for (name, value) in fields.members() {
+        field(&mut [name; DEEPEST], 1, value, &mut known, out);
+    }
+    if known.is_new(Meaning::Observed) {
+        out.fixed64(11, received);
+    }
+    action(&item.action, out);
+    out.close(record);
+}
+
+fn action(action: &Action<'_>, out: &mut Writer<'_>) {
+    for (name, raw) in [("elasticsearch.index", action.index), ("elasticsearch.id", action.id)] {
+        if let Some(raw) = raw {
+            out.attribute(6, Name::fixed(name), Value::of(raw));
+        }
+    }
+}
+
+/// What a field means to a log record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Time,
+    Observed,
+    Body,
+    Level,
+    Severity,
+    Trace,
+    Span,
+    Event,
+    Service,
+}
+
+/// Which of them were given.
+struct Known {
+    done: u16,
+}
+
+impl Known {
+    fn is_new(&mut self, meaning: Meaning) -> bool {
+        let bit = 1 << meaning as u16;
+        let is_new = self.done & bit == 0;
+        self.done |= bit;
+        is_new
+    }
+}
+
+impl Meaning {
+    fn of(path: &[Text<'_>]) -> Option<Self> {
+        let mut name = [0; LONGEST_NAME];
+        let mut len = 0;
+        for (place, part) in path.iter().enumerate() {
+            if place > 0 {
+                *name.get_mut(len)? = b'.';
+                len += 1;
+            }
+            let part = part.plain()?;
+            name.get_mut(len..len + part.len())?.copy_from_slice(part);
+            len += part.len();
+        }
+        Some(match name.get(..len)? {
+            b"@timestamp" => Self::Time,
+            b"observed_timestamp" => Self::Observed,
+            b"message" | b"body.text" => Self::Body,
+            b"log.level" | b"severity_text" => Self::Level,
+            b"severity_number" => Self::Severity,
+            b"trace.id" | b"trace_id" => Self::Trace,
+            b"span.id" | b"span_id" => Self::Span,
+            b"event_name" => Self::Event,
+            b"service.name" | b"resource.attributes.service.name" => Self::Service,
+            _ => return None,
+        })
+    }
+}
+
+/// A field: the first `depth` names of `path` are its own.
+fn field<'a>(
+    path: &mut [Text<'a>; DEEPEST],
+    depth: usize,
+    value: Value<'a>,
+    known: &mut Known,
+    out: &mut Writer<'_>,
+) {
+    match value {
+        Value::Object(object) if depth < DEEPEST && !object.is_empty() => {
+            for (name, value) in object.members() {
+                if let Some(place) = path.get_mut(depth) {
+                    *place = name;
+                }
+                field(path, depth + 1, value, known, out);
+            }
+        }
+        value => {
+            let path = path.get(..depth).unwrap_or_default();
+            let meaning = Meaning::of(path);
+            if !meaning.is_some_and(|meaning| meant(meaning, value, known, out)) {
+                out.with_value(6, Name { prefix: "", path }, |out| any(value, DEEPEST, out));
+            }
+        }
+    }
+}
+
+/// Writes a field that means something, if it is the first and such a value.
+fn meant(meaning: Meaning, value: Value<'_>, known: &mut Known, out: &mut Writer<'_>) -> bool {
+    let time = || match value {
+        Value::Text(text) => time::of_text(text),
+        Value::Number(number) => u64::try_from(number.integer()?).ok()?.checked_mul(1_000_000),
+        _ => None,
+    };
+    match (meaning, value) {
+        (Meaning::Time | Meaning::Observed, _) => match time() {
+            Some(time) if known.is_new(meaning) => out.fixed64(if meaning == Meaning::Time { 1 } else { 11 }, time),
+            _ => return false,
+        },
+        (Meaning::Body, Value::Text(text)) if known.is_new(meaning) => {
+            let body = out.open(5);
+            out.text_field(1, text);
+            out.close(body);
+        }
+        (Meaning::Level, Value::Text(text)) if known.is_new(meaning) => {
+            if let Some(number) = severity(text)
+                && known.is_new(Meaning::Severity)
+            {
+                out.varint(2, number);
+            }
+            out.text_field(3, text);
+        }
+        (Meaning::Severity, Value::Number(number)) => match number.integer() {
+            // The number counts, whichever comes first: of two the last does.
+            Some(number @ 1..=24) => {
+                known.is_new(meaning);
+                out.varint(2, number.cast_unsigned());
+            }
+            _ => return false,
+        },
+        (Meaning::Trace, Value::Text(text)) => match id::<16>(text) {
+            Some(id) if known.is_new(meaning) => out.field(9, &id),
+            _ => return false,
+        },
+        (Meaning::Span, Value::Text(text)) => match id::<8>(text) {
+            Some(id) if known.is_new(meaning) => out.field(10, &id),
+            _ => return false,
+        },
+        (Meaning::Event, Value::Text(text)) if known.is_new(meaning) => out.text_field(12, text),
+        // The resource has it.
+        (Meaning::Service, Value::Text(_)) if known.is_new(meaning) => {}
+        _ => return false,
+    }
+    true
+}
+
+/// The fields of an `AnyValue`. A number that is neither of OTLP's stays as it was written.
+fn any(value: Value<'_>, depth: usize, out: &mut Writer<'_>) {
+    match value {
+        Value::Number(number) if number.integer().is_none() && is_whole(number.raw()) => out.field(1, number.raw()),
+        Value::Array(array) if depth > 0 => {
+            let list = out.open(5);
+            for value in array.values() {
+                let element = out.open(1);
+                any(value, depth - 1, out);
+                out.close(element);
+            }
+            out.close(list);
+        }
+        Value::Object(object) if depth > 0 => {
+            let map = out.open(6);
+            for (name, value) in object.members() {
+                out.with_value(1, Name { prefix: "", path: &[name] }, |out| any(value, depth - 1, out));
+            }
+            out.close(map);
+        }
+        value => out.plain(value),
+    }
+}
+
+fn is_whole(number: &[u8]) -> bool {
+    !number.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+}
+
+/// Bytes from as many hexadecimal digits, in small letters as everybody writes them.
+fn id<const N: usize>(text: Text<'_>) -> Option<[u8; N]> {
+    let text = text.plain().filter(|text| text.len() == 2 * N)?;
+    let mut id = [0; N];
+    for (byte, digits) in id.iter_mut().zip(text.chunks_exact(2)) {
+        let [high, low] = digits else { return None };
+        let value = |digit: u8| match digit {
+            b'0'..=b'9' => Some(digit - b'0'),
+            b'a'..=b'f' => Some(digit - b'a' + 10),
+            _ => None,
+        };
+        *byte = value(*high)? << 4 | value(*low)?;
+    }
+    Some(id)
+}
+
+/// OpenTelemetry's number for a level.
+fn severity(level: Text<'_>) -> Option<u64> {
+    const LEVELS: [(&[u8], u64); 15] = [
+        (b"trace", 1),
+        (b"debug", 5),
+        (b"info", 9),
+        (b"information", 9),
+        (b"informational", 9),
+        (b"notice", 10),
+        (b"warn", 13),
+        (b"warning", 13),
+        (b"error", 17),
+        (b"err", 17),
+        (b"critical", 21),
+        (b"crit", 21),
+        (b"fatal", 21),
+        (b"alert", 22),
+        (b"emergency", 24),
+    ];
+    let level = level.plain()?;
+    LEVELS.iter().find(|(name, _)| level.eq_ignore_ascii_case(name)).map(|(_, number)| *number)
+}
