@@ -129,7 +129,7 @@ fn deltas_are_counters_in_prometheus() {
     }
     assert_eq!(now("parcels_total"), Some(14.0));
     assert_eq!(now("resets(parcels_total[10m])"), Some(1.0));
-    assert_eq!(prometheus.samples(("job", "shop"), 0, now_ms()).len(), 6);
+    assert_eq!(prometheus.samples(("job", "shop"), 0, now_ms()).len(), 5);
 }
 
 /// A Prometheus that takes no native histograms, and answers 500 to them, gets everything else; what it does not
