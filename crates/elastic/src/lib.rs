@@ -1,6 +1,7 @@
 //! Elastic's two shapes of telemetry, documents and intake events, translated from and to OTLP. No I/O.
 //!
-//! [`documents`] writes `_bulk` bodies from OTLP and from intake events, and reads documents as OTLP logs.
+//! [`documents`] writes `_bulk` bodies from OTLP and from intake events, and reads documents as OTLP logs. [`templates`] are
+//! for the indexes of what it writes. [`intake`] says intake events in OTLP.
 //!
 //! Promises:
 //! - everything streams from views over borrowed bytes to an output that the caller has paid for: nothing is
@@ -14,3 +15,4 @@
 pub mod documents;
 pub mod intake;
 mod json;
+pub mod templates;
