@@ -64,7 +64,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Vec<usize>, u8)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever callers and the server do: for each document, what was carried out is a subsequence of what was
     /// handed over; who was told that it was carried out is right; everybody is answered; nothing is left.
