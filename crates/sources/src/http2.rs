@@ -1,15 +1,21 @@
 //! OTLP over HTTP/2: gRPC, and the same requests as over HTTP/1.1.
 //!
 //! The codec is `h2`, below hyper's server: the streams of a connection run in the connection's own task, so
-//! that what was read is taken before more is read, which is what bounds the codec's memory ([`flow`]).
+//! that what was read is taken before more is read, which is what bounds the codec's memory ([`flow`]); and the
+//! bodies of calls go past the codec, from the socket into their windows ([`inflow`]).
 //! `design/otlp.md` has the argument.
 
 mod answer;
+mod bodies;
 mod call;
 mod connection;
+mod deadlines;
 mod flow;
 mod frames;
+mod inflow;
+mod owed;
 mod server;
+mod socket;
 
 pub use server::Http2;
 pub(crate) use server::{DECISIVE, is_http2};

@@ -1,7 +1,7 @@
 //! One request over HTTP/2: its body into a window, its message out of that, and the answer.
 
 use super::answer;
-use super::flow::Flow;
+use super::flow::{Body, Flow};
 use super::server::Inner;
 use crate::clock::Stamp;
 use crate::grpc::{self, Fault, PREFIX, Prefix};
@@ -10,12 +10,14 @@ use bytes::{Buf, Bytes};
 use h2::RecvStream;
 use h2::server::SendResponse;
 use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
-use tidegate_admission::{Gate, Refused};
+use tidegate_admission::{Gate, Passage, Refused};
 use tidegate_arena::{Arena, Charge, Refused as NoMemory, Share, Window};
-use tidegate_http1::{Pace, Settings};
+use tidegate_http1::Settings;
 use tidegate_ledger::{Open, Refusal};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 /// What a call is charged beside its window: its task, its stream in the codec, its answer.
 pub(super) const BYTES: u64 = 4 << 10;
@@ -25,17 +27,27 @@ pub(super) struct Start {
     pub(super) open: Open,
     pub(super) form: Form,
     pub(super) kind: Kind,
+    /// The length of the body, where the head announces it.
+    pub(super) length: Option<usize>,
     pub(super) deadline: Option<Instant>,
     /// What the request's state is charged.
     pub(super) charge: Charge,
+    /// What it holds of the limits, until it is answered.
+    pub(super) passage: Passage,
+}
+
+impl Start {
+    /// Whether its message goes past the codec. The codec would miss it where a length is announced.
+    pub(super) fn goes_past(&self) -> bool {
+        self.kind == Kind::Grpc && self.length.is_none()
+    }
 }
 
 /// How a request is framed and answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Grpc,
-    /// With the length that its head announces.
-    Http(Option<usize>),
+    Http,
 }
 
 /// Serves one request to its answer.
@@ -44,40 +56,56 @@ pub(super) async fn serve(
     otlp: &Otlp,
     flow: &Flow,
     start: Start,
+    way: Body<'_>,
     mut body: RecvStream,
     mut respond: SendResponse<Bytes>,
 ) {
-    let Start { open, form, kind, deadline, charge } = start;
-    let exchange = exchange(server, otlp, flow, open, form, kind, &mut body);
-    let outcome = match deadline {
-        None => exchange.await,
-        Some(deadline) => timeout_at(deadline, exchange).await.unwrap_or_else(|_late| {
+    let (past, Start { open, form, kind, length, deadline, charge, passage }) = (start.goes_past(), start);
+    let gate = server.http.gate();
+    let most = otlp.max_received();
+    let intake = Intake {
+        arena: &server.arena,
+        settings: &server.settings,
+        gate,
+        flow,
+        way: &way,
+        past,
+        most,
+        passage: &passage,
+    };
+    let mut exchange = pin!(exchange(server, otlp, &intake, open, form, kind, length, &mut body));
+    let outcome = poll_fn(|context| {
+        if let Poll::Ready(outcome) = exchange.as_mut().poll(context) {
+            return Poll::Ready(outcome);
+        }
+        let Some(deadline) = deadline else { return Poll::Pending };
+        way.poll_until(context, deadline).map(|()| {
             let words = "the deadline that the call came with has passed\n";
             Err(Refused::new(Refusal::Timeout, words).into())
-        }),
-    };
+        })
+    })
+    .await;
     match kind {
         Kind::Grpc => answer::grpc(&mut respond, outcome.as_ref().err()),
-        Kind::Http(_) => answer::http(&mut respond, outcome.map_err(|fault| fault.refused), form.media),
+        Kind::Http => answer::http(&mut respond, outcome.map_err(|fault| fault.refused), form.media),
     }
     flow.keep(charge);
 }
 
+#[expect(clippy::too_many_arguments, reason = "what makes up a request")]
 async fn exchange(
     server: &Inner,
     otlp: &Otlp,
-    flow: &Flow,
+    intake: &Intake<'_>,
     open: Open,
     form: Form,
     kind: Kind,
+    length: Option<usize>,
     body: &mut RecvStream,
 ) -> Result<(), Fault> {
-    let gate = server.http.gate();
-    let most = otlp.max_received();
-    let intake = Intake { arena: &server.arena, settings: &server.settings, gate, flow, most };
     let received = match kind {
         Kind::Grpc => intake.message(body, form).await,
-        Kind::Http(length) => intake.whole(body, length, form).await,
+        Kind::Http => intake.whole(body, length, form).await,
     };
     let (form, received) = match received {
         Ok(received) => received,
@@ -87,7 +115,7 @@ async fn exchange(
         }
     };
     let arrived = Stamp::now();
-    let outcome = otlp.receive(gate, open, form, received).await;
+    let outcome = otlp.receive(intake.gate, open, form, received).await;
     server.http.durations().observe(arrived.elapsed_ns());
     Ok(outcome?)
 }
@@ -98,31 +126,52 @@ struct Intake<'a> {
     settings: &'a Settings,
     gate: &'a Gate,
     flow: &'a Flow,
+    way: &'a Body<'a>,
+    /// Whether the message goes past the codec.
+    past: bool,
     most: usize,
+    passage: &'a Passage,
 }
 
 impl Intake<'_> {
     /// The one message of a call, and how it turned out to be compressed.
     async fn message(&self, body: &mut RecvStream, form: Form) -> Result<(Form, Received), Fault> {
-        let (mut pace, mut window, mut prefix) = (Pace::new(), None::<Window>, None::<Prefix>);
+        let (mut window, mut prefix, mut opened) = (None::<Window>, None::<Prefix>, false);
         let mut receiving = None;
-        while let Some(chunk) = self.chunk(body, &mut pace).await? {
+        while let Some(chunk) = self.chunk(body).await? {
+            if chunk.is_empty() {
+                continue;
+            }
             let before = window.as_ref().map_or(0, |window| window.len());
-            let known = if before == 0 { Prefix::of(&chunk) } else { None };
+            let known = if before == 0 && !opened { Prefix::of(&chunk) } else { None };
             if let Some(known) = known {
                 prefix = Some(self.possible(known?)?);
             }
             let end = before + chunk.len();
             let whole = prefix.map_or(end, |prefix| PREFIX + prefix.len);
-            if end > whole {
+            if end > whole || opened {
                 return Err(grpc::not_one_message("a call of this method has one message, and not more\n"));
             }
-            let window = self.room(&mut window, whole).await?;
+            let filled = self.room(&mut window, whole).await?;
             receiving.get_or_insert_with(|| self.flow.receive());
-            self.take(window, &chunk, body)?;
-            if prefix.is_none() {
-                prefix = Prefix::of(window).transpose()?.map(|prefix| self.possible(prefix)).transpose()?;
+            self.take(filled, &chunk, body)?;
+            if prefix.is_none()
+                && let Some(known) = Prefix::of(filled)
+            {
+                let known = self.possible(known?)?;
+                self.room(&mut window, PREFIX + known.len).await?;
+                prefix = Some(known);
             }
+            if let Some(prefix) = prefix
+                && self.past
+                && let Some(window) = window.take()
+            {
+                self.way.open(window, PREFIX + prefix.len);
+                opened = true;
+            }
+        }
+        if opened {
+            window = self.way.close();
         }
         let Some(prefix) = prefix else {
             let words =
@@ -143,6 +192,7 @@ impl Intake<'_> {
         if prefix.len > self.most.min(self.arena.window_len().saturating_sub(PREFIX)) {
             return Err(Refused::too_large(self.most));
         }
+        self.gate.grow(self.passage, prefix.len)?;
         Ok(prefix)
     }
 
@@ -157,16 +207,17 @@ impl Intake<'_> {
         if length.is_some_and(|length| length > most) {
             return Err(Refused::too_large(most).into());
         }
-        let (mut pace, mut window, mut receiving) = (Pace::new(), None::<Window>, None);
+        let (mut window, mut receiving) = (None::<Window>, None);
         if let Some(length) = length {
             self.room(&mut window, length.max(1)).await?;
             receiving = Some(self.flow.receive());
         }
-        while let Some(chunk) = self.chunk(body, &mut pace).await? {
+        while let Some(chunk) = self.chunk(body).await? {
             let end = window.as_ref().map_or(0, |window| window.len()) + chunk.len();
             if end > most {
                 return Err(Refused::too_large(most).into());
             }
+            self.gate.grow(self.passage, end)?;
             let window = self.room(&mut window, end).await?;
             receiving.get_or_insert_with(|| self.flow.receive());
             self.take(window, &chunk, body)?;
@@ -178,24 +229,24 @@ impl Intake<'_> {
         Ok((form, Received { range: 0..window.len(), window }))
     }
 
-    /// The next bytes of the body, or its end.
-    async fn chunk(&self, body: &mut RecvStream, pace: &mut Pace) -> Result<Option<Bytes>, Refused> {
-        let next = poll_fn(|context| body.poll_data(context));
-        match timeout_at(pace.deadline(self.settings), next).await {
-            Ok(None) => Ok(None),
-            Ok(Some(Ok(chunk))) => {
-                pace.hear(chunk.len());
-                Ok(Some(chunk))
+    /// The next bytes of the body that come through the codec, or its end.
+    async fn chunk(&self, body: &mut RecvStream) -> Result<Option<Bytes>, Refused> {
+        poll_fn(|context| match body.poll_data(context) {
+            Poll::Ready(None) => Poll::Ready(Ok(None)),
+            Poll::Ready(Some(Ok(chunk))) => {
+                self.way.hear(chunk.len());
+                Poll::Ready(Ok(Some(chunk)))
             }
-            Ok(Some(Err(_reset))) => Err(Refused::new(
+            Poll::Ready(Some(Err(_reset))) => Poll::Ready(Err(Refused::new(
                 Refusal::Abandoned,
                 "the stream was reset before the request was complete\n",
-            )),
-            Err(_late) => {
+            ))),
+            Poll::Pending => self.way.poll_late(context, self.settings).map(|()| {
                 let words = "the body arrived too slowly, or stopped arriving\n";
                 Err(Refused::new(Refusal::Timeout, words).retry_after(self.gate.memory_delay()))
-            }
-        }
+            }),
+        })
+        .await
     }
 
     /// The window, able to hold `whole` bytes. While it is waited for, nothing is read from the connection; so

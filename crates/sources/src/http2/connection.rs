@@ -2,8 +2,10 @@
 
 use super::answer;
 use super::call::{self, Kind, Start};
-use super::flow::{Flow, Quiet, Socket};
+use super::deadlines::{Deadlines, Late};
+use super::flow::{Flow, WINDOW};
 use super::server::Inner;
+use super::socket::Socket;
 use crate::grpc;
 use crate::otlp::{Form, Otlp};
 use bytes::Bytes;
@@ -13,20 +15,18 @@ use h2::server::{Builder, SendResponse};
 use http::HeaderMap;
 use http::request::Parts;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use tidegate_admission::Refused;
+use std::task::Poll;
 use tidegate_admission::otlp::Media;
+use tidegate_admission::{Caller, Headers, Refused};
 use tidegate_arena::Share;
-use tidegate_http1::{Ended, Settings, Shutdown};
+use tidegate_http1::{Ended, Repeated, Shutdown};
 use tidegate_ledger::Refusal;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
-/// The window of a connection and of each stream. What lies in the codec is bounded by what is read of the
-/// socket ([`flow`](super::flow)) and not by this, so it is as large as most requests: they need no round trip.
-const WINDOW: u32 = 512 << 10;
 /// Streams at a time. Fewer than the hundred that the protocol recommends (RFC 9113, section 6.5.2): each may
 /// bring a head as large as is allowed, and calls of telemetry are large and few.
 const STREAMS: u32 = 64;
@@ -42,19 +42,16 @@ const RESETS: usize = 16;
 pub(super) async fn serve(server: &Arc<Inner>, stream: TcpStream, shutdown: &Shutdown) -> Ended {
     let Some(otlp) = server.http.otlp().cloned() else { return Ended::Refused };
     let settings = &server.settings;
+    let Ok(peer) = stream.peer_addr().map(|peer| peer.ip()) else { return Ended::Lost };
     let flow = Flow::new();
     let Some(mut codec) = Box::pin(greet(server, stream, &flow)).await else { return Ended::Lost };
     let mut calls = FuturesUnordered::new();
-    let mut deadlines = Deadlines {
-        settings,
-        timer: pin!(sleep_until(Instant::now() + settings.idle)),
-        active: Instant::now(),
-        leaving: None,
-    };
+    let timer = pin!(sleep_until(Instant::now() + settings.idle));
+    let mut deadlines = Deadlines::new(settings, &flow, timer);
     let mut signal = pin!(shutdown.begun());
     let mut ended = Ended::ByClient;
     poll_fn(|context| {
-        if deadlines.leaving.is_none() && signal.as_mut().poll(context).is_ready() {
+        if !deadlines.is_leaving() && signal.as_mut().poll(context).is_ready() {
             ended = Ended::Shutdown;
             deadlines.leave();
             codec.graceful_shutdown();
@@ -70,10 +67,12 @@ pub(super) async fn serve(server: &Arc<Inner>, stream: TcpStream, shutdown: &Shu
                 Poll::Pending => break,
             };
             let (parts, body) = request.into_parts();
-            if let Some((start, respond)) = admit(server, &otlp, &flow, &parts, respond) {
+            if let Some((start, respond)) = admit(server, &otlp, &flow, peer, &parts, respond) {
                 drop(parts);
+                // From here on the flow knows it, so that no byte of it goes another way.
+                let way = flow.body(body.stream_id().as_u32(), start.goes_past());
                 // On the heap, since the set keeps room for one even while it is empty.
-                calls.push(Box::pin(call::serve(server, &otlp, &flow, start, body, respond)));
+                calls.push(Box::pin(call::serve(server, &otlp, &flow, start, way, body, respond)));
             }
         }
         let has_streams = !calls.is_empty() || codec.has_streams();
@@ -118,6 +117,7 @@ fn admit(
     server: &Inner,
     otlp: &Otlp,
     flow: &Flow,
+    peer: IpAddr,
     parts: &Parts,
     mut respond: SendResponse<Bytes>,
 ) -> Option<(Start, SendResponse<Bytes>)> {
@@ -138,18 +138,21 @@ fn admit(
         }
         return None;
     };
-    let open = otlp.books().open();
-    let charge = server.http.gate().head().and_then(|()| {
+    let mut open = otlp.books().open();
+    let length = length(&parts.headers);
+    let bytes = length.map(|length| length as u64);
+    let caller = Caller { peer, certificate: None, headers: &Fields(&parts.headers), bytes };
+    let entered = server.http.gate().enter(&caller, &mut open).and_then(|passage| {
         let charge =
             if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };
-        charge.ok_or_else(|| server.http.gate().no_memory())
+        charge.map(|charge| (charge, passage)).ok_or_else(|| server.http.gate().no_memory())
     });
-    let refused = match (form, charge) {
-        (Ok(form), Ok(charge)) => {
-            let kind = if is_call { Kind::Grpc } else { Kind::Http(length(&parts.headers)) };
+    let refused = match (form, entered) {
+        (Ok(form), Ok((charge, passage))) => {
+            let kind = if is_call { Kind::Grpc } else { Kind::Http };
             let deadline =
                 if is_call { grpc::timeout(parts).map(|wait| Instant::now() + wait) } else { None };
-            return Some((Start { open, form, kind, deadline, charge }, respond));
+            return Some((Start { open, form, kind, length, deadline, charge, passage }, respond));
         }
         (Err(refused), _) => refused,
         (Ok(form), Err(refused)) => (refused, form.media),
@@ -167,6 +170,17 @@ fn admit(
 const NOTHING: &str = "nothing is served under this path over HTTP/2; OTLP is taken at /v1/traces, /v1/metrics, \
                        /v1/logs and /v1development/profiles, and whatever else over HTTP/1.1\n";
 
+/// Headers, for the gate.
+struct Fields<'a>(&'a HeaderMap);
+
+impl Headers for Fields<'_> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+        let mut values = self.0.get_all(name).iter();
+        let first = values.next().map(http::HeaderValue::as_bytes);
+        if values.next().is_some() { Err(Repeated) } else { Ok(first) }
+    }
+}
+
 /// The headers that say how a body is written; an error where one of them is there twice.
 fn headers(headers: &HeaderMap) -> crate::otlp::Headers<'_> {
     let sole = |name| {
@@ -180,62 +194,4 @@ fn headers(headers: &HeaderMap) -> crate::otlp::Headers<'_> {
 /// The length that is announced; the codec sees to it that it is true.
 fn length(headers: &HeaderMap) -> Option<usize> {
     headers.get(http::header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// What a connection waits for has an end.
-struct Deadlines<'a> {
-    settings: &'a Settings,
-    timer: Pin<&'a mut Sleep>,
-    /// When there was a stream last.
-    active: Instant,
-    /// When the goodbye must have been heard, once it is said.
-    leaving: Option<Instant>,
-}
-
-/// What did not happen in time.
-enum Late {
-    /// A request.
-    Idle,
-    /// The rest of a frame, or the peer taking what is written.
-    Lost,
-}
-
-impl Deadlines<'_> {
-    /// From now on the connection is to end.
-    fn leave(&mut self) {
-        self.leaving = Some(Instant::now() + self.settings.write);
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>, quiet: Quiet, has_streams: bool) -> Poll<Late> {
-        if has_streams {
-            self.active = Instant::now();
-        }
-        let deadline = match quiet {
-            Quiet::Blocked(since) => since + self.settings.write,
-            // A stream has deadlines of its own.
-            _ if has_streams => return Poll::Pending,
-            Quiet::HalfFrame(since) => since + self.settings.body_stall,
-            Quiet::Idle => self.leaving.unwrap_or(self.active + self.settings.idle),
-        };
-        ready!(self.poll_late(context, deadline));
-        if quiet == Quiet::Idle && self.leaving.is_none() {
-            self.leave();
-            return Poll::Ready(Late::Idle);
-        }
-        Poll::Ready(Late::Lost)
-    }
-
-    /// Ready once `deadline` has passed. The timer is left alone while it is set to an earlier time: waking
-    /// once in vain costs less than setting it for every request.
-    fn poll_late(&mut self, context: &mut Context<'_>, deadline: Instant) -> Poll<()> {
-        loop {
-            if self.timer.deadline() > deadline || self.timer.is_elapsed() {
-                self.timer.as_mut().reset(deadline);
-            }
-            ready!(self.timer.as_mut().poll(context));
-            if self.timer.deadline() >= deadline {
-                return Poll::Ready(());
-            }
-        }
-    }
 }

@@ -4,25 +4,32 @@
 //! [`TURN`] bytes before the streams have taken theirs, nothing while one of them waits for memory, and
 //! nothing at all before [`READING`] bytes are charged. They are given back when the connection falls quiet:
 //! no stream is open, and no half frame lies in the codec. What its buffer has grown by stays charged.
+//! The bodies of calls go past the codec, into windows ([`inflow`](super::inflow)).
 
-use super::frames::Frames;
-use std::io;
+use super::bodies::Bodies;
+use super::frames::{Frames, PREFACE};
+use super::inflow::Inflow;
+use super::owed::Owed;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tidegate_arena::{Arena, Charge, Refused, Share};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tidegate_arena::{Arena, Charge, Refused, Share, Window};
+use tidegate_http1::{Pace, Settings};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 /// What the codec is given in one turn, about: one read more may begin.
-pub(super) const TURN: usize = 16 << 10;
-/// What is charged while a connection is being read: what one turn brings, and the headers that can be made
-/// of it.
+const TURN: usize = 16 << 10;
+/// What is read in one turn, about, past the codec too: then it is others' turn.
+const READ: usize = 512 << 10;
+/// What is charged while a connection is being read: what one turn brings, the headers that can be made of it, and
+/// the place where it is read to.
 const READING: u64 = 48 << 10;
+/// The window of a connection and of each stream. What lies in the codec is bounded by what is read of the socket
+/// and not by this, so it is as large as most requests: they need no round trip.
+pub(super) const WINDOW: u32 = 512 << 10;
 /// The codec's buffer, as it is made; longer frames make it grow for good.
 const BUFFER: usize = 8 << 10;
 /// What the codec's buffer takes when it has grown to the longest frame that is allowed.
@@ -36,20 +43,26 @@ pub(super) struct Flow {
     begun: Notify,
 }
 
-struct State {
+pub(super) struct State {
+    /// What the codec may still be given in this turn.
+    pub(super) allowance: usize,
     /// What may still be read in this turn.
-    allowance: usize,
+    pub(super) budget: usize,
+    pub(super) inflow: Inflow,
+    pub(super) bodies: Bodies,
+    pub(super) owed: Owed,
     /// How many streams wait for memory.
-    waiting: usize,
+    pub(super) waiting: usize,
     /// How many have a window and are owed the rest of their body.
     receiving: usize,
     payment: Payment,
     /// For what the codec's buffer may have grown by.
     growth: Option<Charge>,
-    frames: Frames,
-    last_read: Instant,
+    /// Those that the codec was given.
+    pub(super) frames: Frames,
+    pub(super) last_read: Instant,
     /// Since when the peer has taken nothing of what is to be written.
-    blocked: Option<Instant>,
+    pub(super) blocked: Option<Instant>,
     /// Of calls that were answered, until the answers are written.
     answered: Vec<Charge>,
 }
@@ -82,11 +95,15 @@ impl Flow {
     pub(super) fn new() -> Arc<Flow> {
         let state = State {
             allowance: 0,
+            budget: 0,
+            inflow: Inflow::after(PREFACE.len()),
+            bodies: Bodies::default(),
+            owed: Owed::new(),
             waiting: 0,
             receiving: 0,
             payment: Payment::None,
             growth: None,
-            frames: Frames::new(),
+            frames: Frames::after(PREFACE.len()),
             last_read: Instant::now(),
             blocked: None,
             answered: Vec::new(),
@@ -94,13 +111,14 @@ impl Flow {
         Arc::new(Flow { state: Mutex::new(state), begun: Notify::new() })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the next turn's bytes in: the streams have taken what the last one brought.
     pub(super) fn begin_turn(&self) {
-        self.state().allowance = TURN;
+        let mut state = self.state();
+        (state.allowance, state.budget) = (TURN, READ);
     }
 
     /// Whether what was read last is not paid for.
@@ -114,9 +132,10 @@ impl Flow {
         if state.blocked.is_none() {
             state.answered.clear();
         }
-        let whole = state.frames.are_whole();
+        let whole = state.frames.are_whole() && state.inflow.is_whole();
         if !has_streams && whole && !matches!(state.payment, Payment::Waiting(_)) {
             state.payment = Payment::None;
+            state.inflow.rest();
             if state.frames.longest() <= BUFFER {
                 state.growth = None;
             }
@@ -126,6 +145,22 @@ impl Flow {
             None if !whole => Quiet::HalfFrame(state.last_read),
             None => Quiet::Idle,
         }
+    }
+
+    /// Takes in the body of a stream, which is that of a call if only its prefix is to go through the codec.
+    pub(super) fn body(&self, stream: u32, call: bool) -> Body<'_> {
+        self.state().bodies.add(stream, call);
+        Body { flow: self, stream }
+    }
+
+    /// When a call is to be woken next.
+    pub(super) fn next_alarm(&self) -> Option<Instant> {
+        self.state().bodies.next_alarm()
+    }
+
+    /// Wakes the calls whose time has come.
+    pub(super) fn wake(&self, now: Instant) {
+        self.state().bodies.wake(now);
     }
 
     /// Keeps what an answered call was charged until its answer is written.
@@ -158,7 +193,61 @@ impl Flow {
     }
 }
 
-/// A stream's body on its way in.
+/// A stream's body, for as long as its call lasts.
+pub(super) struct Body<'a> {
+    flow: &'a Flow,
+    stream: u32,
+}
+
+impl Body<'_> {
+    /// From now on the bytes go past the codec into `window`, until `whole` are in it. The peer may send them all.
+    pub(super) fn open(&self, window: Window, whole: usize) {
+        let mut state = self.flow.state();
+        state.bodies.open(self.stream, window, whole);
+        if let Some(more @ 1..) = whole.checked_sub(WINDOW as usize) {
+            state.owed.stream(self.stream, more);
+        }
+    }
+
+    /// Takes the window back.
+    pub(super) fn close(&self) -> Option<Window> {
+        let mut state = self.flow.state();
+        let window = state.bodies.close(self.stream)?;
+        state.inflow.leave(self.stream, window)
+    }
+
+    /// Notes that bytes came through the codec.
+    pub(super) fn hear(&self, bytes: usize) {
+        self.flow.state().bodies.hear(self.stream, bytes);
+    }
+
+    /// Ready when the body comes too slowly.
+    pub(super) fn poll_late(&self, context: &mut Context<'_>, settings: &Settings) -> Poll<()> {
+        let pace = self.flow.state().bodies.pace(self.stream);
+        pace.map_or(Poll::Pending, |pace: Pace| self.poll_until(context, pace.deadline(settings)))
+    }
+
+    /// Ready at `deadline`. It costs no timer: the connection has one for all.
+    pub(super) fn poll_until(&self, context: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        if deadline <= Instant::now() {
+            return Poll::Ready(());
+        }
+        self.flow.state().bodies.alarm(self.stream, deadline, context.waker());
+        Poll::Pending
+    }
+}
+
+impl Drop for Body<'_> {
+    fn drop(&mut self) {
+        let mut state = self.flow.state();
+        state.owed.forget(self.stream);
+        if let Some(window) = state.bodies.remove(self.stream) {
+            drop(state.inflow.leave(self.stream, window));
+        }
+    }
+}
+
+/// A stream's body that is owed its rest.
 pub(super) struct Receiving<'a>(&'a Flow);
 
 impl Drop for Receiving<'_> {
@@ -176,23 +265,9 @@ impl Drop for Pause<'_> {
     }
 }
 
-/// The socket as the codec sees it.
-pub(super) struct Socket {
-    stream: TcpStream,
-    flow: Arc<Flow>,
-    arena: Arena,
-    memory_wait: Duration,
-}
-
-impl Socket {
-    pub(super) fn new(stream: TcpStream, flow: Arc<Flow>, arena: Arena, memory_wait: Duration) -> Socket {
-        Socket { stream, flow, arena, memory_wait }
-    }
-}
-
 impl State {
     /// Ready when what is read next is paid for, or cannot be.
-    fn poll_paid(&mut self, context: &mut Context<'_>, arena: &Arena, wait: Duration) -> Poll<()> {
+    pub(super) fn poll_paid(&mut self, context: &mut Context<'_>, arena: &Arena, wait: Duration) -> Poll<()> {
         if matches!(self.payment, Payment::None) {
             let reading = arena.try_charge(Share::Ingest, READING);
             let growth = match &self.growth {
@@ -217,6 +292,11 @@ impl State {
         Poll::Ready(())
     }
 
+    /// Whether what is read is paid for.
+    pub(super) fn is_paid(&self) -> bool {
+        matches!(self.payment, Payment::Paid(_))
+    }
+
     fn paid(&mut self, reading: Charge, growth: Option<Charge>) {
         self.payment = Payment::Paid(reading);
         self.growth = growth.or(self.growth.take());
@@ -231,80 +311,4 @@ async fn pay(arena: Arena, grows: bool, wait: Duration) -> Option<Charges> {
         Some((reading, growth))
     };
     tokio::time::timeout(wait, charges).await.ok()?
-}
-
-impl AsyncRead for Socket {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let Socket { stream, flow, arena, memory_wait } = self.get_mut();
-        let mut state = flow.state();
-        if state.waiting > 0 {
-            // When that wait ends this task is woken, and tries again.
-            return Poll::Pending;
-        }
-        if state.allowance == 0 {
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        if !matches!(state.payment, Payment::Paid(_)) {
-            // Nothing is taken for a connection that says nothing.
-            ready!(stream.poll_read_ready(context))?;
-            ready!(state.poll_paid(context, arena, *memory_wait));
-        }
-        let before = buffer.filled().len();
-        ready!(Pin::new(stream).poll_read(context, buffer))?;
-        let read = buffer.filled().get(before..).unwrap_or_default();
-        state.allowance = state.allowance.saturating_sub(read.len());
-        state.frames.follow(read);
-        state.last_read = Instant::now();
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl Socket {
-    /// Notes whether the peer takes what is written.
-    fn noted<T>(&self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        let mut state = self.flow.state();
-        match outcome {
-            Poll::Pending => _ = state.blocked.get_or_insert_with(Instant::now),
-            Poll::Ready(_) => state.blocked = None,
-        }
-        drop(state);
-        outcome
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.noted(written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.noted(written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
 }

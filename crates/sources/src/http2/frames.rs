@@ -1,15 +1,44 @@
-//! Follows the frames of a connection from outside: whether half of something lies in it.
+//! Frames of HTTP/2, and where in them the bytes of one direction end.
 
 /// What a client sends first (RFC 9113, section 3.4).
 pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The head of a frame: its length in three bytes, its type, its flags, its stream.
-const HEAD: usize = 9;
+pub(super) const HEAD: usize = 9;
 
+pub(super) const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+pub(super) const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 4;
 
-/// Where in the client's frames the bytes read so far end.
+pub(super) const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+pub(super) const PADDED: u8 = 8;
+
+/// The head of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Bytes behind it. No more than 2^24.
+    pub(super) len: usize,
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    pub(super) stream: u32,
+}
+
+impl Head {
+    pub(super) fn of(bytes: [u8; HEAD]) -> Head {
+        let [a, b, c, kind, flags, d, e, f, g] = bytes;
+        let stream = u32::from_be_bytes([d, e, f, g]) & (u32::MAX >> 1);
+        Head { len: u32::from_be_bytes([0, a, b, c]) as usize, kind, flags, stream }
+    }
+
+    pub(super) fn bytes(self) -> [u8; HEAD] {
+        let [.., a, b, c] = self.len.to_be_bytes();
+        let [d, e, f, g] = self.stream.to_be_bytes();
+        [a, b, c, self.kind, self.flags, d, e, f, g]
+    }
+}
+
+/// Where in the frames of one side the bytes so far end.
 #[derive(Debug)]
 pub(super) struct Frames {
     head: [u8; HEAD],
@@ -24,9 +53,9 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Before the preface.
-    pub(super) fn new() -> Frames {
-        Frames { head: [0; HEAD], known: 0, missing: PREFACE.len(), block: false, longest: 0 }
+    /// Before a preface of so many bytes.
+    pub(super) fn after(preface: usize) -> Frames {
+        Frames { head: [0; HEAD], known: 0, missing: preface, block: false, longest: 0 }
     }
 
     /// Takes in what was read.
@@ -46,8 +75,8 @@ impl Frames {
             (self.known, bytes) = (self.known + part.len(), rest);
             if self.known == HEAD {
                 self.known = 0;
-                let [a, b, c, kind, flags, ..] = self.head;
-                self.missing = u32::from_be_bytes([0, a, b, c]) as usize;
+                let Head { len, kind, flags, .. } = Head::of(self.head);
+                self.missing = len;
                 self.longest = self.longest.max(self.missing);
                 if matches!(kind, HEADERS | CONTINUATION) {
                     self.block = flags & END_HEADERS == 0;
@@ -100,7 +129,7 @@ mod tests {
             .collect();
         let all: Vec<u8> = pieces.iter().flat_map(|(piece, _)| piece.clone()).collect();
         for step in [1, 2, 7, 9, 10, 64, 1000] {
-            let (mut frames, mut at) = (Frames::new(), 0);
+            let (mut frames, mut at) = (Frames::after(PREFACE.len()), 0);
             for piece in all.chunks(step) {
                 frames.follow(piece);
                 at += piece.len();

@@ -1,0 +1,83 @@
+//! What a connection waits for has an end.
+
+use super::flow::{Flow, Quiet};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tidegate_http1::Settings;
+use tokio::time::{Instant, Sleep};
+
+/// The deadlines of a connection, and of the calls on it, with one timer.
+pub(super) struct Deadlines<'a> {
+    settings: &'a Settings,
+    flow: &'a Flow,
+    timer: Pin<&'a mut Sleep>,
+    /// When there was a stream last.
+    active: Instant,
+    /// When the goodbye must have been heard, once it is said.
+    leaving: Option<Instant>,
+}
+
+/// What did not happen in time.
+pub(super) enum Late {
+    /// A request.
+    Idle,
+    /// The rest of a frame, or the peer taking what is written.
+    Lost,
+}
+
+impl<'a> Deadlines<'a> {
+    pub(super) fn new(settings: &'a Settings, flow: &'a Flow, timer: Pin<&'a mut Sleep>) -> Deadlines<'a> {
+        Deadlines { settings, flow, timer, active: Instant::now(), leaving: None }
+    }
+
+    /// Whether the connection is to end.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// From now on the connection is to end.
+    pub(super) fn leave(&mut self) {
+        self.leaving = Some(Instant::now() + self.settings.write);
+    }
+
+    /// Ready when something did not happen in time.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>, quiet: Quiet, has_streams: bool) -> Poll<Late> {
+        if has_streams {
+            self.active = Instant::now();
+        }
+        let own = match quiet {
+            Quiet::Blocked(since) => Some(since + self.settings.write),
+            // A stream has deadlines of its own.
+            _ if has_streams => None,
+            Quiet::HalfFrame(since) => Some(since + self.settings.body_stall),
+            Quiet::Idle => Some(self.leaving.unwrap_or(self.active + self.settings.idle)),
+        };
+        let alarm = self.flow.next_alarm();
+        let Some(deadline) = own.into_iter().chain(alarm).min() else { return Poll::Pending };
+        ready!(self.poll_late(context, deadline));
+        if own != Some(deadline) {
+            // The call, and with it this task.
+            self.flow.wake(deadline);
+            return Poll::Pending;
+        }
+        if quiet == Quiet::Idle && self.leaving.is_none() {
+            self.leave();
+            return Poll::Ready(Late::Idle);
+        }
+        Poll::Ready(Late::Lost)
+    }
+
+    /// Ready once `deadline` has passed. The timer is left alone while it is set to an earlier time: waking
+    /// once in vain costs less than setting it for every request.
+    fn poll_late(&mut self, context: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        loop {
+            if self.timer.deadline() > deadline || self.timer.is_elapsed() {
+                self.timer.as_mut().reset(deadline);
+            }
+            ready!(self.timer.as_mut().poll(context));
+            if self.timer.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The socket as the codec sees it.
+
+use super::flow::{Flow, State};
+use super::inflow::Step;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tidegate_arena::Arena;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+/// How many pieces are written at a time, the first of them not the codec's.
+const SLICES: usize = 8;
+
+/// Gives the codec what is for it, and takes what it writes.
+pub(super) struct Socket {
+    stream: TcpStream,
+    flow: Arc<Flow>,
+    arena: Arena,
+    memory_wait: Duration,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream, flow: Arc<Flow>, arena: Arena, memory_wait: Duration) -> Socket {
+        Socket { stream, flow, arena, memory_wait }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Socket { stream, flow, arena, memory_wait } = self.get_mut();
+        let state = &mut *flow.state();
+        if state.waiting > 0 {
+            // When that wait ends this task is woken, and tries again.
+            return Poll::Pending;
+        }
+        let before = out.filled().len();
+        while state.allowance > 0 && state.budget > 0 {
+            let State { inflow, bodies, owed, .. } = state;
+            if inflow.step(out, bodies, owed) == Step::Held {
+                state.allowance = 0;
+            }
+            let fed = out.filled().get(before..).unwrap_or_default();
+            if !fed.is_empty() {
+                state.allowance = state.allowance.saturating_sub(fed.len());
+                state.frames.follow(fed);
+                return Poll::Ready(Ok(()));
+            }
+            if state.allowance == 0 {
+                break;
+            }
+            if !state.is_paid() {
+                // Nothing is taken for a connection that says nothing.
+                ready!(stream.poll_read_ready(context))?;
+                ready!(state.poll_paid(context, arena, *memory_wait));
+            }
+            if ready!(state.poll_fill(stream, context, out))? == 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        // It goes on in the next turn.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl State {
+    /// Reads from `stream`: to where it is looked at, or straight to the codec what is for the codec alone.
+    fn poll_fill(
+        &mut self,
+        stream: &mut TcpStream,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let paid = self.is_paid();
+        let direct = self.inflow.direct().min(out.remaining());
+        let room = match direct {
+            0 => self.inflow.room(&mut self.bodies, paid),
+            _ => out.initialize_unfilled_to(direct),
+        };
+        let mut room = ReadBuf::new(room);
+        ready!(Pin::new(stream).poll_read(context, &mut room))?;
+        let read = room.filled().len();
+        if direct > 0 {
+            out.advance(read);
+            self.inflow.passed(read);
+        } else {
+            self.inflow.filled(read);
+        }
+        self.budget = self.budget.saturating_sub(read);
+        self.last_read = Instant::now();
+        Poll::Ready(Ok(read))
+    }
+
+    /// Notes whether the peer takes what is written.
+    fn noted<T>(&mut self, outcome: Poll<T>) -> Poll<T> {
+        match outcome {
+            Poll::Pending => _ = self.blocked.get_or_insert_with(Instant::now),
+            Poll::Ready(_) => self.blocked = None,
+        }
+        outcome
+    }
+
+    /// Writes what is owed, and then of `slices`; gives how much of them.
+    fn poll_put(
+        &mut self,
+        stream: &mut TcpStream,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let due = self.owed.due(slices.is_empty());
+            if due.is_empty() && slices.is_empty() {
+                return Poll::Ready(Ok(0));
+            }
+            let mut all = [IoSlice::new(due); SLICES];
+            let first = usize::from(!due.is_empty());
+            let count = all.iter_mut().skip(first).zip(slices).map(|(to, from)| *to = *from).count();
+            let all = all.get(..first + count).unwrap_or_default();
+            let ours = due.len();
+            let written = ready!(Pin::new(&mut *stream).poll_write_vectored(context, all))?;
+            let ours = written.min(ours);
+            self.owed.paid(ours);
+            if written == 0 || written > ours {
+                let codec = written - ours;
+                self.follow(slices, codec);
+                return Poll::Ready(Ok(codec));
+            }
+        }
+    }
+
+    fn follow(&mut self, slices: &[IoSlice<'_>], mut written: usize) {
+        for slice in slices {
+            let some = written.min(slice.len());
+            self.owed.follow(slice.get(..some).unwrap_or_default());
+            written -= some;
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let Socket { stream, flow, .. } = self.get_mut();
+        let mut state = flow.state();
+        let written = state.poll_put(stream, context, slices);
+        state.noted(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Socket { stream, flow, .. } = self.get_mut();
+        let mut state = flow.state();
+        let owed = state.poll_put(stream, context, &[]);
+        ready!(state.noted(owed))?;
+        Pin::new(stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
