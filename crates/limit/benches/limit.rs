@@ -1,2 +1,82 @@
-//! What a decision costs.
-fn main() {}
+//! What a decision costs: `cargo bench -p tidegate-limit`. For instructions, which do not depend on what else the
+//! machine does, run one of them so many times and take the difference of two counts:
+//! `perf stat -e instructions:u <this program> --run 'limiter: rate, maximum' 1000000`.
+#![allow(missing_docs)]
+
+use criterion::Criterion;
+use std::hint::black_box;
+use std::time::Duration;
+use tidegate_limit::{Limiter, Limits, Moment, Peers, PerSecond, Throttle, Token};
+
+/// Every measured step, by name.
+fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
+    let now = Moment::now();
+    let rate = |rate| Some(PerSecond { rate, burst: rate });
+    let maximum = Limiter::new(&Limits { concurrency: Some(1000), ..Limits::default() });
+    measure("limiter: maximum", &mut || drop(black_box(maximum.enter(black_box(now), 0))));
+    let both =
+        Limiter::new(&Limits { requests: rate(1_000_000_000), concurrency: Some(1000), ..Limits::default() });
+    let mut at = now;
+    measure("limiter: rate, maximum", &mut || {
+        at.0 += 10;
+        drop(black_box(both.enter(black_box(at), 0)));
+    });
+    let all = Limiter::new(&Limits {
+        requests: rate(1_000_000_000),
+        items: rate(1_000_000_000),
+        bytes: rate(1_000_000_000_000),
+        concurrency: Some(1000),
+        in_flight: Some(1 << 30),
+    });
+    measure("limiter: all five", &mut || {
+        at.0 += 10;
+        drop(black_box(all.enter(black_box(at), 1000)));
+    });
+    let spent = Limiter::new(&Limits { requests: rate(1), ..Limits::default() });
+    while spent.enter(now, 0).is_ok() {}
+    measure("limiter: refused", &mut || drop(black_box(spent.enter(black_box(now), 0))));
+    measure("clock", &mut || _ = black_box(Moment::now()));
+
+    let throttle = Throttle::new(8, Duration::from_secs(60));
+    let mut key = 0_u64;
+    measure("throttle: acquire, release", &mut || {
+        key += 1;
+        drop(black_box(throttle.acquire(black_box(now), black_box(key))));
+    });
+    for most in [8_u32, 10_000] {
+        let throttle = Throttle::new(most, Duration::from_secs(60));
+        let held: Vec<Token<u64>> =
+            (0..u64::from(most)).filter_map(|key| throttle.acquire(now, key).ok()).collect();
+        measure(&format!("throttle: refused, {most} keys"), &mut || {
+            key += 1;
+            drop(black_box(throttle.acquire(black_box(now), black_box(key | 1 << 40))));
+        });
+        drop(held);
+    }
+    let peers = Peers::new(Some(100));
+    let peer = std::net::IpAddr::from([192, 0, 2, 1]);
+    measure("peers: enter, leave", &mut || {
+        if let Some(seat) = peers.enter(black_box(peer)) {
+            peers.leave(seat);
+        }
+    });
+    measure("nothing", &mut || _ = black_box(now));
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, run, wanted, times, ..] = arguments.as_slice()
+        && run == "--run"
+    {
+        let times: u64 = times.parse().unwrap_or(0);
+        each(&mut |name, step| {
+            if name == wanted {
+                (0..times).for_each(|_| step());
+            }
+        });
+        return;
+    }
+    let mut criterion = Criterion::default().configure_from_args();
+    each(&mut |name, step| _ = criterion.bench_function(name, |bench| bench.iter(&mut *step)));
+    criterion.final_summary();
+}

@@ -94,6 +94,7 @@ impl Limiter {
     }
 
     /// Whether items are limited: only then they have to be [entered](Self::enter_items).
+    #[inline]
     pub fn limits_items(&self) -> bool {
         self.items.is_limited()
     }
@@ -170,6 +171,7 @@ impl Limiter {
         })
     }
 
+    #[inline]
     pub(crate) fn give_back_bytes(&self, bytes: u64) {
         if bytes > 0 {
             self.in_flight.give_back(bytes);

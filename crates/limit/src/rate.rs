@@ -52,6 +52,7 @@ impl Rate {
     ///
     /// # Errors
     /// After how long they can, if nobody else takes any.
+    #[inline]
     pub fn check(&self, now: Moment, count: u64) -> Result<(), Duration> {
         let interval = self.interval.load(Relaxed);
         if interval == 0 {
@@ -64,6 +65,7 @@ impl Rate {
     ///
     /// # Errors
     /// As [`check`](Self::check); nothing is taken then.
+    #[inline]
     pub fn take(&self, now: Moment, count: u64) -> Result<(), Duration> {
         let interval = self.interval.load(Relaxed);
         if interval == 0 {
@@ -96,6 +98,7 @@ impl Rate {
     }
 
     /// Whether there is a limit.
+    #[inline]
     pub fn is_limited(&self) -> bool {
         self.interval.load(Relaxed) != 0
     }

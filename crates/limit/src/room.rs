@@ -22,18 +22,21 @@ impl Room {
     }
 
     /// How many are taken.
+    #[inline]
     pub fn taken(&self) -> u64 {
         self.taken.load(Relaxed)
     }
 
     /// Whether `count` could be taken now: they fit, or nothing is taken. So what is larger than all the room
     /// passes alone.
+    #[inline]
     pub fn has(&self, count: u64) -> bool {
         self.fits(self.taken.load(Relaxed), count)
     }
 
     /// Takes `count`; says whether it did.
     #[must_use = "what was taken has to be given back"]
+    #[inline]
     pub fn take(&self, count: u64) -> bool {
         let mut taken = self.taken.load(Relaxed);
         while self.fits(taken, count) {
@@ -46,6 +49,7 @@ impl Room {
     }
 
     /// Gives back `count` that were taken.
+    #[inline]
     pub fn give_back(&self, count: u64) {
         let before = self.taken.fetch_sub(count, Relaxed);
         debug_assert!(before >= count, "more is given back than was taken");
