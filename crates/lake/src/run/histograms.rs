@@ -1,61 +1,23 @@
 //! Rows of `metric_histograms`.
 
+mod columns;
+mod row;
+
+pub(crate) use row::OtlpHistogram;
+
 use super::buckets::{Kept, Unfit, absolute, fill, look};
 use super::exemplars::Exemplars;
 use super::keys::stale_flag;
 use super::{ExemplarRow, Head, Keys, NotTaken, Run, STRETCH};
 use crate::pool::{Chunks, List, Lists, Pool};
 use crate::shape::Shape;
-use crate::table::{Column, HistogramColumn, Side};
+use crate::table::Column;
 use crate::time::micros_of_millis;
-use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, ListArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::DataType;
+use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
+use row::{Buckets, HistogramRow, NO_BUCKETS, NO_ROW};
 use std::ops::Range;
-use std::sync::Arc;
 use tidegate_wire::remote_write::{Count, Histogram, STALE_NAN, Span};
-
-/// The buckets of one side.
-#[derive(Debug, Clone, Copy)]
-struct Buckets {
-    offset: Option<i32>,
-    spans: List,
-    ints: List,
-    doubles: List,
-}
-
-/// A histogram of OpenTelemetry, of either kind.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OtlpHistogram<B> {
-    pub(crate) head: Head,
-    pub(crate) count: u64,
-    /// Bits.
-    pub(crate) sum: Option<u64>,
-    pub(crate) min: Option<u64>,
-    pub(crate) max: Option<u64>,
-    pub(crate) temporality: i32,
-    pub(crate) buckets: B,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct HistogramRow {
-    head: Head,
-    count: Option<Count>,
-    zero_count: Option<Count>,
-    sum: Option<u64>,
-    min: Option<u64>,
-    max: Option<u64>,
-    zero_threshold: Option<u64>,
-    scale: Option<i32>,
-    reset_hint: Option<i32>,
-    temporality: i32,
-    bounds: List,
-    /// With custom bounds the buckets are here, otherwise on the two sides.
-    custom: Buckets,
-    positive: Buckets,
-    negative: Buckets,
-}
 
 /// Native histograms on their way into one row group.
 pub(crate) struct HistogramRun {
@@ -251,97 +213,7 @@ impl HistogramRun {
     fn sorted(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = &HistogramRow> {
         self.places(rows).iter().map(|&at| self.rows.get(at as usize).unwrap_or(&NO_ROW))
     }
-
-    fn numbers_column(&self, column: HistogramColumn, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
-        use HistogramColumn::{Bounds, BucketCounts, BucketCountsFloat, Counts, CountsFloat, Spans};
-        let ints = |of: &dyn Fn(&HistogramRow) -> List| {
-            let (offsets, nulls, all) = gather(self.sorted(rows.clone()).map(of), &self.ints);
-            list(column, offsets, nulls, Arc::new(Int64Array::from(all)))
-        };
-        let doubles = |of: &dyn Fn(&HistogramRow) -> List| {
-            let (offsets, nulls, all) = gather(self.sorted(rows.clone()).map(of), &self.doubles);
-            list(column, offsets, nulls, Arc::new(Float64Array::from(all)))
-        };
-        match column {
-            BucketCounts => ints(&|row| row.custom.ints),
-            Spans(side) => ints(&|row| row.side(side).spans),
-            Counts(side) => ints(&|row| row.side(side).ints),
-            BucketCountsFloat => doubles(&|row| row.custom.doubles),
-            CountsFloat(side) => doubles(&|row| row.side(side).doubles),
-            Bounds => doubles(&|row| row.bounds),
-            _ => Err(ArrowError::SchemaError("this column has one number a row".to_owned())),
-        }
-    }
-
-    fn own_column(&self, column: HistogramColumn, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
-        use HistogramColumn as C;
-        let sorted = self.sorted(rows.clone());
-        Ok(match column {
-            C::Count => Arc::new(Int64Array::from_iter(sorted.map(|row| integer(row.count)))),
-            C::CountFloat => Arc::new(Float64Array::from_iter(sorted.map(|row| float(row.count)))),
-            C::ZeroCount => Arc::new(Int64Array::from_iter(sorted.map(|row| integer(row.zero_count)))),
-            C::ZeroCountFloat => Arc::new(Float64Array::from_iter(sorted.map(|row| float(row.zero_count)))),
-            C::Sum => Arc::new(Float64Array::from_iter(sorted.map(|row| row.sum.map(f64::from_bits)))),
-            // Prometheus sends neither.
-            C::Min => Arc::new(Float64Array::from_iter(sorted.map(|row| row.min.map(f64::from_bits)))),
-            C::Max => Arc::new(Float64Array::from_iter(sorted.map(|row| row.max.map(f64::from_bits)))),
-            C::Scale => Arc::new(Int32Array::from_iter(sorted.map(|row| row.scale))),
-            C::ZeroThreshold => {
-                Arc::new(Float64Array::from_iter(sorted.map(|row| row.zero_threshold.map(f64::from_bits))))
-            }
-            C::Offset(side) => Arc::new(Int32Array::from_iter(sorted.map(|row| row.side(side).offset))),
-            C::Temporality => Arc::new(Int32Array::from_iter_values(sorted.map(|row| row.temporality))),
-            C::ResetHint => Arc::new(Int32Array::from_iter(sorted.map(|row| row.reset_hint))),
-            lists => self.numbers_column(lists, rows)?,
-        })
-    }
 }
-
-impl HistogramRow {
-    fn side(&self, side: Side) -> &Buckets {
-        match side {
-            Side::Positive => &self.positive,
-            Side::Negative => &self.negative,
-        }
-    }
-
-    fn numbers(&self) -> usize {
-        let sides = [self.custom, self.positive, self.negative];
-        let all = sides.into_iter().flat_map(|side| [side.spans, side.ints, side.doubles]);
-        all.chain([self.bounds]).map(List::len).sum()
-    }
-
-    fn of<B>(histogram: &OtlpHistogram<B>) -> HistogramRow {
-        HistogramRow {
-            head: histogram.head,
-            count: Some(Count::Int(histogram.count)),
-            sum: histogram.sum,
-            min: histogram.min,
-            max: histogram.max,
-            temporality: histogram.temporality,
-            ..NO_ROW
-        }
-    }
-}
-
-const NO_ROW: HistogramRow = HistogramRow {
-    head: Head::NONE,
-    count: None,
-    zero_count: None,
-    sum: None,
-    min: None,
-    max: None,
-    zero_threshold: None,
-    scale: None,
-    reset_hint: None,
-    temporality: 0,
-    bounds: List::NONE,
-    custom: NO_BUCKETS,
-    positive: NO_BUCKETS,
-    negative: NO_BUCKETS,
-};
-const NO_BUCKETS: Buckets =
-    Buckets { offset: None, spans: List::NONE, ints: List::NONE, doubles: List::NONE };
 
 impl Run for HistogramRun {
     fn len(&self) -> usize {
@@ -419,40 +291,4 @@ fn append<T: Copy + Default>(
 /// Counts have 63 bits here: what is beyond is the greatest.
 fn saturated(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-fn integer(count: Option<Count>) -> Option<i64> {
-    match count {
-        Some(Count::Int(count)) => Some(saturated(count)),
-        _ => None,
-    }
-}
-
-fn float(count: Option<Count>) -> Option<f64> {
-    match count {
-        Some(Count::Float(bits)) => Some(f64::from_bits(bits)),
-        _ => None,
-    }
-}
-
-fn gather<T: crate::pool::Listed>(
-    rows: impl ExactSizeIterator<Item = List>,
-    all: &Lists<T>,
-) -> (OffsetBuffer<i32>, NullBuffer, Vec<T>) {
-    let rows: Vec<List> = rows.collect();
-    let offsets = OffsetBuffer::from_lengths(rows.iter().map(|row| row.len()));
-    let nulls = NullBuffer::from_iter(rows.iter().map(|row| row.is_some()));
-    (offsets, nulls, rows.into_iter().flat_map(|row| all.get(row)).copied().collect())
-}
-
-fn list(
-    column: HistogramColumn,
-    offsets: OffsetBuffer<i32>,
-    nulls: NullBuffer,
-    values: ArrayRef,
-) -> Result<ArrayRef, ArrowError> {
-    let DataType::List(element) = Column::Histogram(column).field().data_type().clone() else {
-        return Err(ArrowError::SchemaError("this column is a list".to_owned()));
-    };
-    Ok(Arc::new(ListArray::try_new(element, offsets, values, Some(nulls))?))
 }

@@ -1,19 +1,18 @@
 //! What rows have in common: series, and the texts that describe them, each kept once per run.
 
-use super::origins::{Origins, Resource, Scope, keep_utf8, optional, write_attributes, write_utf8};
+mod columns;
+mod otlp;
+
+pub(crate) use otlp::MetricKey;
+
+use super::origins::{Origins, keep_utf8, optional, write_utf8};
 use super::texts::{Text, Texts};
 use super::{Head, NotTaken};
-use crate::json::Stack;
-use crate::labels::{Labelled, promoted, write_json};
+use crate::labels::{Labelled, write_json};
 use crate::metadata::{Families, Family, kind};
 use crate::pool::{Chunks, Pool};
-use crate::table::{Column, PROMOTED, flag, point_type, timestamp};
-use arrow::array::{ArrayRef, Int32Array, Int64Array, TimestampMicrosecondArray};
-use arrow::error::ArrowError;
-use std::sync::Arc;
-use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
+use crate::table::{PROMOTED, flag, point_type};
 use tidegate_wire::remote_write::Label;
-use xxhash_rust::xxh64::Xxh64;
 
 /// An iterator over labels that can be walked again.
 pub(crate) trait Exact<'a>: Iterator<Item = Label<'a>> + Clone {}
@@ -39,15 +38,6 @@ pub(crate) struct Series {
 }
 
 const NOWHERE: u32 = u32::MAX;
-
-/// What all points of an OpenTelemetry metric have in common.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MetricKey<'a> {
-    pub(crate) name: &'a [u8],
-    pub(crate) unit: &'a [u8],
-    pub(crate) description: &'a [u8],
-    pub(crate) point_type: i32,
-}
 
 /// The series of one run and their texts.
 pub(crate) struct Keys {
@@ -153,99 +143,6 @@ impl Keys {
         self.add(series).map(|place| (place, true))
     }
 
-    /// The place of the series of an OpenTelemetry metric with these attributes.
-    pub(crate) fn otlp_series_of<'a>(
-        &mut self,
-        metric: &MetricKey<'a>,
-        scope: u32,
-        attributes: Attributes<'a>,
-        quantile: Option<u64>,
-        stack: &mut Stack<'a>,
-    ) -> Result<u32, NotTaken> {
-        let mark = self.texts.mark();
-        let series = self.find_or_add_otlp(metric, scope, attributes, quantile, stack);
-        if series.as_ref().map_or(true, |(_, new)| !new) {
-            self.texts.truncate(mark);
-        }
-        series.map(|(place, _)| place)
-    }
-
-    fn find_or_add_otlp<'a>(
-        &mut self,
-        metric: &MetricKey<'a>,
-        scope: u32,
-        attributes: Attributes<'a>,
-        quantile: Option<u64>,
-        stack: &mut Stack<'a>,
-    ) -> Result<(u32, bool), NotTaken> {
-        let no_origin = NotTaken::Malformed;
-        let &Scope { name: scope_name, version, resource, .. } =
-            self.origins.scope_at(scope).ok_or(no_origin)?;
-        let &Resource { promoted: from_resource, has, hash, .. } =
-            self.origins.resource_at(resource).ok_or(no_origin)?;
-        let mut own = [None; PROMOTED.len()];
-        // What the resource has, too, stays in the JSON: otherwise nobody could tell whose it was.
-        let mut rest = |attribute: &KeyValue<'a>| match (promoted(attribute.key), attribute.value) {
-            (Some(place), AnyValue::Text(text)) if has & 1 << place == 0 => match own.get_mut(place) {
-                Some(own) => !std::ptr::eq(*own.get_or_insert(text), text),
-                None => true,
-            },
-            _ => true,
-        };
-        let text = write_attributes(&mut self.texts, attributes, &mut rest, stack)?;
-        let mut id = Xxh64::new(0);
-        id.update(&hash.to_le_bytes());
-        let texts = &self.texts;
-        for part in [texts.get(scope_name), texts.get(version), metric.name, texts.get(text)] {
-            id.update(part);
-            id.update(&[0xff]);
-        }
-        for value in own {
-            id.update(value.unwrap_or_default());
-            id.update(&[0xff]);
-        }
-        let id = id.digest().cast_signed();
-        let known = self.find(id, |series| {
-            series.scope == scope
-                && series.quantile == quantile
-                && series.point_type == metric.point_type
-                && self.texts.get(series.name) == metric.name
-                && self.texts.get(series.unit) == metric.unit
-                && self.texts.get(series.description) == metric.description
-                && self.texts.get(series.attributes) == self.texts.get(text)
-                && series.promoted.iter().zip(own.iter().zip(from_resource)).all(
-                    |(&kept, (&own, resource))| {
-                        own.map_or(kept == resource, |own| kept.is_some() && self.texts.get(kept) == own)
-                    },
-                )
-        });
-        if let Some(known) = known {
-            return Ok((known, false));
-        }
-        let texts = &mut self.texts;
-        let mut kept = from_resource;
-        for (kept, own) in kept.iter_mut().zip(own) {
-            if let Some(own) = own {
-                *kept = keep_utf8(texts, own)?;
-            }
-        }
-        let [job, instance, namespace, pod, host, ..] = kept;
-        let series = Series {
-            id,
-            name: keep_utf8(texts, metric.name)?,
-            unit: optional(texts, metric.unit)?,
-            description: optional(texts, metric.description)?,
-            attributes: text,
-            promoted: [job, instance, namespace, pod, host],
-            scope,
-            point_type: metric.point_type,
-            quantile,
-            rank: 0,
-            last_row: u32::MAX,
-        };
-        self.add(series).map(|place| (place, true))
-    }
-
     fn add(&mut self, series: Series) -> Result<u32, NotTaken> {
         if self.series.len() == self.most_series {
             return Err(NotTaken::Full);
@@ -329,78 +226,6 @@ impl Keys {
         self.series.clear();
         self.slots.fill(0);
         self.no_resource = Text::NONE;
-    }
-
-    /// A column of the key, of these rows.
-    pub(crate) fn column<'h>(
-        &self,
-        column: Column,
-        heads: impl ExactSizeIterator<Item = &'h Head>,
-    ) -> Result<ArrayRef, ArrowError> {
-        Ok(match column {
-            Column::MetricName => self.view(heads, |series| series.name)?,
-            Column::Unit => self.view(heads, |series| series.unit)?,
-            Column::Description => self.view(heads, |series| series.description)?,
-            Column::Attributes => self.view(heads, |series| series.attributes)?,
-            Column::ServiceName => {
-                self.view(heads, |series| match self.origins.resource_of(series.scope) {
-                    Some(resource) => resource.service,
-                    None => {
-                        series.promoted.first().copied().filter(|job| job.is_some()).unwrap_or(Text::EMPTY)
-                    }
-                })?
-            }
-            Column::Resource => self.view(heads, |series| {
-                self.origins.resource_of(series.scope).map_or(self.no_resource, |resource| resource.json)
-            })?,
-            Column::ResourceSchemaUrl => self.view(heads, |series| {
-                self.origins.resource_of(series.scope).map_or(Text::NONE, |resource| resource.schema_url)
-            })?,
-            Column::ScopeName => self.scope(heads, |scope| scope.name)?,
-            Column::ScopeVersion => self.scope(heads, |scope| scope.version)?,
-            Column::ScopeAttributes => self.scope(heads, |scope| scope.attributes)?,
-            Column::ScopeSchemaUrl => self.scope(heads, |scope| scope.schema_url)?,
-            Column::Promoted(place) => {
-                self.view(heads, |series| series.promoted.get(place).copied().unwrap_or(Text::NONE))?
-            }
-            Column::Type => Arc::new(Int32Array::from_iter_values(
-                heads.map(|head| self.at(head).map_or(point_type::UNKNOWN, |series| series.point_type)),
-            )),
-            Column::SeriesId => Arc::new(Int64Array::from_iter_values(
-                heads.map(|head| self.at(head).map_or(0, |series| series.id)),
-            )),
-            Column::Time => Arc::new(
-                TimestampMicrosecondArray::from_iter_values(heads.map(|head| head.time_us))
-                    .with_data_type(timestamp()),
-            ),
-            Column::StartTime => Arc::new(
-                TimestampMicrosecondArray::from_iter(heads.map(Head::start_us)).with_data_type(timestamp()),
-            ),
-            Column::StartNs => Arc::new(Int32Array::from_iter(heads.map(Head::start_ns))),
-            Column::TimeNs => Arc::new(Int32Array::from_iter_values(heads.map(Head::time_ns))),
-            Column::Flags => Arc::new(Int32Array::from_iter_values(
-                heads.map(|head| i32::from(head.flags() & flag::SHOWN)),
-            )),
-            other => {
-                return Err(ArrowError::SchemaError(format!("{other:?} is not a column of the key")));
-            }
-        })
-    }
-
-    fn scope<'h>(
-        &self,
-        heads: impl ExactSizeIterator<Item = &'h Head>,
-        text: impl Fn(&Scope) -> Text,
-    ) -> Result<ArrayRef, ArrowError> {
-        self.view(heads, |series| self.origins.scope_at(series.scope).map_or(Text::NONE, &text))
-    }
-
-    fn view<'h>(
-        &self,
-        heads: impl ExactSizeIterator<Item = &'h Head>,
-        text: impl Fn(&Series) -> Text,
-    ) -> Result<ArrayRef, ArrowError> {
-        self.texts.view(heads.map(|head| self.at(head).map_or(Text::NONE, &text)))
     }
 }
 
