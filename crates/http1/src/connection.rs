@@ -166,19 +166,20 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         };
         let service = &self.server.service;
         let bytes = window.get(start..end).unwrap_or_default();
-        let (framing, max_body, mut ticket) = match parse(bytes, *self.peer, self.link.certificate(), |head| {
-            (head.framing, service.admit(head))
-        }) {
-            // From here on the head is all that comes before the body.
-            Ok((framing, Ok(Admitted { max_body, ticket }))) => {
-                (Framing { head: end, ..framing }, max_body, ticket)
-            }
-            Ok((framing, Err(reply))) => {
-                let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
-                return Err(self.answered(reply, after));
-            }
-            Err(refusal) => return Err(self.failed(refusal.into(), None, window.len(), After::END)),
-        };
+        let (framing, max_body, mut ticket) =
+            match parse(bytes, *self.peer, self.link.certificate(), |head| {
+                (head.framing, service.admit(head))
+            }) {
+                // From here on the head is all that comes before the body.
+                Ok((framing, Ok(Admitted { max_body, ticket }))) => {
+                    (Framing { head: end, ..framing }, max_body, ticket)
+                }
+                Ok((framing, Err(reply))) => {
+                    let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
+                    return Err(self.answered(reply, after));
+                }
+                Err(refusal) => return Err(self.failed(refusal.into(), None, window.len(), After::END)),
+            };
         let patient = self.server.service.is_patient(&ticket);
         match self.receive_body(&mut window, &framing, max_body, patient, &mut ticket).await {
             Ok(extent) => {
@@ -241,6 +242,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 }
                 Poll::Ready(Err(error)) => return Err(error.into()),
                 Poll::Pending if last => return Err(Fault::End(Ended::Shutdown)),
+                // A request has begun, and has as long as its head may take.
+                Poll::Pending if self.link.has_begun() => return Ok(window),
                 // Woken in vain: the window goes back, and the wait goes on.
                 Poll::Pending => {}
             }

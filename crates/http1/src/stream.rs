@@ -43,6 +43,11 @@ pub trait Stream: Send + 'static {
         0
     }
 
+    /// Whether part of something has been taken that cannot be read before the rest has come: then the rest is owed.
+    fn has_begun(&self) -> bool {
+        false
+    }
+
     /// The names in the certificate that the peer has shown, where it had to.
     fn certificate(&self) -> Option<&Certificate> {
         None

@@ -44,6 +44,11 @@ impl<'a, T: Stream> Link<'a, T> {
         Link { stream, timer }
     }
 
+    /// Whether part of something has come that cannot be read yet.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.stream.has_begun()
+    }
+
     /// The names in the certificate that the peer has shown.
     pub(crate) fn certificate(&self) -> Option<&Certificate> {
         self.stream.certificate()

@@ -1,0 +1,194 @@
+//! The handshake: bounded in time, in number, in memory, and in the part of a thread's time that it takes.
+
+use crate::identity::Identity;
+use crate::part::Purse;
+use crate::records::{Front, HANDSHAKE, HEAD, LONGEST, front, whole};
+use crate::session::Session;
+use crate::stream::TlsStream;
+use crate::{pace, subject};
+use rustix::net::{RecvFlags, recv};
+use rustls::server::UnbufferedServerConnection;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+use tidegate_arena::{Arena, Share};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+/// Handshakes at a time, by all threads together.
+const SEATS: usize = 256;
+/// What one is charged: what the client sends, what is sent to it, and the secrets that are being agreed on.
+const CHARGE: u64 = 48 << 10;
+/// The most bytes of messages that are not whole: a client's certificates are the longest.
+const PENDING: usize = LONGEST + (8 << 10);
+/// Where more than half of the seats are taken, a handshake that takes longer than this gives up its own.
+const BRIEF: Duration = Duration::from_secs(2);
+/// Between two lines in the log about handshakes that failed.
+const SILENCE: Duration = Duration::from_secs(10);
+/// `internal_error`, fatal, before anything was agreed on (RFC 8446, section 6.2).
+const NOT_NOW: &[u8] = &[21, 3, 3, 0, 2, 2, 80];
+
+/// Makes connections with TLS of sockets.
+pub struct Doorway {
+    identity: Identity,
+    arena: Arena,
+    share: Share,
+    limit: Duration,
+    seats: Semaphore,
+    said: Mutex<(Option<Instant>, u64)>,
+}
+
+/// Why a socket did not become a connection.
+#[derive(Debug)]
+pub enum Failure {
+    /// It speaks something else. Its first bytes are where they were.
+    NotTls(TcpStream),
+    /// It took too long, or there was no room for it in that time.
+    Late,
+    /// The client went away, broke a rule, or had nothing acceptable to show.
+    Lost(io::Error),
+}
+
+impl Doorway {
+    /// Shows `identity`, charges `share` of `arena` for a handshake, and gives each as long as `limit`.
+    pub fn new(identity: Identity, arena: Arena, share: Share, limit: Duration) -> Doorway {
+        Doorway { identity, arena, share, limit, seats: Semaphore::new(SEATS), said: Mutex::default() }
+    }
+
+    /// What is shown.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Does the handshake of a socket.
+    ///
+    /// # Errors
+    /// When nothing comes of it. The client was told by an alert, where that was possible.
+    pub async fn enter(&self, socket: TcpStream) -> Result<TlsStream, Failure> {
+        let deadline = Instant::now() + self.limit;
+        match timeout_at(deadline, begins_with_tls(&socket)).await {
+            Err(_late) => return Err(Failure::Late),
+            Ok(Err(error)) => return Err(Failure::Lost(error)),
+            Ok(Ok(false)) => return Err(Failure::NotTls(socket)),
+            Ok(Ok(true)) => {}
+        }
+        let admitted = timeout_at(deadline, async {
+            let seat = self.seats.acquire().await.ok()?;
+            Some((seat, self.arena.charge(self.share, CHARGE).await.ok()?))
+        });
+        let Ok(Some(_held)) = admitted.await else {
+            let mut socket = socket;
+            // Whether that is heard is for the client to see.
+            let _ = socket.write(NOT_NOW).now_or_pending().await;
+            return Err(Failure::Late);
+        };
+        // On the heap, since what it holds is large and soon done with.
+        let mut handshake = Box::pin(self.handshake(socket));
+        let brief = (Instant::now() + BRIEF).min(deadline);
+        let outcome = match timeout_at(brief, &mut handshake).await {
+            Err(_late) if self.seats.available_permits() > SEATS / 2 => timeout_at(deadline, handshake).await,
+            outcome => outcome,
+        };
+        match outcome {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) => Err(Failure::Lost(error)),
+            Err(_late) => Err(Failure::Late),
+        }
+    }
+
+    async fn handshake(&self, socket: TcpStream) -> io::Result<TlsStream> {
+        let tls = UnbufferedServerConnection::new(self.identity.config()).map_err(io::Error::other)?;
+        let mut socket = socket;
+        let mut session = Box::new(Session::new(tls));
+        // Messages may be in pieces, which have to stay until they are whole.
+        let mut pending = Vec::new();
+        while session.tls().is_handshaking() {
+            socket.readable().await?;
+            pace::turn().await;
+            if pending.len() > PENDING {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            receive(&mut socket, &mut pending).await?;
+            let opened = pace::work(|| session.open(&mut pending, &mut [], &mut Vec::new()));
+            let sent = socket.write_all(&session.unsent).await;
+            session.unsent = Vec::new();
+            pending.drain(..opened?.used);
+            sent?;
+            if session.ended {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        if !pending.is_empty() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let shown = session.tls().peer_certificates().and_then(<[_]>::first);
+        let certificate = shown.map(|shown| subject::certificate(shown).unwrap_or_default());
+        Ok(TlsStream::new(
+            socket,
+            session,
+            certificate,
+            Purse { arena: self.arena.clone(), share: self.share },
+        ))
+    }
+
+    /// How many failures a line in the log should speak of, where it is time for one.
+    pub fn note_failure(&self) -> Option<u64> {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.1 += 1;
+        let now = Instant::now();
+        if said.0.is_some_and(|last| now < last + SILENCE) {
+            return None;
+        }
+        said.0 = Some(now);
+        Some(std::mem::take(&mut said.1))
+    }
+}
+
+/// Waits for the first byte, and leaves it where it is.
+async fn begins_with_tls(socket: &TcpStream) -> io::Result<bool> {
+    loop {
+        socket.readable().await?;
+        let looked = socket.try_io(Interest::READABLE, || {
+            let mut first = [0; 1];
+            let (len, _) = recv(socket, &mut first[..], RecvFlags::PEEK)?;
+            if len == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(first == [HANDSHAKE]) }
+        });
+        match looked {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            looked => return looked,
+        }
+    }
+}
+
+/// Receives one record: what comes behind the handshake stays where it is.
+async fn receive(socket: &mut TcpStream, pending: &mut Vec<u8>) -> io::Result<()> {
+    let before = pending.len();
+    pending.resize(before + HEAD, 0);
+    socket.read_exact(pending.get_mut(before..).unwrap_or_default()).await?;
+    let record = pending.get(before..).unwrap_or_default();
+    if front(record, 1, LONGEST) == Front::Broken {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let whole = whole(record).unwrap_or(HEAD);
+    pending.resize(before + whole, 0);
+    socket.read_exact(pending.get_mut(before + HEAD..).unwrap_or_default()).await?;
+    Ok(())
+}
+
+/// One try, without waiting.
+trait NowOrPending: Future + Sized {
+    async fn now_or_pending(self) -> Option<Self::Output> {
+        let mut future = std::pin::pin!(self);
+        poll_fn(|context| match future.as_mut().poll(context) {
+            std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+            std::task::Poll::Pending => std::task::Poll::Ready(None),
+        })
+        .await
+    }
+}
+
+impl<F: Future> NowOrPending for F {}

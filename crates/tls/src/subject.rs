@@ -1,0 +1,104 @@
+//! The names in a certificate's subject (RFC 5280, section 4.1.2.6).
+//!
+//! The certificate's signature has been checked, so what is here was signed by an authority that is trusted. It is
+//! read as if it were not: lengths are minimal and definite, and whatever could be read in two ways is not read.
+
+use tidegate_http1::Certificate;
+
+/// The longest name, in bytes.
+const LONGEST: usize = 150;
+/// The most organisations, and units.
+const MOST: usize = 8;
+
+const INTEGER: u8 = 0x02;
+const OID: u8 = 0x06;
+const UTF8: u8 = 0x0c;
+const PRINTABLE: u8 = 0x13;
+const IA5: u8 = 0x16;
+const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
+const VERSION: u8 = 0xa0;
+
+/// The names in a certificate, in DER; nothing when it is none. Names that are too long, that are not text, or that
+/// have control characters are left out, and so is a common name that is there twice.
+pub fn certificate(der: &[u8]) -> Option<Certificate> {
+    let (whole, _) = tagged(der, SEQUENCE)?;
+    let (to_be_signed, _) = tagged(whole, SEQUENCE)?;
+    let rest = match tagged(to_be_signed, VERSION) {
+        Some((_, rest)) => rest,
+        None => to_be_signed,
+    };
+    let (_serial, rest) = tagged(rest, INTEGER)?;
+    let (_algorithm, rest) = tagged(rest, SEQUENCE)?;
+    let (_issuer, rest) = tagged(rest, SEQUENCE)?;
+    let (_validity, rest) = tagged(rest, SEQUENCE)?;
+    let (mut subject, _) = tagged(rest, SEQUENCE)?;
+    let (mut common, mut organizations, mut units) = (Vec::new(), Vec::new(), Vec::new());
+    while !subject.is_empty() {
+        let (mut set, others) = tagged(subject, SET)?;
+        subject = others;
+        while !set.is_empty() {
+            let (attribute, others) = tagged(set, SEQUENCE)?;
+            set = others;
+            let (kind, value) = tagged(attribute, OID)?;
+            let names = match kind {
+                // 2.5.4.3, 2.5.4.10, 2.5.4.11
+                [0x55, 4, 3] => &mut common,
+                [0x55, 4, 10] => &mut organizations,
+                [0x55, 4, 11] => &mut units,
+                _ => continue,
+            };
+            let (tag, text, _) = element(value)?;
+            if let Some(name) = name(tag, text)
+                && names.len() < MOST
+            {
+                names.push(name);
+            }
+        }
+    }
+    let common_name = if common.len() == 1 { common.pop() } else { None };
+    Some(Certificate { common_name, organizations: organizations.into(), organizational_units: units.into() })
+}
+
+fn name(tag: u8, text: &[u8]) -> Option<Box<str>> {
+    let text = match tag {
+        UTF8 => std::str::from_utf8(text).ok()?,
+        PRINTABLE | IA5 if text.is_ascii() => std::str::from_utf8(text).ok()?,
+        _ => return None,
+    };
+    let fits = (1..=LONGEST).contains(&text.len()) && !text.chars().any(char::is_control);
+    fits.then(|| text.into())
+}
+
+/// The content of the element in front, if it has this tag, and what follows it.
+fn tagged(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (found, content, rest) = element(bytes)?;
+    (found == tag).then_some((content, rest))
+}
+
+/// The element in front: its tag, its content, and what follows it.
+fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (tag, rest) = bytes.split_first()?;
+    // A tag of several bytes stands for nothing that is looked for.
+    if tag & 0x1f == 0x1f {
+        return None;
+    }
+    let (first, rest) = rest.split_first()?;
+    let (len, rest) = match first {
+        0..=0x7f => (usize::from(*first), rest),
+        0x81 => {
+            let (len, rest) = rest.split_first()?;
+            (usize::from(*len).checked_sub(0x80).map(|over| over + 0x80)?, rest)
+        }
+        0x82 => {
+            let (len, rest) = rest.split_first_chunk::<2>()?;
+            (usize::from(u16::from_be_bytes(*len)).checked_sub(0x100).map(|over| over + 0x100)?, rest)
+        }
+        _ => return None,
+    };
+    let (content, rest) = rest.split_at_checked(len)?;
+    Some((*tag, content, rest))
+}
+
+#[cfg(test)]
+mod tests;
