@@ -1,0 +1,215 @@
+//! Real agents of Elastic APM, into the lake: what they said is what is kept, event by event. And the bodies that
+//! four agents sent, in the codings in which they sent them.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tidegate_load::elastic_apm::AGENTS;
+use tidegate_tests::{Gateway, SOON, finish, http, skip, until};
+
+const SPANS: &str = "service_name,trace_id,span_id,parent_span_id,span_name,kind,status_code,resource,attributes,duration_ns";
+const LOGS: &str = "service_name,body,severity_number,trace_id,span_id,attributes";
+
+#[test]
+fn python() {
+    let Some(python) = tool("TIDEGATE_TEST_PYTHON") else { return };
+    let mut agent = Command::new(python);
+    agent.arg(folder().join("python.py"));
+    is_kept(agent);
+}
+
+#[test]
+fn node() {
+    let Some(modules) = tool("TIDEGATE_TEST_NODE_MODULES") else { return };
+    let mut agent = Command::new("node");
+    agent.arg(folder().join("node.cjs")).env("NODE_MODULES", modules);
+    is_kept(agent);
+}
+
+#[test]
+fn go() {
+    let Some(program) = tool("TIDEGATE_TEST_APM_GO") else { return };
+    is_kept(Command::new(program));
+}
+
+/// Java's agent is configured outside the program, which gets the address besides.
+#[test]
+fn java() {
+    let Some(jars) = tool("TIDEGATE_TEST_APM_JAVA") else { return };
+    let mut agent = Command::new("java");
+    agent.env("JARS", &jars);
+    is_kept(agent);
+}
+
+fn tool(name: &str) -> Option<PathBuf> {
+    let found = std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if found.is_none() {
+        skip(&format!("{name} is not set; `make test` sets it"), true);
+    }
+    found
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("apm")
+}
+
+fn gateway() -> Gateway {
+    Gateway::started(json!({
+        "memory": "128MiB",
+        "sources": {"elastic_apm": {"agents": {"all": {"settings": {"transaction_max_spans": "400"}}}}},
+        "sinks": {"lake": {"type": "lake", "file_age": "1s"}},
+    }))
+}
+
+/// What the agent says that it sent is in the lake.
+fn is_kept(mut agent: Command) {
+    let mut gateway = gateway();
+    let url = format!("http://{}", gateway.http());
+    if let Some((_, Some(jars))) = agent.get_envs().find(|(name, _)| *name == "JARS") {
+        let jars = PathBuf::from(jars);
+        agent.args(java_options(&url)).arg(format!("-javaagent:{}", jars.join("elastic-apm-agent.jar").display()));
+        let classes = format!("{}:{}", jars.display(), jars.join("apm-agent-api.jar").display());
+        agent.args(["-cp", &classes, "App"]);
+    }
+    let printed = finish(agent.arg(&url)).succeeded();
+    let said = printed.lines().find_map(|line| serde_json::from_str::<Value>(line).ok()).expect(&printed);
+    gateway.at_rest(SOON);
+    until(SOON, "all tables to have rows", || {
+        ["spans", "logs", "metric_points"].iter().all(|table| !gateway.lake_rows(table).is_empty())
+    });
+    spans(&gateway, &said);
+    errors(&gateway, &said);
+    metrics(&gateway, &said);
+    // They ask who is there, or for their settings, besides.
+    let books = gateway.status()["books"].clone();
+    let source = books["sources"].as_array().unwrap().iter().find(|source| source["name"] == "elastic_apm");
+    assert_eq!(source.unwrap()["refused"], json!({}), "{books}");
+    gateway.books_close();
+    assert_eq!(gateway.term(), 0);
+}
+
+fn java_options(url: &str) -> Vec<String> {
+    [
+        ("server_url", url),
+        ("service_name", "shop-java"),
+        ("service_version", "1.2.3"),
+        ("environment", "test"),
+        ("global_labels", "team=core"),
+        ("api_request_time", "1s"),
+        ("metrics_interval", "1s"),
+        ("cloud_provider", "NONE"),
+        ("secret_token", "secret"),
+        ("span_compression_enabled", "false"),
+        ("log_level", "ERROR"),
+    ]
+    .iter()
+    .map(|(name, value)| format!("-Delastic.apm.{name}={value}"))
+    .collect()
+}
+
+fn spans(gateway: &Gateway, said: &Value) {
+    let rows =
+        gateway.lake_rows_with("spans", &["--columns", SPANS, "--trace", said["trace_id"].as_str().unwrap()]);
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    for row in &rows {
+        assert_eq!((&row["service_name"], &row["trace_id"]), (&said["service"], &said["trace_id"]), "{row}");
+        let resource = object(&row["resource"]);
+        assert_eq!(resource["service.version"], "1.2.3", "{row}");
+        assert_eq!(resource["deployment.environment.name"], "test", "{row}");
+        assert_eq!(resource["labels.team"], "core", "{row}");
+        let agent = said["service"].as_str().unwrap().replace("shop-", "elastic-apm-");
+        assert_eq!(resource["telemetry.sdk.name"], agent, "{row}");
+    }
+    let transaction = rows.iter().find(|row| row["span_id"] == said["transaction_id"]).unwrap();
+    assert_eq!(transaction["span_name"], "GET /item/{id}");
+    assert_eq!((&transaction["kind"], &transaction["parent_span_id"]), (&json!(2), &Value::Null));
+    let attributes = object(&transaction["attributes"]);
+    assert_eq!(attributes["transaction.type"], "request", "{transaction}");
+    assert_eq!(attributes["transaction.result"], "HTTP 2xx", "{transaction}");
+    assert_eq!(attributes["transaction.span_count.started"], 3, "{transaction}");
+    assert_eq!((&attributes["labels.region"], &attributes["labels.ok"]), (&json!("eu"), &json!(true)), "{transaction}");
+    assert_eq!(attributes["labels.count"].as_f64(), Some(3.0), "{transaction}");
+    assert_eq!(attributes["user.name"], "bob", "{transaction}");
+    assert!(attributes["elastic.context.custom"].as_str().unwrap().contains("cart"), "{transaction}");
+    for (number, id) in said["spans"].as_array().unwrap().iter().enumerate() {
+        let span = rows.iter().find(|row| row["span_id"] == *id).unwrap();
+        assert_eq!(span["span_name"], format!("SELECT t{number}"), "{span}");
+        assert_eq!((&span["parent_span_id"], &span["kind"]), (&said["transaction_id"], &json!(3)), "{span}");
+        assert!(span["duration_ns"].as_i64().unwrap() >= 0, "{span}");
+        let attributes = object(&span["attributes"]);
+        assert_eq!((&attributes["span.type"], &attributes["span.subtype"]), (&json!("db"), &json!("postgresql")), "{span}");
+        assert_eq!(attributes["labels.number"].as_f64(), Some(number as f64), "{span}");
+        assert_eq!(attributes["transaction.id"], said["transaction_id"], "{span}");
+    }
+}
+
+fn errors(gateway: &Gateway, said: &Value) {
+    let service = said["service"].as_str().unwrap();
+    let rows = gateway.lake_rows_with("logs", &["--columns", LOGS, "--service", service, "--contains", "boom"]);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let row = &rows[0];
+    assert!(row["body"].as_str().unwrap().contains("boom"), "{row}");
+    assert_eq!((&row["trace_id"], &row["span_id"]), (&said["trace_id"], &said["transaction_id"]), "{row}");
+    assert_eq!(row["severity_number"], 17, "{row}");
+    let attributes = object(&row["attributes"]);
+    assert!(attributes["exception.type"].is_string(), "{row}");
+    assert!(attributes["elastic.exception.stacktrace"].as_str().unwrap().starts_with('['), "{row}");
+}
+
+fn metrics(gateway: &Gateway, said: &Value) {
+    let columns = ["--columns", "metric_name,service_name,value,value_int,attributes"];
+    let rows = gateway.lake_rows_with("metric_points", &columns);
+    assert!(rows.iter().all(|row| row["service_name"] == said["service"]), "{rows:?}");
+    let memory = rows.iter().find(|row| row["metric_name"] == "system.memory.total").expect("such a metric");
+    let bytes = memory["value"].as_f64().or(memory["value_int"].as_f64()).unwrap();
+    assert!(bytes > 1e6, "{memory}");
+}
+
+fn object(text: &Value) -> Map<String, Value> {
+    match text {
+        Value::String(text) => serde_json::from_str(text).unwrap(),
+        Value::Object(map) => map.clone(),
+        other => panic!("{other} is not an object"),
+    }
+}
+
+/// Bodies as they were captured, in their coding: each event is in the lake once, whichever table it is in.
+#[test]
+fn captured_bodies_are_kept() {
+    for agent in AGENTS {
+        let mut gateway = gateway();
+        let mut events = [0, 0];
+        for body in [agent.busy, agent.idle] {
+            let sent = match agent.coding {
+                "gzip" => encoded(flate2::read::GzEncoder::new(body.as_bytes(), flate2::Compression::new(6))),
+                "deflate" => encoded(flate2::read::ZlibEncoder::new(body.as_bytes(), flate2::Compression::new(6))),
+                _ => body.as_bytes().to_vec(),
+            };
+            let coding = format!("Content-Encoding: {}", agent.coding);
+            let head = ["POST /intake/v2/events?flushed=true HTTP/1.1", "Content-Type: application/x-ndjson", &coding];
+            let answer = http::request(gateway.http(), &head, &sent).unwrap();
+            assert_eq!((answer.status, answer.text().as_str()), (202, ""), "{}", agent.name);
+            let count = |kinds: [&str; 2]| {
+                let is = |line: &str| kinds.iter().any(|kind| line.replace(' ', "").starts_with(&format!("{{\"{kind}\":")));
+                body.lines().filter(|line| is(line)).count()
+            };
+            events = [events[0] + count(["transaction", "span"]), events[1] + count(["error", "log"])];
+        }
+        gateway.at_rest(SOON);
+        until(SOON, "the events to be in the lake", || {
+            ["spans", "logs"].map(|table| gateway.lake_rows(table).len()) == events
+        });
+        assert!(!gateway.lake_rows("metric_points").is_empty());
+        gateway.books_close();
+        assert_eq!(gateway.term(), 0);
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "what is read here was written here")]
+fn encoded(mut coder: impl std::io::Read) -> Vec<u8> {
+    let mut body = Vec::new();
+    coder.read_to_end(&mut body).unwrap();
+    body
+}

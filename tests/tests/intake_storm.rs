@@ -1,0 +1,116 @@
+//! P1, P3: agents that keep uploads open while things happen cost what they have sent and are in nobody's way; bodies
+//! that become seven hundred times as long are each answered within the budget.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tidegate_tests::{Gateway, SOON, http, until};
+
+const MIB: u64 = 1 << 20;
+const METADATA: &str =
+    "{\"metadata\":{\"service\":{\"name\":\"shop\",\"agent\":{\"name\":\"go\",\"version\":\"2.0\"}}}}\n";
+const LOG: &str = "{\"log\":{\"message\":\"hello\"}}\n";
+const HEAD: [&str; 2] = ["POST /intake/v2/events?verbose HTTP/1.1", "Content-Type: application/x-ndjson"];
+
+/// Held by each test of a file, since storms would starve each other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Two thousand uploads, each of which has sent a part: at most 8 KiB each, and a normal request does not notice.
+#[test]
+fn half_sent_uploads_are_in_nobodys_way() {
+    const UPLOADS: usize = 2000;
+    let _alone = alone();
+    let mut gateway = Gateway::started(json!({
+        "memory": "128MiB",
+        "limits": {"connections": 4000},
+        "sinks": {"out": {"type": "blackhole"}},
+    }));
+    let body = [METADATA, LOG].concat();
+    let address = gateway.http();
+    let normal = || {
+        let begun = Instant::now();
+        let answer = http::request(address, &HEAD, body.as_bytes()).unwrap();
+        assert_eq!(answer.status, 202);
+        begun.elapsed()
+    };
+    (0..20).for_each(|_| drop(normal()));
+    let before = gateway.process().private();
+    let mut uploads: Vec<TcpStream> = (0..UPLOADS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(gateway.http()).unwrap();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            let head = format!("{}\r\n{}\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", HEAD[0], HEAD[1]);
+            let part = format!("{:x}\r\n{METADATA}\r\n{:x}\r\n{LOG}", METADATA.len(), 2 * LOG.len());
+            stream.write_all(format!("{head}{part}").as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    until(SOON, "all of them to be open", || {
+        gateway.status()["connections"]["open"].as_u64().unwrap_or(0) >= UPLOADS as u64
+    });
+    let mut times: Vec<Duration> = (0..200).map(|_| normal()).collect();
+    times.sort_unstable();
+    let each = gateway.process().private().saturating_sub(before) / UPLOADS as u64;
+    eprintln!("{each} bytes for each of {UPLOADS} uploads; a normal request takes {:?}, {:?} at most", times[100], times[199]);
+    assert!(each <= 8 << 10, "{each} bytes each");
+    assert!(times[100] < Duration::from_millis(5), "{:?}", times[100]);
+    for stream in &mut uploads {
+        stream.write_all(format!("{LOG}\r\n0\r\n\r\n").as_bytes()).unwrap();
+    }
+    for mut stream in uploads {
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 202");
+    }
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    assert!(gateway.hwm() <= 128 * MIB);
+    assert_eq!(gateway.term(), 0);
+}
+
+/// Sixty-four bodies of 58 MB in 79 KB each: every one is answered, with memory for none of them.
+#[test]
+fn long_bodies_are_answered_within_the_budget() {
+    let _alone = alone();
+    let memory = 64 * MIB;
+    let mut gateway = Gateway::new(json!({"memory": "64MiB", "sinks": {"out": {"type": "blackhole"}}}));
+    gateway.limit_memory(memory + 24 * MIB);
+    gateway.start();
+    let line = format!("{{\"log\":{{\"message\":\"{}\"}}}}\n", "x".repeat(290_000));
+    let mut body = Vec::new();
+    let mut coder = flate2::write::GzEncoder::new(&mut body, flate2::Compression::new(9));
+    coder.write_all(METADATA.as_bytes()).unwrap();
+    (0..200).for_each(|_| coder.write_all(line.as_bytes()).unwrap());
+    coder.finish().unwrap();
+    let small = [METADATA, LOG].concat();
+    let answers: Vec<u16> = std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..64)
+            .map(|_| {
+                scope.spawn(|| {
+                    let head = [HEAD[0], HEAD[1], "Content-Encoding: gzip"];
+                    let answer = http::request(gateway.http(), &head, &body).unwrap();
+                    let _json = answer.json();
+                    answer.status
+                })
+            })
+            .collect();
+        // Others are served meanwhile.
+        let answer = http::request(gateway.http(), &HEAD, small.as_bytes()).unwrap();
+        assert_eq!(answer.status, 202);
+        senders.into_iter().map(|sender| sender.join().unwrap()).collect()
+    });
+    let count = |status: u16| answers.iter().filter(|answer| **answer == status).count();
+    eprintln!("{} bytes each: {} taken, {} too large, {} later", body.len(), count(202), count(413), count(503));
+    assert_eq!(count(202) + count(413) + count(503), 64, "{answers:?}");
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    assert!(gateway.hwm() <= memory, "{} of {memory}", gateway.hwm());
+    assert_eq!(gateway.term(), 0);
+}
