@@ -1,5 +1,9 @@
 //! What agents of Elastic APM send, as they sent it: decompressed bodies of the intake, for tests and for the bench.
 
+mod drive;
+
+pub use drive::{Sent, batches, drive_blocking};
+
 /// An agent's bodies.
 #[derive(Debug, Clone, Copy)]
 pub struct Agent {
