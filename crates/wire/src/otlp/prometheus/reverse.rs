@@ -24,12 +24,15 @@
 //! - Exemplars of a series without samples; metadata of families without series; hints at resets.
 //! - Times before 1970, which become unknown.
 
+mod histogram;
+mod page;
+
 use super::super::point::NO_RECORDED_VALUE;
-use crate::output::{Full, Output};
+use crate::output::Full;
 use crate::proto::write;
-use crate::remote_write::{
-    Count, Exemplar, Histogram, Label, Labels, Metadata, Request, STALE_NAN, Sample, Series, Span,
-};
+use crate::remote_write::{Exemplar, Histogram, Label, Labels, Metadata, Request, STALE_NAN, Sample, Series};
+use histogram::{histogram_point, is_sayable};
+use page::Page;
 
 /// The most buckets of one histogram in one direction, empty ones between others included.
 pub const MOST_BUCKETS: usize = 16 << 10;
@@ -39,8 +42,6 @@ const MOST_METADATA: usize = 64;
 const CUSTOM: i32 = -53;
 /// Of a family.
 const COUNTER: u32 = 1;
-/// Of a histogram that may fall.
-const GAUGE_HINT: u32 = 3;
 
 /// What came of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,7 +63,7 @@ pub struct Reversed {
 /// # Errors
 /// [`Full`] when that is too small; it then holds a part that is of no use.
 pub fn from_remote_write(request: Request<'_>, space: &mut [u8]) -> Result<Reversed, Full> {
-    let mut out = Page { space, len: 0 };
+    let mut out = Page::new(space);
     let mut done = Reversed::default();
     let known = match request {
         Request::V1(_) => Some(request),
@@ -81,7 +82,7 @@ pub fn from_remote_write(request: Request<'_>, space: &mut [u8]) -> Result<Rever
             })
         })?;
     }
-    done.bytes = out.len;
+    done.bytes = out.len();
     Ok(done)
 }
 
@@ -290,112 +291,6 @@ fn number_point(sample: &Sample, out: &mut Page<'_>) -> Result<(), Full> {
     }
 }
 
-/// A point of either kind of histogram: most of their fields have the same numbers.
-fn histogram_point(histogram: &Histogram<'_>, kind: Kind, out: &mut Page<'_>) -> Result<(), Full> {
-    times(histogram.start_timestamp, histogram.timestamp, out)?;
-    if histogram.sum_bits == STALE_NAN {
-        return write::varint(out, 10, NO_RECORDED_VALUE.into());
-    }
-    write::fixed64(out, 4, int(histogram.count).unwrap_or(0))?;
-    write::fixed64(out, 5, histogram.sum_bits)?;
-    if kind == Kind::Histogram {
-        let (first, counts) = positive(histogram);
-        // Custom buckets count from 0, and there is one more than bounds.
-        let (leading, all) = (usize::try_from(first).unwrap_or(0), histogram.custom_values().count() + 1);
-        out.message(6, |out| {
-            let counts = std::iter::repeat_n(0, leading).chain(counts).chain(std::iter::repeat(0));
-            counts.take(all).try_for_each(|count| out.put(&count.to_le_bytes()))
-        })?;
-        return out
-            .message(7, |out| histogram.custom_values().try_for_each(|bound| out.put(&bound.to_le_bytes())));
-    }
-    write::varint(out, 6, zigzag(histogram.schema))?;
-    write::fixed64(out, 7, int(histogram.zero_count).unwrap_or(0))?;
-    let (first, counts) = positive(histogram);
-    buckets(8, first, counts, out)?;
-    let (first, counts) = negative(histogram);
-    buckets(9, first, counts, out)?;
-    write::fixed64(out, 14, histogram.zero_threshold_bits)
-}
-
-/// Buckets of an exponential histogram; the first of them is `first` as Prometheus counts.
-fn buckets(
-    field: u32,
-    first: i64,
-    mut counts: impl Iterator<Item = u64>,
-    out: &mut Page<'_>,
-) -> Result<(), Full> {
-    out.message(field, |out| {
-        // Prometheus names a bucket by its upper bound, OTLP by its lower.
-        let offset = i32::try_from(first.saturating_sub(1)).unwrap_or_default();
-        write::varint(out, 1, zigzag(offset))?;
-        out.message(2, |out| counts.try_for_each(|count| write::raw_varint(out, count)))
-    })
-}
-
-/// The number of the first bucket above zero, and the counts from there on, without gaps.
-fn positive<'a>(histogram: &Histogram<'a>) -> (i64, impl Iterator<Item = u64> + use<'a>) {
-    (first(histogram.positive_spans()), dense(histogram.positive_spans(), histogram.positive_deltas()))
-}
-
-fn negative<'a>(histogram: &Histogram<'a>) -> (i64, impl Iterator<Item = u64> + use<'a>) {
-    (first(histogram.negative_spans()), dense(histogram.negative_spans(), histogram.negative_deltas()))
-}
-
-fn first(mut spans: impl Iterator<Item = Span>) -> i64 {
-    spans.next().map_or(1, |span| span.offset.into())
-}
-
-fn dense(
-    spans: impl Iterator<Item = Span>,
-    mut deltas: impl Iterator<Item = i64>,
-) -> impl Iterator<Item = u64> {
-    let mut count = 0i64;
-    let slots = spans.enumerate().flat_map(|(number, span)| {
-        let gap = if number == 0 { 0 } else { usize::try_from(span.offset).unwrap_or(0) };
-        let full = usize::try_from(span.length).unwrap_or(usize::MAX);
-        std::iter::repeat_n(false, gap).chain(std::iter::repeat_n(true, full))
-    });
-    slots.take(MOST_BUCKETS).map(move |full| {
-        if !full {
-            return 0;
-        }
-        count = count.wrapping_add(deltas.next().unwrap_or(0));
-        u64::try_from(count).unwrap_or(0)
-    })
-}
-
-/// Whether OTLP has a form for it.
-fn is_sayable(histogram: &Histogram<'_>) -> bool {
-    if histogram.sum_bits == STALE_NAN {
-        return true;
-    }
-    let ints = [histogram.count, histogram.zero_count]
-        .into_iter()
-        .all(|count| !matches!(count, Some(Count::Float(_))));
-    let fits = |spans: &mut dyn Iterator<Item = Span>| {
-        let (first, mut end) = match spans.next() {
-            Some(span) => (i64::from(span.offset), i64::from(span.offset) + i64::from(span.length)),
-            None => return Some((0, 0)),
-        };
-        for span in spans {
-            // Spans that run into each other say nothing that is known.
-            end += i64::from(u32::try_from(span.offset).ok()?) + i64::from(span.length);
-        }
-        let fits = end - first <= MOST_BUCKETS as i64 && i32::try_from(first - 1).is_ok();
-        (fits && i32::try_from(end).is_ok()).then_some((first, end))
-    };
-    let Some((first, end)) = fits(&mut histogram.positive_spans()) else { return false };
-    let below = fits(&mut histogram.negative_spans());
-    let shape = if histogram.schema == CUSTOM {
-        let bounds = histogram.custom_values().count() as i64;
-        first >= 0 && end <= bounds + 1 && below == Some((0, 0))
-    } else {
-        (-4..=8).contains(&histogram.schema) && below.is_some()
-    };
-    ints && shape && histogram.reset_hint != GAUGE_HINT
-}
-
 fn exemplar(exemplar: Exemplar<Labels<'_>>, out: &mut Page<'_>) -> Result<(), Full> {
     times(0, exemplar.timestamp, out)?;
     write::fixed64(out, 3, exemplar.bits)?;
@@ -428,17 +323,6 @@ fn attribute(field: u32, key: &[u8], value: &[u8], out: &mut Page<'_>) -> Result
     write::bytes(out, 1, value)
 }
 
-fn int(count: Option<Count>) -> Option<u64> {
-    match count? {
-        Count::Int(count) => Some(count),
-        Count::Float(_) => None,
-    }
-}
-
-fn zigzag(value: i32) -> u64 {
-    u64::from((value << 1 ^ value >> 31).cast_unsigned())
-}
-
 /// Bytes from as many hexadecimal digits.
 fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let mut id = [0; N];
@@ -451,45 +335,4 @@ fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
         *byte = u8::try_from(high << 4 | low).ok()?;
     }
     Some(id)
-}
-
-/// An output in which what was written can be moved, so that the length of a message can be put before it when it
-/// is known.
-struct Page<'o> {
-    space: &'o mut [u8],
-    len: usize,
-}
-
-impl Output for Page<'_> {
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
-        let end = self.len.checked_add(bytes.len()).ok_or(Full)?;
-        self.space.get_mut(self.len..end).ok_or(Full)?.copy_from_slice(bytes);
-        self.len = end;
-        Ok(())
-    }
-}
-
-impl Page<'_> {
-    /// Writes a message, whose fields `write` puts. Most are shorter than 16 KiB: longer and shorter ones are moved.
-    fn message(&mut self, field: u32, write: impl FnOnce(&mut Self) -> Result<(), Full>) -> Result<(), Full> {
-        const EXPECTED: usize = 2;
-        write::raw_varint(self, u64::from(field) << 3 | 2)?;
-        let start = self.len;
-        self.put(&[0; EXPECTED])?;
-        write(self)?;
-        let (from, end) = (start + EXPECTED, self.len);
-        let length = write::Varint::new((end - from) as u64);
-        let length = length.as_bytes();
-        let to = start + length.len();
-        let moved_end = to + (end - from);
-        if moved_end > self.space.len() {
-            return Err(Full);
-        }
-        if to != from {
-            self.space.copy_within(from..end, to);
-        }
-        self.space.get_mut(start..to).ok_or(Full)?.copy_from_slice(length);
-        self.len = moved_end;
-        Ok(())
-    }
 }
