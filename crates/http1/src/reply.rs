@@ -138,6 +138,13 @@ impl Reply {
         self
     }
 
+    /// Appends its bytes, as they go out on a connection that stays open.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        if render_head(self, Ending { close: false, keep_alive: false, bodiless: false }, out) {
+            out.extend_from_slice(self.bytes());
+        }
+    }
+
     /// Its content alone.
     pub fn into_content(self) -> Content {
         self.content

@@ -7,11 +7,18 @@ use loom::sync::Arc;
 use loom::thread;
 use tidegate_limit::{Limiter, Limits, Moment, PerSecond};
 
+/// Every order with at most two preemptions: more have found nothing, and take a minute.
+fn model(check: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(check);
+}
+
 const NOW: Moment = Moment(1_000_000_000);
 
 #[test]
 fn a_maximum_holds_and_comes_back() {
-    loom::model(|| {
+    model(|| {
         let limits = Limits { concurrency: Some(1), in_flight: Some(10), ..Limits::default() };
         let limiter = Arc::new(Limiter::new(&limits));
         let other = Arc::clone(&limiter);
@@ -33,7 +40,7 @@ fn a_maximum_holds_and_comes_back() {
 
 #[test]
 fn a_burst_is_taken_once() {
-    loom::model(|| {
+    model(|| {
         let requests = Some(PerSecond { rate: 1, burst: 2 });
         let limiter = Arc::new(Limiter::new(&Limits { requests, ..Limits::default() }));
         let other = Arc::clone(&limiter);
@@ -49,7 +56,7 @@ fn a_burst_is_taken_once() {
 
 #[test]
 fn items_of_the_books_are_owed_once() {
-    loom::model(|| {
+    model(|| {
         let items = Some(PerSecond { rate: 1, burst: 1 });
         let limiter = Arc::new(Limiter::new(&Limits { items, ..Limits::default() }));
         let other = Arc::clone(&limiter);
