@@ -11,12 +11,14 @@ use super::landing::Heard;
 use super::parcel::{self, Made, Parcel, Unfit, Why};
 use super::peer::PREFIX;
 use super::taking::spoken;
+use super::translation::said;
 use super::{Landed, Otlp, PATIENCE, SMALLEST};
 use crate::inbox::Record;
 use crate::losses::Losses;
 use crate::room::NoRoom;
+use tidegate_journal::{Protocol, Signal};
 use tidegate_ledger::Dropped;
-use tidegate_wire::otlp::{Piece, split};
+use tidegate_wire::otlp::{Piece, items, split};
 use tidegate_wire::output::SliceOutput;
 use tokio::time::Instant;
 
@@ -110,9 +112,13 @@ impl Otlp {
             }
             None => (batch.window, (batch.key, batch.meta)),
         };
-        let message = raw.get(PREFIX..).unwrap_or_default();
+        let requests = if whole.1.protocol == Protocol::Intake {
+            Box::pin(said(raw, whole.1.received_at_ns, &self.room)).await.map_err(Why::reason)?
+        } else {
+            vec![(whole.1.signal, raw)]
+        };
         loop {
-            match Box::pin(self.send_pieces_of(message, 0, cut.most, whole, &mut cut)).await {
+            match Box::pin(self.send_requests(&requests, whole, &mut cut)).await {
                 Ok(()) => break,
                 Err(Ended::Smaller) => {}
                 Err(Ended::Later) => {
@@ -123,6 +129,26 @@ impl Otlp {
             }
         }
         self.inbox.settle_each([sequence], cut.losses);
+        Ok(())
+    }
+
+    /// Sends the pieces of these messages that are not done.
+    async fn send_requests(
+        &mut self,
+        requests: &[(Signal, parcel::Frame)],
+        (key, meta): (Key, tidegate_journal::Meta),
+        cut: &mut Cut,
+    ) -> Result<(), Ended> {
+        let mut first = 0;
+        for (signal, frame) in requests {
+            let signal = *signal;
+            let Some(spoken) = spoken(signal) else { continue };
+            let message = frame.get(PREFIX..).unwrap_or_default();
+            let whole = (Key { signal, ..key }, tidegate_journal::Meta { signal, ..meta });
+            let most = cut.most;
+            Box::pin(self.send_pieces_of(message, first, most, whole, cut)).await?;
+            first += items(spoken, message);
+        }
         Ok(())
     }
 

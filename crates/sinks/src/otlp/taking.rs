@@ -20,6 +20,9 @@ impl Otlp {
         if let Some(version) = version_of(meta) {
             return Some(Way::Translate(version));
         }
+        if meta.protocol == Protocol::Intake {
+            return Some(Way::Recode);
+        }
         if meta.protocol != Protocol::Otlp || !peer::is_spoken(meta.signal) {
             return None;
         }
@@ -110,6 +113,10 @@ impl Otlp {
 
     /// Whether a record is to be cut, since the peer does not take it whole.
     pub(super) fn is_cut(&self, record: &Record) -> bool {
+        if record.meta.protocol == Protocol::Intake {
+            // It becomes several requests, one for each signal.
+            return true;
+        }
         let begun = self.cut.as_ref().is_some_and(|cut| cut.sequence == record.sequence);
         let cuttable = spoken(record.meta.signal).is_some_and(wire::joinable);
         begun || (cuttable && outgoing_len(&record.meta) > self.most())
