@@ -5,17 +5,18 @@ use tidegate_wire::intake::{Text, Value};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Writes an id of `N` bytes in field `field`, and as the attribute `name` in `attributes` what it was where that cannot
-/// be seen from the bytes. An empty id is none.
+/// be seen from the bytes. An empty one is none if there `may_be_none`.
 pub(super) fn id<const N: usize>(
     out: &mut Writer<'_>,
     field: u8,
     value: Option<Value<'_>>,
+    may_be_none: bool,
     attributes: u8,
     name: &'static str,
 ) {
     let Some(Value::Text(text)) = value else { return };
     let (bytes, is_exact) = bytes::<N>(text);
-    if !text.is_empty() {
+    if !text.is_empty() || !may_be_none {
         out.field(field, &bytes);
     }
     if !is_exact {

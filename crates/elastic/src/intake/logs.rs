@@ -20,8 +20,8 @@ pub(super) fn error(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u6
         member(out, ATTRIBUTES, name, value, &ERROR);
     }
     time(out, of_micros(fields.find(b"timestamp")), fields.find(b"timestamp"), received_at_ns);
-    id::<16>(out, 9, fields.find(b"trace_id"), ATTRIBUTES, "elastic.trace_id");
-    id::<8>(out, 10, fields.find(b"parent_id"), ATTRIBUTES, "elastic.parent_id");
+    id::<16>(out, 9, fields.find(b"trace_id"), true, ATTRIBUTES, "elastic.trace_id");
+    id::<8>(out, 10, fields.find(b"parent_id"), true, ATTRIBUTES, "elastic.parent_id");
     let level = fields.at(&[b"log", b"level"]).and_then(Value::text);
     severity(out, level, ERROR_LEVEL);
     let message = fields.at(&[b"exception", b"message"]).or_else(|| fields.at(&[b"log", b"message"]));
@@ -49,8 +49,8 @@ pub(super) fn log(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64)
         out.attribute(ATTRIBUTES, Name::fixed("elastic.timestamp"), Value::Text(text));
     }
     time(out, at, said.time, received_at_ns);
-    id::<16>(out, 9, said.trace_id, ATTRIBUTES, "elastic.trace_id");
-    id::<8>(out, 10, said.span_id, ATTRIBUTES, "elastic.id");
+    id::<16>(out, 9, said.trace_id, true, ATTRIBUTES, "elastic.trace_id");
+    id::<8>(out, 10, said.span_id, true, ATTRIBUTES, "elastic.id");
     severity(out, said.level, 0);
     if let Some(message) = said.message {
         body(out, message);

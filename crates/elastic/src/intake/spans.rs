@@ -113,9 +113,9 @@ fn said<'a>(out: &mut Writer<'_>, fields: Object<'a>, table: &'static Table) -> 
 
 /// Writes what is said in fields of their own.
 fn finish(out: &mut Writer<'_>, said: &Said<'_>, inferred: u64, received_at_ns: u64) {
-    id::<16>(out, 1, said.trace_id, ATTRIBUTES, "elastic.trace_id");
-    id::<8>(out, 2, said.id, ATTRIBUTES, "elastic.id");
-    id::<8>(out, 4, said.parent_id, ATTRIBUTES, "elastic.parent_id");
+    id::<16>(out, 1, said.trace_id, false, ATTRIBUTES, "elastic.trace_id");
+    id::<8>(out, 2, said.id, false, ATTRIBUTES, "elastic.id");
+    id::<8>(out, 4, said.parent_id, true, ATTRIBUTES, "elastic.parent_id");
     if let Some(Value::Text(name)) = said.name {
         out.text_field(5, name);
     }

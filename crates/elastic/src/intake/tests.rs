@@ -2,6 +2,7 @@
 #![allow(clippy::indexing_slicing)]
 
 mod captured;
+mod round_trip;
 
 use super::*;
 
