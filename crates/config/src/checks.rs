@@ -1,5 +1,7 @@
 //! Values that are each valid, but not beside each other.
 
+mod access;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, PathBuf};
@@ -21,6 +23,7 @@ pub(crate) struct Clash {
 pub(crate) fn check(config: &Config) -> Vec<Clash> {
     let mut clashes = Vec::new();
     addresses(config, &mut clashes);
+    access::check(config, &mut clashes);
     journal(config, &mut clashes);
     lakes(config, &mut clashes);
     for (name, sink) in &config.sinks {

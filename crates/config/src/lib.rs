@@ -42,7 +42,7 @@ pub use load::{LONGEST_FILE, load, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin};
 pub use model::{
-    Allowance, CertificateField, SourceLimits, TenantOverride, Tenants,
+    Access, ClientAuth, ListenTls, Listener, Allowance, CertificateField, SourceLimits, TenantOverride, Tenants,
     Backoff, BlackholeSink, BulkCompression, Compression, Config, Durability, ElasticsearchSink,
     ApmAgents, Deltas, ElasticApmSource, ElasticsearchSource, RumSource, Journal, LakeSink, Limits, Listen, Mapping, Naming, OtlpSink, OtlpSource,
     OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, Signal, Sink, Sources,

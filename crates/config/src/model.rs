@@ -1,5 +1,6 @@
 //! The settings.
 
+mod access;
 mod allowance;
 mod journal;
 mod limits;
@@ -10,6 +11,7 @@ mod sources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use access::{Access, ClientAuth, ListenTls, Listener};
 pub use allowance::{Allowance, CertificateField, SourceLimits, TenantOverride, Tenants};
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
@@ -36,6 +38,8 @@ settings! {
         data: PathBuf = PathBuf::from("./tidegate-data"),
         /// Where to listen.
         listen: Listen = Listen::default(),
+        /// Who may send, and who may look.
+        access: Access = Access::default(),
         /// The journal on disk: everything that was acknowledged waits here until every sink has it.
         journal: Journal = Journal::default(),
         /// What is received. All sources share the addresses `listen.http` and `listen.grpc`, and are told apart by path.

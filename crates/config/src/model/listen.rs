@@ -1,6 +1,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::declare::settings;
+use super::access::ListenTls;
 
 settings! {
     /// Where to listen.
@@ -17,5 +18,11 @@ settings! {
         apm: Option<SocketAddr> = None,
         /// Operation: `/metrics`, `/status`, `/health`, `/ready`. Not to be reachable by strangers.
         admin: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4319)),
+        /// TLS for those who send.
+        tls: ListenTls = ListenTls::default(),
+        /// Whether an address that others can reach may be served without TLS: what is sent there, tokens and passwords
+        /// with it, can be read and changed on its way. Only where the network itself is trusted, or a proxy before
+        /// tidegate speaks TLS.
+        insecure: bool = false,
     }
 }
