@@ -269,7 +269,7 @@ impl Journal {
 
     /// What an append would be refused with now, when that is known without trying.
     pub fn barred(&self) -> Option<Refused> {
-        self.shared.queue.barred(self.shared.clock.monotonic_ns()).and_then(Result::err)
+        self.shared.queue.barred(|| self.shared.clock.monotonic_ns()).and_then(Result::err)
     }
 
     /// Has `observer` told the items of all records, ever, whenever there are more: before they are

@@ -8,12 +8,15 @@
 use crate::sync::{Condvar, Mutex, lock};
 use std::collections::VecDeque;
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 pub(crate) struct Queue<T, R> {
     state: Mutex<State<T, R>>,
     arrived: Condvar,
+    /// Whether it may be barred: who only wants to know that it is not need not take the lock.
+    may_be_barred: AtomicBool,
 }
 
 struct State<T, R> {
@@ -103,7 +106,7 @@ impl<T, R: Copy> Queue<T, R> {
             writing: false,
             under_way: UnderWay::default(),
         };
-        Queue { state: Mutex::new(state), arrived: Condvar::new() }
+        Queue { state: Mutex::new(state), arrived: Condvar::new(), may_be_barred: AtomicBool::new(false) }
     }
 
     /// Queues `item` and gives the slot in which its outcome will appear.
@@ -114,7 +117,11 @@ impl<T, R: Copy> Queue<T, R> {
         }
         match state.barred {
             Some((answer, until)) if now < until => return Err(Declined::Barred(answer)),
-            _ => state.barred = None,
+            Some(_) => {
+                state.barred = None;
+                self.may_be_barred.store(false, Relaxed);
+            }
+            None => {}
         }
         let Some(index) = state.free.pop() else { return Err(Declined::Full) };
         if let Some(slot) = state.slots.get_mut(index as usize) {
@@ -242,17 +249,25 @@ impl<T, R: Copy> Queue<T, R> {
 
     /// Answers every submission with `answer` until the time is `until`.
     pub(crate) fn bar(&self, answer: R, until: u64) {
-        lock(&self.state).barred = Some((answer, until));
+        let mut state = lock(&self.state);
+        state.barred = Some((answer, until));
+        self.may_be_barred.store(true, Relaxed);
     }
 
     /// What submissions are answered now, while they are.
-    pub(crate) fn barred(&self, now: u64) -> Option<R> {
+    pub(crate) fn barred(&self, now: impl FnOnce() -> u64) -> Option<R> {
+        if !self.may_be_barred.load(Relaxed) {
+            return None;
+        }
+        let now = now();
         lock(&self.state).barred.filter(|(_, until)| now < *until).map(|(answer, _)| answer)
     }
 
     /// Lets submissions in again.
     pub(crate) fn unbar(&self) {
-        lock(&self.state).barred = None;
+        let mut state = lock(&self.state);
+        state.barred = None;
+        self.may_be_barred.store(false, Relaxed);
     }
 
     /// Wakes the writer although nothing is queued.

@@ -55,6 +55,11 @@ impl Source {
         &self.0.name
     }
 
+    /// Whether this is the same page.
+    pub fn is(&self, other: &Source) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Enters a request as received. To be called as soon as there is one, before anything can fail.
     pub fn open(&self) -> Open {
         let mut book = self.book();

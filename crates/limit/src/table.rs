@@ -81,7 +81,7 @@ impl Table {
 
     /// The route whose page this is.
     pub fn route(&self, books: &Source) -> Option<RouteId> {
-        let at = self.routes.iter().position(|route| route.books.name() == books.name())?;
+        let at = self.routes.iter().position(|route| route.books.is(books))?;
         u8::try_from(at).ok().map(RouteId)
     }
 
