@@ -1,6 +1,7 @@
 //! One endpoint: requests over its connections, and the answers, bounded.
 
 mod client;
+mod gathering;
 mod compressed;
 mod read;
 

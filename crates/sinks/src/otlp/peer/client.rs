@@ -1,5 +1,6 @@
 //! The connections to one endpoint, which live no longer than whoever uses them.
 
+use super::gathering;
 use crate::otlp::settings::{Settings, Transport};
 use crate::tls::TlsError;
 use bytes::Bytes;
@@ -47,6 +48,8 @@ pub(super) struct Client {
 
 enum Either {
     Plain(legacy::Client<HttpConnector, Full<Bytes>>),
+    /// Over HTTP/2.
+    Framed(legacy::Client<gathering::Connector, Full<Bytes>>),
     Tls(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
 }
 
@@ -90,7 +93,10 @@ impl Dial {
             .http2_max_header_list_size(HEADERS)
             .http2_max_send_buf_size(SENDING);
         let client = match &self.connector {
-            Connector::Plain(connector) => Either::Plain(builder.build(connector.clone())),
+            Connector::Plain(connector) => match self.transport {
+                Transport::Http => Either::Plain(builder.build(connector.clone())),
+                Transport::Grpc => Either::Framed(builder.build(gathering::Connector(connector.clone()))),
+            },
             Connector::Tls(connector) => Either::Tls(builder.build(connector.clone())),
         };
         Client { client, tasks }
@@ -104,6 +110,7 @@ impl Client {
     ) -> Result<Response<Incoming>, legacy::Error> {
         match &self.client {
             Either::Plain(client) => client.request(request).await,
+            Either::Framed(client) => client.request(request).await,
             Either::Tls(client) => client.request(request).await,
         }
     }
