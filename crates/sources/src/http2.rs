@@ -16,6 +16,7 @@ mod inflow;
 mod owed;
 mod server;
 mod socket;
+mod transport;
 
 pub use server::Http2;
 pub(crate) use server::{DECISIVE, is_http2};

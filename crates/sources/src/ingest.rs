@@ -5,10 +5,13 @@ use crate::http2::{DECISIVE, Http2, is_http2};
 use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::sync::Arc;
+use tidegate_tls::{Doorway, Failure, TlsStream};
 use tidegate_http1::{Ended, Reply, Server, Settings, Shutdown, turn_away};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+
+const NOT_TLS: &str = "this address speaks HTTPS, and nothing else\n";
 
 /// What is behind the listeners for ingest, on one worker.
 pub struct Ingest {
@@ -44,6 +47,48 @@ impl Ingest {
             Ok(Speaks::Http2) => Box::pin(self.http2.serve(stream, &self.shutdown)).await,
             Err(ended) => ended,
         }
+    }
+
+    /// Serves one connection of a listener that speaks TLS to its end. On the heap, so that connections without it have
+    /// no room for it in their tasks.
+    pub fn serve_tls(&self, stream: TcpStream, doorway: &Doorway) -> impl Future<Output = Ended> + Send {
+        Box::pin(async move {
+            // So that what a handshake needs does not stay.
+            let entered = match Box::pin(self.enter(stream, doorway)).await {
+                Ok(entered) => entered,
+                Err(ended) => return ended,
+            };
+            if entered.is_http2() {
+                return Box::pin(self.http2.serve(entered, &self.shutdown)).await;
+            }
+            match entered.peer_addr() {
+                Ok(peer) => self.http1.serve(entered, peer).await,
+                Err(_) => Ended::Lost,
+            }
+        })
+    }
+
+    /// Does the handshake.
+    async fn enter(&self, stream: TcpStream, doorway: &Doorway) -> Result<TlsStream, Ended> {
+        let peer = stream.peer_addr().ok();
+        let entered = tokio::select! {
+            biased;
+            entered = doorway.enter(stream) => entered,
+            () = self.shutdown.begun() => return Err(Ended::Shutdown),
+        };
+        let (ended, reason) = match entered {
+            Ok(entered) => return Ok(entered),
+            Err(Failure::NotTls(stream)) => {
+                let reply = Reply::new(400).text(NOT_TLS);
+                (turn_away(stream, reply, &self.settings).await, "it does not speak TLS".to_owned())
+            }
+            Err(Failure::Late) => (Ended::Idle, "it took too long, or there was no room for it".to_owned()),
+            Err(Failure::Lost(error)) => (Ended::Lost, error.to_string()),
+        };
+        if let (Some(failures), Some(peer)) = (doorway.note_failure(), peer) {
+            tracing::warn!(peer = %peer.ip(), reason, failures, "TLS handshakes fail; this is the last of them");
+        }
+        Err(ended)
     }
 
     /// Answers a connection that is one too many with `reply`, in its own version.

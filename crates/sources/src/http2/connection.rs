@@ -6,6 +6,7 @@ use super::deadlines::{Deadlines, Late};
 use super::flow::{Flow, WINDOW};
 use super::server::Inner;
 use super::socket::Socket;
+use super::transport::Transport;
 use crate::grpc;
 use crate::otlp::{Form, Otlp};
 use bytes::Bytes;
@@ -22,9 +23,8 @@ use std::task::Poll;
 use tidegate_admission::otlp::Media;
 use tidegate_admission::{Caller, Headers, Refused};
 use tidegate_arena::Share;
-use tidegate_http1::{Ended, Repeated, Shutdown};
+use tidegate_http1::{Certificate, Ended, Repeated, Shutdown};
 use tidegate_ledger::Refusal;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Streams at a time. Fewer than the hundred that the protocol recommends (RFC 9113, section 6.5.2): each may
@@ -39,10 +39,11 @@ const HEADER_TABLE: u32 = 512;
 const RESETS: usize = 16;
 
 /// Serves one connection to its end.
-pub(super) async fn serve(server: &Arc<Inner>, stream: TcpStream, shutdown: &Shutdown) -> Ended {
+pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown: &Shutdown) -> Ended {
     let Some(otlp) = server.http.otlp().cloned() else { return Ended::Refused };
     let settings = &server.settings;
-    let Ok(peer) = stream.peer_addr().map(|peer| peer.ip()) else { return Ended::Lost };
+    let Ok(peer) = stream.peer() else { return Ended::Lost };
+    let certificate = stream.certificate();
     let flow = Flow::new();
     let Some(mut codec) = Box::pin(greet(server, stream, &flow)).await else { return Ended::Lost };
     let mut calls = FuturesUnordered::new();
@@ -64,10 +65,11 @@ pub(super) async fn serve(server: &Arc<Inner>, stream: TcpStream, shutdown: &Shu
                 Poll::Ready(Some(Ok(accepted))) => accepted,
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Ended::Lost),
                 Poll::Ready(None) => return Poll::Ready(ended),
+                Poll::Pending if flow.resumes(context) => continue,
                 Poll::Pending => break,
             };
             let (parts, body) = request.into_parts();
-            if let Some((start, respond)) = admit(server, &otlp, &flow, peer, &parts, respond) {
+            if let Some((start, respond)) = admit(server, &otlp, &flow, (peer, certificate.as_deref()), &parts, respond) {
                 drop(parts);
                 // From here on the flow knows it, so that no byte of it goes another way.
                 let way = flow.body(body.stream_id().as_u32(), start.goes_past());
@@ -94,7 +96,7 @@ pub(super) async fn serve(server: &Arc<Inner>, stream: TcpStream, shutdown: &Shu
 
 /// Exchanges the first frames. What comes of it lies on the heap, since a future keeps room for each place that
 /// it moves something through.
-async fn greet(server: &Inner, stream: TcpStream, flow: &Arc<Flow>) -> Option<Box<Codec>> {
+async fn greet<T: Transport>(server: &Inner, stream: T, flow: &Arc<Flow>) -> Option<Box<Codec<T>>> {
     let settings = &server.settings;
     let socket = Socket::new(stream, Arc::clone(flow), server.arena.clone(), settings.memory_wait);
     let mut builder = Builder::new();
@@ -110,14 +112,14 @@ async fn greet(server: &Inner, stream: TcpStream, flow: &Arc<Flow>) -> Option<Bo
     timeout(settings.head, builder.handshake(socket)).await.ok()?.ok().map(Box::new)
 }
 
-type Codec = h2::server::Connection<Socket, Bytes>;
+type Codec<T> = h2::server::Connection<Socket<T>, Bytes>;
 
 /// Decides on a request's head: what becomes a call, or nothing when the answer is given already.
 fn admit(
     server: &Inner,
     otlp: &Otlp,
     flow: &Flow,
-    peer: IpAddr,
+    (peer, certificate): (IpAddr, Option<&Certificate>),
     parts: &Parts,
     mut respond: SendResponse<Bytes>,
 ) -> Option<(Start, SendResponse<Bytes>)> {
@@ -141,7 +143,7 @@ fn admit(
     let mut open = otlp.books().open();
     let length = length(&parts.headers);
     let bytes = length.map(|length| length as u64);
-    let caller = Caller { peer, certificate: None, headers: &Fields(&parts.headers), bytes };
+    let caller = Caller { peer, certificate, headers: &Fields(&parts.headers), bytes };
     let entered = server.http.gate().enter(&caller, &mut open).and_then(|passage| {
         let charge =
             if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };

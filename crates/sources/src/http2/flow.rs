@@ -24,6 +24,8 @@ use tokio::time::Instant;
 const TURN: usize = 16 << 10;
 /// What is read in one turn, about, past the codec too: then it is others' turn.
 const READ: usize = 512 << 10;
+/// How often calls may be asked in one turn how their bodies go on.
+const QUESTIONS: usize = 64;
 /// What is charged while a connection is being read: what one turn brings, the headers that can be made of it, and
 /// the place where it is read to.
 const READING: u64 = 48 << 10;
@@ -48,6 +50,10 @@ pub(super) struct State {
     pub(super) allowance: usize,
     /// What may still be read in this turn.
     pub(super) budget: usize,
+    /// Something was read for a call that has to say first how it goes on; and how often that may be asked in
+    /// this turn.
+    pub(super) held: bool,
+    asked: usize,
     pub(super) inflow: Inflow,
     pub(super) bodies: Bodies,
     pub(super) owed: Owed,
@@ -96,6 +102,8 @@ impl Flow {
         let state = State {
             allowance: 0,
             budget: 0,
+            held: false,
+            asked: 0,
             inflow: Inflow::after(PREFACE.len()),
             bodies: Bodies::default(),
             owed: Owed::new(),
@@ -118,7 +126,22 @@ impl Flow {
     /// Lets the next turn's bytes in: the streams have taken what the last one brought.
     pub(super) fn begin_turn(&self) {
         let mut state = self.state();
-        (state.allowance, state.budget) = (TURN, READ);
+        (state.allowance, state.budget, state.held, state.asked) = (TURN, READ, false, 0);
+    }
+
+    /// Whether reading goes on once the calls have run. If not, but it could, the task is woken for another turn.
+    pub(super) fn resumes(&self, context: &mut Context<'_>) -> bool {
+        let mut state = self.state();
+        if !std::mem::take(&mut state.held) {
+            return false;
+        }
+        state.asked += 1;
+        if state.asked > QUESTIONS {
+            context.waker().wake_by_ref();
+            return false;
+        }
+        state.allowance = TURN;
+        true
     }
 
     /// Whether what was read last is not paid for.

@@ -2,6 +2,7 @@
 
 use super::connection;
 use super::frames::PREFACE;
+use super::transport::Transport;
 use crate::http::Http;
 use crate::places::Places;
 use std::io;
@@ -11,7 +12,6 @@ use tidegate_arena::Arena;
 use tidegate_http1::{Ended, Settings, Shutdown};
 use tidegate_ledger::Refusal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Serves OTLP over HTTP/2. Clones are the same server.
@@ -58,7 +58,7 @@ impl Http2 {
 
     /// Serves one connection to its end, or until `shutdown` begins and what is in flight is answered. The
     /// future is large; whoever holds many of other kinds beside it should box it.
-    pub async fn serve(&self, stream: TcpStream, shutdown: &Shutdown) -> Ended {
+    pub(crate) async fn serve<T: Transport>(&self, stream: T, shutdown: &Shutdown) -> Ended {
         let Some(_places) = self.0.places.take(Http2::PLACES) else {
             self.0.http.refuse_stray(Refusal::Connections);
             return self.turn_away(stream).await;
@@ -69,7 +69,7 @@ impl Http2 {
     }
 
     /// Answers a connection that is one too many, without a codec: settings, and the end, with the reason.
-    pub async fn turn_away(&self, mut stream: TcpStream) -> Ended {
+    pub(crate) async fn turn_away<T: Transport>(&self, mut stream: T) -> Ended {
         let settings = &self.0.settings;
         let told = async {
             stream.write_all(&goodbye()).await?;

@@ -2,6 +2,7 @@
 
 use super::flow::{Flow, State};
 use super::inflow::Step;
+use super::transport::Transport;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,27 +10,26 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tidegate_arena::Arena;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 /// How many pieces are written at a time, the first of them not the codec's.
 const SLICES: usize = 8;
 
 /// Gives the codec what is for it, and takes what it writes.
-pub(super) struct Socket {
-    stream: TcpStream,
+pub(super) struct Socket<T> {
+    stream: T,
     flow: Arc<Flow>,
     arena: Arena,
     memory_wait: Duration,
 }
 
-impl Socket {
-    pub(super) fn new(stream: TcpStream, flow: Arc<Flow>, arena: Arena, memory_wait: Duration) -> Socket {
+impl<T: Transport> Socket<T> {
+    pub(super) fn new(stream: T, flow: Arc<Flow>, arena: Arena, memory_wait: Duration) -> Socket<T> {
         Socket { stream, flow, arena, memory_wait }
     }
 }
 
-impl AsyncRead for Socket {
+impl<T: Transport> AsyncRead for Socket<T> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -45,7 +45,7 @@ impl AsyncRead for Socket {
         while state.allowance > 0 && state.budget > 0 {
             let State { inflow, bodies, owed, .. } = state;
             if inflow.step(out, bodies, owed) == Step::Held {
-                state.allowance = 0;
+                (state.allowance, state.held) = (0, true);
             }
             let fed = out.filled().get(before..).unwrap_or_default();
             if !fed.is_empty() {
@@ -65,8 +65,10 @@ impl AsyncRead for Socket {
                 return Poll::Ready(Ok(()));
             }
         }
-        // It goes on in the next turn.
-        context.waker().wake_by_ref();
+        if !state.held {
+            // It goes on in the next turn.
+            context.waker().wake_by_ref();
+        }
         Poll::Pending
     }
 }
@@ -75,7 +77,7 @@ impl State {
     /// Reads from `stream`: to where it is looked at, or straight to the codec what is for the codec alone.
     fn poll_fill(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut impl Transport,
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<usize>> {
@@ -111,7 +113,7 @@ impl State {
     /// Writes what is owed, and then of `slices`; gives how much of them.
     fn poll_put(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut impl Transport,
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
@@ -145,7 +147,7 @@ impl State {
     }
 }
 
-impl AsyncWrite for Socket {
+impl<T: Transport> AsyncWrite for Socket<T> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }

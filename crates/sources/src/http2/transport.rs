@@ -1,0 +1,56 @@
+//! What HTTP/2 is spoken over.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tidegate_http1::Certificate;
+use tidegate_tls::TlsStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+/// A connection, with TLS or without.
+pub(crate) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// Ready when a read may give something.
+    ///
+    /// # Errors
+    /// When the connection has failed.
+    fn poll_read_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// The peer's address.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    fn peer(&self) -> io::Result<IpAddr>;
+
+    /// The names in the certificate that the peer has shown.
+    fn certificate(&self) -> Option<Arc<Certificate>>;
+}
+
+impl Transport for TcpStream {
+    fn poll_read_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        TcpStream::poll_read_ready(self, context)
+    }
+
+    fn peer(&self) -> io::Result<IpAddr> {
+        self.peer_addr().map(|peer| peer.ip())
+    }
+
+    fn certificate(&self) -> Option<Arc<Certificate>> {
+        None
+    }
+}
+
+impl Transport for TlsStream {
+    fn poll_read_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        TlsStream::poll_read_ready(self, context)
+    }
+
+    fn peer(&self) -> io::Result<IpAddr> {
+        self.peer_addr().map(|peer| peer.ip())
+    }
+
+    fn certificate(&self) -> Option<Arc<Certificate>> {
+        self.shared_certificate()
+    }
+}
