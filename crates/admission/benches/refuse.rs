@@ -54,7 +54,9 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
     let many = Limits { concurrency: Some(1000), in_flight: Some(1 << 30), ..Limits::default() };
     let (limited, source) = gate(Some(many), false);
     let mut entry = source.open();
-    measure("enter, a route's limits", &mut || drop(black_box(limited.enter(black_box(&caller), &mut entry))));
+    measure("enter, a route's limits", &mut || {
+        drop(black_box(limited.enter(black_box(&caller), &mut entry)))
+    });
     let (shared, source) = gate(Some(many), true);
     let mut entry = source.open();
     measure("enter, with tenants", &mut || drop(black_box(shared.enter(black_box(&caller), &mut entry))));

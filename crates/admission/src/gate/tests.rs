@@ -1,6 +1,8 @@
 //! Promises: a wait for memory has an end; every refusal says when to return if that helps; the verdict on a
 //! request is in the books once.
 
+mod enter;
+
 use super::*;
 use tidegate_arena::Floors;
 use tidegate_journal::{
@@ -24,6 +26,11 @@ struct Rig {
 
 /// A gate before a journal that may take `quota` bytes.
 fn rig(quota: u64) -> Rig {
+    rig_with(quota, |_, _| Rules::default())
+}
+
+/// The same, with rules for its one source.
+fn rig_with(quota: u64, rules: impl FnOnce(&Ledger, &Source) -> Rules) -> Rig {
     let dir = tempfile::tempdir().unwrap();
     let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
     let arena = Arena::new(TOTAL, floors, 4 << 20, 64, 64).unwrap();
@@ -32,14 +39,18 @@ fn rig(quota: u64) -> Rig {
     let ledger = Ledger::new(&Registry::new(1), recovery.items);
     let head = ledger.head();
     journal.observe(move |items| head.advance_to(items));
-    let gate = Gate::new(arena.clone(), journal.clone(), WAIT);
     let source = ledger.source("test").unwrap();
+    let gate = Gate::ruled(arena.clone(), journal.clone(), WAIT, None, rules(&ledger, &source));
     Rig { arena, journal, gate, ledger, source, _dir: dir }
 }
 
 impl Rig {
     /// Appends a body of `len` bytes with three items.
     async fn append(&self, len: usize) -> Result<(), Refused> {
+        self.append_as(self.source.open(), len).await
+    }
+
+    async fn append_as(&self, open: Open, len: usize) -> Result<(), Refused> {
         let mut window = self.arena.window(Share::Ingest, len).await.unwrap();
         window.advance(len);
         let meta = Meta {
@@ -52,7 +63,7 @@ impl Rig {
             received_at_ns: 1,
         };
         let counts = Counts { signal: tidegate_ledger::Signal::Metrics, items: 3, bytes: len as u64 };
-        self.gate.append(self.source.open(), counts, Batch { meta, window, from: 0, len }).await
+        self.gate.append(open, counts, Batch { meta, window, from: 0, len }).await
     }
 
     /// What was accepted, and what was refused why; the books close and all memory is free.

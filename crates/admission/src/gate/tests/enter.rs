@@ -1,0 +1,140 @@
+//! Promises: who may not send is told so first, then whose it is, then whether anything can be taken, then how much;
+//! a refusal at any of these leaves nothing held; and the tenant goes on with its data.
+
+use super::*;
+use crate::caller::{Caller, Headers};
+use crate::passage::Passage;
+use crate::tenancy::Tenancy;
+use std::net::{IpAddr, Ipv4Addr};
+use tidegate_http1::Repeated;
+use tidegate_limit::{Limits, PerSecond, Tenants};
+
+struct Said(Option<&'static [u8]>);
+
+impl Headers for Said {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+        Ok(self.0.filter(|_| name.eq_ignore_ascii_case("x-scope-orgid")))
+    }
+}
+
+/// A gate with these limits of its one route, and with four tenants or none.
+fn limited(limits: Limits, with_tenants: bool) -> Rig {
+    rig_with(1 << 30, |ledger, source| {
+        let tenants = with_tenants.then(|| Tenants::new(4, Default::default(), ledger.clone()));
+        let tenancy =
+            with_tenants.then(|| Tenancy { header: Some("X-Scope-OrgID".into()), ..Tenancy::default() });
+        let table = Table::new(vec![(source.clone(), limits)], tenants);
+        Rules { tenancy, limits: Some(Arc::new(table)), ..Rules::default() }
+    })
+}
+
+impl Rig {
+    fn enter(&self, tenant: Option<&'static str>, bytes: Option<u64>) -> Result<(Passage, Open), Refused> {
+        let headers = Said(tenant.map(str::as_bytes));
+        let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let caller = Caller { peer, certificate: None, headers: &headers, bytes };
+        let mut open = self.source.open();
+        match self.gate.enter(&caller, &mut open) {
+            Ok(passage) => Ok((passage, open)),
+            Err(refused) => {
+                open.refuse(refused.reason);
+                Err(refused)
+            }
+        }
+    }
+
+    fn accounts(&self) -> Vec<(String, u64, u64)> {
+        let table = self.gate.rules().limits.clone().unwrap();
+        let accounts = table.tenants().unwrap().accounts();
+        let shown = accounts.map(|account| {
+            let page = account.page();
+            assert_eq!(page.book().difference(), 0);
+            (page.title().to_owned(), page.book().accepted, account.held())
+        });
+        shown.collect()
+    }
+}
+
+#[test]
+fn where_nothing_is_limited_nothing_is_held() {
+    let rig = limited(Limits::default(), false);
+    let (passage, _open) = rig.enter(None, Some(1 << 40)).unwrap();
+    assert!(passage.0.is_none());
+    assert!(rig.gate.grow(&passage, usize::MAX).is_ok());
+}
+
+#[test]
+fn a_limit_is_answered_with_a_time_at_which_it_is_none() {
+    let requests = Some(PerSecond { rate: 1, burst: 30 });
+    let rig = limited(Limits { requests, ..Limits::default() }, false);
+    for _ in 0..30 {
+        let (_passage, open) = rig.enter(None, None).unwrap();
+        open.refuse(Refusal::Malformed);
+    }
+    for _ in 0..10 {
+        let refused = rig.enter(None, None).err().unwrap();
+        assert_eq!(refused.reason, Refusal::RateLimited);
+        assert!((1..=2).contains(&refused.retry_after.unwrap()));
+    }
+    // When the gateway stops, that is said, and no token is asked for.
+    rig.gate.stop();
+    assert_eq!(rig.enter(None, None).err().unwrap().reason, Refusal::Shutdown);
+}
+
+#[test]
+fn what_is_refused_or_dropped_holds_nothing() {
+    let limits = Limits { concurrency: Some(1), in_flight: Some(1000), ..Limits::default() };
+    let rig = limited(limits, true);
+    let (passage, open) = rig.enter(Some("a"), Some(600)).unwrap();
+    assert_eq!(rig.enter(Some("b"), None).err().unwrap().reason, Refusal::Concurrency);
+    assert_eq!(rig.enter(None, None).err().unwrap().reason, Refusal::Tenant, "asked before the limits");
+    assert_eq!(rig.enter(Some("../b"), None).err().unwrap().reason, Refusal::Tenant);
+    let refused = rig.gate.grow(&passage, 2000).err().unwrap();
+    assert_eq!(refused.reason, Refusal::Concurrency);
+    drop((passage, open));
+    let (passage, open) = rig.enter(Some("b"), None).unwrap();
+    rig.gate.grow(&passage, 1000).unwrap();
+    drop((passage, open));
+    assert!(rig.accounts().iter().all(|(_, accepted, held)| (*accepted, *held) == (0, 0)));
+    let (accepted, refused) = rig.assert_books();
+    assert_eq!((accepted, refused.len()), (0, 3), "{refused:?}");
+}
+
+/// One that floods is refused for its part of the memory, and one that does not passes.
+#[test]
+fn a_flood_leaves_room_for_the_others() {
+    let rig = limited(Limits::default(), true);
+    let free = rig.arena.free(Share::Ingest);
+    let mut held = Vec::new();
+    let refused = loop {
+        match rig.enter(Some("flood"), Some(64 << 10)) {
+            Ok(entered) => held.push((entered, rig.arena.try_charge(Share::Ingest, 64 << 10).unwrap())),
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(refused.reason, Refusal::Share);
+    assert!(refused.retry_after.is_some());
+    let left = rig.arena.free(Share::Ingest);
+    assert!(left > free / 6 && left < free / 3, "{left} of {free}");
+    for _ in 0..10 {
+        assert!(rig.enter(Some("trickle"), Some(64 << 10)).is_ok());
+    }
+    held.clear();
+    assert!(rig.enter(Some("flood"), Some(64 << 10)).is_ok());
+}
+
+#[tokio::test]
+async fn the_tenant_goes_on_with_its_data_also_where_its_entry_is_shared() {
+    let rig = limited(Limits::default(), true);
+    let mut follower = rig.follow();
+    for name in ["t1", "t2", "t3", "t4", "t5", "t6"] {
+        let (_passage, open) = rig.enter(Some(name), Some(100)).unwrap();
+        rig.append_as(open, 100).await.unwrap();
+        let Ok(Some(Event::Record(record))) = follower.next().await else { panic!("a record is missing") };
+        assert_eq!(record.meta.tenant.as_str(), name);
+        follower.commit(record.sequence);
+    }
+    let accounts = rig.accounts();
+    let accepted: Vec<_> = accounts.iter().map(|(name, accepted, _)| (name.as_str(), *accepted)).collect();
+    assert_eq!(accepted, [("other", 2), ("t1", 1), ("t2", 1), ("t3", 1), ("t4", 1)]);
+}
