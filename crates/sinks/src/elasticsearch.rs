@@ -18,9 +18,11 @@ mod parcel;
 mod peer;
 mod reply;
 mod settings;
+mod setup;
 
 pub use peer::PeerError;
 pub use settings::Settings;
+pub use setup::{SetupError, put_templates};
 
 use crate::endpoints::{Endpoints, Place};
 use crate::health::UnderWay;

@@ -27,7 +27,7 @@ mod tls;
 pub use blackhole::blackhole;
 pub use elasticsearch::{
     Elasticsearch, PeerError as ElasticsearchPeerError, Settings as ElasticsearchSettings,
-    StartError as ElasticsearchStartError,
+    SetupError as ElasticsearchSetupError, StartError as ElasticsearchStartError, put_templates,
 };
 pub use health::{Activity, Health, Trouble};
 pub use inbox::{AttachError, Sinkable};
@@ -44,4 +44,5 @@ pub use signals::Signals;
 pub use stop::{Stop, Stopper};
 pub use supervisor::Supervisor;
 pub use tidegate_elastic::documents::{Flavour, Mapping};
+pub use tidegate_elastic::templates::{Template, templates};
 pub use tls::{Tls, TlsError};

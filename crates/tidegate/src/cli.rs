@@ -74,6 +74,9 @@ pub(crate) enum Command {
     /// Look into the journal
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Prepare Elasticsearch or OpenSearch for what a sink writes
+    #[command(subcommand)]
+    Elasticsearch(ElasticsearchCommand),
     /// Print the JSON Schema of the configuration, for editors
     Schema,
     /// Print a commented configuration with every setting at its default
@@ -291,4 +294,25 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ElasticsearchCommand {
+    /// Put the index templates of a sink's documents where it sends them
+    ///
+    /// What came as documents needs none of them: their senders have their own. Templates that are there already
+    /// under the same names are replaced.
+    Setup(SetupArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// The sink, where there are several of type `elasticsearch`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sink: Option<String>,
+    /// Print the requests instead of sending them
+    #[arg(long)]
+    pub(crate) print: bool,
 }

@@ -6,6 +6,7 @@
 pub(crate) mod acceptor;
 mod apm;
 mod ingest;
+mod keys;
 mod metrics;
 pub(crate) mod plan;
 mod rules;
@@ -17,15 +18,17 @@ pub(crate) mod workers;
 
 use crate::Failure;
 use acceptor::{Doorkeeper, accept, listen};
-use ingest::Ingest;
+use ingest::{Guarded, Ingest, IngestTls};
+use keys::Keys;
 use plan::Planned;
 use sinks::Running;
+pub(crate) use sinks::settings;
 use status::View;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_admission::Gate;
+use tidegate_admission::{Gate, Rules};
 use tidegate_arena::{Arena, Bytes, Share};
-use tidegate_config::{Config, Durability, Limits, Tenants};
+use tidegate_config::{Config, Durability, Limits, Listener, Tenants};
 use tidegate_console::Console;
 use tidegate_http1::{Server, Shutdown};
 use tidegate_journal::{Journal, Recovery};
@@ -54,6 +57,7 @@ pub(crate) struct Gateway {
     acceptors: Vec<AbortHandle>,
     /// Looks after the memory, and whether all the others are there.
     upkeep: Rounds,
+    keys: Keys,
 }
 
 impl Gateway {
@@ -64,6 +68,7 @@ impl Gateway {
     pub(crate) fn start(config: Config) -> Result<Gateway, Failure> {
         let planned = plan::of(&config);
         planned.plan.check()?;
+        let keys = Keys::read(&config)?;
         let http = listen(config.listen.http, "listen.http")?;
         // The same address twice is one listener.
         let grpc = (config.listen.grpc != config.listen.http)
@@ -99,7 +104,7 @@ impl Gateway {
         let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
 
         let memory_wait = config.limits.memory_wait.get();
-        let rules = rules::of(&config, &ledger)?;
+        let rules = Rules { access: keys.senders.clone(), ..rules::of(&config, &ledger)? };
         let gate = Gate::ruled(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         let source = &config.sources.prometheus_remote_write;
         let remote_write = RemoteWrite::new(
@@ -182,6 +187,7 @@ impl Gateway {
         let console_arena = Console::reserve()?;
         let console =
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone());
+        let console = Guarded::new(console, keys.admins.clone());
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
         let admin_door = Arc::new(Doorkeeper::new(Places::new(ingest::ADMIN_CONNECTIONS)));
 
@@ -189,13 +195,23 @@ impl Gateway {
         let admin_service = Arc::new(ingest::Admin::new(console));
         let mut acceptors =
             vec![first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle()];
-        let shared = [Some(http), grpc, apm].into_iter().flatten().map(|listener| (listener, Arc::clone(&ingest)));
-        for (listener, ingest) in shared.chain(alone) {
-            let door = Arc::clone(&door);
-            acceptors.push(first.spawn(accept(listener, Arc::clone(&workers), door, ingest)).abort_handle());
+        let doorway = keys.doorway(&config, &arena);
+        let shared = [(Some(http), Listener::Http), (grpc, Listener::Grpc), (apm, Listener::Apm)];
+        let shared = shared.into_iter().filter_map(|(listener, which)| Some((listener?, which, Arc::clone(&ingest))));
+        let alone = alone.map(|(listener, ingest)| (listener, Listener::Elasticsearch, ingest));
+        for (listener, which, ingest) in shared.chain(alone) {
+            let (workers, door) = (Arc::clone(&workers), Arc::clone(&door));
+            let acceptor = match &doorway {
+                Some(doorway) if config.listen.tls.is_on(which) => {
+                    let ingest = Arc::new(IngestTls::new(ingest, Arc::clone(doorway)));
+                    first.spawn(accept(listener, workers, door, ingest))
+                }
+                _ => first.spawn(accept(listener, workers, door, ingest)),
+            };
+            acceptors.push(acceptor.abort_handle());
         }
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
-        let upkeep = upkeep::start(arena, console_arena, gate.clone(), watch, watch::leave)?;
+        let upkeep = upkeep::start(arena, console_arena, gate.clone(), keys.clone(), watch, watch::leave)?;
         let config = Mutex::new(config);
         Ok(Gateway {
             config,
@@ -211,6 +227,7 @@ impl Gateway {
             shutdowns,
             acceptors,
             upkeep,
+            keys,
         })
     }
 
@@ -229,6 +246,7 @@ impl Gateway {
     /// # Errors
     /// When the new sinks do not fit, or one of them cannot be started; nothing has changed then.
     pub(crate) fn reload(&self, new: Config) -> Result<Vec<String>, Failure> {
+        self.keys.reload();
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         let mut waiting = tidegate_config::differing(&config, &new);
         waiting.retain(|setting| setting != "sinks" && !rules::is_changeable(setting));

@@ -55,6 +55,7 @@ fn run(command: Command) -> Outcome {
         Command::Tap(args) => commands::tap::tap(&args),
         Command::Lake(command) => commands::lake::lake(&command),
         Command::Journal(command) => commands::journal::journal(&command),
+        Command::Elasticsearch(command) => commands::elasticsearch::elasticsearch(&command),
         Command::Schema => commands::print::schema(),
         Command::Example => commands::print::example(),
         Command::Completions { shell } => commands::print::completions(shell),

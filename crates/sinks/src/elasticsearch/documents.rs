@@ -54,7 +54,7 @@ impl Origin {
 /// Whether there is a way to say this record in documents.
 pub(super) fn is_spoken(meta: &Meta) -> bool {
     match meta.protocol {
-        Protocol::Bulk => true,
+        Protocol::Bulk | Protocol::Intake => true,
         Protocol::Otlp => spoken(meta.signal).is_some(),
         _ => false,
     }
@@ -126,7 +126,7 @@ async fn written(
                 copied(raw, &origin.record(body.sequence), &mut out, settings).await?;
                 count += body.items;
             }
-            (Protocol::Otlp, Some(signal)) => {
+            (Protocol::Otlp | Protocol::Intake, signal) => {
                 let (documents, left_out) =
                     translated(signal, raw, body, &origin.record(body.sequence), &mut out, settings).await?;
                 count += documents;
@@ -172,9 +172,9 @@ async fn copied(raw: &[u8], prefix: &str, out: &mut Held<Window>, settings: &Set
     Ok(())
 }
 
-/// Appends the documents of a body of OTLP. How many there are, and how many items are not said.
+/// Appends the documents of a body of OTLP, or of intake events. How many there are, and how many items are not said.
 async fn translated(
-    signal: wire::Signal,
+    signal: Option<wire::Signal>,
     raw: &[u8],
     body: &Body,
     prefix: &str,
@@ -196,7 +196,11 @@ async fn translated(
         let end = turn.min(space.len());
         let is_all = end == space.len();
         let mut page = Page::new(space.get_mut(..end).unwrap_or_default());
-        let written = documents::from_otlp(signal, raw, place, prefix, &settings, &mut page);
+        let written = match (body.protocol, signal) {
+            (Protocol::Intake, _) => documents::from_intake(raw, place, prefix, &settings, &mut page),
+            (_, Some(signal)) => documents::from_otlp(signal, raw, place, prefix, &settings, &mut page),
+            (_, None) => return Ok((count, body.items)),
+        };
         let len = page.len();
         match written {
             Ok(written) => {

@@ -1,13 +1,13 @@
 //! One node: requests over its connections, and the answers, read as they come.
 
-use super::answer::Answer;
+use super::answer::{Answer, Reason};
 use super::reply::Reader;
 use super::settings::Settings;
 use crate::endpoints;
 use crate::http::{chain, delay};
 use crate::tls::TlsError;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT,
@@ -153,6 +153,35 @@ impl Peer {
                 Answer::lost(format!("no answer within {:?}", self.timeout))
             }
         }
+    }
+
+    /// Puts `body` at `path`, which stands in the place of `/_bulk`.
+    ///
+    /// # Errors
+    /// What the node said to it, or that it said nothing.
+    pub(super) async fn put(&self, path: &str, body: &'static str) -> Result<(), Reason> {
+        let unusable = |words: String| Reason { status: None, words };
+        let mut parts = self.uri.clone().into_parts();
+        let whole = format!("{}{path}", self.uri.path().trim_end_matches("/_bulk"));
+        parts.path_and_query = Some(whole.parse().map_err(|_| unusable(format!("{whole} is no path")))?);
+        let uri = Uri::from_parts(parts).map_err(|error| unusable(error.to_string()))?;
+        let mut request = HttpRequest::new(Full::new(Bytes::from_static(body.as_bytes())));
+        *request.method_mut() = Method::PUT;
+        *request.uri_mut() = uri;
+        request.headers_mut().clone_from(&self.headers);
+        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let client = self.client();
+        let exchange = async {
+            let response = client.request(request).await.map_err(|error| unusable(chain(&error)))?;
+            let status = response.status();
+            let mut body = Limited::new(response.into_body(), EXCERPT).frame().await;
+            let said = body.take().and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+            let words = String::from_utf8_lossy(&said).trim().to_owned();
+            if status.is_success() { Ok(()) } else { Err(Reason { status: Some(status), words }) }
+        };
+        let late = |_| Err(unusable(format!("no answer within {:?}", self.timeout)));
+        tokio::time::timeout(self.timeout, Box::pin(exchange)).await.unwrap_or_else(late)
     }
 
     fn head(&self, request: &Request) -> HttpRequest<Full<Bytes>> {
