@@ -51,10 +51,10 @@ fn object(cursor: &mut Cursor<'_>, known: &'static Fields, depth: u32) -> Result
     if !cursor.takes(b'}') {
         loop {
             let (name, _) = cursor.name()?;
-            match known.fields.iter().enumerate().find(|(_, field)| field.name.as_bytes() == name) {
+            match known.find(name) {
                 None => cursor.skip(depth + 1)?,
                 Some((at, field)) => {
-                    let bit = 1 << at;
+                    let bit = 1_u64 << at;
                     if seen & bit != 0 {
                         return Err(Problem::Twice(field.name));
                     }

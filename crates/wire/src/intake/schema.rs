@@ -48,6 +48,8 @@ pub(super) struct Field {
 pub(super) struct Fields {
     /// At most 64.
     pub(super) fields: &'static [Field],
+    /// By the length of a name, one bit for each field that is called so; longer ones are with the longest here.
+    lengths: [u64; LENGTHS],
     /// One bit for each that is required.
     pub(super) required: u64,
     /// At least one of these is required, if there are any.
@@ -55,6 +57,9 @@ pub(super) struct Fields {
     /// Where one of the first is given, the second is required.
     pub(super) with: (u64, u64),
 }
+
+/// Lengths of names that are told apart.
+const LENGTHS: usize = 24;
 
 const fn must(name: &'static str, rule: Rule) -> Field {
     Field { name, rule, required: true }
@@ -67,19 +72,39 @@ const fn may(name: &'static str, rule: Rule) -> Field {
 const fn of(fields: &'static [Field]) -> Fields {
     assert!(fields.len() <= 64, "a bit for each");
     let mut required = 0;
+    let mut lengths = [0; LENGTHS];
     let mut at = 0;
     while at < fields.len() {
         // Of constants, when the program is built.
         #[allow(clippy::indexing_slicing)]
-        if fields[at].required {
-            required |= 1 << at;
+        {
+            if fields[at].required {
+                required |= 1 << at;
+            }
+            let len = fields[at].name.len();
+            lengths[if len < LENGTHS { len } else { LENGTHS - 1 }] |= 1 << at;
         }
         at += 1;
     }
-    Fields { fields, required, one_of: (0, ""), with: (0, 0) }
+    Fields { fields, lengths, required, one_of: (0, ""), with: (0, 0) }
 }
 
 impl Fields {
+    /// The field of this name, and where it stands among them.
+    #[inline]
+    pub(super) fn find(&self, name: &[u8]) -> Option<(u32, &'static Field)> {
+        let mut left = self.lengths.get(name.len().min(LENGTHS - 1)).copied().unwrap_or(0);
+        while left != 0 {
+            let at = left.trailing_zeros();
+            let field = self.fields.get(at as usize)?;
+            if field.name.as_bytes() == name {
+                return Some((at, field));
+            }
+            left &= left - 1;
+        }
+        None
+    }
+
     const fn one_of(self, bits: u64, words: &'static str) -> Fields {
         Fields { one_of: (bits, words), ..self }
     }
