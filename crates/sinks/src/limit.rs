@@ -147,7 +147,8 @@ mod tests {
             }
             let at = *clock;
             *clock += latency;
-            (0..in_flight).for_each(|_| limit.answered(Sent { at, units: 1, among: in_flight, bytes: 0 }, *clock));
+            (0..in_flight)
+                .for_each(|_| limit.answered(Sent { at, units: 1, among: in_flight, bytes: 0 }, *clock));
             after.push(limit.now());
         }
         after

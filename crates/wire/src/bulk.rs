@@ -88,8 +88,7 @@ impl<'a> Items<'a> {
         if !self.utf8 && !is_utf8(line) {
             return Err(Fault::new(number, Reason::Action(Flaw::new(0, "bytes that are not UTF-8"))));
         }
-        let action =
-            action::read(line).map_err(|flaw| Fault::new(number, Reason::Action(flaw)))?;
+        let action = action::read(line).map_err(|flaw| Fault::new(number, Reason::Action(flaw)))?;
         let document = match action.kind {
             Kind::Delete => None,
             kind => match self.line()? {

@@ -47,7 +47,10 @@ impl Origin {
 
     /// Whether an item's `_id` was made here.
     pub(super) fn made(&self, item: &Item<'_>) -> bool {
-        item.action.id.and_then(|id| id.strip_prefix(b"\"")).is_some_and(|id| id.starts_with(self.0.as_bytes()))
+        item.action
+            .id
+            .and_then(|id| id.strip_prefix(b"\""))
+            .is_some_and(|id| id.starts_with(self.0.as_bytes()))
     }
 }
 
@@ -75,9 +78,10 @@ pub(super) fn outgoing_len(meta: &Meta, settings: &Settings) -> usize {
 /// Whether the bytes of a batch are documents as they are.
 fn passes(batch: &Batch, settings: &Settings) -> bool {
     !settings.ids
-        && batch.bodies.iter().all(|body| {
-            body.protocol == Protocol::Bulk && body.encoding == Encoding::Identity
-        })
+        && batch
+            .bodies
+            .iter()
+            .all(|body| body.protocol == Protocol::Bulk && body.encoding == Encoding::Identity)
 }
 
 /// Makes the documents of a batch.

@@ -123,7 +123,8 @@ impl Elasticsearch {
             self.letters.taken(parcel.request.as_ref().map_or(0, |request| request.body.len()));
             return advanced(parcel);
         }
-        let words = reply.later.clone().unwrap_or_else(|| "the answer does not say what became of it".to_owned());
+        let words =
+            reply.later.clone().unwrap_or_else(|| "the answer does not say what became of it".to_owned());
         self.fail(place, None, later, &words);
         parcel.request = None;
         After::Rest(parcel, reply)

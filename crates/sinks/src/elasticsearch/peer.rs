@@ -176,7 +176,8 @@ impl Peer {
             let response = client.request(request).await.map_err(|error| unusable(chain(&error)))?;
             let status = response.status();
             let mut body = Limited::new(response.into_body(), EXCERPT).frame().await;
-            let said = body.take().and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+            let said =
+                body.take().and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
             let words = String::from_utf8_lossy(&said).trim().to_owned();
             if status.is_success() { Ok(()) } else { Err(Reason { status: Some(status), words }) }
         };
@@ -302,7 +303,9 @@ async fn read(response: Response<Incoming>, items: usize) -> Answer {
         None => Answer::of(head.status, words(), after),
         Some(reader) => match reader.finish() {
             Some(reply) => Answer::Taken(reply),
-            None => Answer::lost(format!("{} with an answer that is none to a `_bulk`: {}", head.status, words())),
+            None => {
+                Answer::lost(format!("{} with an answer that is none to a `_bulk`: {}", head.status, words()))
+            }
         },
     }
 }

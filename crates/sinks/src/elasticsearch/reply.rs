@@ -201,7 +201,9 @@ impl Reader {
                     other => other,
                 });
             }
-            Lexeme::Word if !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') => self.keep(byte),
+            Lexeme::Word if !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') => {
+                self.keep(byte)
+            }
             Lexeme::Word => {
                 self.lexeme = Lexeme::Between;
                 self.value();
@@ -370,7 +372,12 @@ mod tests {
     #[test]
     fn errors_are_told_apart_up_to_a_number() {
         let items: Vec<String> = (0..1000)
-            .map(|n| format!(r#"{{"index":{{"status":400,"error":{{"type":"t","reason":"{n}{}"}}}}}}"#, "x".repeat(600)))
+            .map(|n| {
+                format!(
+                    r#"{{"index":{{"status":400,"error":{{"type":"t","reason":"{n}{}"}}}}}}"#,
+                    "x".repeat(600)
+                )
+            })
             .collect();
         let reply = read(&format!(r#"{{"errors":true,"items":[{}]}}"#, items.join(",")), 1000, 100).unwrap();
         assert_eq!(reply.refusals.len(), KINDS);

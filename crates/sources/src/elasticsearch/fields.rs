@@ -80,7 +80,8 @@ fn matches(parts: &[&str], path: &[&str]) -> bool {
     match (parts, path) {
         ([], _) | (_, []) => true,
         (["**", rest @ ..], _) => {
-            rest.is_empty() || (0..path.len()).any(|from| path.get(from..).is_some_and(|path| matches(rest, path)))
+            rest.is_empty()
+                || (0..path.len()).any(|from| path.get(from..).is_some_and(|path| matches(rest, path)))
         }
         ([part, rest @ ..], [name, behind @ ..]) => {
             (*name == "*" || is_like(part, name)) && matches(rest, behind)

@@ -83,7 +83,8 @@ fn about(settings: &Settings) -> Vec<u8> {
 /// to what they find here.
 fn nodes(host: &str, settings: &Settings) -> Vec<u8> {
     let mut text = String::from("{\"_nodes\":{\"total\":1,\"successful\":1,\"failed\":0},");
-    let _infallible = write!(text, "\"cluster_name\":\"tidegate\",\"nodes\":{{\"tidegate\":{{\"name\":\"tidegate\",");
+    let _infallible =
+        write!(text, "\"cluster_name\":\"tidegate\",\"nodes\":{{\"tidegate\":{{\"name\":\"tidegate\",");
     let mut out = text.into_bytes();
     for name in ["transport_address", "host", "ip"] {
         json(name, &mut out);

@@ -22,7 +22,9 @@ impl<'a> Request<'a> {
         let (Some(method), Some(target)) = (words.next(), words.next()) else { return Request::default() };
         // An absolute target names the host first.
         let (authority, target) = match target.split_once("://") {
-            Some((_, rest)) if !target.starts_with('/') => rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len())),
+            Some((_, rest)) if !target.starts_with('/') => {
+                rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
+            }
             _ => ("", target),
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -98,12 +100,8 @@ mod tests {
     fn the_line_and_the_host_are_found_again() {
         let head = b"POST /es/logs-%7Bx%7D/_bulk?pipeline=a%20b HTTP/1.1\r\nA: b\r\nhOST: es:9200\r\n\r\n";
         let request = Request::of(head, 3);
-        let wanted = Request {
-            method: "POST",
-            path: "/logs-%7Bx%7D/_bulk",
-            query: "pipeline=a%20b",
-            host: "es:9200",
-        };
+        let wanted =
+            Request { method: "POST", path: "/logs-%7Bx%7D/_bulk", query: "pipeline=a%20b", host: "es:9200" };
         assert_eq!(request, wanted);
         assert_eq!(request.parameter("pipeline").unwrap(), "a b");
         assert_eq!(decoded(request.parts().next().unwrap(), false), "logs-{x}");

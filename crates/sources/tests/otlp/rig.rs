@@ -10,7 +10,10 @@ use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFu
 use tidegate_ledger::{Ledger, Refusal, Source, SourceBalance};
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{AgentSettings, ApmLimits, ElasticApm, Http, Http2, Ingest, Otlp, Places, RemoteWrite};
+use tidegate_sources::{
+    AgentSettings, ApmLimits, ElasticApm, Elasticsearch, ElasticsearchSettings, Http, Http2, Ingest, Otlp,
+    Places, RemoteWrite,
+};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -46,14 +49,23 @@ pub(crate) fn settings() -> Settings {
 }
 
 fn elastic_apm(books: Source, arena: &Arena, pool: &Pool) -> ElasticApm {
-    let limits =
-        ApmLimits { max_body: MAX_BODY, max_event: 300 << 10, most_held: 14 << 20, rum: Some(10) };
+    let limits = ApmLimits { max_body: MAX_BODY, max_event: 300 << 10, most_held: 14 << 20, rum: Some(10) };
     let settings = AgentSettings {
         service: "shop".to_owned(),
         environment: String::new(),
         settings: vec![("transaction_sample_rate".to_owned(), "0.5".to_owned())],
     };
     ElasticApm::new(books, arena.clone(), pool.clone(), limits, "8.19.0", vec![settings]).unwrap()
+}
+
+fn elasticsearch(books: Source, arena: &Arena, pool: &Pool) -> Elasticsearch {
+    let settings = ElasticsearchSettings {
+        prefix: "/elasticsearch".to_owned(),
+        version: "8.19.0".to_owned(),
+        max_body: MAX_BODY,
+        most_held: 14 << 20,
+    };
+    Elasticsearch::new(books, arena.clone(), pool.clone(), settings)
 }
 
 impl Rig {
@@ -88,7 +100,9 @@ impl Rig {
             MAX_BODY,
             14 << 20,
         ));
-        let http = http.with_elastic_apm(elastic_apm(source("elastic_apm"), &arena, &pool));
+        let http = http
+            .with_elastic_apm(elastic_apm(source("elastic_apm"), &arena, &pool))
+            .with_elasticsearch(elasticsearch(source("elasticsearch"), &arena, &pool));
         let shutdown = Shutdown::new();
         let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
         let http2 = Http2::new(http, settings, arena.clone(), Places::new(CONNECTIONS * Http2::PLACES));

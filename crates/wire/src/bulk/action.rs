@@ -107,8 +107,7 @@ pub(super) fn read(line: &[u8]) -> Result<Action<'_>, Flaw> {
     cursor.take(b':', "no colon behind a name")?;
     cursor.take(b'{', "no JSON object")?;
     let fields_at = cursor.at();
-    let mut action =
-        Action { kind, index: None, id: None, fields: 0, fields_at, has_fields: false };
+    let mut action = Action { kind, index: None, id: None, fields: 0, fields_at, has_fields: false };
     cursor.space();
     if cursor.peek() != Some(b'}') {
         action.has_fields = true;

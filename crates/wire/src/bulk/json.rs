@@ -113,7 +113,11 @@ impl<'a> Cursor<'a> {
     /// Nothing but white space may follow.
     pub(super) fn end(&mut self) -> Result<(), Flaw> {
         self.space();
-        if self.at < self.text.len() { Err(self.flaw("something behind the end of the object")) } else { Ok(()) }
+        if self.at < self.text.len() {
+            Err(self.flaw("something behind the end of the object"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Passes a string, with white space before it; returns it with its quotes.

@@ -1,0 +1,8 @@
+//! The sink `elasticsearch` against a node that answers as it is told.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+mod failures;
+mod node;
+mod passing;
+mod rig;

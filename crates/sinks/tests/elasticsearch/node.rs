@@ -1,0 +1,190 @@
+//! A node on loopback that keeps documents by their `_id`, and answers as it is told.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use tidegate_wire::coding::{Decode, Wants};
+use tidegate_wire::gzip;
+use tokio::net::TcpListener;
+
+/// How a request is answered.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// Each document is taken.
+    Ok,
+    /// With this status and text; nothing is taken.
+    Status(u16, &'static str),
+    /// Documents are taken, but the answer is lost.
+    Lost,
+    /// 413 when it is longer than so many bytes as it came; otherwise taken.
+    AtMost(usize),
+    /// 400 for all of it when this document is in it; otherwise taken.
+    Chokes(u64),
+    /// Every so manieth document is rejected for want of room; the others are taken.
+    Every(usize, u16),
+    /// This document is not wanted.
+    Dislikes(u64),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Documents by their id, each with its number.
+    pub(crate) documents: BTreeMap<String, u64>,
+    /// The requests: how many documents they had, how many bytes, and their headers.
+    pub(crate) requests: Vec<(usize, usize, hyper::HeaderMap)>,
+    /// Documents that came without an id.
+    pub(crate) anonymous: u64,
+    /// Documents that came again under their id.
+    pub(crate) repeated: u64,
+    script: VecDeque<Answer>,
+    always: Option<Answer>,
+}
+
+pub(crate) struct Node {
+    pub(crate) address: SocketAddr,
+    seen: Arc<Mutex<Seen>>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Node {
+    /// A node that answers so first, and then takes everything.
+    pub(crate) fn new(script: impl IntoIterator<Item = Answer>) -> Node {
+        let seen = Arc::new(Mutex::new(Seen { script: script.into_iter().collect(), ..Seen::default() }));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::clone(&seen);
+        runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let state = Arc::clone(&state);
+                tokio::spawn(async move {
+                    let service = service_fn(move |request| serve(request, Arc::clone(&state)));
+                    let served = hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service);
+                    let _gone = served.await;
+                });
+            }
+        });
+        Node { address, seen, _runtime: runtime }
+    }
+
+    /// From now on, behind what is left of the script.
+    pub(crate) fn always(self, answer: Answer) -> Node {
+        self.seen().always = Some(answer);
+        self
+    }
+
+    pub(crate) fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+
+    /// That it has each of these documents once, and no other.
+    pub(crate) fn assert_has(&self, numbers: impl IntoIterator<Item = u64>) {
+        let mut has: Vec<u64> = self.seen().documents.values().copied().collect();
+        has.sort_unstable();
+        assert_eq!(has, numbers.into_iter().collect::<Vec<_>>());
+    }
+}
+
+async fn serve(
+    request: Request<Incoming>,
+    state: Arc<Mutex<Seen>>,
+) -> Result<Response<Full<Bytes>>, std::io::Error> {
+    assert_eq!(request.uri().path(), "/es/_bulk");
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let len = body.len();
+    let gzipped = head.headers.get("content-encoding").is_some_and(|coding| coding == "gzip");
+    let raw = if gzipped { gunzip(&body) } else { body.to_vec() };
+    let items = parsed(&raw);
+    let mut seen = state.lock().unwrap();
+    seen.requests.push((items.len(), len, head.headers));
+    let answer = seen.script.pop_front().or(seen.always.clone()).unwrap_or(Answer::Ok);
+    let reply = |status: u16, text: String| {
+        let response = Response::builder().status(status).header("content-type", "application/json");
+        Ok(response.body(Full::new(Bytes::from(text))).unwrap())
+    };
+    match answer {
+        Answer::Status(status, text) => return reply(status, text.to_owned()),
+        Answer::AtMost(most) if len > most => return reply(413, String::new()),
+        Answer::Chokes(number) if items.iter().any(|(_, _, document)| document["n"] == number) => {
+            return reply(400, r#"{"error":{"type":"illegal_argument_exception"}}"#.to_owned());
+        }
+        _ => {}
+    }
+    let (mut errors, mut answers) = (false, Vec::new());
+    for (at, (kind, id, document)) in items.into_iter().enumerate() {
+        let number = document["n"].as_u64().unwrap();
+        let outcome = match &answer {
+            Answer::Every(step, status) if at % step == 0 => {
+                json!({"status": status, "error": {"type": "es_rejected_execution_exception", "reason": "full"}})
+            }
+            Answer::Dislikes(disliked) if number == *disliked => {
+                json!({"status": 400, "error": {"type": "document_parsing_exception", "reason": "no \"such\" field"}})
+            }
+            _ => seen.index(&kind, id, number),
+        };
+        errors |= outcome["status"].as_u64().unwrap() >= 400;
+        answers.push(json!({ kind: outcome }));
+    }
+    if matches!(answer, Answer::Lost) {
+        return Err(std::io::Error::other("the answer is lost"));
+    }
+    reply(200, json!({"took": 1, "errors": errors, "items": answers}).to_string())
+}
+
+impl Seen {
+    fn index(&mut self, kind: &str, id: Option<String>, number: u64) -> Value {
+        let Some(id) = id else {
+            self.anonymous += 1;
+            let id = format!("anonymous-{}", self.anonymous);
+            self.documents.insert(id, number);
+            return json!({"status": 201});
+        };
+        let known = self.documents.contains_key(&id);
+        self.repeated += u64::from(known);
+        if kind == "create" && known {
+            return json!({"status": 409, "error": {"type": "version_conflict_engine_exception", "reason": "exists"}});
+        }
+        self.documents.insert(id, number);
+        json!({"status": if known { 200 } else { 201 }})
+    }
+}
+
+fn parsed(raw: &[u8]) -> Vec<(String, Option<String>, Value)> {
+    assert!(raw.is_empty() || raw.ends_with(b"\n"));
+    let mut lines = raw.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mut items = Vec::new();
+    while let Some(action) = lines.next() {
+        let action: Value = serde_json::from_slice(action).unwrap();
+        let (kind, fields) = action.as_object().unwrap().iter().next().unwrap();
+        let id = fields["_id"].as_str().map(str::to_owned);
+        items.push((kind.clone(), id, serde_json::from_slice(lines.next().unwrap()).unwrap()));
+    }
+    items
+}
+
+fn gunzip(body: &[u8]) -> Vec<u8> {
+    let mut decoder = gzip::Decoder::new();
+    decoder.reset();
+    let (mut out, mut rest) = (Vec::new(), body);
+    let mut room = vec![0; 64 << 10];
+    loop {
+        let progress = decoder.step(rest, &mut room).unwrap();
+        out.extend_from_slice(&room[..progress.written]);
+        rest = &rest[progress.read..];
+        match progress.wants {
+            Wants::Nothing if rest.is_empty() => return out,
+            Wants::Input => panic!("the body ends too early"),
+            _ => {}
+        }
+    }
+}

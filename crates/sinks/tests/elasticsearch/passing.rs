@@ -1,0 +1,102 @@
+//! Documents that are taken.
+
+use crate::node::{Answer, Node};
+use crate::rig::{PART, Rig, SECOND, settings};
+use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
+use tidegate_sinks::ElasticsearchSettings;
+
+const CREATE: &str = "{\"create\":{\"_index\":\"logs\"}}";
+
+/// Records of all encodings are joined, and arrive once, compressed or not, with ids or as they came.
+#[tokio::test]
+async fn documents_arrive_once_however_they_came_and_go() {
+    for (gzip, ids) in [(None, true), (Some(1), true), (None, false), (Some(1), false)] {
+        let (mut rig, node) = (Rig::new(PART), Node::new([]));
+        for round in 0..30 {
+            let encoding = if round % 3 == 0 { Encoding::Gzip } else { Encoding::Identity };
+            rig.put(encoding, CREATE, 7, 100).await;
+        }
+        rig.drain(ElasticsearchSettings { gzip, ids, ..settings(&node) }).await;
+        node.assert_has(0..210);
+        let seen = node.seen();
+        assert!(seen.requests.len() < 10, "{} requests for 30 records", seen.requests.len());
+        assert_eq!(seen.anonymous, if ids { 0 } else { 210 });
+        assert_eq!((rig.page().delivered, rig.dropped()), (210, vec![]));
+    }
+}
+
+/// A record that is longer than a request may be goes in pieces; one that needs more memory than the sink's own goes
+/// with borrowed memory, when nothing else is under way.
+#[tokio::test]
+async fn what_is_too_long_for_a_request_goes_in_pieces() {
+    for part in [PART, 512 << 10] {
+        let (mut rig, node) = (Rig::new(part), Node::new([]));
+        rig.put(Encoding::Identity, CREATE, 3, 100).await;
+        rig.put(Encoding::Identity, CREATE, 1000, 2000).await;
+        rig.put(Encoding::Gzip, CREATE, 500, 2000).await;
+        rig.put(Encoding::Identity, CREATE, 3, 100).await;
+        let settings =
+            ElasticsearchSettings { max_request_bytes: 256 << 10, gzip: Some(1), ..settings(&node) };
+        rig.drain(settings).await;
+        node.assert_has(0..1506);
+        assert!(node.seen().requests.len() >= 12);
+        assert_eq!(rig.page().delivered, 1506);
+    }
+}
+
+/// Headers, those that say who sends it among them, go with every request.
+#[tokio::test]
+async fn requests_have_the_headers_that_are_configured() {
+    let (mut rig, node) = (Rig::new(PART), Node::new([]));
+    rig.put(Encoding::Identity, CREATE, 1, 10).await;
+    let mut settings = ElasticsearchSettings { gzip: Some(1), ..settings(&node) };
+    settings.headers.insert("authorization", "ApiKey abc".parse().unwrap());
+    rig.drain(settings).await;
+    let seen = node.seen();
+    let headers = &seen.requests[0].2;
+    assert_eq!(headers["authorization"], "ApiKey abc");
+    assert_eq!(headers["content-type"], "application/x-ndjson");
+    assert_eq!(headers["content-encoding"], "gzip");
+}
+
+/// What no document can be made of is counted, and holds up nothing.
+#[tokio::test]
+async fn what_cannot_be_said_is_counted() {
+    let (mut rig, node) = (Rig::new(PART), Node::new([]));
+    rig.put(Encoding::Identity, CREATE, 1, 10).await;
+    let meta = Meta {
+        tenant: Tenant::NONE,
+        signal: Signal::Profiles,
+        protocol: Protocol::Otlp,
+        encoding: Encoding::Identity,
+        items: 3,
+        raw_len: 3,
+        received_at_ns: 1,
+    };
+    rig.append(meta, b"abc").await;
+    rig.drain(settings(&node)).await;
+    node.assert_has(0..1);
+    assert_eq!(rig.dropped(), [(tidegate_ledger::Dropped::Untranslatable, 3)]);
+}
+
+/// After a restart nothing that was answered is sent again; what was not is, and makes no duplicate.
+#[tokio::test]
+async fn a_restart_makes_no_duplicates() {
+    let (mut rig, node) = (Rig::new(PART), Node::new([Answer::Lost, Answer::Ok]).always(Answer::Lost));
+    for _ in 0..10 {
+        rig.put(Encoding::Identity, CREATE, 5, 100).await;
+    }
+    let (sink, stopper) = rig.sink(ElasticsearchSettings { max_request_bytes: 64 << 10, ..settings(&node) });
+    let running = tokio::spawn(sink.run());
+    while node.seen().requests.len() < 5 {
+        tokio::task::yield_now().await;
+    }
+    stopper.stop();
+    tokio::time::timeout(10 * SECOND, running).await.unwrap().unwrap();
+    let rig = rig.restarted();
+    node.seen().documents.len();
+    let node = node.always(Answer::Ok);
+    rig.drain(settings(&node)).await;
+    node.assert_has(0..50);
+    assert_eq!(rig.page().dropped, vec![]);
+}

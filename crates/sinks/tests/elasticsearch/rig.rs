@@ -1,0 +1,196 @@
+//! A journal with the sink behind it.
+
+use crate::node::Node;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::{Arena, Floors, Share};
+use tidegate_journal::dead_letters::{self, DeadLetters};
+use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull};
+use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
+use tidegate_meters::Registry;
+use tidegate_sinks::{
+    Elasticsearch, ElasticsearchSettings, Flavour, Health, Mapping, Room, Signals, Sinkable, Stopper, Tls,
+};
+use tokio::sync::Semaphore;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+const NAME: &str = "cluster";
+/// Enough for everything to go the usual way.
+pub(crate) const PART: usize = 4 << 20;
+
+/// Everything on the near side of the node.
+pub(crate) struct Rig {
+    dir: tempfile::TempDir,
+    pub(crate) arena: Arena,
+    pub(crate) journal: Journal,
+    ledger: Ledger,
+    letters: DeadLetters,
+    turn: Arc<Semaphore>,
+    pub(crate) health: Health,
+    part: usize,
+    /// The number of the next document.
+    next: u64,
+}
+
+impl Rig {
+    /// With a sink that may hold `part` bytes.
+    pub(crate) fn new(part: usize) -> Rig {
+        Rig::of(part, tempfile::tempdir().unwrap(), 0)
+    }
+
+    fn of(part: usize, dir: tempfile::TempDir, next: u64) -> Rig {
+        let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, 4 << 20);
+        let arena = Arena::new(64 << 20, floors, 8 << 20, 256, 64).unwrap();
+        let settings = tidegate_journal::Settings {
+            segment_bytes: 16 << 20,
+            durability: Durability::PageCache,
+            ..tidegate_journal::Settings::new(dir.path().join("journal"))
+        };
+        let (journal, recovery) = Journal::open(settings).unwrap();
+        let ledger = Ledger::new(&Registry::new(1), recovery.items);
+        let head = ledger.head();
+        journal.observe(move |items| head.advance_to(items));
+        let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
+        let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
+        Rig { dir, arena, journal, ledger, letters, turn, health, part, next }
+    }
+
+    /// The same after a restart of the process.
+    pub(crate) fn restarted(self) -> Rig {
+        let Rig { dir, arena, journal, ledger, letters, part, next, .. } = self;
+        assert!(journal.close(10 * SECOND));
+        drop((arena, journal, ledger, letters));
+        Rig::of(part, dir, next)
+    }
+
+    /// Puts the next `count` documents into the journal, each with `padding` bytes; `action` is what they begin with.
+    pub(crate) async fn put(&mut self, encoding: Encoding, action: &str, count: u64, padding: usize) {
+        let mut raw = String::new();
+        for number in self.next..self.next + count {
+            let pad = "x".repeat(padding);
+            raw.push_str(&format!(
+                "{}\n{{\"n\":{number},\"pad\":\"{pad}\"}}\n",
+                action.replace("#", &number.to_string())
+            ));
+        }
+        self.next += count;
+        let body = match encoding {
+            Encoding::Gzip => gzipped(raw.as_bytes()),
+            _ => raw.as_bytes().to_vec(),
+        };
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal: Signal::Logs,
+            protocol: Protocol::Bulk,
+            encoding,
+            items: u32::try_from(count).unwrap(),
+            raw_len: u32::try_from(raw.len()).unwrap(),
+            received_at_ns: 1,
+        };
+        self.append(meta, &body).await;
+    }
+
+    pub(crate) async fn append(&self, meta: Meta, body: &[u8]) {
+        let mut window = self.arena.window(Share::Ingest, body.len()).await.unwrap();
+        window.append(body).unwrap();
+        let open = self.ledger.source("test").unwrap().open();
+        let counts = Counts {
+            signal: tidegate_ledger::Signal::Logs,
+            items: u64::from(meta.items),
+            bytes: body.len() as u64,
+        };
+        let handed_over = open.hand_over(counts);
+        self.journal.append(Batch { meta, window, from: 0, len: body.len() }).await.unwrap();
+        handed_over.accept();
+    }
+
+    /// A sink that is attached.
+    pub(crate) fn sink(&self, settings: ElasticsearchSettings) -> (Elasticsearch, Stopper) {
+        let (stopper, stop) = Stopper::new();
+        let room = Room::new(&self.arena, Share::Egress, self.part, &self.turn);
+        let sinkable = Sinkable {
+            name: NAME,
+            journal: &self.journal,
+            ledger: &self.ledger,
+            when_full: WhenFull::Block,
+            health: &self.health,
+            signals: Signals::ALL,
+            dead_letters: &self.letters,
+            tap: None,
+        };
+        (Elasticsearch::start(sinkable, room, settings, stop).unwrap(), stopper)
+    }
+
+    /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held afterwards.
+    pub(crate) async fn drain(&self, settings: ElasticsearchSettings) {
+        assert!(self.journal.close(10 * SECOND));
+        let (sink, _stopper) = self.sink(settings);
+        tokio::time::timeout(60 * SECOND, sink.run()).await.expect("everything is sent");
+        let page = self.page();
+        assert_eq!(page.queued, 0);
+        let usage = self.arena.usage();
+        let egress = usage.shares.into_iter().find(|known| known.share == Share::Egress).unwrap();
+        assert_eq!(egress.used, 0, "all memory is given back");
+        assert_eq!(self.health.activity().in_flight, 0);
+    }
+
+    /// What the books say of the sink, after a look whether they close.
+    pub(crate) fn page(&self) -> SinkBalance {
+        let balance = self.ledger.balance();
+        assert_eq!(balance.difference(), 0, "{balance:?}");
+        balance.sinks.into_iter().find(|sink| sink.name == NAME).unwrap()
+    }
+
+    /// What the books say was dropped.
+    pub(crate) fn dropped(&self) -> Vec<(Dropped, u64)> {
+        self.page().dropped
+    }
+
+    /// The dead letters: the reason and the documents of each.
+    pub(crate) fn letters(&self) -> Vec<(String, String)> {
+        let mut letters = dead_letters::read(&self.dir.path().join("letters"), true).unwrap();
+        let mut all = Vec::new();
+        while let Some(letter) = letters.next() {
+            let reason = letter.unwrap().reason;
+            all.push((reason, String::from_utf8(letters.body().unwrap()).unwrap()));
+        }
+        all
+    }
+}
+
+/// What a sink does to `node` when nothing else is said.
+pub(crate) fn settings(node: &Node) -> ElasticsearchSettings {
+    ElasticsearchSettings {
+        endpoints: vec![format!("http://{}/es", node.address).parse().unwrap()],
+        flavour: Flavour::Elasticsearch,
+        headers: Default::default(),
+        tls: Tls::default(),
+        gzip: None,
+        mapping: Mapping::Otel,
+        dataset: "generic".to_owned(),
+        namespace: "default".to_owned(),
+        ids: true,
+        metric_ids: true,
+        max_request_bytes: 1 << 20,
+        max_in_flight: 4,
+        linger: Duration::from_millis(10),
+        timeout: 20 * SECOND,
+        backoff: (Duration::from_millis(1), Duration::from_millis(20)),
+    }
+}
+
+pub(crate) fn gzipped(raw: &[u8]) -> Vec<u8> {
+    let mut encoder = tidegate_wire::gzip::Encoder::new(1).unwrap();
+    encoder.reset();
+    let mut out = vec![0; raw.len() + 1024];
+    let (read, mut len) = encoder.step(raw, &mut out);
+    assert_eq!(read, raw.len());
+    loop {
+        let (written, ended) = encoder.finish(&mut out[len..]);
+        len += written;
+        if ended {
+            out.truncate(len);
+            return out;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What clients ask before they send, answered so that they go on.
+
+use crate::client::raw;
+use crate::rig::Rig;
+use serde_json::Value;
+
+async fn asked(method: &str, path: &str) -> (u16, String) {
+    let rig = Rig::new();
+    let request =
+        format!("{method} /elasticsearch{path} HTTP/1.1\r\nHost: gate:9200\r\nContent-Length: 2\r\n\r\n{{}}");
+    let request = if matches!(method, "GET" | "HEAD") {
+        format!("{method} /elasticsearch{path} HTTP/1.1\r\nHost: gate:9200\r\nConnection: close\r\n\r\n")
+    } else {
+        request
+    };
+    let answer = rig.serve(async |address| raw(address, request.as_bytes()).await).await;
+    assert_eq!(answer.header("x-elastic-product"), Some("Elasticsearch"), "{method} {path}");
+    assert_eq!(rig.books_of("elasticsearch").received, 1, "{method} {path}");
+    (answer.status, answer.text())
+}
+
+async fn json(path: &str) -> Value {
+    let (status, text) = asked("GET", path).await;
+    assert_eq!(status, 200, "{path}: {text}");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}: {text}"))
+}
+
+/// Each client finds what it looks for: who this is, a licence, a healthy cluster of one node, templates that are
+/// there already.
+#[tokio::test]
+async fn clients_find_what_they_look_for() {
+    let about = json("").await;
+    assert_eq!(about["version"]["number"], "8.19.0");
+    assert_eq!(about["version"]["build_flavor"], "default");
+    assert_eq!(about["tagline"], "You Know, for Search");
+    assert_eq!(json("/").await, about);
+    assert_eq!(json("/_license?human=false").await["license"]["status"], "active");
+    assert_eq!(json("/_xpack").await["features"]["ilm"]["enabled"], true);
+    assert_eq!(json("/_cluster/health").await["status"], "green");
+    assert_eq!(json("/_cat/indices?format=json").await, serde_json::json!([]));
+    let nodes = json("/_nodes/_all/http").await;
+    assert_eq!(nodes["nodes"]["tidegate"]["http"]["publish_address"], "gate:9200");
+    for path in [
+        "/_index_template/filebeat-9.0",
+        "/_ilm/policy/x",
+        "/_ingest/pipeline/y",
+        "/_data_stream/z",
+        "/_alias/a",
+    ] {
+        assert!(json(path).await.is_object(), "{path}");
+    }
+}
+
+/// What is there and what is set up is answered with success, so that nobody stops for it.
+#[tokio::test]
+async fn what_is_set_up_is_acknowledged() {
+    for path in ["/", "/logs", "/_index_template/x", "/_template/x", "/_alias/x"] {
+        assert_eq!(asked("HEAD", path).await.0, 200, "{path}");
+    }
+    for (method, path) in [
+        ("PUT", "/_index_template/x"),
+        ("PUT", "/_ilm/policy/x"),
+        ("PUT", "/_component_template/x"),
+        ("PUT", "/_ingest/pipeline/x"),
+        ("PUT", "/_data_stream/x"),
+        ("PUT", "/_cluster/settings"),
+        ("POST", "/_aliases"),
+        ("DELETE", "/_template/x"),
+    ] {
+        assert_eq!(asked(method, path).await, (200, "{\"acknowledged\":true}".to_owned()), "{method} {path}");
+    }
+    let (status, text) = asked("PUT", "/logs-000001").await;
+    assert_eq!((status, text.contains("\"index\":\"logs-000001\"")), (200, true), "{text}");
+    assert_eq!(asked("POST", "/logs/_refresh").await.0, 200);
+}

@@ -1,0 +1,12 @@
+//! The source `elasticsearch` over real connections, before a real journal.
+
+#[path = "../otlp/client.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod client;
+#[path = "../otlp/rig.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod rig;
+
+mod accepts;
+mod asks;
+mod refuses;
