@@ -4,10 +4,15 @@ TARGET ?= $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 VENV   ?= $(TARGET)/test-venv
 NODE   ?= $(TARGET)/test-node
 COLLECTOR ?= $(TARGET)/test-collector
+OPENSEARCH ?= $(TARGET)/test-opensearch
+APM    ?= $(TARGET)/test-apm
 export CARGO_TARGET_DIR := $(TARGET)
 export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
 export TIDEGATE_TEST_NODE_MODULES := $(NODE)/node_modules
 export TIDEGATE_TEST_COLLECTOR := $(COLLECTOR)/collector
+export TIDEGATE_TEST_OPENSEARCH := $(OPENSEARCH)
+export TIDEGATE_TEST_APM_GO := $(APM)/agent-go
+export TIDEGATE_TEST_APM_JAVA := $(APM)/java
 export TIDEGATE_BIN := $(TARGET)/release/tidegate
 
 .PHONY: demo test unit loom programs python fuzz bench lint install setup setup-test docs
@@ -63,4 +68,4 @@ setup:
 	@scripts/setup build
 
 setup-test: setup
-	@scripts/setup test $(VENV) $(NODE) $(COLLECTOR)
+	@scripts/setup test $(VENV) $(NODE) $(COLLECTOR) $(OPENSEARCH) $(APM)

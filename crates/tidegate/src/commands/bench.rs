@@ -6,11 +6,13 @@
 //! several rounds the median counts.
 
 mod allocations;
+mod apm;
 mod backlog;
 mod bare;
 mod connections;
 mod cpu;
 mod durability;
+mod elasticsearch;
 mod figure;
 mod idle;
 mod observation;
@@ -24,7 +26,7 @@ use crate::{Failure, Outcome, output};
 use figure::{Bench, Figure, Row};
 
 /// Everything that can be measured, in the order in which it is.
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 13] = [
     cpu::FORWARDING,
     cpu::INGEST,
     durability::ROW,
@@ -32,6 +34,8 @@ const ROWS: [Row; 11] = [
     otlp::INGEST,
     otlp::FORWARDING,
     otlp::ALLOCATIONS,
+    apm::ROW,
+    elasticsearch::ROW,
     connections::ROW,
     idle::ROW,
     observation::ROW,
