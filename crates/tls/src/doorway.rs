@@ -81,9 +81,7 @@ impl Doorway {
             Some((seat, self.arena.charge(self.share, CHARGE).await.ok()?))
         });
         let Ok(Some(_held)) = admitted.await else {
-            let mut socket = socket;
-            // Whether that is heard is for the client to see.
-            let _ = socket.write(NOT_NOW).now_or_pending().await;
+            turn_away(socket).await;
             return Err(Failure::Late);
         };
         // On the heap, since what it holds is large and soon done with.
@@ -177,6 +175,13 @@ async fn receive(socket: &mut TcpStream, pending: &mut Vec<u8>) -> io::Result<()
     pending.resize(before + whole, 0);
     socket.read_exact(pending.get_mut(before + HEAD..).unwrap_or_default()).await?;
     Ok(())
+}
+
+/// Tells who wants to do a handshake that it cannot be done now, and does not wait for that to be heard.
+pub async fn turn_away(mut socket: TcpStream) {
+    // A new connection has room for seven bytes.
+    let _ = socket.write(NOT_NOW).now_or_pending().await;
+    let _ = socket.shutdown().now_or_pending().await;
 }
 
 /// One try, without waiting.

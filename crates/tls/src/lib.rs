@@ -19,7 +19,7 @@ mod session;
 mod stream;
 mod subject;
 
-pub use doorway::{Doorway, Failure};
+pub use doorway::{Doorway, Failure, turn_away};
 pub use identity::{ClientAuth, Files, Identity, TlsError};
 pub use stream::{CONNECTION_BYTES, TlsStream, WORKER_BYTES};
 pub use subject::certificate;

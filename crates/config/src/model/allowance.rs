@@ -61,7 +61,7 @@ settings! {
         default: Option<TenantName> = None,
         /// How many tenants are told apart. Those that come when there are so many share one entry, named `other`, with
         /// its limits and its part of the memory; their data keeps its tenant's name. Each takes about 1 KiB of memory.
-        most: u32 [1..=1000] = 200,
+        most: u32 [1..=250] = 200,
         /// How much each tenant may send that has no entry in `overrides`.
         limits: Allowance = Allowance::default(),
         /// How much one tenant may send, by its name, in the place of `limits`.

@@ -6,7 +6,8 @@ settings! {
     /// What clients may use up.
     pub struct Limits {
         /// How many connections may be open at once, idle ones included. One more is answered 503 and
-        /// closed. Without it: one for every 3.5 KiB of `memory` beyond 28.5 MiB, from 1024 to 12000.
+        /// closed. Without it: one for every 3.5 KiB of `memory` beyond 28.5 MiB, from 1024 to 12000; with TLS one
+        /// for every 14 KiB, from 256 on.
         /// A connection that speaks HTTP/2 counts as thirteen.
         connections: Option<u32> [1..=1_000_000] = None,
         /// How many connections one address may have open, or one network of 64 bits with IPv6. One more is answered
@@ -30,12 +31,12 @@ settings! {
 }
 
 impl Limits {
-    /// How many connections may be open at once with this much memory.
-    pub fn connections(&self, memory: Bytes) -> u32 {
-        const LEAST: u32 = 1024;
+    /// How many connections may be open at once with this much memory, some of them perhaps with TLS.
+    pub fn connections(&self, memory: Bytes, tls: bool) -> u32 {
+        let (least, each) = if tls { (256, Bytes::kib(14).get()) } else { (1024, Bytes::kib(7).get() / 2) };
         const MOST: u32 = 12_000;
         let beyond = memory.get().saturating_sub(Bytes::kib(28 * 1024 + 512).get());
-        let affordable = u32::try_from(beyond / (Bytes::kib(7).get() / 2)).unwrap_or(MOST);
-        self.connections.unwrap_or(affordable.clamp(LEAST, MOST))
+        let affordable = u32::try_from(beyond / each).unwrap_or(MOST);
+        self.connections.unwrap_or(affordable.clamp(least, MOST))
     }
 }

@@ -40,8 +40,8 @@ pub(crate) trait Serve: Send + Sync + 'static {
     /// Serves a connection on this worker, from its first byte to its end. Not an `async fn`: each of those on the
     /// way would keep the stream once more in every connection's task.
     fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = Ended> + Send;
-    /// The answer to one that is too many.
-    fn one_too_many(&self) -> Reply;
+    /// The answer to one that is too many; none where nothing can be said that would be understood.
+    fn one_too_many(&self) -> Option<Reply>;
     /// Counts it.
     fn count_turned_away(&self);
     /// Answers it, once it has sent something.
@@ -133,7 +133,9 @@ fn admit<S: Serve>(
     } else {
         door.leaving.fetch_sub(1, Relaxed);
         // Too many even to be waited for: told at once, without a task, which a client may miss.
-        let _told = reply_and_close(stream, &service.one_too_many());
+        if let Some(reply) = service.one_too_many() {
+            let _told = reply_and_close(stream, &reply);
+        }
     }
 }
 

@@ -2,11 +2,13 @@
 
 use super::acceptor::Serve;
 use std::sync::Arc;
+use tidegate_admission::access::Access;
 use tidegate_admission::{Gate, Protocol, Refused, answer};
 use tidegate_console::Console;
-use tidegate_http1::{Ended, Reply, Server, turn_away};
+use tidegate_http1::{Admitted, Body, Context, Ended, Head, Reply, Server, Service, turn_away};
 use tidegate_ledger::Refusal;
 use tidegate_sources::{self as sources, Http};
+use tidegate_tls::Doorway;
 use tokio::net::TcpStream;
 
 /// The most connections to the admin port: scrapers, probes, and some people. They are counted among the
@@ -36,26 +38,95 @@ impl Serve for Ingest {
         self.http.refuse_stray(Refusal::Connections);
     }
 
-    fn one_too_many(&self) -> Reply {
+    fn one_too_many(&self) -> Option<Reply> {
         let words = "as many connections as are allowed are open; connect again later\n";
         let refused = Refused::new(Refusal::Connections, words).retry_after(self.gate.memory_delay());
-        answer(refused, Protocol::Http)
+        Some(answer(refused, Protocol::Http))
     }
 
     async fn turn_away(&self, worker: usize, stream: TcpStream) {
-        if let Some(door) = self.doors.get(worker) {
-            let _ended = door.turn_away(stream, self.one_too_many()).await;
+        if let (Some(door), Some(reply)) = (self.doors.get(worker), self.one_too_many()) {
+            let _ended = door.turn_away(stream, reply).await;
         }
     }
 }
 
-/// The console.
+/// The sources behind TLS. A kind of its own, so that connections without it have no room for it in their tasks.
+pub(crate) struct IngestTls {
+    ingest: Arc<Ingest>,
+    doorway: Arc<Doorway>,
+}
+
+impl IngestTls {
+    pub(crate) fn new(ingest: Arc<Ingest>, doorway: Arc<Doorway>) -> IngestTls {
+        IngestTls { ingest, doorway }
+    }
+}
+
+impl Serve for IngestTls {
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = Ended> + Send {
+        let doors = &self.ingest.doors;
+        doors[worker % doors.len()].serve_tls(stream, &self.doorway)
+    }
+
+    fn count_turned_away(&self) {
+        self.ingest.count_turned_away();
+    }
+
+    /// Saying it would take a handshake, which is what there are too many of.
+    fn one_too_many(&self) -> Option<Reply> {
+        None
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        tidegate_tls::turn_away(stream).await;
+    }
+}
+
+/// The console, for those who may see it.
+pub(crate) struct Guarded {
+    console: Console,
+    admins: Access,
+}
+
+impl Guarded {
+    /// What whoever starts and stops the process has to know, and has no credentials for.
+    const PUBLIC: [&str; 2] = ["/health", "/ready"];
+
+    pub(crate) fn new(console: Console, admins: Access) -> Guarded {
+        Guarded { console, admins }
+    }
+}
+
+impl Service for Guarded {
+    type Ticket = <Console as Service>::Ticket;
+
+    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Self::Ticket>, Reply> {
+        if !self.admins.is_open() && !Guarded::PUBLIC.contains(&head.path()) {
+            // Shown twice it is as good as not at all.
+            let shown = head.sole_header("authorization").unwrap_or_default();
+            let checked = self.admins.check(shown, None, head.peer().ip());
+            checked.map_err(|refused| answer(refused, Protocol::Http))?;
+        }
+        self.console.admit(head)
+    }
+
+    fn answer(&self, ticket: Self::Ticket, body: Body) -> impl Future<Output = Reply> + Send {
+        self.console.answer(ticket, body)
+    }
+
+    fn refuse(&self, refusal: tidegate_http1::Refusal, context: Context<'_, Self::Ticket>) -> Reply {
+        self.console.refuse(refusal, context)
+    }
+}
+
+/// The admin address.
 pub(crate) struct Admin {
-    server: Arc<Server<Console>>,
+    server: Arc<Server<Guarded>>,
 }
 
 impl Admin {
-    pub(crate) fn new(server: Arc<Server<Console>>) -> Admin {
+    pub(crate) fn new(server: Arc<Server<Guarded>>) -> Admin {
         Admin { server }
     }
 }
@@ -70,12 +141,14 @@ impl Serve for Admin {
 
     fn count_turned_away(&self) {}
 
-    fn one_too_many(&self) -> Reply {
+    fn one_too_many(&self) -> Option<Reply> {
         let words = "as many connections as the console takes are open; try again\n";
-        answer(Refused::new(Refusal::Connections, words).retry_after(1), Protocol::Http)
+        Some(answer(Refused::new(Refusal::Connections, words).retry_after(1), Protocol::Http))
     }
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        turn_away(stream, self.one_too_many(), &Console::settings()).await;
+        if let Some(reply) = self.one_too_many() {
+            turn_away(stream, reply, &Console::settings()).await;
+        }
     }
 }

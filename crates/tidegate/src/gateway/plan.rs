@@ -5,6 +5,7 @@ use super::sinks::settings;
 use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
+use tidegate_admission::access;
 use tidegate_arena::{Bytes, Declared, Plan, Program, Share};
 use tidegate_config::{Config, Deltas, MemoryBudget, Sink};
 use tidegate_console::Console;
@@ -12,6 +13,7 @@ use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
 use tidegate_sinks::{Elasticsearch, Otlp, RemoteWrite as RemoteWriteSink};
+use tidegate_tls::{CONNECTION_BYTES, WORKER_BYTES};
 use tidegate_sources::{Http2, Otlp as OtlpSource, RemoteWrite as RemoteWriteSource};
 
 const KIB: u64 = 1 << 10;
@@ -72,7 +74,7 @@ pub(crate) fn of(config: &Config) -> Planned {
     let memory = budget.bytes.get();
     let mut plan = Plan::new(memory);
     let workers = Workers::cores();
-    let connections = config.limits.connections(budget.bytes);
+    let connections = config.limits.connections(budget.bytes, config.listen.tls.is_any_on());
     // Every connection may have one while it sends a head, and the sinks theirs besides.
     let windows = usize::try_from(memory / (16 * KIB)).unwrap_or(usize::MAX).clamp(1024, 16 * 1024);
     let windows = windows.max(connections as usize + SPARE_WINDOWS);
@@ -146,6 +148,17 @@ fn declare(
     let parked =
         line("connections", "a parked connection; HTTP/2 counts as thirteen", connections.into(), CONNECTION);
     plan.declare(limited("limits.connections", parked));
+    if config.listen.tls.is_any_on() {
+        let secrets = line("connections", "TLS of a parked connection", connections.into(), CONNECTION_BYTES as u64);
+        plan.declare(limited("limits.connections", secrets));
+        plan.declare(line("workers", "scratch for TLS", workers as u64, WORKER_BYTES as u64));
+        plan.declare(line("tls", "certificates, and new ones beside them", 1, 512 * KIB));
+    }
+    let files = [&config.access.credentials_file, &config.access.admin_credentials_file];
+    let files = files.into_iter().flatten().count() as u64;
+    if files > 0 {
+        plan.declare(line("access", "credentials, and new ones beside them", files, access::BYTES as u64));
+    }
     plan.declare(line("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64));
     // Room for the cursors of some sinks that are gone and not forgotten.
     let followers = config.sinks.len() + 2;

@@ -1,6 +1,7 @@
 //! What has to be looked after while nothing happens: memory that nobody used for a while goes back, and what
 //! must not end is watched. On a thread of its own, since a busy worker would do it late.
 
+use super::keys::Keys;
 use super::plan::PROGRAM;
 use super::watch::{Rounds, Watch};
 use std::io;
@@ -18,7 +19,7 @@ const TICK: u32 = 10;
 /// return until the next glance.
 const TOO_MANY: u64 = PROGRAM / 5 * 4;
 
-/// Looks after the arenas, the gate's measurements, the pages of the program, and what `watch` is over, until
+/// Looks after the arenas, the gate's measurements, certificates and credentials that change on disk, the pages of the program, and what `watch` is over, until
 /// it is dropped. `leave` is told what has ended.
 ///
 /// # Errors
@@ -27,6 +28,7 @@ pub(crate) fn start(
     arena: Arena,
     console: Arena,
     gate: Gate,
+    keys: Keys,
     watch: Watch,
     leave: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<Rounds> {
@@ -43,6 +45,7 @@ pub(crate) fn start(
             arena.tick();
             console.tick();
             gate.tick();
+            keys.look();
         }
         watch.gone()
     };

@@ -61,8 +61,8 @@ settings! {
         /// What becomes of sums and histograms that say how much came since the last time. A sum that may fall and
         /// exponential histograms are refused either way.
         deltas: Deltas = Deltas::Refuse,
-        /// The most series that are added up; 96 bytes each. A histogram is one for each bucket and two more. Points of
-        /// further series are refused, until others are not heard of for an hour.
+        /// The most series that are added up; about 110 bytes each. A histogram is one for each bucket and
+        /// two more. Points of further series are refused, until others are not heard of for an hour.
         delta_series: u32 [1..=100_000_000] = 10_000,
     }
 }
