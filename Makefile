@@ -34,6 +34,8 @@ loom:
 		cargo test --target-dir $(TARGET)/loom -p tidegate-journal --lib queue
 	RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
 		cargo test --target-dir $(TARGET)/loom -p tidegate-sender --lib --no-default-features ring
+	RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
+		cargo test --target-dir $(TARGET)/loom -p tidegate-bulk --lib --no-default-features loom
 
 programs:
 	cargo build --release -p tidegate

@@ -40,7 +40,8 @@ fn main() {
         }
         let mut costs: Vec<Cost> = (0..RUNS).map(|_| bench()).collect();
         costs.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
-        let (Some(least), Some(median), Some(most)) = (costs.first(), costs.get(RUNS / 2), costs.last()) else {
+        let (Some(least), Some(median), Some(most)) = (costs.first(), costs.get(RUNS / 2), costs.last())
+        else {
             continue;
         };
         let range = format!("{:.0}-{:.0}", least.cpu, most.cpu);
@@ -134,7 +135,9 @@ fn success_of(callers: usize, len: usize, items: usize, all: bool) -> Cost {
                     let mut id = format!("{caller:020}").into_bytes();
                     for round in 0..rounds {
                         if all {
-                            id[..8].copy_from_slice(&(round as u64 | 0x3030_3030_3030_3030).to_le_bytes().map(|byte| byte & 0x7f));
+                            id[..8].copy_from_slice(
+                                &(round as u64 | 0x3030_3030_3030_3030).to_le_bytes().map(|byte| byte & 0x7f),
+                            );
                         }
                         let id = std::str::from_utf8(&id).unwrap();
                         let target = Target::new("agents-index", id).retry_on_conflict(3);

@@ -39,7 +39,11 @@ pub(crate) async fn fly<T: Transport>(shared: &Shared, transport: &T, takeoff: T
 }
 
 /// What the end of a request says of the items that have no answer of their own.
-fn verdict(answered: Result<Result<Answered, NoAnswer>, Elapsed>, lane: Lane, reader: &mut Reader<'_>) -> Verdict {
+fn verdict(
+    answered: Result<Result<Answered, NoAnswer>, Elapsed>,
+    lane: Lane,
+    reader: &mut Reader<'_>,
+) -> Verdict {
     // What was only read can be read again. Of what may have been written, nobody knows.
     let unknown = |words: &str| {
         if lane.writes() {

@@ -29,9 +29,13 @@ mod driver;
 mod engine;
 #[cfg(feature = "driver")]
 mod flight;
+#[cfg(feature = "http")]
+pub mod http;
 mod lane;
 mod line;
 mod list;
+#[cfg(all(test, loom))]
+mod loom;
 mod meters;
 mod outcome;
 mod settings;

@@ -38,7 +38,8 @@ impl Measures {
     /// A request with `items` items was answered, or failed, after `latency`.
     #[cfg_attr(not(feature = "driver"), expect(dead_code, reason = "nothing is sent without a driver"))]
     pub(crate) fn landed(&self, lane: Lane, items: u32, latency: Duration) {
-        if let (Some(sizes), Some(latencies)) = (self.items.get(lane.index()), self.latency.get(lane.index())) {
+        if let (Some(sizes), Some(latencies)) = (self.items.get(lane.index()), self.latency.get(lane.index()))
+        {
             sizes.observe(u64::from(items));
             latencies.observe_duration(latency);
         }
@@ -55,7 +56,9 @@ impl Measures {
         };
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         gauge(DEPTH, |shared, lane| i64::from(lock(&shared.state).lane(lane).depth));
-        gauge(BYTES, |shared, lane| i64::try_from(lock(&shared.state).lane(lane).charged).unwrap_or(i64::MAX));
+        gauge(BYTES, |shared, lane| {
+            i64::try_from(lock(&shared.state).lane(lane).charged).unwrap_or(i64::MAX)
+        });
         let oldest = Arc::clone(shared);
         registry.computed(AGE, Kind::Gauge, ["kind"], Lane::COUNT, move |emit| {
             for lane in LANES {
@@ -86,7 +89,8 @@ impl Measures {
 }
 
 const DEPTH: Name = Name::plain("bulk_depth", "Items of the bulk engine that wait or are under way");
-const BYTES: Name = Name::bytes("bulk_waiting", "Memory of bodies of the bulk engine that wait or are under way");
+const BYTES: Name =
+    Name::bytes("bulk_waiting", "Memory of bodies of the bulk engine that wait or are under way");
 const AGE: Name = Name::seconds("bulk_oldest", "How long the oldest item of the bulk engine has been there");
 const ITEMS: Name = Name::plain("bulk_items", "Items of the bulk engine, by what became of them");
 const BATCH: Name = Name::plain("bulk_batch_items", "Items in one request of the bulk engine");

@@ -46,6 +46,9 @@ pub(crate) struct Queues {
     ready: VecDeque<Id>,
     flying: usize,
     batches: usize,
+    /// How long the body of the last request was: what the next one is given room for at once, so that it gets a
+    /// window whose pages are there already.
+    usual: usize,
     /// Bytes charged for bodies, waiting and under way.
     pub(crate) charged: u64,
     /// Items waiting, under way, or answered and not taken.
@@ -69,6 +72,7 @@ impl State {
             ready: VecDeque::with_capacity(settings.batches),
             flying: 0,
             batches: 0,
+            usual: 0,
             charged: 0,
             depth: 0,
             drain: Drain::default(),

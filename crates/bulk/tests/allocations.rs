@@ -82,7 +82,8 @@ fn leaving_while_under_way_allocates_nothing() {
     let server = Canned::new(true);
     runtime().block_on(async {
         let mut run = pin!(driver.run(&server, std::future::pending()));
-        let mut tickets: Vec<_> = (0..ITEMS).map(|id| bulk.index(Target::new("i", &id.to_string()), b"{}").unwrap()).collect();
+        let mut tickets: Vec<_> =
+            (0..ITEMS).map(|id| bulk.index(Target::new("i", &id.to_string()), b"{}").unwrap()).collect();
         poll_fn(|context| {
             assert!(run.as_mut().poll(context).is_pending());
             tickets.iter_mut().for_each(|ticket| assert!(Pin::new(ticket).poll(context).is_pending()));

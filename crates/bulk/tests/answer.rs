@@ -37,7 +37,8 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 5, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::hash_map(text, inner, 0..5).prop_map(|map| Value::Object(map.into_iter().collect())),
+            prop::collection::hash_map(text, inner, 0..5)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
 }
@@ -161,7 +162,9 @@ proptest! {
 /// Reasons are cut, and what is no text in them is replaced.
 #[test]
 fn reasons_are_cut_between_characters() {
-    let long = json!({"index": {"status": 400, "error": {"type": "t", "reason": "\u{1f600}é\n".repeat(1000)}}}).to_string();
+    let long =
+        json!({"index": {"status": 400, "error": {"type": "t", "reason": "\u{1f600}é\n".repeat(1000)}}})
+            .to_string();
     let words = item(long.as_bytes()).unwrap().fault.unwrap().words();
     assert!(words.starts_with("t: \u{1f600}é\n\u{1f600}") && words.len() < 300);
     let escaped = br#"{"index":{"status":400,"error":{"reason":"\ud83d\ude00 \u00e9 \/ \ud83d \q"}}}"#;

@@ -105,7 +105,12 @@ fn thirty_thousand_callers_and_a_stalled_server() {
     assert!(live <= idle_heap + (4 << 20), "{} KiB of heap are left", (live - idle_heap) >> 10);
     let deadline = std::time::Instant::now() + Duration::from_secs(5);
     while resident().0 > idle + (8 << 20) {
-        assert!(std::time::Instant::now() < deadline, "{} KiB after, {} KiB before", resident().0 >> 10, idle >> 10);
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{} KiB after, {} KiB before",
+            resident().0 >> 10,
+            idle >> 10
+        );
         std::thread::yield_now();
     }
     println!("{} KiB before, {} KiB after", idle >> 10, resident().0 >> 10);

@@ -78,7 +78,8 @@ impl Elements {
                 Place::Inside | Place::Word => {
                     // `between` took no byte, so this is where a part begins.
                     let begins = self.matched.take().is_some();
-                    let (used, last) = if self.place == Place::Word { word(bytes) } else { self.inside(bytes) };
+                    let (used, last) =
+                        if self.place == Place::Word { word(bytes) } else { self.inside(bytes) };
                     let part = bytes.get(..used).unwrap_or_default();
                     if last {
                         self.place = Place::Between;

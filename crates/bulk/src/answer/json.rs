@@ -122,7 +122,8 @@ impl<'a> Cursor<'a> {
 
     fn skip_word(&mut self) {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let end = rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace());
+        let end =
+            rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace());
         self.at += end.unwrap_or(rest.len());
     }
 

@@ -222,7 +222,12 @@ fn failed(status: u16, fault: Option<Fault<'_>>) -> Reply {
     let kind = fault.map_or(&b""[..], |fault| fault.kind);
     let kind = match (status, kind) {
         (429 | 503, _) => return Reply::Rejected(status),
-        (0, b"es_rejected_execution_exception" | b"rejected_execution_exception" | b"circuit_breaking_exception") => {
+        (
+            0,
+            b"es_rejected_execution_exception"
+            | b"rejected_execution_exception"
+            | b"circuit_breaking_exception",
+        ) => {
             return Reply::Rejected(429);
         }
         (0, b"no_shard_available_action_exception" | b"unavailable_shards_exception") => {

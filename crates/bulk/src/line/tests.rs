@@ -20,12 +20,14 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
 fn every_option_is_written_and_a_body_over_several_lines_is_one() {
     let target = Target::new("i\"\n", "\u{1}\\é").routing("r").retry_on_conflict(3);
     let line = Line::document(Action::Update, target, b" {\n\"doc\": {}\n}\n").unwrap();
-    let action = json!({"update": {"_index": "i\"\n", "_id": "\u{1}\\é", "routing": "r", "retry_on_conflict": 3}});
+    let action =
+        json!({"update": {"_index": "i\"\n", "_id": "\u{1}\\é", "routing": "r", "retry_on_conflict": 3}});
     assert_eq!(lines(&written(line)), [action, json!({"doc": {}})]);
 
     let revision = Revision { seq_no: 1_234_567_890_123_456_789, primary_term: 0 };
     let line = Line::document(Action::Delete, Target::new("i", "1").if_unchanged(revision), b"").unwrap();
-    let action = json!({"delete": {"_index": "i", "_id": "1", "if_seq_no": revision.seq_no, "if_primary_term": 0}});
+    let action =
+        json!({"delete": {"_index": "i", "_id": "1", "if_seq_no": revision.seq_no, "if_primary_term": 0}});
     assert_eq!(lines(&written(line)), [action]);
 
     let line = Line::search(Search { index: "a,b-*", query: b"{}" }).unwrap();

@@ -73,7 +73,8 @@ impl State {
         batch.stage = Stage::Flying;
         batch.flight = Progress { end, sent: items, cursor: batch.items.head, ..Progress::none(now) };
         let (lane, unnamed) = (batch.lane, batch.unnamed);
-        self.lane_mut(lane).flying += 1;
+        let queues = self.lane_mut(lane);
+        (queues.flying, queues.usual) = (queues.flying + 1, end);
         Some(Takeoff { id, lane, window, end, items, unnamed })
     }
 
@@ -164,8 +165,7 @@ impl State {
         let status = self.batch(id).map_or(0, |batch| batch.status);
         let mut next = self.batch(id).map_or(crate::slots::NONE, |batch| batch.items.head);
         while let Some(item) = self.slots.at(next) {
-            let (slot, document, abandoned) =
-                (next, item.document, matches!(item.phase, Phase::Abandoned));
+            let (slot, document, abandoned) = (next, item.document, matches!(item.phase, Phase::Abandoned));
             next = item.next;
             if rejected && self.documents.is_overtaken(document) {
                 let failure = Failure::new(Kind::Rejected, status);

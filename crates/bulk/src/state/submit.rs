@@ -64,7 +64,8 @@ impl State {
             }
             self.seal(id);
         }
-        let id = self.begin(lane, bound, None)?;
+        let usual = self.lane(lane).usual;
+        let id = self.begin(lane, bound, usual, None)?;
         self.lane_mut(lane).open = Some(id);
         Ok(id)
     }
@@ -88,7 +89,7 @@ impl State {
                 self.nudged = true;
             }
             let Some(next) = next else {
-                let id = self.begin(lane, bound, Some(at))?;
+                let id = self.begin(lane, bound, 0, Some(at))?;
                 if let Some(batch) = self.batch_mut(at) {
                     batch.followers[lane.index()] = Some(id);
                 }
@@ -124,7 +125,7 @@ impl State {
         }
         let charged = batch.charged;
         let Some(window) = &mut batch.window else {
-            let window = self.window(lane, bound)?;
+            let window = self.window(lane, bound, 0)?;
             self.charge(id, window.charged());
             if let Some(batch) = self.batch_mut(id) {
                 batch.window = Some(window);
@@ -154,8 +155,9 @@ impl State {
         queues.charged = queues.charged - before + charged as u64;
     }
 
-    /// A window for a body that begins with an item of `bound` bytes.
-    fn window(&mut self, lane: Lane, bound: usize) -> Result<Window, Refused> {
+    /// A window for a body that begins with an item of `bound` bytes, with room for `usual` bytes if that leaves
+    /// half of what the lane may hold to others.
+    fn window(&mut self, lane: Lane, bound: usize, usual: usize) -> Result<Window, Refused> {
         let (first, most) = (lane.prefix().len() + bound, self.settings.lane_bytes);
         let wanted = rounded(first) as u64;
         if wanted > most {
@@ -165,7 +167,10 @@ impl State {
         if self.lane(lane).charged + wanted > most {
             return Err(self.full(lane));
         }
-        let mut window = match self.arena.try_window(self.settings.share, first) {
+        let share = self.settings.share;
+        let roomy = usual > first && self.lane(lane).charged + rounded(usual) as u64 <= most / 2;
+        let usual = if roomy { self.arena.try_window(share, usual).ok() } else { None };
+        let mut window = match usual.map_or_else(|| self.arena.try_window(share, first), Ok) {
             Ok(window) => window,
             Err(Short::Never { most, .. }) => {
                 let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -178,12 +183,12 @@ impl State {
         Ok(window)
     }
 
-    /// A new batch with room for `bound` bytes.
-    fn begin(&mut self, lane: Lane, bound: usize, after: Option<Id>) -> Result<Id, Refused> {
+    /// A new batch with room for `bound` bytes, and better for `usual`.
+    fn begin(&mut self, lane: Lane, bound: usize, usual: usize, after: Option<Id>) -> Result<Id, Refused> {
         if self.lane(lane).batches >= self.settings.batches {
             return Err(self.full(lane));
         }
-        let window = self.window(lane, bound)?;
+        let window = self.window(lane, bound, usual)?;
         let now = clock::now();
         let id = self.spare(lane);
         let charged = window.charged();

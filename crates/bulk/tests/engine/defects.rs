@@ -118,7 +118,10 @@ async fn items_of_a_list_keep_their_options() {
     })
     .await;
     let paths: Vec<_> = server.requests().iter().map(|seen| seen.path.split('&').next().unwrap()).collect();
-    assert!(paths.contains(&"/_bulk?refresh=true") && paths.contains(&"/_bulk?refresh=wait_for"), "{paths:?}");
+    assert!(
+        paths.contains(&"/_bulk?refresh=true") && paths.contains(&"/_bulk?refresh=wait_for"),
+        "{paths:?}"
+    );
     assert!(server.requests().iter().all(|seen| seen.body.contains("\"routing\":\"r\"")));
 }
 
@@ -140,7 +143,9 @@ async fn writes_that_hang_hold_up_no_read_and_end_nothing() {
         let third = hang("3");
         let started = tokio::time::Instant::now();
         let hits = bulk.search(Search { index: "i", query: b"{\"size\":1}" }).unwrap().await.unwrap();
-        assert!(serde_json::from_slice::<serde_json::Value>(&hits.body).unwrap()["hits"]["query"]["size"] == 1);
+        assert!(
+            serde_json::from_slice::<serde_json::Value>(&hits.body).unwrap()["hits"]["query"]["size"] == 1
+        );
         let found = bulk.get(Target::new("i", "1")).unwrap().await;
         assert_eq!(found.unwrap_err().kind, Kind::NotFound);
         let refreshed = bulk.index(Target::new("i", "4").refresh(Refresh::Now), b"{}").unwrap().await;

@@ -27,7 +27,10 @@ async fn only_what_was_rejected_is_sent_again() {
     })
     .await;
     assert_eq!(server.sizes(), [5, 2, 1]);
-    assert!(server.requests()[1].body.contains("{\"n\":1}\n") && server.requests()[1].body.contains("{\"n\":3}\n"));
+    assert!(
+        server.requests()[1].body.contains("{\"n\":1}\n")
+            && server.requests()[1].body.contains("{\"n\":3}\n")
+    );
     assert!(server.requests()[2].body.contains("{\"n\":1}\n"));
 }
 
@@ -50,7 +53,8 @@ async fn rejections_end_at_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn what_rests_holds_no_flight_and_can_be_taken_back() {
     let server = Server::scripted([Step::Reject(vec![0, 1], 429)]);
-    let one = Settings { flights: 1, backoff: (Duration::from_secs(5), Duration::from_secs(5)), ..settings() };
+    let one =
+        Settings { flights: 1, backoff: (Duration::from_secs(5), Duration::from_secs(5)), ..settings() };
     driven(one, &server, async |bulk, _| {
         let mut tickets = hand_over(bulk, 0..2);
         tokio::time::sleep(20 * MS).await;
@@ -123,7 +127,8 @@ async fn answers_that_cannot_be_read_are_answers() {
     driven(settings(), &server, async |bulk, _| {
         for round in 0..5 {
             let answers = hand_over(bulk, 0..3).into_iter().collect::<List<_>>().await;
-            let kinds: Vec<_> = answers.iter().map(|answer| answer.as_ref().map_err(|failure| failure.kind)).collect();
+            let kinds: Vec<_> =
+                answers.iter().map(|answer| answer.as_ref().map_err(|failure| failure.kind)).collect();
             assert_eq!(kinds[0].is_ok(), round == 0);
             assert!(kinds[1..].iter().all(|kind| *kind == Err(Kind::Unanswered)), "{kinds:?}");
         }
@@ -164,14 +169,18 @@ async fn answers_beyond_the_limit_come_in_several() {
     let server = Server { piece: 500, ..Server::default() };
     let short = Settings { answer_bytes: 10_000, ..settings() };
     driven(short, &server, async |bulk, _| {
-        let body = |id: u32| format!("{{\"n\":{id},\"a\":\"{}\"}}", "x".repeat(if id == 5 { 20_000 } else { 2000 }));
+        let body =
+            |id: u32| format!("{{\"n\":{id},\"a\":\"{}\"}}", "x".repeat(if id == 5 { 20_000 } else { 2000 }));
         let write = |id: u32| bulk.index(Target::new("i", &id.to_string()), body(id).as_bytes()).unwrap();
         assert!((0..12).map(write).collect::<List<_>>().await.iter().all(Result::is_ok));
         let get = |id: u32| bulk.get(Target::new("i", &id.to_string())).unwrap();
         let answers = (0..12).map(get).collect::<List<_>>().await;
         for (id, answer) in (0..12).zip(answers) {
             match answer {
-                Ok(found) => assert_eq!(*found.source, *serde_json::from_str::<serde_json::Value>(&body(id)).unwrap().to_string().as_bytes()),
+                Ok(found) => assert_eq!(
+                    *found.source,
+                    *serde_json::from_str::<serde_json::Value>(&body(id)).unwrap().to_string().as_bytes()
+                ),
                 Err(failure) => assert_eq!((failure.kind, id), (Kind::TooLarge, 5)),
             }
         }
@@ -182,7 +191,9 @@ async fn answers_beyond_the_limit_come_in_several() {
 /// The status of a whole request is each item's.
 #[tokio::test(start_paused = true)]
 async fn statuses_of_requests_become_kinds() {
-    for (status, kind) in [(401, Kind::Denied), (403, Kind::Denied), (500, Kind::Server), (504, Kind::Unanswered)] {
+    for (status, kind) in
+        [(401, Kind::Denied), (403, Kind::Denied), (500, Kind::Server), (504, Kind::Unanswered)]
+    {
         let server = Server::scripted([Step::Status(status, None)]);
         driven(settings(), &server, async |bulk, _| {
             for answer in hand_over(bulk, 0..3).into_iter().collect::<List<_>>().await {

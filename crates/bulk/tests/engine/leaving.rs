@@ -11,8 +11,11 @@ async fn what_was_taken_back_is_not_in_the_request() {
     let server = Server::default();
     driven(settings(), &server, async |bulk, _| {
         let get = |id: u32| bulk.get(Target::new("i", &id.to_string())).unwrap();
-        let index = |id: u32| bulk.index(Target::new("i", &id.to_string()), format!("{{\"n\":{id}}}").as_bytes()).unwrap();
-        let (mut gets, mut writes): (Vec<_>, Vec<_>) = ((0..9).map(get).collect(), (0..9).map(index).collect());
+        let index = |id: u32| {
+            bulk.index(Target::new("i", &id.to_string()), format!("{{\"n\":{id}}}").as_bytes()).unwrap()
+        };
+        let (mut gets, mut writes): (Vec<_>, Vec<_>) =
+            ((0..9).map(get).collect(), (0..9).map(index).collect());
         for at in [8, 5, 4, 0] {
             drop((gets.remove(at), writes.remove(at)));
         }
@@ -24,7 +27,11 @@ async fn what_was_taken_back_is_not_in_the_request() {
     for seen in server.requests() {
         assert_eq!(seen.items, 5);
         for id in 0..9 {
-            assert_eq!(seen.body.contains(&format!("\"_id\":\"{id}\"")), [1, 2, 3, 6, 7].contains(&id), "{seen:?}");
+            assert_eq!(
+                seen.body.contains(&format!("\"_id\":\"{id}\"")),
+                [1, 2, 3, 6, 7].contains(&id),
+                "{seen:?}"
+            );
         }
     }
 }

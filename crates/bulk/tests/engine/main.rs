@@ -30,11 +30,7 @@ fn charged(arena: &Arena) -> u64 {
 }
 
 /// Runs `test` while the engine is driven against `server`, then stops it; nothing may be left then.
-async fn driven<T>(
-    settings: Settings,
-    server: &Server,
-    test: impl AsyncFnOnce(&Bulk, &Arena) -> T,
-) -> T {
+async fn driven<T>(settings: Settings, server: &Server, test: impl AsyncFnOnce(&Bulk, &Arena) -> T) -> T {
     let arena = arena();
     let (bulk, driver) = Bulk::new(settings, arena.clone());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

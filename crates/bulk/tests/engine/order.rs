@@ -14,7 +14,9 @@ async fn only_items_of_documents_under_way_wait() {
     let (release, held) = tokio::sync::oneshot::channel();
     let server = Server::scripted([Step::Hold(held)]);
     driven(settings(), &server, async |bulk, _| {
-        let index = |id: &'static str, n: u32| bulk.index(Target::new("i", id), format!("{{\"n\":{n}}}").as_bytes()).unwrap();
+        let index = |id: &'static str, n: u32| {
+            bulk.index(Target::new("i", id), format!("{{\"n\":{n}}}").as_bytes()).unwrap()
+        };
         let first = index("a", 0);
         tokio::time::sleep(20 * MS).await;
         let (waits, free) = (index("a", 1), index("b", 2));
@@ -35,7 +37,9 @@ async fn only_items_of_documents_under_way_wait() {
 async fn what_was_overtaken_is_not_sent_again() {
     let server = Server::scripted([Step::Reject(vec![0, 2], 429)]);
     driven(settings(), &server, async |bulk, _| {
-        let index = |id: &'static str, n: u32| bulk.index(Target::new("i", id), format!("{{\"n\":{n}}}").as_bytes()).unwrap();
+        let index = |id: &'static str, n: u32| {
+            bulk.index(Target::new("i", id), format!("{{\"n\":{n}}}").as_bytes()).unwrap()
+        };
         let (old, new, other) = (index("a", 0), index("a", 1), index("b", 2));
         assert!(new.await.is_ok());
         assert_eq!(old.await.unwrap_err().kind, Kind::Rejected);
@@ -54,7 +58,8 @@ enum Deed {
 }
 
 fn deeds() -> impl Strategy<Value = Vec<Deed>> {
-    let write = (0u8..6, 0u8..3, any::<bool>()).prop_map(|(id, refresh, long)| Deed::Write { id, refresh, long });
+    let write =
+        (0u8..6, 0u8..3, any::<bool>()).prop_map(|(id, refresh, long)| Deed::Write { id, refresh, long });
     let deed = prop_oneof![8 => write, 2 => any::<usize>().prop_map(Deed::Leave), 3 => (0u8..30).prop_map(Deed::Pass)];
     prop::collection::vec(deed, 1..120)
 }

@@ -93,7 +93,9 @@ impl Server {
             while let (Some(head), Some(query)) = (lines.next(), lines.next()) {
                 answers.push(match rejected.contains(&answers.len()) {
                     true => json!({"error": {"type": "es_rejected_execution_exception"}, "status": status}),
-                    false => json!({"took": 1, "hits": {"index": head["index"], "query": query}, "status": 200}),
+                    false => {
+                        json!({"took": 1, "hits": {"index": head["index"], "query": query}, "status": 200})
+                    }
                 });
             }
             return json!({"took": 1, "responses": answers}).to_string();
@@ -136,7 +138,8 @@ impl Store {
             return json!({"status": 404, "error": {"type": "index_not_found_exception", "reason": "no such index"}});
         }
         self.next += 1;
-        let id = target.get("_id").map_or(format!("chosen-{}", self.next), |id| id.as_str().unwrap().to_owned());
+        let id =
+            target.get("_id").map_or(format!("chosen-{}", self.next), |id| id.as_str().unwrap().to_owned());
         let key = (index, id.clone());
         let there = self.documents.get(&key).map(|(_, version)| *version);
         let status = match (action, there) {

@@ -1,0 +1,104 @@
+//! The hand-over between those who leave and the driver, in every order: `--cfg loom`.
+
+use crate::engine::Bulk;
+use crate::outcome::{Failure, Kind, Outcome, Written};
+use crate::settings::Settings;
+use crate::state::{Reply, Verdict};
+use crate::sync::lock;
+use crate::target::Target;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use tidegate_arena::{Arena, Floors, Share};
+
+fn engine() -> (Bulk, Arena) {
+    let arena = Arena::new(1 << 20, Floors::NONE, 64 << 10, 2, 1).unwrap();
+    let settings =
+        Settings { callers: 2, items: 2, batches: 2, flights: 1, ..Settings::new(Share::Agents, 1 << 20) };
+    (Bulk::idle(settings, arena.clone()), arena)
+}
+
+/// What the driver does in one turn: takes off, answers all, lands. How many items it sent.
+fn flush(bulk: &Bulk) -> u32 {
+    let (mut wakers, mut windows) = (Vec::new(), Vec::new());
+    let late = Instant::now() + Duration::from_secs(1);
+    let takeoff = {
+        let mut state = lock(&bulk.shared.state);
+        state.tick(Waker::noop(), late, &mut wakers, &mut windows);
+        state.next_flight(late)
+    };
+    drop(windows);
+    let Some(takeoff) = takeoff else { return 0 };
+    let written = || Reply::Final(Outcome::Written(Written::default()));
+    let mut replies: Vec<_> = (0..takeoff.items).map(|_| written()).collect();
+    lock(&bulk.shared.state).resolve(takeoff.id, &mut replies, &mut wakers);
+    let verdict = Verdict::Over(Failure::new(Kind::Server, 0));
+    let window = lock(&bulk.shared.state).land(takeoff.id, Some(takeoff.window), verdict, late, &mut wakers);
+    drop(window);
+    wakers.into_iter().for_each(Waker::wake);
+    takeoff.items
+}
+
+fn nothing_is_left(bulk: &Bulk, arena: &Arena) {
+    flush(bulk);
+    // A batch that everybody left is let go when it is due.
+    flush(bulk);
+    assert_eq!(bulk.depth(), 0);
+    assert!(arena.usage().shares.iter().all(|share| share.used == 0));
+}
+
+/// One leaves while the driver sends: either it is not sent, or its answer finds nobody. The other one is answered.
+#[test]
+fn leaving_while_it_is_sent() {
+    loom::model(|| {
+        let (bulk, arena) = engine();
+        let stays = bulk.index(Target::new("i", "1"), b"{}").unwrap();
+        let other = bulk.clone();
+        let leaver = loom::thread::spawn(move || {
+            if let Ok(ticket) = other.index(Target::new("i", "2"), b"{}") {
+                drop(ticket);
+            }
+        });
+        let sent = flush(&bulk);
+        assert!((1..=2).contains(&sent));
+        leaver.join().unwrap();
+        let mut stays = pin!(stays);
+        assert!(matches!(stays.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_))));
+        nothing_is_left(&bulk, &arena);
+    });
+}
+
+/// One who awaits an answer is woken, whenever it comes.
+#[test]
+fn whoever_stays_is_woken() {
+    loom::model(|| {
+        let (bulk, arena) = engine();
+        let other = bulk.clone();
+        let caller = loom::thread::spawn(move || {
+            let ticket = other.index(Target::new("i", "1"), b"{}").unwrap();
+            loom::future::block_on(ticket).unwrap();
+        });
+        while flush(&bulk) == 0 {
+            loom::thread::yield_now();
+        }
+        caller.join().unwrap();
+        nothing_is_left(&bulk, &arena);
+    });
+}
+
+/// Two writers of one document, one of whom leaves: what stays is answered, and no entry of the document is left.
+#[test]
+fn leaving_beside_a_writer_of_the_same_document() {
+    loom::model(|| {
+        let (bulk, arena) = engine();
+        let first = bulk.index(Target::new("i", "1"), b"{}").unwrap();
+        let other = bulk.clone();
+        let leaver = loom::thread::spawn(move || drop(other.index(Target::new("i", "1"), b"{}")));
+        flush(&bulk);
+        leaver.join().unwrap();
+        let mut first = pin!(first);
+        assert!(matches!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_))));
+        nothing_is_left(&bulk, &arena);
+    });
+}
