@@ -4,6 +4,7 @@ mod books;
 mod journal;
 mod memory;
 mod sinks;
+mod tenants;
 
 use crate::human::Span;
 use crate::state::Verdict;
@@ -92,12 +93,16 @@ impl Page {
             verdict: Verdict::of(status),
             about: format!("tidegate {}, up {}, {at}", status.version, Span(status.uptime)),
             gauges: vec![memory::gauge(&status.memory), journal::gauge(&status.journal)],
-            sections: vec![
-                books::section(&status.books),
-                sinks::section(&status.sinks, status.at),
-                journal::section(&status.journal),
-                memory::section(&status.memory),
-            ],
+            sections: [
+                Some(books::section(&status.books)),
+                status.tenants.as_ref().map(tenants::section),
+                Some(sinks::section(&status.sinks, status.at)),
+                Some(journal::section(&status.journal)),
+                Some(memory::section(&status.memory)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
         }
     }
 }

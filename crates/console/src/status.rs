@@ -6,10 +6,12 @@ mod journal;
 mod memory;
 mod raw;
 mod sink;
+mod tenants;
 
 pub use journal::{Damage, Journal, Syncs};
 pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
 pub use sink::{Lag, LastError, Sink};
+pub use tenants::{Tenant, Tenants};
 
 use crate::state::Verdict;
 use serde::Serialize;
@@ -35,6 +37,9 @@ pub struct Status {
     pub journal: Journal,
     /// The sinks, in the order of the configuration.
     pub sinks: Vec<Sink>,
+    /// Who sends, where tenants are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<Tenants>,
     /// What came in, and what became of it.
     #[serde(serialize_with = "raw::books")]
     pub books: Balance,

@@ -16,8 +16,9 @@ pub const MAX_SOURCES: usize = 32;
 /// The most sinks that the books have pages for.
 pub const MAX_SINKS: usize = 64;
 
-/// The most tenants that the books can have pages for. How many they do have is up to whoever opens them.
-pub const MAX_TENANTS: usize = 10_000;
+/// The most tenants that the books can have pages for: as many as can be shown in one answer with their longest
+/// names. How many they do have is up to whoever opens them.
+pub const MAX_TENANTS: usize = 256;
 
 /// All pages of the books. Clones share them.
 #[derive(Clone, Debug)]

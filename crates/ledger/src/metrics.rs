@@ -25,7 +25,7 @@ pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     per_tenant(registry, ledger, TENANT_ACCEPTED, |book| book.accepted);
     per_tenant(registry, ledger, TENANT_BYTES, |book| book.bytes);
     per_tenant(registry, ledger, TENANT_ITEMS, |book| book.items.iter().sum());
-    refused_by_tenant(registry, ledger.clone());
+    per_tenant(registry, ledger, TENANT_REFUSED, |book| book.refused.iter().sum());
     let ledger = ledger.clone();
     registry.computed(DIFFERENCE, Kind::Gauge, [], 1, move |emit| {
         emit([], value(Kind::Gauge, ledger.balance().difference()));
@@ -51,8 +51,7 @@ const QUEUED: Name = Name::plain("sink_items_queued", "Items in the journal that
 const DROPPED: Name = Name::plain("sink_items_dropped", "Items dropped by reason, over restarts");
 const TENANT_RECEIVED: Name = Name::plain("tenant_requests_received", "Requests received, by tenant");
 const TENANT_ACCEPTED: Name = Name::plain("tenant_requests_accepted", "Requests accepted, by tenant");
-const TENANT_REFUSED: Name =
-    Name::plain("tenant_requests_refused", "Requests refused, by tenant and reason, where there were any");
+const TENANT_REFUSED: Name = Name::plain("tenant_requests_refused", "Requests refused, by tenant");
 const TENANT_BYTES: Name =
     Name::bytes("tenant_accepted", "Bytes of accepted bodies, as they came, by tenant");
 const TENANT_ITEMS: Name = Name::plain("tenant_items_accepted", "Items accepted, by tenant");
@@ -72,18 +71,6 @@ fn per_tenant(registry: &Registry, ledger: &Ledger, name: Name, column: fn(&Tena
     let ledger = ledger.clone();
     registry.computed(name, Kind::Counter, ["tenant"], MAX_TENANTS, move |emit| {
         ledger.each_tenant(|tenant| emit([tenant.title()], Value::Counter(column(&tenant.book()))));
-    });
-}
-
-fn refused_by_tenant(registry: &Registry, ledger: Ledger) {
-    let max = MAX_TENANTS * Refusal::COUNT;
-    registry.computed(TENANT_REFUSED, Kind::Counter, ["tenant", "reason"], max, move |emit| {
-        ledger.each_tenant(|tenant| {
-            let counts = tenant.book().refused;
-            for (reason, count) in Refusal::ALL.iter().zip(counts).filter(|(_, count)| *count > 0) {
-                emit([tenant.title(), reason.name()], Value::Counter(count));
-            }
-        });
     });
 }
 

@@ -136,6 +136,11 @@ impl Tenants {
         self.entries.iter().map_while(OnceLock::get)
     }
 
+    /// How many names can have an entry of their own.
+    pub fn most(&self) -> usize {
+        self.entries.len() - 1
+    }
+
     /// Whether every new name shares [`OTHER`].
     pub fn is_full(&self) -> bool {
         self.entries.last().is_some_and(|last| last.get().is_some())

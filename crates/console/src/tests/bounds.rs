@@ -2,7 +2,7 @@
 
 use super::sample::troubled;
 use crate::page::Page;
-use crate::{Console, LONGEST_ANSWER, Status, html, text};
+use crate::{Console, LONGEST_ANSWER, Status, Tenant, Tenants, html, text};
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, Refusal};
 
@@ -28,6 +28,19 @@ fn crowded() -> Status {
     status.sinks = vec![sink; MAX_SINKS];
     status.books.sinks = vec![sink_books; MAX_SINKS];
     status.books.sources = vec![source; MAX_SOURCES];
+    let many = u64::MAX / 16;
+    let tenant = Tenant {
+        name: "n".repeat(128),
+        received: many,
+        accepted: many,
+        refused: many,
+        mostly: Some("unauthorized"),
+        open: many,
+        items: many,
+        bytes: many,
+        held: many,
+    };
+    status.tenants = Some(Tenants::of(vec![tenant; 256], 256, 256));
     status
 }
 

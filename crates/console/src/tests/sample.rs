@@ -61,6 +61,7 @@ pub(super) fn healthy() -> Status {
             trouble: None,
         },
         sinks: vec![sink("lake", "lake", "./tidegate-data/lake", 600), upstream()],
+        tenants: None,
         books: books(),
     }
 }

@@ -90,7 +90,7 @@ fn mistakes_are_answered_in_words() {
     for (request, status, words) in [
         ("GET /tap?sink=lke", 404, "there is no sink `lke`; there are: lake, upstream"),
         ("GET /tap?sink=%1b%5b2J%0a", 404, "`\\u{1b}[2J\\n`"),
-        ("GET /tap?source=kafka", 400, "the sources are otlp"),
+        ("GET /tap?source=kafka", 400, "the sources are elastic_apm"),
         ("GET /tap?nam=x", 400, "no parameter `nam`"),
         ("POST /tap", 405, "use GET or HEAD"),
         ("GET /tap?id=one", 200, "open_for_seconds"),

@@ -10,10 +10,10 @@ use tidegate_arena::{Arena, Plan, heap};
 use tidegate_config::Durability;
 use tidegate_console::{
     Damage, DeclaredLine, Gateway, Journal as JournalStatus, Lag, LastError, Memory, Payload, Resident, Sink,
-    Status, Syncs,
+    Status, Syncs, Tenant, Tenants,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
-use tidegate_ledger::{Balance, Dropped, Ledger, SinkBalance};
+use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_tap::Tap;
 
@@ -49,6 +49,7 @@ impl Gateway for View {
             memory: self.memory(),
             sinks: self.sinks(&stats, &books),
             journal: self.journal(&stats),
+            tenants: self.tenants(),
             books,
         }
     }
@@ -143,6 +144,30 @@ impl View {
             syncs: Syncs { count: stats.syncs, mean: mean(stats) },
             trouble: self.journal.barred().map(|refused| refused.to_string()),
         }
+    }
+
+    fn tenants(&self) -> Option<Tenants> {
+        let table = self.gate.rules().limits.as_ref()?;
+        let tenants = table.tenants()?;
+        let shown = tenants.accounts().map(|account| {
+            let (page, book) = (account.page(), account.page().book());
+            let worst = Refusal::ALL.iter().zip(book.refused).filter(|(_, count)| *count > 0);
+            let worst = worst.max_by_key(|(_, count)| *count).map(|(reason, _)| reason.name());
+            Tenant {
+                name: page.title().to_owned(),
+                received: book.received,
+                accepted: book.accepted,
+                refused: book.refused.iter().sum(),
+                mostly: worst,
+                open: book.open,
+                items: book.items.iter().sum(),
+                bytes: book.bytes,
+                held: account.held(),
+            }
+        });
+        // The entry that is shared is not a tenant.
+        let known = tenants.accounts().count().saturating_sub(1) as u64;
+        Some(Tenants::of(shown.collect(), known, tenants.most() as u64))
     }
 
     fn sinks(&self, stats: &Stats, books: &Balance) -> Vec<Sink> {
