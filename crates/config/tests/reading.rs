@@ -59,7 +59,7 @@ fn every_setting_of_the_documented_shape_is_read() {
     assert_eq!(config.memory, Some(Bytes::mib(64)));
     assert_eq!(config.data, PathBuf::from("./elsewhere"));
     assert_eq!(config.sources.prometheus_remote_write.max_body, Bytes::mib(16));
-    assert_eq!(config.limits.connections(Bytes::mib(64)), 7);
+    assert_eq!(config.limits.connections(Bytes::mib(64), false), 7);
     let sink = |name: &str| config.sinks.get(&name.parse().unwrap()).unwrap();
     let Sink::Lake(lake) = sink("lake") else { panic!("not a lake") };
     assert_eq!(lake.retention.age, Duration::days(1));
@@ -114,10 +114,10 @@ fn anchors_and_merges_share_settings() {
 #[test]
 fn connections_follow_memory_unless_set() {
     let limits = Config::default().limits;
-    assert_eq!(limits.connections(Bytes::gib(1)), 12_000);
-    assert_eq!(limits.connections(Bytes::mib(64)), 10_386);
-    assert_eq!(limits.connections(Bytes::mib(32)), 1024);
-    assert_eq!(limits.connections(Bytes::new(1)), 1024);
+    assert_eq!(limits.connections(Bytes::gib(1), false), 12_000);
+    assert_eq!(limits.connections(Bytes::mib(64), false), 10_386);
+    assert_eq!(limits.connections(Bytes::mib(32), false), 1024);
+    assert_eq!(limits.connections(Bytes::new(1), false), 1024);
 }
 
 #[test]

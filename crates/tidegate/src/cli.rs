@@ -77,6 +77,12 @@ pub(crate) enum Command {
     /// Prepare Elasticsearch or OpenSearch for what a sink writes
     #[command(subcommand)]
     Elasticsearch(ElasticsearchCommand),
+    /// Make a token, an API key or a password's hash, and the line about it for the file of credentials
+    ///
+    /// Prints the secret first, which is kept nowhere, and then the line for `access.credentials_file` or
+    /// `access.admin_credentials_file`, which has a hash of it. A running gateway reads the file again when it changes.
+    /// A password is read from standard input.
+    Token(TokenArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema,
     /// Print a commented configuration with every setting at its default
@@ -126,6 +132,29 @@ pub(crate) struct BenchArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// By what name its owner is known; an API key has it as its id, and a password as its user
+    pub(crate) name: String,
+    /// What to make
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = TokenKind::Bearer)]
+    pub(crate) kind: TokenKind,
+    /// The tenant that what is sent with it belongs to
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) tenant: Option<String>,
+}
+
+/// What identifies somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TokenKind {
+    /// `Authorization: Bearer TOKEN`
+    Bearer,
+    /// `Authorization: ApiKey base64(NAME:KEY)`
+    ApiKey,
+    /// `Authorization: Basic base64(NAME:PASSWORD)`, with a password of your own
+    Basic,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TapArgs {
     /// What this source receives: otlp, prometheus_remote_write, or `*`. All of it by default, unless --sink is given
     #[arg(long, value_name = "NAME")]
@@ -157,6 +186,12 @@ pub(crate) struct TapArgs {
     /// The gateway's admin address; by default the configuration's `listen.admin`
     #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     pub(crate) admin: Option<String>,
+    /// The token for the admin address, where that asks for one. A file is better: arguments can be seen by others
+    #[arg(long, env = "TIDEGATE_ADMIN_TOKEN", hide_env_values = true, hide = true, value_name = "TOKEN")]
+    pub(crate) admin_token: Option<String>,
+    /// A file with the token for the admin address, where that asks for one; or set TIDEGATE_ADMIN_TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admin_token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }

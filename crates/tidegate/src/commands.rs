@@ -9,3 +9,4 @@ pub(crate) mod lake;
 pub(crate) mod print;
 pub(crate) mod run;
 pub(crate) mod tap;
+pub(crate) mod token;

@@ -56,6 +56,7 @@ fn run(command: Command) -> Outcome {
         Command::Lake(command) => commands::lake::lake(&command),
         Command::Journal(command) => commands::journal::journal(&command),
         Command::Elasticsearch(command) => commands::elasticsearch::elasticsearch(&command),
+        Command::Token(args) => commands::token::token(&args),
         Command::Schema => commands::print::schema(),
         Command::Example => commands::print::example(),
         Command::Completions { shell } => commands::print::completions(shell),

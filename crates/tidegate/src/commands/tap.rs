@@ -22,6 +22,7 @@ const LONGEST_HEAD: usize = 16 << 10;
 pub(crate) fn tap(args: &TapArgs) -> Outcome {
     let mut look = look(args)?;
     let admin = address(args)?;
+    let authorization = authorization(args)?;
     let deadline = deadline(args)?;
     let mut left = args.count;
     let mut missed = Missed::default();
@@ -32,7 +33,7 @@ pub(crate) fn tap(args: &TapArgs) -> Outcome {
             break Ok(());
         }
         look.wait = time.min(WAIT);
-        match ask(admin, &look) {
+        match ask(admin, &look, &authorization) {
             Ok(Answer::Lines(lines)) => match print(&mut out, &lines, &mut left, &mut missed) {
                 Ok(()) => {}
                 // The reader of a pipe has seen enough.
@@ -145,6 +146,25 @@ fn deadline(args: &TapArgs) -> Result<Option<Instant>, Failure> {
     Ok(Instant::now().checked_add(parsed.get()))
 }
 
+/// The header that says who asks; nothing where no token is given.
+fn authorization(args: &TapArgs) -> Result<String, Failure> {
+    let token = match (&args.admin_token_file, &args.admin_token) {
+        (Some(file), _) => {
+            let text = std::fs::read_to_string(file);
+            text.map_err(|error| Failure(format!("reading the token in {}: {error}", file.display())))?
+        }
+        (None, Some(token)) => token.clone(),
+        (None, None) => return Ok(String::new()),
+    };
+    let token = token.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Failure::from(
+            "the token for the admin address is empty, or has characters that no token has",
+        ));
+    }
+    Ok(format!("Authorization: Bearer {token}\r\n"))
+}
+
 fn address(args: &TapArgs) -> Result<SocketAddr, Failure> {
     let Some(admin) = &args.admin else { return Ok(reachable(config(&args.config)?.listen.admin)) };
     let found = admin.to_socket_addrs().ok().and_then(|mut found| found.next());
@@ -162,13 +182,14 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 }
 
 /// One request on a connection of its own.
-fn ask(admin: SocketAddr, look: &Look) -> io::Result<Answer> {
+fn ask(admin: SocketAddr, look: &Look, authorization: &str) -> io::Result<Answer> {
     let mut stream = TcpStream::connect_timeout(&admin, PATIENCE)?;
     stream.set_read_timeout(Some(WAIT + PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let query = look.to_query();
     stream.write_all(
-        format!("GET /tap?{query} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n").as_bytes(),
+        format!("GET /tap?{query} HTTP/1.1\r\nHost: {admin}\r\n{authorization}Connection: close\r\n\r\n")
+            .as_bytes(),
     )?;
     let mut answer = BufReader::new(stream.take(LONGEST_ANSWER));
     let (status, length) = head(&mut answer)?;
@@ -177,6 +198,7 @@ fn ask(admin: SocketAddr, look: &Look) -> io::Result<Answer> {
     let body = String::from_utf8(body).map_err(|_| invalid("the answer is not text"))?;
     Ok(match status {
         200 => Answer::Lines(body),
+        401 => Answer::No(format!("{}: name the file with a token in --admin-token-file", body.trim_end())),
         409 | 429 | 503 => Answer::Later(body),
         404 if body.starts_with("nothing is served") => {
             return Err(invalid("it has no /tap, so it is another program or an older version"));
