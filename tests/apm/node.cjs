@@ -10,6 +10,8 @@ const apm = createRequire(`${process.env.NODE_MODULES}/`)('elastic-apm-node').st
   logLevel: 'error',
 });
 
+// The agent ends when nothing else is left to do, with what it has.
+const alive = setInterval(() => {}, 1000);
 const transaction = apm.startTransaction('GET /item/{id}', 'request');
 apm.setUserContext({ id: 7, username: 'bob' });
 apm.setCustomContext({ cart: [1, 2] });
@@ -30,6 +32,7 @@ apm.captureError(new Error('boom'), { handled: true }, () => {
       service: 'shop-nodejs', trace_id: transaction.ids['trace.id'],
       transaction_id: transaction.ids['transaction.id'], spans,
     }));
+    clearInterval(alive);
     process.exit(0);
   }), 2500);
 });

@@ -62,7 +62,9 @@ pub(super) fn transaction(out: &mut Writer<'_>, fields: Object<'_>, received_at_
 pub(super) fn span(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64) {
     let span = out.open(SPANS);
     let said = said(out, fields, &SPAN);
-    let is = |name: &[u8]| said.r#type.is_some_and(|text| text.is(name));
+    // Some agents put subtype and action behind the type, set off by dots.
+    let kind = said.r#type.and_then(Text::plain).and_then(|text| text.split(|byte| *byte == b'.').next());
+    let is = |name: &[u8]| kind == Some(name);
     let does = |name: &[u8]| said.action.is_some_and(|text| text.is(name));
     let inferred = if is(b"db") || is(b"external") || is(b"storage") {
         kind::CLIENT

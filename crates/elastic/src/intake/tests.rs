@@ -3,6 +3,7 @@
 
 mod captured;
 mod round_trip;
+mod said;
 
 use super::*;
 
