@@ -53,7 +53,7 @@ fn half_sent_uploads_are_in_nobodys_way() {
         })
         .collect();
     until(SOON, "all of them to be open", || {
-        gateway.status()["connections"]["open"].as_u64().unwrap_or(0) >= UPLOADS as u64
+        gateway.status()["memory"]["connections_open"].as_u64().unwrap_or(0) >= UPLOADS as u64
     });
     let mut times: Vec<Duration> = (0..200).map(|_| normal()).collect();
     times.sort_unstable();
