@@ -32,11 +32,22 @@ impl Places {
     /// Takes `count` of them; nothing when there are not so many.
     #[must_use]
     pub fn take(&self, count: usize) -> Option<Taken> {
+        self.claim(count).then(|| Taken { places: self.clone(), count })
+    }
+
+    /// Takes `count` of them, for who remembers to [free](Self::free) them; says whether there were so many.
+    #[must_use]
+    pub fn claim(&self, count: usize) -> bool {
         if self.0.taken.fetch_add(count, Relaxed).saturating_add(count) > self.0.most {
-            self.0.taken.fetch_sub(count, Relaxed);
-            return None;
+            self.free(count);
+            return false;
         }
-        Some(Taken { places: self.clone(), count })
+        true
+    }
+
+    /// Frees `count` that were claimed.
+    pub fn free(&self, count: usize) {
+        self.0.taken.fetch_sub(count, Relaxed);
     }
 
     /// How many are taken.
@@ -54,7 +65,7 @@ impl Places {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.places.0.taken.fetch_sub(self.count, Relaxed);
+        self.places.free(self.count);
     }
 }
 

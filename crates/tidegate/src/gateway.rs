@@ -161,7 +161,7 @@ impl Gateway {
             };
             shutdowns.iter().map(door).collect()
         };
-        let door = Arc::new(Doorkeeper::new(places));
+        let door = Arc::new(Doorkeeper::new(places).with_peers(config.limits.connections_per_peer));
         let elasticsearch_alone = http_service.elasticsearch_alone();
         let alone = alone.map(|listener| {
             (listener, Arc::new(Ingest::new(doors(&elasticsearch_alone), elasticsearch_alone.clone(), gate.clone())))
@@ -250,7 +250,11 @@ impl Gateway {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         let mut waiting = tidegate_config::differing(&config, &new);
         waiting.retain(|setting| setting != "sinks" && !rules::is_changeable(setting));
-        let limits = Limits { sources: new.limits.sources, ..config.limits.clone() };
+        let limits = Limits {
+            sources: new.limits.sources,
+            connections_per_peer: new.limits.connections_per_peer,
+            ..config.limits.clone()
+        };
         let tenants = Tenants {
             limits: new.tenants.limits,
             overrides: new.tenants.overrides,
@@ -267,6 +271,7 @@ impl Gateway {
         *sinks() = running;
         changed?;
         rules::change(self.gate.rules(), &new);
+        self.door.change_peers(new.limits.connections_per_peer);
         self.view.replan(planned.plan);
         *config = new;
         Ok(waiting)

@@ -3,12 +3,13 @@
 use super::workers::{Place, Workers};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_http1::{Ended, Reply, reply_and_close};
-use tidegate_sources::{Places, Taken};
+use tidegate_limit::{Peers, Seat};
+use tidegate_sources::Places;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 
@@ -52,6 +53,8 @@ pub(crate) trait Serve: Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Doorkeeper {
     places: Places,
+    /// How many each address may have open; nothing where that does not matter.
+    peers: Option<Peers>,
     open: AtomicUsize,
     /// Of those that are turned away, how many are being told so.
     leaving: AtomicUsize,
@@ -62,7 +65,30 @@ const LEAVING: usize = 256;
 
 impl Doorkeeper {
     pub(crate) fn new(places: Places) -> Doorkeeper {
-        Doorkeeper { places, open: AtomicUsize::default(), leaving: AtomicUsize::default() }
+        Doorkeeper { places, peers: None, open: AtomicUsize::default(), leaving: AtomicUsize::default() }
+    }
+
+    /// The same, with a bound for each address.
+    pub(crate) fn with_peers(self, most: Option<u32>) -> Doorkeeper {
+        Doorkeeper { peers: Some(Peers::new(most)), ..self }
+    }
+
+    /// Has another bound for each address from now on, where there is one.
+    pub(crate) fn change_peers(&self, most: Option<u32>) {
+        if let Some(peers) = &self.peers {
+            peers.change(most);
+        }
+    }
+
+    fn leave(&self, seat: Option<Seat>) {
+        if let (Some(seat), Some(peers)) = (seat, &self.peers) {
+            peers.leave(seat);
+        }
+    }
+
+    /// A seat for a connection of `peer`; an error when it has as many as it may.
+    fn seat(&self, peer: IpAddr) -> Result<Option<Seat>, ()> {
+        self.peers.as_ref().map(|peers| peers.enter(peer).ok_or(())).transpose()
     }
 
     pub(crate) fn open(&self) -> usize {
@@ -83,8 +109,8 @@ pub(crate) async fn accept<S: Serve>(
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _peer)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) if is_of_the_connection(&error) => continue,
             Err(error) => {
                 tracing::warn!(%error, "connections cannot be accepted now; trying again");
@@ -94,7 +120,7 @@ pub(crate) async fn accept<S: Serve>(
         };
         let Ok(stream) = stream.into_std() else { continue };
         let (worker, handle, place) = workers.least_loaded();
-        admit(&door, worker, handle, place, stream, Arc::clone(&service));
+        admit(&door, worker, handle, place, stream, peer.ip(), Arc::clone(&service));
     }
 }
 
@@ -104,26 +130,31 @@ fn admit<S: Serve>(
     handle: &Handle,
     place: Place,
     stream: std::net::TcpStream,
+    peer: IpAddr,
     service: Arc<S>,
 ) {
     // As small as the socket's number, beside which it lies in the task.
     let number = u32::try_from(worker).unwrap_or(0);
-    if let Some(taken) = door.places.take(1) {
-        door.open.fetch_add(1, Relaxed);
-        let guest = Guest { door: Arc::clone(door), places: Some(taken), _worker: place };
-        handle.spawn(async move {
-            let _guest = guest;
-            let _ = stream.set_nodelay(true);
-            // From here on the socket is registered with this worker's reactor.
-            if let Ok(stream) = TcpStream::from_std(stream) {
-                let _ended = service.serve(number as usize, stream).await;
-            }
-        });
-        return;
+    match door.seat(peer) {
+        Ok(seat) if door.places.claim(1) => {
+            door.open.fetch_add(1, Relaxed);
+            let guest = Guest { door: Arc::clone(door), seat, has_place: true, _worker: place };
+            handle.spawn(async move {
+                let _guest = guest;
+                let _ = stream.set_nodelay(true);
+                // From here on the socket is registered with this worker's reactor.
+                if let Ok(stream) = TcpStream::from_std(stream) {
+                    let _ended = service.serve(number as usize, stream).await;
+                }
+            });
+            return;
+        }
+        Ok(seat) => door.leave(seat),
+        Err(()) => {}
     }
     service.count_turned_away();
     if door.leaving.fetch_add(1, Relaxed) < LEAVING {
-        let guest = Guest { door: Arc::clone(door), places: None, _worker: place };
+        let guest = Guest { door: Arc::clone(door), seat: None, has_place: false, _worker: place };
         handle.spawn(async move {
             let _guest = guest;
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -142,15 +173,21 @@ fn admit<S: Serve>(
 /// A connection's count at the door; dropping it counts it out.
 struct Guest {
     door: Arc<Doorkeeper>,
-    /// None of one that is turned away.
-    places: Option<Taken>,
+    seat: Option<Seat>,
+    /// Not one that is turned away.
+    has_place: bool,
     _worker: Place,
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        let count = if self.places.is_some() { &self.door.open } else { &self.door.leaving };
-        count.fetch_sub(1, Relaxed);
+        self.door.leave(self.seat.take());
+        if self.has_place {
+            self.door.open.fetch_sub(1, Relaxed);
+            self.door.places.free(1);
+        } else {
+            self.door.leaving.fetch_sub(1, Relaxed);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::acceptor::Serve;
 use std::sync::Arc;
 use tidegate_admission::access::Access;
-use tidegate_admission::{Gate, Protocol, Refused, answer};
+use tidegate_admission::{Gate, Protocol, Refused, Standing, answer};
 use tidegate_console::Console;
 use tidegate_http1::{Admitted, Body, Context, Ended, Head, Reply, Server, Service, turn_away};
 use tidegate_ledger::Refusal;
@@ -39,8 +39,7 @@ impl Serve for Ingest {
     }
 
     fn one_too_many(&self) -> Option<Reply> {
-        let words = "as many connections as are allowed are open; connect again later\n";
-        let refused = Refused::new(Refusal::Connections, words).retry_after(self.gate.memory_delay());
+        let refused = Refused::standing(Standing::Connections).retry_after(self.gate.memory_delay());
         Some(answer(refused, Protocol::Http))
     }
 

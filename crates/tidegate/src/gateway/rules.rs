@@ -11,8 +11,9 @@ use tidegate_limit::{self as limit, Limits, PerSecond, Table, TenantLimits, Tena
 /// The sources that can be limited, by the names of their pages.
 const SOURCES: [&str; 4] = ["otlp", "prometheus_remote_write", "elasticsearch", "elastic_apm"];
 
-/// The settings that [`change`] takes over.
-const CHANGEABLE: [&str; 3] = ["limits.sources.", "tenants.limits.", "tenants.overrides"];
+/// The settings that [`change`] takes over, and the acceptors do.
+const CHANGEABLE: [&str; 4] =
+    ["limits.sources.", "limits.connections_per_peer", "tenants.limits.", "tenants.overrides"];
 
 /// Whether a setting that differs needs no restart.
 pub(super) fn is_changeable(setting: &str) -> bool {
