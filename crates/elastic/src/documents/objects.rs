@@ -2,7 +2,8 @@
 //! field, no number that is none.
 
 use crate::json;
-use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
+use std::mem::discriminant;
+use tidegate_wire::otlp::{AnyValue, Array, Attributes, KeyValue};
 use tidegate_wire::output::{Full, Output};
 
 /// Attributes at a time, those of the objects around them included. Elasticsearch takes a thousand fields.
@@ -17,6 +18,8 @@ const NESTED: usize = 8;
 pub(super) struct Objects<'a> {
     pairs: Vec<KeyValue<'a>>,
     pub(super) lost: u64,
+    /// Whether lists may hold values of several kinds: where they are no fields.
+    is_free: bool,
 }
 
 /// An output whose type is not known, so that JSON within JSON is no type without an end.
@@ -32,7 +35,7 @@ impl<'a> Objects<'a> {
     pub(super) const BYTES: usize = MOST * size_of::<KeyValue<'_>>();
 
     pub(super) fn new() -> Self {
-        Self { pairs: Vec::with_capacity(MOST), lost: 0 }
+        Self { pairs: Vec::with_capacity(MOST), lost: 0, is_free: false }
     }
 
     /// Puts those of `attributes` on the stack that `wanted` says yes to, each key once with its last value. Returns
@@ -133,7 +136,10 @@ impl<'a> Objects<'a> {
 
     /// Writes the body of a log record that is no scalar.
     pub(super) fn structured(&mut self, value: AnyValue<'a>, out: &mut impl Output) -> Result<(), Full> {
-        self.value(value, NESTED, out)
+        let was_free = std::mem::replace(&mut self.is_free, true);
+        let done = self.value(value, NESTED, out);
+        self.is_free = was_free;
+        done
     }
 
     /// A key and its colon. What has parts of nothing between its dots is no name of a field: its dots become `_`.
@@ -192,12 +198,18 @@ impl<'a> Objects<'a> {
                 out.put(b"\"")
             }
             AnyValue::Array(array) => {
+                let is_uniform = self.is_free || is_uniform(array);
+                self.lost += u64::from(!is_uniform);
                 out.put(b"[")?;
                 for (place, element) in array.values().enumerate() {
                     if place > 0 {
                         out.put(b",")?;
                     }
-                    self.value(element, depth - 1, out)?;
+                    match element {
+                        AnyValue::Empty => out.put(b"null")?,
+                        element if is_uniform => self.value(element, depth - 1, out)?,
+                        element => self.quoted(element, out)?,
+                    }
                 }
                 out.put(b"]")
             }
@@ -228,7 +240,20 @@ impl<'a> Objects<'a> {
 
     /// Writes a value as JSON of any depth: that of a checked body has a limit.
     fn text(&mut self, value: AnyValue<'a>, out: &mut Any<'_>) -> Result<(), Full> {
-        self.value(value, usize::MAX, out)
+        let was_free = std::mem::replace(&mut self.is_free, true);
+        let done = self.value(value, usize::MAX, out);
+        self.is_free = was_free;
+        done
+    }
+}
+
+/// Whether a list can be a field: it holds objects, or scalars of one type.
+fn is_uniform(array: Array<'_>) -> bool {
+    let mut values = array.values().filter(|value| !matches!(value, AnyValue::Empty));
+    match values.next() {
+        None => true,
+        Some(AnyValue::Array(_)) => false,
+        Some(first) => values.all(|value| discriminant(&value) == discriminant(&first)),
     }
 }
 

@@ -26,10 +26,10 @@ pub(super) fn log(from: &Origin<'_>, record: &LogRecord, received: u64) -> Expec
     number(&mut document, "dropped_attributes_count", record.dropped_attributes_count.into());
     if let Some(body) = record.body.as_ref().and_then(|body| body.value.as_ref()) {
         let body = match body {
-            Any::KvlistValue(_) => json!({ "structured": value(Some(body), 8) }),
+            Any::KvlistValue(_) => json!({ "structured": value_in(Some(body), 8, true) }),
             Any::ArrayValue(array) => {
                 let is_map = |one: &AnyValue| matches!(one.value, Some(Any::KvlistValue(_)));
-                let all = value(Some(body), 8);
+                let all = value_in(Some(body), 8, true);
                 json!({ "structured": if array.values.iter().all(is_map) { all } else { json!({ "value": all }) } })
             }
             Any::StringValue(text) => json!({ "text": text }),
@@ -150,7 +150,13 @@ fn members(object: &mut Map<String, Value>, all: &[KeyValue], dropped: u32) {
 }
 
 fn attributes(all: &[KeyValue], depth: usize) -> Value {
-    let value_of = |one: &KeyValue| value(one.value.as_ref().and_then(|value| value.value.as_ref()), depth);
+    members_of(all, depth, false)
+}
+
+fn members_of(all: &[KeyValue], depth: usize, is_free: bool) -> Value {
+    let value_of = |one: &KeyValue| {
+        value_in(one.value.as_ref().and_then(|value| value.value.as_ref()), depth, is_free)
+    };
     let mut kept = Map::new();
     for one in all {
         kept.insert(one.key.clone(), value_of(one));
@@ -169,8 +175,58 @@ fn field(key: &str) -> String {
     }
 }
 
+/// Whether a list can be a field of one type.
+fn is_uniform(values: &[AnyValue]) -> bool {
+    let kinds: Vec<_> = values.iter().filter_map(|one| one.value.as_ref()).map(std::mem::discriminant).collect();
+    let is_list = |one: &AnyValue| matches!(one.value, Some(Any::ArrayValue(_)));
+    kinds.iter().all(|kind| *kind == kinds[0]) && !values.iter().any(is_list)
+}
+
+/// A value as a text: what is neither a text nor bytes as JSON, in the order that it came in.
+fn as_text(any: &Any) -> String {
+    let list = |parts: Vec<String>| parts.join(",");
+    let json = |one: &AnyValue| one.value.as_ref().map_or("null".to_owned(), in_json);
+    fn in_json(any: &Any) -> String {
+        match any {
+            Any::StringValue(_) | Any::BytesValue(_) => escaped(&as_text(any)),
+            Any::DoubleValue(number) if !number.is_finite() => "null".into(),
+            other => as_text(other),
+        }
+    }
+    match any {
+        Any::StringValue(text) => text.clone(),
+        Any::BytesValue(bytes) => base64(bytes),
+        Any::BoolValue(value) => value.to_string(),
+        Any::IntValue(value) => value.to_string(),
+        Any::DoubleValue(value) if !value.is_finite() => value.to_string(),
+        Any::DoubleValue(value) => format!("{value:?}"),
+        Any::ArrayValue(array) => format!("[{}]", list(array.values.iter().map(json).collect())),
+        Any::KvlistValue(map) => {
+            let mut pairs: Vec<(&str, String)> = Vec::new();
+            for pair in &map.values {
+                let said = pair.value.as_ref().map_or("null".to_owned(), json);
+                match pairs.iter_mut().find(|(key, _)| *key == pair.key) {
+                    Some((_, known)) => *known = said,
+                    None => pairs.push((&pair.key, said)),
+                }
+            }
+            format!("{{{}}}", list(pairs.iter().map(|(key, said)| format!("{}:{said}", escaped(&field(key)))).collect()))
+        }
+        Any::StringValueStrindex(_) => "null".into(),
+    }
+}
+
+/// A JSON string, with those escapes that this project uses.
+fn escaped(text: &str) -> String {
+    json!(text).to_string().replace("\\b", "\\u0008").replace("\\f", "\\u000c")
+}
+
 fn value(any: Option<&Any>, depth: usize) -> Value {
-    let nested = |one: &AnyValue| value(one.value.as_ref(), depth.saturating_sub(1));
+    value_in(any, depth, false)
+}
+
+fn value_in(any: Option<&Any>, depth: usize, is_free: bool) -> Value {
+    let nested = |one: &AnyValue| value_in(one.value.as_ref(), depth.saturating_sub(1), is_free);
     match any {
         None | Some(Any::StringValueStrindex(_)) => Value::Null,
         Some(Any::StringValue(text)) => json!(text),
@@ -179,8 +235,12 @@ fn value(any: Option<&Any>, depth: usize) -> Value {
         Some(Any::DoubleValue(value)) => json!(value),
         Some(Any::BytesValue(bytes)) => json!(base64(bytes)),
         Some(Any::ArrayValue(_) | Any::KvlistValue(_)) if depth == 0 => json!(value(any, usize::MAX).to_string()),
-        Some(Any::ArrayValue(array)) => array.values.iter().map(nested).collect(),
-        Some(Any::KvlistValue(map)) => attributes(&map.values, depth - 1),
+        Some(Any::ArrayValue(array)) if is_free || is_uniform(&array.values) => array.values.iter().map(nested).collect(),
+        Some(Any::ArrayValue(array)) => {
+            let quoted = |one: &AnyValue| one.value.as_ref().map_or(Value::Null, |any| json!(as_text(any)));
+            array.values.iter().map(quoted).collect()
+        }
+        Some(Any::KvlistValue(map)) => members_of(&map.values, depth - 1, is_free),
     }
 }
 
