@@ -5,6 +5,7 @@
 //! to go on, so a crash between its commit and the cursor's costs a few records read again, and no row
 //! twice.
 
+mod bulk;
 mod decode;
 mod intake;
 
@@ -86,6 +87,7 @@ enum Content {
     RemoteWrite(Version),
     Otlp(otlp::Signal),
     Intake,
+    Bulk,
 }
 
 impl Content {
@@ -97,6 +99,7 @@ impl Content {
             (Protocol::Otlp, Signal::Logs) => Some(Content::Otlp(otlp::Signal::Logs)),
             (Protocol::Otlp, Signal::Metrics) => Some(Content::Otlp(otlp::Signal::Metrics)),
             (Protocol::Intake, _) => Some(Content::Intake),
+            (Protocol::Bulk, _) => Some(Content::Bulk),
             _ => None,
         }
     }
@@ -225,6 +228,14 @@ impl Lake {
         match content {
             Content::Otlp(signal) => {
                 self.writer.push_otlp(&position, signal, &raw, now_ns()).map_err(Failure::Lake)
+            }
+            Content::Bulk => {
+                let (logs, others) = self.documents(&raw, position.received_at_ns)?;
+                drop(raw);
+                let pushed = self.writer.push_otlp(&position, otlp::Signal::Logs, &logs, now_ns());
+                let mut pushed = pushed.map_err(Failure::Lake)?;
+                pushed.dropped.malformed += others;
+                Ok(pushed)
             }
             Content::Intake => {
                 let said = self.said(&raw, position.received_at_ns)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_arena::Share;
-use tidegate_journal::Protocol;
+use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_lake::{Format, Output, Query, Settings, Table, Writer};
 use tidegate_ledger::Dropped;
 use tidegate_load::remote_write::Version;
@@ -180,7 +180,7 @@ async fn a_crash_between_the_commit_and_the_cursor_writes_no_row_twice() {
 async fn unusable_records_go_to_the_books_and_not_in_the_way() {
     let mut rig = Rig::new(10, 256 << 10);
     let lake = Running::start(&rig, |settings| settings);
-    rig.append_as(Protocol::Intake, b"something", 9, 3).await;
+    rig.append_as(Protocol::OtlpJson, b"something", 9, 3).await;
     rig.append(Version::V1, b"no snappy", 100, 5).await;
     rig.append(Version::V1, &[0xff, 0xff, 0xff, 0x1f, 0, 0], 64 << 20, 7).await;
     until(|| rig.page().queued == 0).await;
@@ -188,13 +188,38 @@ async fn unusable_records_go_to_the_books_and_not_in_the_way() {
     assert_eq!(rig.assert_closed(0).dropped, expected);
     // Between usable ones they wait for the commit.
     rig.put(Version::V1, 0..10, 1).await;
-    rig.append_as(Protocol::Intake, b"something", 9, 3).await;
+    rig.append_as(Protocol::OtlpJson, b"something", 9, 3).await;
     rig.put(Version::V1, 0..10, 1).await;
     reading(&rig).await;
     lake.stop_when_read(&rig).await;
     assert_eq!(rig.assert_closed(0).delivered, 20);
     assert_eq!(rig.page().dropped[2], (Dropped::Untranslatable, 6));
     assert_once(&rig);
+}
+
+/// Documents become log records with all that they say; updates and deletions are counted.
+#[tokio::test]
+async fn documents_become_log_records() {
+    let rig = Rig::new(1, 1 << 20);
+    let lake = Running::start(&rig, |settings| settings);
+    let body = concat!(
+        r#"{"create":{"_index":"logs-a","_id":"1"}}"#, "\n",
+        r#"{"@timestamp":"2024-02-29T12:34:56Z","message":"first","log":{"level":"warn"},"service":{"name":"shop"}}"#, "\n",
+        r#"{"delete":{"_index":"logs-a","_id":"1"}}"#, "\n",
+        r#"{"index":{"_index":"logs-b"}}"#, "\n", r#"{"message":"second"}"#, "\n",
+    );
+    rig.append_in(Encoding::Identity, Signal::Logs, Protocol::Bulk, body.as_bytes(), body.len(), 3).await;
+    lake.stop_when_read(&rig).await;
+    let columns = ["body", "severity_text", "service_name"].map(str::to_owned).to_vec();
+    let query = Query { columns: columns.clone(), ..Query::new(Table::Logs) };
+    let mut out = Output::new(Format::Csv, Vec::new(), columns);
+    for batch in tidegate_lake::scan(&folder(&rig), &query).unwrap() {
+        out.write(&batch.unwrap()).unwrap();
+    }
+    let text = String::from_utf8(out.finish().unwrap()).unwrap();
+    assert!(text.contains("first,warn,shop") && text.contains("second"), "{text}");
+    let balance = rig.assert_closed(0);
+    assert_eq!((balance.delivered, balance.dropped), (2, vec![(Dropped::Untranslatable, 1)]));
 }
 
 /// A body that is larger than the lake's own part is read with borrowed memory.

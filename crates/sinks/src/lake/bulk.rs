@@ -1,0 +1,28 @@
+//! Documents of `_bulk` bodies, said in OTLP before they become rows.
+
+use super::{Failure, Lake};
+use crate::room::{Held, NoRoom};
+use tidegate_arena::Window;
+use tidegate_elastic::documents::{to_otlp_logs, usual_logs_len};
+use tidegate_ledger::Dropped;
+use tidegate_wire::output::Full;
+
+impl Lake {
+    /// Says the documents of a checked body as log records, in twice the room whenever there was not enough. Also how
+    /// many items are no documents.
+    pub(super) fn documents(&self, raw: &[u8], received_at_ns: u64) -> Result<(Held<Window>, u64), Failure> {
+        let mut len = usual_logs_len(raw.len());
+        loop {
+            let mut window = self.wait(self.room.window(len))??;
+            match to_otlp_logs(raw, received_at_ns, window.spare_mut()) {
+                Ok(logs) => {
+                    window.advance(logs.bytes);
+                    return Ok((window, logs.untranslatable));
+                }
+                // It takes no more than some times as much: then the fault is elsewhere.
+                Err(Full) if len / 64 > raw.len() => return Err(Failure::Lost(Dropped::Untranslatable)),
+                Err(Full) => len = len.checked_mul(2).ok_or(Failure::Room(NoRoom::Never))?,
+            }
+        }
+    }
+}
