@@ -1,5 +1,6 @@
 //! The answer to a refused request, in the shape that the protocol's clients understand.
 
+use crate::access;
 use crate::elastic;
 use crate::intake;
 use crate::otlp::{self, Media};
@@ -162,6 +163,12 @@ fn shaped(reason: Refusal, content: Content, retry_after: Option<u32>, protocol:
             .content_type(intake::content_type(json))
             .shaped(intake::shape(reason)),
     };
+    // RFC 9110, section 15.5.2: who is told to say who it is must be told how.
+    let reply = match (reason, protocol) {
+        (Refusal::Unauthorized, Protocol::Elastic) => reply.headers(elastic::CHALLENGE),
+        (Refusal::Unauthorized, _) => reply.headers(&[("WWW-Authenticate", access::CHALLENGE)]),
+        _ => reply,
+    };
     let reply = reply.content(content);
     let reply = if let Some(seconds) = retry_after { reply.retry_after(seconds) } else { reply };
     counted(reply, protocol)
@@ -195,6 +202,17 @@ mod tests {
             }
         }
         assert!(bytes < PREPARED_BYTES, "{bytes} bytes");
+    }
+
+    /// Who has to say who it is is told how, in every shape.
+    #[test]
+    fn refusals_for_want_of_credentials_say_how_to_give_them() {
+        for protocol in Protocol::ALL {
+            let reply = answer(Refused::new(Refusal::Unauthorized, "no\n"), protocol);
+            assert_eq!(reply.status(), 401);
+            let text = format!("{reply:?}");
+            assert!(text.contains("WWW-Authenticate"), "{text}");
+        }
     }
 
     /// P3: what time can mend is answered with a status that clients retry, and everything else is not.

@@ -10,6 +10,9 @@ use tidegate_ledger::Refusal;
 
 /// The header by which clients know with whom they speak.
 pub const HEADERS: &[(&str, &str)] = &[("X-Elastic-Product", "Elasticsearch")];
+/// The same, where credentials are missing.
+pub(crate) const CHALLENGE: &[(&str, &str)] =
+    &[("X-Elastic-Product", "Elasticsearch"), ("WWW-Authenticate", crate::access::CHALLENGE)];
 
 /// The status of HTTP for a reason.
 pub(crate) const fn status(reason: Refusal) -> u16 {

@@ -212,9 +212,9 @@ impl Service for Http {
             }
             Err((refused, protocol)) => {
                 open.refuse(refused.reason);
-                let allowed: &[_] =
-                    if refused.reason == Refusal::Method { &[("Allow", "POST")] } else { &[] };
-                Err(answer(refused, protocol).headers(allowed))
+                let is_method = refused.reason == Refusal::Method;
+                let reply = answer(refused, protocol);
+                Err(if is_method { reply.headers(&[("Allow", "POST")]) } else { reply })
             }
         }
     }

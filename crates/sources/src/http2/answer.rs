@@ -3,9 +3,10 @@
 use crate::grpc::{ENCODINGS, Fault};
 use bytes::Bytes;
 use h2::server::SendResponse;
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER};
+use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use std::time::SystemTime;
+use tidegate_admission::access::CHALLENGE;
 use tidegate_admission::otlp::{self, Media};
 use tidegate_admission::{Code, Refused};
 use tidegate_ledger::Refusal;
@@ -76,6 +77,9 @@ pub(super) fn http(respond: &mut SendResponse<Bytes>, outcome: Result<(), Refuse
             *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or_default();
             if let Some(seconds) = answer.retry_after {
                 response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            }
+            if refused.reason == Refusal::Unauthorized {
+                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
             }
             if refused.reason == Refusal::Method {
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
