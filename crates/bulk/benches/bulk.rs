@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use rustix::time::{ClockId, clock_gettime};
+use std::fmt::Write as _;
 use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
@@ -132,15 +133,13 @@ fn success_of(callers: usize, len: usize, items: usize, all: bool) -> Cost {
             let bulk = bulk.clone();
             tasks.spawn_local_on(
                 async move {
-                    let mut id = format!("{caller:020}").into_bytes();
+                    let mut id = format!("{caller:020}");
                     for round in 0..rounds {
                         if all {
-                            id[..8].copy_from_slice(
-                                &(round as u64 | 0x3030_3030_3030_3030).to_le_bytes().map(|byte| byte & 0x7f),
-                            );
+                            id.clear();
+                            write!(id, "{round:08}{caller:012}").unwrap();
                         }
-                        let id = std::str::from_utf8(&id).unwrap();
-                        let target = Target::new("agents-index", id).retry_on_conflict(3);
+                        let target = Target::new("agents-index", &id).retry_on_conflict(3);
                         bulk.update(target, body).unwrap().await.unwrap();
                     }
                 },

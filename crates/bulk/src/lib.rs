@@ -17,6 +17,7 @@
 //!
 //! It leaves to others: what a document means, the connection ([`Transport`], of which [`http`] is one), and
 //! who runs the driver. The argument is in `design/bulk.md`.
+#![cfg_attr(not(feature = "driver"), allow(dead_code, reason = "only the driver sends and answers"))]
 
 pub mod answer;
 mod backoff;

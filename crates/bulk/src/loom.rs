@@ -1,7 +1,7 @@
 //! The hand-over between those who leave and the driver, in every order: `--cfg loom`.
 
 use crate::engine::Bulk;
-use crate::outcome::{Failure, Kind, Outcome, Written};
+use crate::outcome::{Failure, Kind, Outcome, Refused, Written};
 use crate::settings::Settings;
 use crate::state::{Reply, Verdict};
 use crate::sync::lock;
@@ -21,8 +21,13 @@ fn engine() -> (Bulk, Arena) {
 
 /// What the driver does in one turn: takes off, answers all, lands. How many items it sent.
 fn flush(bulk: &Bulk) -> u32 {
+    let written = || Reply::Final(Outcome::Written(Written::default()));
+    send(bulk, Instant::now() + Duration::from_secs(1), written)
+}
+
+/// A turn at `late` in which the server says `reply` to each item.
+fn send(bulk: &Bulk, late: Instant, reply: impl Fn() -> Reply) -> u32 {
     let (mut wakers, mut windows) = (Vec::new(), Vec::new());
-    let late = Instant::now() + Duration::from_secs(1);
     let takeoff = {
         let mut state = lock(&bulk.shared.state);
         state.tick(Waker::noop(), late, &mut wakers, &mut windows);
@@ -30,8 +35,7 @@ fn flush(bulk: &Bulk) -> u32 {
     };
     drop(windows);
     let Some(takeoff) = takeoff else { return 0 };
-    let written = || Reply::Final(Outcome::Written(Written::default()));
-    let mut replies: Vec<_> = (0..takeoff.items).map(|_| written()).collect();
+    let mut replies: Vec<_> = (0..takeoff.items).map(|_| reply()).collect();
     lock(&bulk.shared.state).resolve(takeoff.id, &mut replies, &mut wakers);
     let verdict = Verdict::Over(Failure::new(Kind::Server, 0));
     let window = lock(&bulk.shared.state).land(takeoff.id, Some(takeoff.window), verdict, late, &mut wakers);
@@ -99,6 +103,49 @@ fn leaving_beside_a_writer_of_the_same_document() {
         leaver.join().unwrap();
         let mut first = pin!(first);
         assert!(matches!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_))));
+        nothing_is_left(&bulk, &arena);
+    });
+}
+
+/// One leaves while the request is rejected: it is dropped or taken back, and the other one is sent again alone.
+#[test]
+fn leaving_while_it_is_rejected() {
+    loom::model(|| {
+        let (bulk, arena) = engine();
+        let stays = bulk.index(Target::new("i", "1"), b"{}").unwrap();
+        let goes = bulk.index(Target::new("i", "2"), b"{}").unwrap();
+        let start = Instant::now();
+        let rejected = bulk.clone();
+        let driver = loom::thread::spawn(move || {
+            send(&rejected, start + Duration::from_secs(1), || Reply::Rejected(429))
+        });
+        drop(goes);
+        assert!((1..=2).contains(&driver.join().unwrap()));
+        let written = || Reply::Final(Outcome::Written(Written::default()));
+        assert_eq!(send(&bulk, start + Duration::from_secs(30), written), 1);
+        let mut stays = pin!(stays);
+        assert!(matches!(stays.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_))));
+        nothing_is_left(&bulk, &arena);
+    });
+}
+
+/// The driver goes while somebody comes: they are refused, or answered.
+#[test]
+fn coming_while_the_driver_goes() {
+    loom::model(|| {
+        let (bulk, arena) = engine();
+        let other = bulk.clone();
+        let caller = loom::thread::spawn(move || match other.index(Target::new("i", "1"), b"{}") {
+            Ok(ticket) => {
+                assert_eq!(loom::future::block_on(ticket).unwrap_err().kind, Kind::Stopped);
+            }
+            Err(refused) => assert_eq!(refused, Refused::Stopping),
+        });
+        let (mut wakers, mut windows) = (Vec::new(), Vec::new());
+        lock(&bulk.shared.state).end(&mut wakers, &mut windows);
+        drop(windows);
+        wakers.into_iter().for_each(Waker::wake);
+        caller.join().unwrap();
         nothing_is_left(&bulk, &arena);
     });
 }

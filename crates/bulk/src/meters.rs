@@ -36,7 +36,6 @@ impl Measures {
     }
 
     /// A request with `items` items was answered, or failed, after `latency`.
-    #[cfg_attr(not(feature = "driver"), expect(dead_code, reason = "nothing is sent without a driver"))]
     pub(crate) fn landed(&self, lane: Lane, items: u32, latency: Duration) {
         if let (Some(sizes), Some(latencies)) = (self.items.get(lane.index()), self.latency.get(lane.index()))
         {

@@ -173,3 +173,36 @@ impl Queue {
         self.len -= 1;
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A key that is out of date reaches nothing, and lists lose whoever leaves and nobody else.
+    #[test]
+    fn keys_and_lists_outlive_their_items() {
+        let mut slots = Slots::new(3);
+        let mut queue = Queue::EMPTY;
+        let keys: Vec<Key> = (0..3).map(|_| slots.take(7).unwrap()).collect();
+        assert!(slots.is_full() && slots.take(7).is_none());
+        keys.iter().for_each(|key| queue.push(&mut slots, key.slot));
+        queue.remove(&mut slots, keys[1].slot);
+        slots.free(keys[1].slot);
+        assert!(slots.of(keys[1]).is_none());
+        let next = slots.take(7).unwrap();
+        assert_eq!((next.slot, slots.used()), (keys[1].slot, 3));
+        assert!(slots.of(keys[1]).is_none() && slots.of(next).is_some());
+        queue.push(&mut slots, next.slot);
+        for slot in [keys[0].slot, keys[2].slot, next.slot] {
+            assert_eq!(queue.head, slot);
+            queue.remove(&mut slots, slot);
+        }
+        assert_eq!(queue, Queue::EMPTY);
+    }
+
+    /// What is declared for each caller is what a slot takes.
+    #[test]
+    fn slots_are_small() {
+        assert!(SLOT_BYTES <= 112, "{SLOT_BYTES}");
+    }
+}
