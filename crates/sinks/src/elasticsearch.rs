@@ -166,7 +166,9 @@ impl Elasticsearch {
         let peers: Result<Vec<_>, _> =
             settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
-        let law = Law::Bytes { steps: settings.max_in_flight, step: settings.max_request_bytes };
+        // Of what is about a full request with this much memory.
+        let step = settings.max_request_bytes.min(room.part() / 6);
+        let law = Law::Bytes { steps: settings.max_in_flight, step };
         let endpoints = Endpoints::new(peers, law, settings.backoff);
         let origin = Origin::new(sinkable.journal.id());
         let tools = Tools { coder: Coder::new(compression(&settings))?, origin: origin.clone() };
@@ -258,7 +260,7 @@ impl Elasticsearch {
         while self.flight.len() < self.settings.max_in_flight
             && let Some(parcel) = self.ready.front()
             && let Some(request) = parcel.request.clone()
-            && let Some((place, peer)) = self.endpoints.place(request.body.len(), Instant::now())
+            && let Some((place, peer)) = self.endpoints.place(parcel.piece().len(), Instant::now())
             && let Some(parcel) = self.ready.pop_front()
         {
             let under_way = self.letters.health().under_way();

@@ -88,6 +88,8 @@ impl Elasticsearch {
             {
                 parcel.skip(progress.done);
                 (parcel.rejected, parcel.too_large) = (progress.rejected, progress.too_large);
+                // Some of what comes next may be there.
+                parcel.sent = true;
                 if parcel.left > 0 {
                     job = Job::Piece(parcel);
                     continue;
@@ -134,7 +136,7 @@ impl Elasticsearch {
     /// Sends a request once; gives it back when no endpoint takes it now.
     async fn attempt(&mut self, parcel: Box<Parcel>) -> Result<Landed, Box<Parcel>> {
         let Some(request) = parcel.request.clone() else { return Err(parcel) };
-        let Some((place, peer)) = self.endpoints.place(request.body.len(), Instant::now()) else {
+        let Some((place, peer)) = self.endpoints.place(parcel.piece().len(), Instant::now()) else {
             return Err(parcel);
         };
         let under_way = self.letters.health().under_way();

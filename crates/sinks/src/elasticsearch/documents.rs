@@ -42,7 +42,7 @@ impl Origin {
 
     /// Of one record.
     fn record(&self, sequence: u64) -> String {
-        format!("{}{sequence:x}-", self.0)
+        format!("{}{sequence:x}", self.0)
     }
 
     /// Whether an item's `_id` was made here.
@@ -162,7 +162,7 @@ async fn copied(raw: &[u8], prefix: &str, out: &mut Held<Window>, settings: &Set
         id.clear();
         if lacks_id {
             // Writing to a string does not fail.
-            let _ = write!(id, "\"_id\":\"{prefix}{number:x}\"");
+            let _ = write!(id, "\"_id\":\"{prefix}-{number:x}\"");
         }
         let mut output = SliceOutput::new(out.spare_mut());
         item.write(&[id.as_bytes()], &mut output).map_err(|_| Why::Damaged)?;

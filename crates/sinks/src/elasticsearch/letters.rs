@@ -9,7 +9,7 @@ use tidegate_journal::dead_letters::{DeadLetter, DeadLetters};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 use tokio::time::Instant;
 
-/// How often a rejection is logged; all of them are counted and kept.
+/// How often a rejection or a failure is logged; all of them are counted, and what is rejected is kept.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 /// About how many bytes of documents share a letter.
 const LETTER: usize = 64 << 10;
@@ -19,8 +19,9 @@ pub(super) struct Letters {
     sink: String,
     health: Health,
     dead_letters: DeadLetters,
-    /// When a rejection was logged last.
+    /// When a rejection was logged last, and when a failure.
     logged: Option<Instant>,
+    failed: Option<Instant>,
 }
 
 impl Letters {
@@ -28,7 +29,7 @@ impl Letters {
     pub(super) const BYTES: usize = LETTER;
 
     pub(super) fn new(sink: &str, health: Health, dead_letters: DeadLetters) -> Letters {
-        Letters { sink: sink.to_owned(), health, dead_letters, logged: None }
+        Letters { sink: sink.to_owned(), health, dead_letters, logged: None, failed: None }
     }
 
     pub(super) fn health(&self) -> &Health {
@@ -49,7 +50,8 @@ impl Letters {
         newly: bool,
         retry_at: Option<SystemTime>,
     ) {
-        if newly {
+        // A node whose queue is full now and then fails and works by turns.
+        if newly && is_time(&mut self.failed) {
             tracing::warn!(sink = self.sink, url = %uri, error, "the node does not take everything now; trying again");
         }
         self.health.failed(error, retry_at);
@@ -93,8 +95,7 @@ impl Letters {
 
     fn tell(&mut self, documents: u64, reason: &str) {
         self.health.failed(reason, None);
-        if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY) {
-            self.logged = Some(Instant::now());
+        if is_time(&mut self.logged) {
             tracing::warn!(
                 sink = self.sink,
                 documents,
@@ -118,4 +119,13 @@ impl Letters {
             tracing::error!(sink = self.sink, %error, "rejected documents could not be kept with the dead letters");
         }
     }
+}
+
+/// Whether it is time to log something again that was logged then.
+fn is_time(logged: &mut Option<Instant>) -> bool {
+    let is_time = logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY);
+    if is_time {
+        *logged = Some(Instant::now());
+    }
+    is_time
 }

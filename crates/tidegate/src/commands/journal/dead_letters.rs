@@ -140,6 +140,9 @@ fn folder(data: PathBuf) -> PathBuf {
     data.join("dead-letters")
 }
 
+/// Where a gateway takes documents, unless it was told otherwise.
+const BULK: &str = "/elasticsearch/_bulk";
+
 /// How a letter is sent.
 #[derive(Debug, Clone, Copy)]
 struct Form {
@@ -174,7 +177,11 @@ impl Form {
                 };
                 Some(Form { path, content_type: "application/x-protobuf", encoding, version: None })
             }
-            Protocol::OtlpJson | Protocol::Intake | Protocol::Bulk | Protocol::Cri => None,
+            Protocol::Bulk => {
+                let content_type = "application/x-ndjson";
+                Some(Form { path: BULK, content_type, encoding, version: None })
+            }
+            Protocol::OtlpJson | Protocol::Intake | Protocol::Cri => None,
         }
     }
 
@@ -185,6 +192,8 @@ impl Form {
         let path = match version {
             Some(_) if !given.is_empty() => given.to_owned(),
             Some(_) => (*path).to_owned(),
+            // A path that was given stands for the gateway's own.
+            None if *path == BULK && !given.is_empty() => format!("{given}/_bulk"),
             None => format!("{given}{path}"),
         };
         let version = version.map(|version| format!("X-Prometheus-Remote-Write-Version: {version}\r\n"));
@@ -220,6 +229,9 @@ mod tests {
         };
         assert_eq!(start(form(None), "http://a"), "POST /v1/logs");
         assert_eq!(start(form(None), "http://a/otlp/"), "POST /otlp/v1/logs");
+        let bulk = Form { path: BULK, ..form(None) };
+        assert_eq!(start(bulk, "http://a"), "POST /elasticsearch/_bulk");
+        assert_eq!(start(bulk, "http://a/es/"), "POST /es/_bulk");
         assert_eq!(start(form(Some("0.1.0")), "http://a/push"), "POST /push");
         assert_eq!(start(form(Some("0.1.0")), "http://a/"), "POST /v1/logs");
     }
