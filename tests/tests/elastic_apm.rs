@@ -9,7 +9,8 @@ use std::process::Command;
 use tidegate_load::elastic_apm::AGENTS;
 use tidegate_tests::{Gateway, SOON, finish, http, skip, until};
 
-const SPANS: &str = "service_name,trace_id,span_id,parent_span_id,span_name,kind,status_code,resource,attributes,duration_ns";
+const SPANS: &str =
+    "service_name,trace_id,span_id,parent_span_id,span_name,kind,status_code,resource,attributes,duration_ns";
 const LOGS: &str = "service_name,body,severity_number,trace_id,span_id,attributes";
 
 #[test]
@@ -69,7 +70,9 @@ fn is_kept(mut agent: Command) {
     let url = format!("http://{}", gateway.http());
     if let Some((_, Some(jars))) = agent.get_envs().find(|(name, _)| *name == "JARS") {
         let jars = PathBuf::from(jars);
-        agent.args(java_options(&url)).arg(format!("-javaagent:{}", jars.join("elastic-apm-agent.jar").display()));
+        agent
+            .args(java_options(&url))
+            .arg(format!("-javaagent:{}", jars.join("elastic-apm-agent.jar").display()));
         let classes = format!("{}:{}", jars.display(), jars.join("apm-agent-api.jar").display());
         agent.args(["-cp", &classes, "App"]);
     }
@@ -129,7 +132,11 @@ fn spans(gateway: &Gateway, said: &Value) {
     assert_eq!(attributes["transaction.type"], "request", "{transaction}");
     assert_eq!(attributes["transaction.result"], "HTTP 2xx", "{transaction}");
     assert_eq!(attributes["transaction.span_count.started"], 3, "{transaction}");
-    assert_eq!((&attributes["labels.region"], &attributes["labels.ok"]), (&json!("eu"), &json!(true)), "{transaction}");
+    assert_eq!(
+        (&attributes["labels.region"], &attributes["labels.ok"]),
+        (&json!("eu"), &json!(true)),
+        "{transaction}"
+    );
     assert_eq!(attributes["labels.count"].as_f64(), Some(3.0), "{transaction}");
     assert_eq!(attributes["user.name"], "bob", "{transaction}");
     assert!(attributes["elastic.context.custom"].as_str().unwrap().contains("cart"), "{transaction}");
@@ -140,8 +147,13 @@ fn spans(gateway: &Gateway, said: &Value) {
         assert!(span["duration_ns"].as_i64().unwrap() >= 0, "{span}");
         let attributes = object(&span["attributes"]);
         // Java's puts all of it into the type.
-        let parts = ["span.type", "span.subtype", "span.action"].map(|name| attributes.get(name).and_then(Value::as_str));
-        assert_eq!(parts.into_iter().flatten().collect::<Vec<_>>().join("."), "db.postgresql.query", "{span}");
+        let parts = ["span.type", "span.subtype", "span.action"]
+            .map(|name| attributes.get(name).and_then(Value::as_str));
+        assert_eq!(
+            parts.into_iter().flatten().collect::<Vec<_>>().join("."),
+            "db.postgresql.query",
+            "{span}"
+        );
         assert_eq!(attributes["labels.number"].as_f64(), Some(number as f64), "{span}");
         assert_eq!(attributes["transaction.id"], said["transaction_id"], "{span}");
     }
@@ -149,7 +161,8 @@ fn spans(gateway: &Gateway, said: &Value) {
 
 fn errors(gateway: &Gateway, said: &Value) {
     let service = said["service"].as_str().unwrap();
-    let rows = gateway.lake_rows_with("logs", &["--columns", LOGS, "--service", service, "--contains", "boom"]);
+    let rows =
+        gateway.lake_rows_with("logs", &["--columns", LOGS, "--service", service, "--contains", "boom"]);
     assert_eq!(rows.len(), 1, "{rows:?}");
     let row = &rows[0];
     assert!(row["body"].as_str().unwrap().contains("boom"), "{row}");
@@ -186,15 +199,23 @@ fn captured_bodies_are_kept() {
         for body in [agent.busy, agent.idle] {
             let sent = match agent.coding {
                 "gzip" => encoded(flate2::read::GzEncoder::new(body.as_bytes(), flate2::Compression::new(6))),
-                "deflate" => encoded(flate2::read::ZlibEncoder::new(body.as_bytes(), flate2::Compression::new(6))),
+                "deflate" => {
+                    encoded(flate2::read::ZlibEncoder::new(body.as_bytes(), flate2::Compression::new(6)))
+                }
                 _ => body.as_bytes().to_vec(),
             };
             let coding = format!("Content-Encoding: {}", agent.coding);
-            let head = ["POST /intake/v2/events?flushed=true HTTP/1.1", "Content-Type: application/x-ndjson", &coding];
+            let head = [
+                "POST /intake/v2/events?flushed=true HTTP/1.1",
+                "Content-Type: application/x-ndjson",
+                &coding,
+            ];
             let answer = http::request(gateway.http(), &head, &sent).unwrap();
             assert_eq!((answer.status, answer.text().as_str()), (202, ""), "{}", agent.name);
             let count = |kinds: [&str; 2]| {
-                let is = |line: &str| kinds.iter().any(|kind| line.replace(' ', "").starts_with(&format!("{{\"{kind}\":")));
+                let is = |line: &str| {
+                    kinds.iter().any(|kind| line.replace(' ', "").starts_with(&format!("{{\"{kind}\":")))
+                };
                 body.lines().filter(|line| is(line)).count()
             };
             events = [events[0] + count(["transaction", "span"]), events[1] + count(["error", "log"])];

@@ -58,7 +58,10 @@ fn half_sent_uploads_are_in_nobodys_way() {
     let mut times: Vec<Duration> = (0..200).map(|_| normal()).collect();
     times.sort_unstable();
     let each = gateway.process().private().saturating_sub(before) / UPLOADS as u64;
-    eprintln!("{each} bytes for each of {UPLOADS} uploads; a normal request takes {:?}, {:?} at most", times[100], times[199]);
+    eprintln!(
+        "{each} bytes for each of {UPLOADS} uploads; a normal request takes {:?}, {:?} at most",
+        times[100], times[199]
+    );
     assert!(each <= 8 << 10, "{each} bytes each");
     assert!(times[100] < Duration::from_millis(5), "{:?}", times[100]);
     for stream in &mut uploads {
@@ -107,7 +110,13 @@ fn long_bodies_are_answered_within_the_budget() {
         senders.into_iter().map(|sender| sender.join().unwrap()).collect()
     });
     let count = |status: u16| answers.iter().filter(|answer| **answer == status).count();
-    eprintln!("{} bytes each: {} taken, {} too large, {} later", body.len(), count(202), count(413), count(503));
+    eprintln!(
+        "{} bytes each: {} taken, {} too large, {} later",
+        body.len(),
+        count(202),
+        count(413),
+        count(503)
+    );
     assert_eq!(count(202) + count(413) + count(503), 64, "{answers:?}");
     gateway.at_rest(SOON);
     gateway.books_close();

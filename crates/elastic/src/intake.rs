@@ -64,12 +64,7 @@ pub fn signals(raw: &[u8]) -> impl Iterator<Item = Signal> {
 ///
 /// # Errors
 /// [`Full`] when `out` has no room for all of it.
-pub fn to_otlp(
-    raw: &[u8],
-    received_at_ns: u64,
-    signal: Signal,
-    out: &mut [u8],
-) -> Result<Translated, Full> {
+pub fn to_otlp(raw: &[u8], received_at_ns: u64, signal: Signal, out: &mut [u8]) -> Result<Translated, Full> {
     let mut events = events(raw);
     let metadata = events.next().filter(|event| event.kind == Kind::Metadata).map(Event::fields);
     let mut out = Writer::new(out);

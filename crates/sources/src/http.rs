@@ -73,7 +73,16 @@ impl Http {
     /// Serves `remote_write`; what leads nowhere is entered under `stray`. `durations` observes how long it
     /// takes from the last byte of a request to its answer, which is mostly the wait for the disk.
     pub fn new(gate: Gate, stray: Source, remote_write: RemoteWrite, durations: Histogram) -> Http {
-        Http(Arc::new(Inner { gate, stray, remote_write, otlp: None, elastic_apm: None, elasticsearch: None, alone: false, durations }))
+        Http(Arc::new(Inner {
+            gate,
+            stray,
+            remote_write,
+            otlp: None,
+            elastic_apm: None,
+            elasticsearch: None,
+            alone: false,
+            durations,
+        }))
     }
 
     /// Serves `otlp` besides.
@@ -199,9 +208,10 @@ impl Service for Http {
                 open.accept_empty(Signal::Events);
                 Err(reply)
             }
-            Ok((route, passage)) => {
-                Ok(Admitted { max_body, ticket: Ticket { open: Cell::new(Some(open)), route, passage, denied: None } })
-            }
+            Ok((route, passage)) => Ok(Admitted {
+                max_body,
+                ticket: Ticket { open: Cell::new(Some(open)), route, passage, denied: None },
+            }),
             // Agents ask before they show who they are, and are content to hear that somebody is there.
             Err((refused, _))
                 if refused.reason == Refusal::Unauthorized

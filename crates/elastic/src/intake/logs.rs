@@ -101,7 +101,9 @@ fn named(path: &[Text<'_>], known: &[&[u8]]) -> bool {
             let rest = one.plain().and_then(|name| name.strip_prefix(*first));
             rest.and_then(|rest| rest.strip_prefix(b".")) == Some(*second)
         }
-        (path, known) => path.len() == known.len() && path.iter().zip(known).all(|(name, known)| name.is(known)),
+        (path, known) => {
+            path.len() == known.len() && path.iter().zip(known).all(|(name, known)| name.is(known))
+        }
     }
 }
 

@@ -90,7 +90,8 @@ fn histogram(out: &mut Writer<'_>, set: &Set<'_>, sample: Object<'_>, values: Ar
     out.fixed64(3, set.time_ns);
     match counts.filter(|counts| is_plain(values, *counts)) {
         Some(counts) => {
-            let whole = |value: Value<'_>| value.number().and_then(Number::integer).map_or(0, i64::cast_unsigned);
+            let whole =
+                |value: Value<'_>| value.number().and_then(Number::integer).map_or(0, i64::cast_unsigned);
             out.fixed64(4, counts.values().map(whole).fold(0, u64::wrapping_add));
             let packed = out.open(6);
             counts.values().for_each(|value| out.bytes(&whole(value).to_le_bytes()));
@@ -105,7 +106,8 @@ fn histogram(out: &mut Writer<'_>, set: &Set<'_>, sample: Object<'_>, values: Ar
         None => {
             for name in ["values", "counts"] {
                 if let Some(value) = sample.find(name.as_bytes()) {
-                    let name = if name == "values" { "elastic.sample.values" } else { "elastic.sample.counts" };
+                    let name =
+                        if name == "values" { "elastic.sample.values" } else { "elastic.sample.counts" };
                     out.attribute(OF_HISTOGRAM, Name::fixed(name), value);
                 }
             }

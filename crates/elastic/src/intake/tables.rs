@@ -62,7 +62,8 @@ static SERVICE: Table = table(
     ],
 );
 
-static NODE: Table = table("elastic.metadata.service.node.", &[("configured_name", As("service.instance.id"))]);
+static NODE: Table =
+    table("elastic.metadata.service.node.", &[("configured_name", As("service.instance.id"))]);
 
 static AGENT: Table = table(
     "elastic.metadata.service.agent.",
@@ -273,16 +274,16 @@ static SPAN_CONTEXT: Table = table(
 
 static DB: Table = table(
     "elastic.context.db.",
-    &[
-        ("statement", As("db.query.text")),
-        ("instance", As("db.namespace")),
-        ("user", As("db.user")),
-    ],
+    &[("statement", As("db.query.text")), ("instance", As("db.namespace")), ("user", As("db.user"))],
 );
 
 static DESTINATION: Table = table(
     "elastic.context.destination.",
-    &[("address", As("server.address")), ("port", As("server.port")), ("service", Into(&DESTINATION_SERVICE))],
+    &[
+        ("address", As("server.address")),
+        ("port", As("server.port")),
+        ("service", Into(&DESTINATION_SERVICE)),
+    ],
 );
 
 static DESTINATION_SERVICE: Table = table("elastic.context.destination.service.", &[]);
@@ -317,10 +318,8 @@ static ERROR_TRANSACTION: Table = table(
     ],
 );
 
-static EXCEPTION: Table = table(
-    "elastic.exception.",
-    &[("type", As("exception.type")), ("message", As("exception.message"))],
-);
+static EXCEPTION: Table =
+    table("elastic.exception.", &[("type", As("exception.type")), ("message", As("exception.message"))]);
 
 static ERROR_LOG: Table = table("elastic.error.log.", &[]);
 
@@ -335,10 +334,8 @@ pub(super) static METRICSET: Table = table(
     ],
 );
 
-static METRICSET_SPAN: Table = table(
-    "elastic.metricset.span.",
-    &[("type", As("span.type")), ("subtype", As("span.subtype"))],
-);
+static METRICSET_SPAN: Table =
+    table("elastic.metricset.span.", &[("type", As("span.type")), ("subtype", As("span.subtype"))]);
 
 static METRICSET_TRANSACTION: Table = table(
     "elastic.metricset.transaction.",
@@ -346,7 +343,5 @@ static METRICSET_TRANSACTION: Table = table(
 );
 
 /// A metric, but for what OTLP has fields for.
-pub(super) static SAMPLE: Table = table(
-    "elastic.sample.",
-    said_elsewhere!["value", "values", "counts", "type", "unit";],
-);
+pub(super) static SAMPLE: Table =
+    table("elastic.sample.", said_elsewhere!["value", "values", "counts", "type", "unit";]);

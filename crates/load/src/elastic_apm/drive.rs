@@ -60,11 +60,12 @@ pub fn drive_blocking(
     let begun = Instant::now();
     std::thread::scope(|scope| {
         let messages = &messages;
-        let senders: Vec<_> =
-            (0..connections).map(|number| scope.spawn(move || send(address, messages, number, requests))).collect();
-        senders.into_iter().try_for_each(|sender| {
-            sender.join().map_err(|_| io::Error::other("a sender failed"))?
-        })
+        let senders: Vec<_> = (0..connections)
+            .map(|number| scope.spawn(move || send(address, messages, number, requests)))
+            .collect();
+        senders
+            .into_iter()
+            .try_for_each(|sender| sender.join().map_err(|_| io::Error::other("a sender failed"))?)
     })?;
     let all = requests * connections as u64;
     let bytes = bodies.iter().map(|body| body.len() as u64).sum::<u64>() / (bodies.len() as u64).max(1) * all;

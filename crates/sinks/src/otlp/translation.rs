@@ -4,8 +4,8 @@ use super::parcel::{Frame, Why};
 use super::peer::PREFIX;
 use crate::room::Room;
 use std::ops::Range;
-use tidegate_journal::{Meta, Protocol, Signal};
 use tidegate_elastic::intake;
+use tidegate_journal::{Meta, Protocol, Signal};
 use tidegate_wire::otlp;
 use tidegate_wire::otlp::prometheus::from_remote_write;
 use tidegate_wire::output::Full;
@@ -28,11 +28,7 @@ pub(super) fn version_of(meta: &Meta) -> Option<Version> {
 
 /// Says the events of a checked body in OTLP: a request for each signal of which there are any, in twice the room
 /// whenever there was not enough.
-pub(super) async fn said(
-    raw: Frame,
-    received_at_ns: u64,
-    room: &Room,
-) -> Result<Vec<(Signal, Frame)>, Why> {
+pub(super) async fn said(raw: Frame, received_at_ns: u64, room: &Room) -> Result<Vec<(Signal, Frame)>, Why> {
     const SIGNALS: [(Signal, otlp::Signal); 3] = [
         (Signal::Traces, otlp::Signal::Traces),
         (Signal::Metrics, otlp::Signal::Metrics),
@@ -40,7 +36,9 @@ pub(super) async fn said(
     ];
     let events = raw.get(PREFIX..).unwrap_or_default();
     let mut requests = Vec::new();
-    for (signal, spoken) in SIGNALS.into_iter().filter(|(_, spoken)| intake::signals(events).any(|it| it == *spoken)) {
+    for (signal, spoken) in
+        SIGNALS.into_iter().filter(|(_, spoken)| intake::signals(events).any(|it| it == *spoken))
+    {
         let mut len = intake::usual_len(events.len());
         let frame = loop {
             let mut frame = room.window(PREFIX.saturating_add(len)).await?;

@@ -31,7 +31,9 @@ pub struct AgentSettings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSettings {
     /// There are too many of them.
-    #[error("settings for agents are kept for {MOST} services and environments, and these are {0}; remove some")]
+    #[error(
+        "settings for agents are kept for {MOST} services and environments, and these are {0}; remove some"
+    )]
     TooMany(usize),
     /// They are too long.
     #[error("the settings for the agents of {0:?} have {1} bytes; at most {LONGEST_ANSWER} can be told")]
@@ -125,7 +127,8 @@ impl Told {
 
 /// A number that other settings are unlikely to have (FNV-1a).
 fn tag_of(text: &[u8]) -> NonZeroU32 {
-    let hash = text.iter().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    let hash =
+        text.iter().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
     NonZeroU32::new(hash).unwrap_or(NonZeroU32::MIN)
 }
 
@@ -178,7 +181,8 @@ fn decoded(value: &str) -> Option<String> {
             (b'+', _) => b' ',
             (b'%', [high, low, after @ ..]) => {
                 rest = after;
-                let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+                let digit =
+                    |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
                 digit(high)? << 4 | digit(low)?
             }
             _ => *byte,
@@ -257,7 +261,10 @@ mod tests {
         assert_eq!(query, Some(asked("a b/c", "t u")));
         assert_eq!(by_query(Some("service.name=%zz")), None);
         assert_eq!(by_query(Some("x")), Some(asked("", "")));
-        assert_eq!(by_body(br#"{"service": {"name": "a\u0062", "environment": null}}"#), Some(asked("ab", "")));
+        assert_eq!(
+            by_body(br#"{"service": {"name": "a\u0062", "environment": null}}"#),
+            Some(asked("ab", ""))
+        );
         for bad in [&b""[..], b"{}", b"[]", b"{\"service\":1}", b"{\"service\":{\"name\":"] {
             assert_eq!(by_body(bad), None);
         }

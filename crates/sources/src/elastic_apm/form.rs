@@ -111,7 +111,8 @@ pub(super) fn form(place: Place, head: &Head<'_>, rum: Option<&Rum>) -> Result<F
     let refused = |reason, words| Err((Refused::new(reason, words), Protocol::Intake { json }));
     let is_rum = matches!(place, Place::RumIntake | Place::RumIntake3 | Place::RumAgents);
     if is_rum && rum.is_none() {
-        let words = "RUM endpoint is disabled; set `sources.elastic_apm.rum.enabled` to take what browsers send\n";
+        let words =
+            "RUM endpoint is disabled; set `sources.elastic_apm.rum.enabled` to take what browsers send\n";
         return refused(Refusal::Forbidden, words);
     }
     if is_rum && head.method() == "OPTIONS" {
@@ -141,7 +142,9 @@ pub(super) fn form(place: Place, head: &Head<'_>, rum: Option<&Rum>) -> Result<F
                 Ok(Form::Events(Events { encoding, json, verbose, seat }))
             }
         },
-        (Place::Intake | Place::RumIntake, _) => refused(Refusal::Method, "only POST requests are supported\n"),
+        (Place::Intake | Place::RumIntake, _) => {
+            refused(Refusal::Method, "only POST requests are supported\n")
+        }
         (Place::Agents | Place::RumAgents, _) => {
             refused(Refusal::Method, "only GET and POST requests are supported\n")
         }

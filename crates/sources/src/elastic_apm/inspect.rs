@@ -150,12 +150,7 @@ impl ElasticApm {
 
     /// Takes the lines out of a body that were refused; what was decompressed becomes the body. Returns how long that
     /// is.
-    fn cut(
-        &self,
-        gate: &Gate,
-        body: &mut Received,
-        room: Option<&mut Window>,
-    ) -> Result<usize, Unfinished> {
+    fn cut(&self, gate: &Gate, body: &mut Received, room: Option<&mut Window>) -> Result<usize, Unfinished> {
         let longest = self.limits.max_event;
         let Some(room) = room else {
             let raw = body.window.get_mut(body.range.clone()).unwrap_or_default();

@@ -84,9 +84,11 @@ async fn good_lines_are_kept() {
     let bad = "{\"log\":[]}\n".repeat(6);
     let body = [METADATA, LOG, &long, "{\"nothing\":{}}\n", LOG, &bad, LOG].concat();
     let kept = [METADATA, LOG, LOG, LOG].concat();
-    for (name, sent) in
-        [("", body.clone().into_bytes()), ("gzip", gzip(body.as_bytes())), ("deflate", deflate(body.as_bytes()))]
-    {
+    for (name, sent) in [
+        ("", body.clone().into_bytes()),
+        ("gzip", gzip(body.as_bytes())),
+        ("deflate", deflate(body.as_bytes())),
+    ] {
         let headers = [NDJSON, ("content-encoding", name)];
         let headers = if name.is_empty() { &headers[..1] } else { &headers[..] };
         let answer = rig.post(PATH, headers, &sent).await;

@@ -29,7 +29,10 @@ async fn agents_are_told_their_settings() {
     let answer = get(&rig, target, "").await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("cache-control"), Some("max-age=30, must-revalidate"));
-    assert_eq!(serde_json::from_slice::<Value>(&answer.body).unwrap(), json!({"transaction_sample_rate": "0.5"}));
+    assert_eq!(
+        serde_json::from_slice::<Value>(&answer.body).unwrap(),
+        json!({"transaction_sample_rate": "0.5"})
+    );
     let tag = answer.header("etag").unwrap().to_owned();
     let answer = get(&rig, target, &format!("If-None-Match: {tag}\r\n")).await;
     assert_eq!((answer.status, answer.header("etag"), answer.text().as_str()), (304, Some(&*tag), ""));
@@ -44,7 +47,10 @@ async fn agents_are_told_their_settings() {
     assert_eq!((answer.status, answer.text().as_str(), answer.header("etag")), (200, "{}\n", Some("\"-\"")));
     let answer = rig.post("/config/v1/agents", &[json], b"{}").await;
     assert_eq!((answer.status, answer.header("cache-control")), (400, Some("max-age=300, must-revalidate")));
-    assert_eq!(serde_json::from_slice::<Value>(&answer.body).unwrap(), json!({"error": "service.name is required"}));
+    assert_eq!(
+        serde_json::from_slice::<Value>(&answer.body).unwrap(),
+        json!({"error": "service.name is required"})
+    );
     assert_eq!(get(&rig, "/config/v1/agents", "").await.status, 400);
     assert_eq!(rig.books_of("elastic_apm").accepted, 7);
 }

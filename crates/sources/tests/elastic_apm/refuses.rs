@@ -28,7 +28,8 @@ async fn wrong_requests_are_answered_as_apm_server_does() {
         assert_eq!(rig.books_of("elastic_apm").refused, [(reason, 1)], "{headers:?}");
     }
     let rig = Rig::new();
-    let answer = rig.serve(async |address| raw(address, b"PUT /intake/v2/events HTTP/1.1\r\nHost: a\r\n\r\n").await);
+    let answer =
+        rig.serve(async |address| raw(address, b"PUT /intake/v2/events HTTP/1.1\r\nHost: a\r\n\r\n").await);
     let answer = answer.await;
     assert_eq!(answer.status, 400);
     assert!(answer.text().contains("only POST requests are supported"), "{}", answer.text());
@@ -40,9 +41,10 @@ async fn what_is_too_large_is_refused() {
     let rig = Rig::new();
     let line = format!("{{\"log\":{{\"message\":\"{}\"}}}}\n", "x".repeat(200 << 10));
     let large = METADATA.to_owned() + &line.repeat(MAX_BODY / line.len() + 1);
-    for (headers, body) in
-        [(&[NDJSON][..], large.clone().into_bytes()), (&[NDJSON, ("content-encoding", "gzip")], gzip(large.as_bytes()))]
-    {
+    for (headers, body) in [
+        (&[NDJSON][..], large.clone().into_bytes()),
+        (&[NDJSON, ("content-encoding", "gzip")], gzip(large.as_bytes())),
+    ] {
         let answer = rig.post(PATH, headers, &body).await;
         assert_eq!(answer.status, 413, "{headers:?}: {}", answer.text());
         let said: Value = serde_json::from_slice(&answer.body).unwrap();

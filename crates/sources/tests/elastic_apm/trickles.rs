@@ -14,8 +14,10 @@ use tokio::net::TcpStream;
 async fn uploads_may_pause() {
     let brief = Duration::from_millis(30);
     let rig = Rig::with(1 << 30, Settings { body_stall: brief, body_grace: brief, ..settings() });
-    let head =
-        format!("POST {PATH} HTTP/1.1\r\nHost: a\r\n{}: {}\r\nTransfer-Encoding: chunked\r\n\r\n", NDJSON.0, NDJSON.1);
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nHost: a\r\n{}: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
+        NDJSON.0, NDJSON.1
+    );
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     rig.serve(async |address| {
         let mut uploads = Vec::new();

@@ -32,5 +32,7 @@ pub(super) fn source(
     });
     let books = ledger.source("elastic_apm")?;
     let made = ElasticApm::new(books, arena.clone(), pool.clone(), limits, &source.version, agents.collect());
-    made.map_err(|error| Failure(format!("starting the source `elastic_apm`: {error} (`sources.elastic_apm.agents`)")))
+    made.map_err(|error| {
+        Failure(format!("starting the source `elastic_apm`: {error} (`sources.elastic_apm.agents`)"))
+    })
 }

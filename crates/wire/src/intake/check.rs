@@ -139,7 +139,9 @@ fn value(cursor: &mut Cursor<'_>, name: &'static str, rule: Rule, depth: u32) ->
                 return Err(Problem::Type(name));
             }
         }
-        (Rule::Bool, Shape::True | Shape::False) | (Rule::Array, Shape::Array) | (Rule::Object, Shape::Object) => {
+        (Rule::Bool, Shape::True | Shape::False)
+        | (Rule::Array, Shape::Array)
+        | (Rule::Object, Shape::Object) => {
             cursor.skip(depth)?;
         }
         (Rule::Labels, Shape::Object) => return labels(cursor, name),

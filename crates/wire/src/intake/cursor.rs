@@ -113,7 +113,11 @@ impl<'a> Cursor<'a> {
                     escaped = true;
                     let len = match rest {
                         [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
-                        [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) => 6,
+                        [b'u', a, b, c, d, ..]
+                            if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) =>
+                        {
+                            6
+                        }
                         _ => return Err(self.fault()),
                     };
                     self.rest = self.rest.get(len..).unwrap_or_default();

@@ -58,7 +58,9 @@ impl fmt::Display for Fault {
             }
             Problem::Order => write!(f, "validation error: 'metadata' required before the first {kind}"),
             Problem::Required(field) => write!(f, "validation error: {kind}: '{field}' required"),
-            Problem::OneOf(fields) => write!(f, "validation error: {kind}: requires at least one of {fields}"),
+            Problem::OneOf(fields) => {
+                write!(f, "validation error: {kind}: requires at least one of {fields}")
+            }
             Problem::Type(field) => write!(f, "decode error: {kind}: '{field}' has a value of another type"),
             Problem::Twice(field) => write!(f, "decode error: {kind}: '{field}' is given twice"),
             Problem::TooManyCharacters(field) => {

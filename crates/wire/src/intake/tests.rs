@@ -15,5 +15,4 @@ fn faults(body: &str) -> Vec<String> {
     faults
 }
 
-const METADATA: &str =
-    r#"{"metadata":{"service":{"name":"shop","agent":{"name":"go","version":"2.0"}}}}"#;
+const METADATA: &str = r#"{"metadata":{"service":{"name":"shop","agent":{"name":"go","version":"2.0"}}}}"#;

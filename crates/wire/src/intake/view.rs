@@ -257,7 +257,10 @@ impl<'a> Object<'a> {
     /// The value of the last member of this name that is not `null`.
     #[must_use]
     pub fn find(self, name: &[u8]) -> Option<Value<'a>> {
-        self.members().filter(|(key, value)| *value != Value::Null && key.is(name)).last().map(|(_, value)| value)
+        self.members()
+            .filter(|(key, value)| *value != Value::Null && key.is(name))
+            .last()
+            .map(|(_, value)| value)
     }
 
     /// The value under this path of names.

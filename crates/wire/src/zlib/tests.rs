@@ -68,7 +68,9 @@ fn the_state_of_gzip_decodes_zlib() {
     use crate::gzip;
     let mut gzip = gzip::Decoder::new();
     let mut members = Vec::new();
-    flate2::read::GzEncoder::new(&b"other text"[..], flate2::Compression::new(6)).read_to_end(&mut members).unwrap();
+    flate2::read::GzEncoder::new(&b"other text"[..], flate2::Compression::new(6))
+        .read_to_end(&mut members)
+        .unwrap();
     for _ in 0..2 {
         let mut out = Limited::new(100);
         decode(&mut gzip.as_zlib(), &compress(6, b"some text"), &mut out).unwrap();

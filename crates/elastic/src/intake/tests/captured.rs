@@ -61,7 +61,8 @@ fn spans_have_the_fields_of_otlp() {
     assert_eq!(text(&resource.attributes, "host.name"), "host-1");
     assert_eq!(text(&resource.attributes, "labels.tier"), "1");
     let spans = &request.resource_spans[0].scope_spans[0].spans;
-    let transaction = spans.iter().find(|span| span.span_id == [0x13, 0xd4, 0xb2, 0xef, 0x74, 0x31, 0xdf, 0x4b]).unwrap();
+    let transaction =
+        spans.iter().find(|span| span.span_id == [0x13, 0xd4, 0xb2, 0xef, 0x74, 0x31, 0xdf, 0x4b]).unwrap();
     assert_eq!((transaction.name.as_str(), transaction.kind), ("GET /item/{id}", 2));
     assert_eq!(transaction.start_time_unix_nano, 1_795_201_839_545_086_000);
     assert_eq!(transaction.end_time_unix_nano - transaction.start_time_unix_nano, 205_823_000);

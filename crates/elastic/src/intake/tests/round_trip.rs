@@ -201,12 +201,18 @@ const UNDER: &[(&str, &str)] = &[
 
 fn text() -> BoxedStrategy<Json> {
     // A text that is itself JSON of a list or an object is not told from that: so none is.
-    prop_oneof!["[a-z ]{1,20}", "[a-z\"\\\\/\n\u{1}é\u{10ffff}]{1,10}", Just(String::new())].prop_map(Json::from).boxed()
+    prop_oneof!["[a-z ]{1,20}", "[a-z\"\\\\/\n\u{1}é\u{10ffff}]{1,10}", Just(String::new())]
+        .prop_map(Json::from)
+        .boxed()
 }
 
 fn number() -> BoxedStrategy<Json> {
-    prop_oneof![any::<i32>().prop_map(Json::from), any::<i64>().prop_map(Json::from), (-1e9..1e9f64).prop_map(Json::from)]
-        .boxed()
+    prop_oneof![
+        any::<i32>().prop_map(Json::from),
+        any::<i64>().prop_map(Json::from),
+        (-1e9..1e9f64).prop_map(Json::from)
+    ]
+    .boxed()
 }
 
 fn anything() -> BoxedStrategy<Json> {
@@ -243,7 +249,11 @@ fn value(is: Is) -> BoxedStrategy<Json> {
             .boxed(),
         Is::Links => {
             let link = (hex(32), hex(16), any::<bool>()).prop_map(|(trace, span, plain)| {
-                if plain { json!({"trace_id": trace, "span_id": span}) } else { json!({"trace_id": trace, "span_id": "?"}) }
+                if plain {
+                    json!({"trace_id": trace, "span_id": span})
+                } else {
+                    json!({"trace_id": trace, "span_id": "?"})
+                }
             });
             proptest::collection::vec(link, 0..3).prop_map(Json::from).boxed()
         }
@@ -267,9 +277,9 @@ fn event(base: Json, fields: &'static [(&'static str, Is)]) -> BoxedStrategy<Jso
 }
 
 fn put(event: &mut Json, path: &str, value: Json) {
-    let place = path.split('/').fold(event, |place, name| {
-        place.as_object_mut().unwrap().entry(name).or_insert_with(|| json!({}))
-    });
+    let place = path
+        .split('/')
+        .fold(event, |place, name| place.as_object_mut().unwrap().entry(name).or_insert_with(|| json!({})));
     *place = value;
 }
 
@@ -292,7 +302,8 @@ fn span() -> impl Strategy<Value = Json> {
 }
 
 fn error() -> impl Strategy<Value = Json> {
-    let base = json!({"exception": {"message": "boom"}, "log": {"message": "m", "level": "warn", "other": [1]}});
+    let base =
+        json!({"exception": {"message": "boom"}, "log": {"message": "m", "level": "warn", "other": [1]}});
     (event(base, ERROR), value(Is::Id), value(Is::Id)).prop_map(|(mut event, id, trace_id)| {
         put(&mut event, "id", id);
         put(&mut event, "trace_id", trace_id);
@@ -326,14 +337,28 @@ fn required((mut event, id, trace_id, duration): (Json, Json, Json, Json)) -> Js
 /// An event without what says nothing, in any depth of what is known; what is kept as JSON is kept whole.
 fn normal(event: &Json) -> Json {
     const KEPT: [&str; 15] = [
-        "marks", "experience", "custom", "headers", "trigger", "age", "attributes", "a", "other", "response",
-        "stacktrace", "cause", "child_ids", "dropped_spans_stats", "more",
+        "marks",
+        "experience",
+        "custom",
+        "headers",
+        "trigger",
+        "age",
+        "attributes",
+        "a",
+        "other",
+        "response",
+        "stacktrace",
+        "cause",
+        "child_ids",
+        "dropped_spans_stats",
+        "more",
     ];
     match event {
         Json::Object(map) => map
             .iter()
             .filter_map(|(name, value)| {
-                let is_whole = KEPT.contains(&name.as_str()) && !(name == "attributes" && is_flat(value))
+                let is_whole = KEPT.contains(&name.as_str())
+                    && !(name == "attributes" && is_flat(value))
                     && !(name == "response" && value.get("a").is_none());
                 let value = if is_whole { value.clone() } else { normal(value) };
                 let says_nothing = value.is_null() || value == json!({}) || value == json!([]);
@@ -361,7 +386,12 @@ fn plain(value: &AnyValue) -> Json {
 }
 
 /// Puts attributes back where they were; those that are said in fields of OTLP are given back.
-fn attributes(event: &mut Json, attributes: &[KeyValue], labels: &str, is_metricset: bool) -> Map<String, Json> {
+fn attributes(
+    event: &mut Json,
+    attributes: &[KeyValue],
+    labels: &str,
+    is_metricset: bool,
+) -> Map<String, Json> {
     let mut own = Map::new();
     for KeyValue { key, value, .. } in attributes {
         let value = plain(value.as_ref().unwrap());
@@ -376,7 +406,10 @@ fn attributes(event: &mut Json, attributes: &[KeyValue], labels: &str, is_metric
             place.as_object_mut().unwrap().insert(name.to_owned(), value);
         } else if let Some(name) = key.strip_prefix("elastic.sample.") {
             own.insert(format!("sample.{name}"), value);
-        } else if is_metricset && let Some((group, name)) = key.split_once('.').filter(|(group, _)| *group == "span" || *group == "transaction") {
+        } else if is_metricset
+            && let Some((group, name)) =
+                key.split_once('.').filter(|(group, _)| *group == "span" || *group == "transaction")
+        {
             put(event, &format!("{group}/{name}"), value);
         } else if key == "transaction.name" {
             put(event, "transaction/name", value);
@@ -408,7 +441,10 @@ fn span_back(request: &[u8], is_span: bool) -> Json {
     let own = attributes(&mut event, &span.attributes, "context/tags", false);
     if is_span {
         // These have the same name on both, and stood elsewhere.
-        for (from, to) in [("context/request/url/full", "context/http/url"), ("context/response/status_code", "context/http/status_code")] {
+        for (from, to) in [
+            ("context/request/url/full", "context/http/url"),
+            ("context/response/status_code", "context/http/status_code"),
+        ] {
             if let Some(value) = event.pointer(&format!("/{from}")).cloned() {
                 put(&mut event, to, value);
             }
@@ -416,7 +452,9 @@ fn span_back(request: &[u8], is_span: bool) -> Json {
         let context = event.get_mut("context").and_then(Json::as_object_mut);
         context.map(|context| (context.remove("request"), context.remove("response")));
     }
-    for (name, bytes) in [("id", &span.span_id), ("trace_id", &span.trace_id), ("parent_id", &span.parent_span_id)] {
+    for (name, bytes) in
+        [("id", &span.span_id), ("trace_id", &span.trace_id), ("parent_id", &span.parent_span_id)]
+    {
         match own.get(name) {
             Some(text) => put(&mut event, name, text.clone()),
             None if bytes.is_empty() => {}
@@ -440,7 +478,8 @@ fn span_back(request: &[u8], is_span: bool) -> Json {
     if let Some(status) = &span.status {
         put(&mut event, "outcome", json!(if status.code == 1 { "success" } else { "failure" }));
     }
-    let links = span.links.iter().map(|link| json!({"trace_id": hex(&link.trace_id), "span_id": hex(&link.span_id)}));
+    let links =
+        span.links.iter().map(|link| json!({"trace_id": hex(&link.trace_id), "span_id": hex(&link.span_id)}));
     let links = own.get("links").cloned().unwrap_or_else(|| links.collect());
     put(&mut event, "links", links);
     event
@@ -462,7 +501,8 @@ fn alike(one: &Json, other: &Json) -> bool {
 }
 
 fn body(kind: &str, event: &Json) -> Vec<u8> {
-    let metadata = json!({"metadata": {"service": {"name": "shop", "agent": {"name": "go", "version": "1"}}}});
+    let metadata =
+        json!({"metadata": {"service": {"name": "shop", "agent": {"name": "go", "version": "1"}}}});
     format!("{metadata}\n{}\n", json!({kind: event})).into_bytes()
 }
 

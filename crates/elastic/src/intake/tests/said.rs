@@ -7,7 +7,11 @@ use prost::Message;
 
 /// The span of an event with these fields besides those that it must have.
 fn span(kind: &str, fields: &str) -> Span {
-    let more = if kind == "transaction" { r#","span_count":{"started":0}"# } else { r#","parent_id":"1","name":"n","start":2"# };
+    let more = if kind == "transaction" {
+        r#","span_count":{"started":0}"#
+    } else {
+        r#","parent_id":"1","name":"n","start":2"#
+    };
     let raw = format!(
         "{{\"metadata\":{{\"service\":{{\"name\":\"a\",\"agent\":{{\"name\":\"b\",\"version\":\"1\"}}}}}}}}\n\
          {{\"{kind}\":{{\"id\":\"0123456789abcdef\",\"trace_id\":\"0123456789abcdef0123456789abcdef\",\"duration\":1.5{more}{fields}}}}}"
@@ -71,7 +75,10 @@ fn ids_are_bytes_whatever_they_were() {
 #[test]
 fn absurd_numbers_are_said_as_well_as_they_can_be() {
     let odd = span("span", r#","type":"t","timestamp":-5"#);
-    assert_eq!((odd.start_time_unix_nano, odd.end_time_unix_nano), (RECEIVED + 2_000_000, RECEIVED + 3_500_000));
+    assert_eq!(
+        (odd.start_time_unix_nano, odd.end_time_unix_nano),
+        (RECEIVED + 2_000_000, RECEIVED + 3_500_000)
+    );
     let odd = span("span", r#","type":"t","timestamp":18446744073709551615"#);
     assert_eq!(odd.start_time_unix_nano, RECEIVED + 2_000_000);
 }

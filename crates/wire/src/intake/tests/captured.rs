@@ -10,7 +10,8 @@ fn what_agents_send_is_accepted() {
         for body in [agent.busy, agent.idle] {
             let mut counts = None;
             let used = allocation_counter::measure(|| {
-                counts = Some(check(body.as_bytes(), LONGEST_LINE, |_, fault| panic!("{}: {fault}", agent.name)));
+                counts =
+                    Some(check(body.as_bytes(), LONGEST_LINE, |_, fault| panic!("{}: {fault}", agent.name)));
             });
             assert_eq!(used.count_total, 0);
             let lines = body.lines().filter(|line| !line.is_empty()).count() as u64;

@@ -29,7 +29,10 @@ pub(super) fn alike(one: &Json, other: &Json) -> bool {
     match (one, other) {
         (Json::Number(one), Json::Number(other)) => {
             one == other
-                || one.as_f64().zip(other.as_f64()).is_some_and(|(one, other)| (one - other).abs() <= one.abs() * 1e-14)
+                || one
+                    .as_f64()
+                    .zip(other.as_f64())
+                    .is_some_and(|(one, other)| (one - other).abs() <= one.abs() * 1e-14)
         }
         (Json::Array(one), Json::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))

@@ -35,11 +35,17 @@ fn required_fields_are_required() {
     refused(&line, "validation error: transaction: 'id' required");
     let line = format!(r#"{{"transaction":{{{}}}}}"#, TRANSACTION.replace("started", "dropped"));
     refused(&line, "validation error: transaction: 'started' required");
-    refused(&format!(r#"{{"span":{{{SPAN}}}}}"#), "validation error: span: requires at least one of 'start';'timestamp'");
+    refused(
+        &format!(r#"{{"span":{{{SPAN}}}}}"#),
+        "validation error: span: requires at least one of 'start';'timestamp'",
+    );
     accepted(&format!(r#"{{"span":{{{SPAN},"start":2.5}}}}"#));
     accepted(&format!(r#"{{"span":{{{SPAN},"timestamp":2}}}}"#));
     refused(r#"{"error":{"id":"1"}}"#, "validation error: error: requires at least one of 'exception';'log'");
-    refused(r#"{"error":{"id":"1","exception":{"handled":true}}}"#, "validation error: error: requires at least one of 'message';'type'");
+    refused(
+        r#"{"error":{"id":"1","exception":{"handled":true}}}"#,
+        "validation error: error: requires at least one of 'message';'type'",
+    );
     accepted(r#"{"error":{"id":"1","log":{"message":""}}}"#);
     let line = r#"{"error":{"id":"1","log":{"message":""},"transaction_id":"2"}}"#;
     refused(line, "validation error: error: 'trace_id' required");
@@ -54,7 +60,10 @@ fn empty_objects_say_nothing() {
     accepted(&format!(r#"{{"transaction":{{{TRANSACTION},"context":{{"request":{{}},"service":{{}}}}}}}}"#));
     let line = format!(r#"{{"transaction":{{{TRANSACTION},"context":{{"request":{{"url":{{}}}}}}}}}}"#);
     accepted(&line);
-    refused(r#"{"error":{"id":"1","exception":{}}}"#, "validation error: error: requires at least one of 'exception';'log'");
+    refused(
+        r#"{"error":{"id":"1","exception":{}}}"#,
+        "validation error: error: requires at least one of 'exception';'log'",
+    );
 }
 
 /// Known fields have a type, and lengths are counted in characters.
@@ -148,7 +157,10 @@ fn the_metadata_come_first() {
     let refused = |body: &str| check(body.as_bytes(), LONGEST_LINE, |_, _| panic!("of the body"));
     assert_eq!(refused(""), Ok(Counts::default()));
     assert_eq!(refused("\n \r\n"), Ok(Counts::default()));
-    assert_eq!(refused(&format!("\r\n{METADATA}\r\n\r\n{{\"log\":{{}}}}\r\n")), Ok(Counts { events: 1, refused: 0 }));
+    assert_eq!(
+        refused(&format!("\r\n{METADATA}\r\n\r\n{{\"log\":{{}}}}\r\n")),
+        Ok(Counts { events: 1, refused: 0 })
+    );
     let said = |body: &str| refused(body).unwrap_err().fault.to_string();
     assert_eq!(said("{\"log\":{}}"), "validation error: 'metadata' required before the first log");
     assert_eq!(said("{\"metadata\":{}}"), "validation error: metadata: 'service' required");
