@@ -1,11 +1,12 @@
 //! A body that passes the check for metrics is one that prost decodes; its translations to remote write pass
-//! the checks of both versions, with the items that the translation speaks of.
+//! the checks of both versions, with the items that the translation speaks of; and tried again with deltas added
+//! up, they are the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use prost::Message;
-use tidegate_wire::otlp::prometheus::{Room, Scratch, Settings, to_v1, to_v2};
+use tidegate_wire::otlp::prometheus::{Deltas, Room, Scratch, Settings, part_to_v1, part_to_v2, to_v1, to_v2};
 use tidegate_wire::otlp::{self, Signal};
 use tidegate_wire::output::SliceOutput;
 use tidegate_wire::remote_write::{Limits, Symbols, Version, check};
@@ -35,5 +36,20 @@ fuzz_target!(|raw: &[u8]| {
         let said = (translated.series, translated.samples, translated.histograms, translated.exemplars);
         assert_eq!((there.series, there.samples, there.histograms, there.exemplars), said);
         assert!(translated.dropped.points() <= counts.items);
+
+        let mut deltas = Deltas::new(64);
+        let mut tries = [0, 1].map(|_| {
+            let (all, mut out) = (0..u64::MAX, Vec::new());
+            let done = match version {
+                Version::V1 => part_to_v1(raw, all, &settings, &mut scratch, Some(&mut deltas), &mut out),
+                Version::V2 => part_to_v2(raw, all, &settings, &mut scratch, Some(&mut deltas), &mut out),
+            };
+            done.ok().map(|done| (done.dropped, out))
+        });
+        let [first, second] = &mut tries;
+        assert_eq!(first, second);
+        let Some((dropped, body)) = first.take() else { return };
+        check(version, &body, &Limits::default(), &mut Symbols::new()).expect("translations are valid");
+        assert!(dropped.points() <= counts.items);
     }
 });
