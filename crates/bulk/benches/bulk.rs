@@ -2,14 +2,18 @@
 //!
 //! `cargo bench -p tidegate-bulk`, or with a name (`success_64`, `success_1024`, `large`, `leave_waiting`,
 //! `leave_sent`) one of them, for `perf stat -e instructions:u` and the like.
-#![allow(clippy::print_stdout, reason = "a bench prints its figures")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a bench prints its figures, and ends where it fails"
+)]
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write as _;
 use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use tidegate_arena::heap::{self, Counting, JEMALLOC, Jemalloc};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_bulk::{Answered, Bulk, Driver, NoAnswer, Request, Settings, Target, Transport};
@@ -26,7 +30,7 @@ const RUNS: usize = 5;
 
 fn main() {
     let wanted = std::env::args().skip(1).find(|name| !name.starts_with('-'));
-    let all: [(&str, fn() -> Cost); 6] = [
+    let all: [Bench; 6] = [
         ("success_64", || success(64, 114, 400_000)),
         ("success_1024", || success(1024, 114, 400_000)),
         ("success_1024_documents", || success_of(1024, 114, 400_000, true)),
@@ -49,6 +53,9 @@ fn main() {
         println!("{name:<24} {:>10.0} {range:>12} {:>10.3}", median.cpu, median.allocations);
     }
 }
+
+/// A name, and what to measure.
+type Bench = (&'static str, fn() -> Cost);
 
 /// Of one item.
 struct Cost {

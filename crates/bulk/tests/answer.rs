@@ -1,4 +1,5 @@
 //! What is read of answers is what `serde_json` reads of them, whatever pieces they come in.
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

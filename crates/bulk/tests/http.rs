@@ -1,4 +1,5 @@
 //! The transport against servers on the loopback.
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};

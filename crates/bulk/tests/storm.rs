@@ -1,5 +1,6 @@
 //! Thirty thousand callers with 16 KiB each against a server that stands still. A process of its own, since what it
 //! measures is the process.
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use std::ops::ControlFlow;
 use std::time::Duration;

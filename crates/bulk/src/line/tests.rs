@@ -12,7 +12,8 @@ fn written(line: Line<'_>) -> Vec<u8> {
 }
 
 fn lines(bytes: &[u8]) -> Vec<Value> {
-    bytes.split_inclusive(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect()
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').map(serde_json::from_slice);
+    lines.collect::<Result<_, _>>().expect("every line is JSON")
 }
 
 /// What one caller names or sends never reaches into the lines of another.

@@ -1,4 +1,5 @@
 //! The engine against a server in memory, with time that the tests drive.
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 mod defects;
 mod failures;
