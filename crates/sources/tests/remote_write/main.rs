@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::large_futures, reason = "tests")]
 
 mod accepts;
+mod limits;
 mod pressure;
 mod refuses;
 mod rig;

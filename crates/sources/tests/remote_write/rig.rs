@@ -1,7 +1,7 @@
 //! A server on loopback with a journal behind it, and a client.
 
 use std::time::Duration;
-use tidegate_admission::Gate;
+use tidegate_admission::{Gate, Rules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
 use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFull};
@@ -50,6 +50,11 @@ impl Rig {
 
     /// Before a journal that may take `quota` bytes.
     pub(crate) fn with_quota(quota: u64) -> Rig {
+        Rig::with_rules(quota, |_| Rules::default())
+    }
+
+    /// The same, with rules.
+    pub(crate) fn with_rules(quota: u64, rules: impl FnOnce(&Ledger) -> Rules) -> Rig {
         let dir = tempfile::tempdir().unwrap();
         let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
         let arena = Arena::new(TOTAL, floors, 8 << 20, 64, 64).unwrap();
@@ -62,7 +67,7 @@ impl Rig {
         let ledger = Ledger::new(&Registry::new(1), recovery.items);
         let head = ledger.head();
         journal.observe(move |items| head.advance_to(items));
-        let gate = Gate::new(arena.clone(), journal.clone(), MEMORY_WAIT);
+        let gate = Gate::ruled(arena.clone(), journal.clone(), MEMORY_WAIT, None, rules(&ledger));
         let pool = Pool::start(1, 1).unwrap();
         let books = ledger.source("prometheus_remote_write").unwrap();
         let source = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY, 12 << 20);
