@@ -11,7 +11,7 @@ mod probe;
 mod request;
 mod rewrite;
 
-pub(crate) use form::Form;
+pub(crate) use form::{ALLOWED, Form};
 
 use crate::clock::now_ns;
 use crate::otlp::Received;

@@ -224,7 +224,11 @@ impl Service for Http {
                 open.refuse(refused.reason);
                 let is_method = refused.reason == Refusal::Method;
                 let reply = answer(refused, protocol);
-                Err(if is_method { reply.headers(&[("Allow", "POST")]) } else { reply })
+                Err(match protocol {
+                    _ if !is_method => reply,
+                    Protocol::Elastic => reply.headers(elasticsearch::ALLOWED),
+                    _ => reply.headers(&[("Allow", "POST")]),
+                })
             }
         }
     }

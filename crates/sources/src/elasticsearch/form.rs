@@ -56,6 +56,9 @@ const APIS: [&str; 22] = [
     "_xpack",
 ];
 
+/// The headers of an answer to another method than a `_bulk` has.
+pub(crate) const ALLOWED: &[(&str, &str)] = &[("Allow", "POST, PUT"), ("X-Elastic-Product", "Elasticsearch")];
+
 const NOTHING: &str = "no handler found: here are `_bulk` and what clients ask before they send; documents are \
                        searched for where they were forwarded to\n";
 

@@ -3,6 +3,9 @@
 use crate::client::raw;
 use crate::rig::Rig;
 use serde_json::Value;
+use std::net::SocketAddr;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 async fn asked(method: &str, path: &str) -> (u16, String) {
     let rig = Rig::new();
@@ -17,6 +20,15 @@ async fn asked(method: &str, path: &str) -> (u16, String) {
     assert_eq!(answer.header("x-elastic-product"), Some("Elasticsearch"), "{method} {path}");
     assert_eq!(rig.books_of("elasticsearch").received, 1, "{method} {path}");
     (answer.status, answer.text())
+}
+
+/// All that comes until the connection is closed.
+async fn whole(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
 }
 
 async fn json(path: &str) -> Value {
@@ -55,7 +67,11 @@ async fn clients_find_what_they_look_for() {
 #[tokio::test]
 async fn what_is_set_up_is_acknowledged() {
     for path in ["/", "/logs", "/_index_template/x", "/_template/x", "/_alias/x"] {
-        assert_eq!(asked("HEAD", path).await.0, 200, "{path}");
+        let rig = Rig::new();
+        let request = format!("HEAD /elasticsearch{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let answer = rig.serve(async |address| whole(address, &request).await).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{path}: {answer}");
+        assert!(answer.ends_with("\r\n\r\n"), "{path}: {answer}");
     }
     for (method, path) in [
         ("PUT", "/_index_template/x"),
