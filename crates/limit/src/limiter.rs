@@ -149,21 +149,26 @@ impl Limiter {
         }
         let reached = |limit| move |wait| Reached { limit, wait: Some(wait) };
         let taken = self.requests.take(now, 1).map_err(reached(Limit::Requests));
-        let taken = taken.and_then(|()| self.take_bytes(now, bytes));
+        let taken = taken.and_then(|()| self.take_bytes(now, 0, bytes));
         if taken.is_err() {
             self.concurrency.give_back(1);
         }
         taken
     }
 
-    /// Takes bytes for a request that is in already.
+    /// Takes bytes for a request that is in already, and has `own` of them. One that has begun to pass a rate passes
+    /// it: whatever more it has is owed.
     #[inline]
-    pub(crate) fn take_bytes(&self, now: Moment, bytes: u64) -> Result<(), Reached> {
+    pub(crate) fn take_bytes(&self, now: Moment, own: u64, bytes: u64) -> Result<(), Reached> {
         if bytes == 0 {
             return Ok(());
         }
-        if !self.in_flight.take(bytes) {
+        if !self.in_flight.take_beside(own, bytes) {
             return Err(Reached { limit: Limit::InFlight, wait: None });
+        }
+        if own > 0 {
+            self.bytes.owe(now, bytes);
+            return Ok(());
         }
         self.bytes.take(now, bytes).map_err(|wait| {
             self.in_flight.give_back(bytes);

@@ -31,15 +31,22 @@ impl Room {
     /// passes alone.
     #[inline]
     pub fn has(&self, count: u64) -> bool {
-        self.fits(self.taken.load(Relaxed), count)
+        self.fits(self.taken.load(Relaxed), 0, count)
     }
 
     /// Takes `count`; says whether it did.
     #[must_use = "what was taken has to be given back"]
     #[inline]
     pub fn take(&self, count: u64) -> bool {
+        self.take_beside(0, count)
+    }
+
+    /// Takes `count` for who has `own` of what is taken already; says whether it did.
+    #[inline]
+    #[must_use = "what was taken has to be given back"]
+    pub fn take_beside(&self, own: u64, count: u64) -> bool {
         let mut taken = self.taken.load(Relaxed);
-        while self.fits(taken, count) {
+        while self.fits(taken, own, count) {
             match self.taken.compare_exchange_weak(taken, taken.saturating_add(count), Relaxed, Relaxed) {
                 Ok(_) => return true,
                 Err(changed) => taken = changed,
@@ -56,7 +63,7 @@ impl Room {
     }
 
     #[inline]
-    fn fits(&self, taken: u64, count: u64) -> bool {
-        taken == 0 || taken.saturating_add(count) <= self.most.load(Relaxed)
+    fn fits(&self, taken: u64, own: u64, count: u64) -> bool {
+        taken <= own || taken.saturating_add(count) <= self.most.load(Relaxed)
     }
 }

@@ -141,7 +141,7 @@ impl Table {
             limiter.take(now, bytes.into()).map_err(Denied::Route)?;
         }
         let taken = account.map_or(Ok(()), |account| {
-            if !account.hold(bytes.into(), free) {
+            if !account.hold(0, bytes.into(), free) {
                 return Err(Denied::Share { held: account.held() });
             }
             account.limiter().take(now, bytes.into()).map_err(|reached| {
@@ -180,20 +180,20 @@ impl Hold {
     /// # Errors
     /// What forbids it; it has what it had then.
     pub fn grow(&self, now: Moment, bytes: u64, free: u64) -> Result<(), Denied> {
-        let whole = countable(bytes);
-        let more = u64::from(whole).saturating_sub(self.bytes());
+        let own = self.bytes();
+        let more = u64::from(countable(bytes)).saturating_sub(own);
         if more == 0 {
             return Ok(());
         }
         let route = self.table.limiter(self.route);
         if let Some(Route { limiter, .. }) = route {
-            limiter.take_bytes(now, more).map_err(Denied::Route)?;
+            limiter.take_bytes(now, own, more).map_err(Denied::Route)?;
         }
         let taken = self.table.account(self.tenant).map_or(Ok(()), |account| {
-            if !account.hold(more, free) {
+            if !account.hold(own, more, free) {
                 return Err(Denied::Share { held: account.held() });
             }
-            account.limiter().take_bytes(now, more).map_err(|reached| {
+            account.limiter().take_bytes(now, own, more).map_err(|reached| {
                 account.release(more);
                 Denied::Tenant(reached)
             })

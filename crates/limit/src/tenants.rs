@@ -246,11 +246,12 @@ impl Account {
         held == 0 || held.saturating_add(bytes) <= self.fair_part(free.saturating_sub(bytes))
     }
 
-    /// Enters that it holds `bytes` more, if it [may](Self::may_hold).
-    pub(crate) fn hold(&self, bytes: u64, free: u64) -> bool {
+    /// Enters that it holds `bytes` more, if it [may](Self::may_hold): for a request that has `own` of them already,
+    /// beside which it may hold none.
+    pub(crate) fn hold(&self, own: u64, bytes: u64, free: u64) -> bool {
         let part = self.fair_part(free.saturating_sub(bytes));
         let mut held = self.held.load(Ordering::Relaxed);
-        while held == 0 || held.saturating_add(bytes) <= part {
+        while held <= own || held.saturating_add(bytes) <= part {
             let more = held.saturating_add(bytes);
             match self.held.compare_exchange_weak(held, more, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,

@@ -133,17 +133,36 @@ fn memory_is_shared_by_weight_among_those_who_want_more() {
 fn a_body_that_turns_out_larger_is_entered_once_and_comes_back() {
     let limits = Limits { in_flight: Some(1000), ..Limits::default() };
     let (table, route) = table(limits, 8, TenantLimits::default());
-    let hold = table.enter(NOW, route, Some(find(&table, "a")), 0, 10_000).unwrap();
+    let enter = |bytes| table.enter(NOW, route, Some(find(&table, "a")), bytes, 10_000).unwrap();
+    let (hold, other) = (enter(0), enter(200));
     for bytes in [100, 100, 500, 400] {
         hold.grow(NOW, bytes, 10_000).unwrap();
     }
-    assert_eq!((hold.bytes(), table.routes[0].limiter.in_flight()), (500, 500));
+    assert_eq!((hold.bytes(), table.routes[0].limiter.in_flight()), (500, 700));
     assert!(matches!(hold.grow(NOW, 2000, 10_000), Err(Denied::Route(_))));
-    assert!(matches!(hold.grow(NOW, 900, 0), Err(Denied::Share { held: 500 })));
-    assert_eq!((hold.bytes(), table.routes[0].limiter.in_flight()), (500, 500));
+    assert!(matches!(hold.grow(NOW, 700, 0), Err(Denied::Share { held: 700 })));
+    assert_eq!((hold.bytes(), table.routes[0].limiter.in_flight()), (500, 700));
+    drop(other);
+    // Alone it may be larger than all the room, and than its part, as it might have been at once.
+    hold.grow(NOW, 2000, 0).unwrap();
     table.change(|_| Limits::default(), TenantLimits::default());
     drop(hold);
     assert_eq!(table.routes[0].limiter.in_flight(), 0);
+}
+
+/// A body that has begun to pass a rate passes it, and those behind it pay: else it never would.
+#[test]
+fn a_body_is_not_cut_off_by_the_rate_that_it_has_passed() {
+    let bytes = Some(PerSecond { rate: 100, burst: 100 });
+    let (table, route) = table(Limits { bytes, ..Limits::default() }, 8, TenantLimits::default());
+    let enter = |at| table.enter(at, route, Some(find(&table, "a")), 0, u64::MAX).unwrap();
+    let (hold, late) = (enter(NOW), enter(NOW));
+    for bytes in [50, 500, 1000] {
+        hold.grow(NOW, bytes, u64::MAX).unwrap();
+    }
+    let denied = late.grow(NOW, 50, u64::MAX).unwrap_err();
+    assert!(matches!(denied, Denied::Route(reached) if reached.limit == Limit::Bytes));
+    late.grow(Moment(NOW.0 + 10_000_000_000), 50, u64::MAX).unwrap();
 }
 
 #[test]
