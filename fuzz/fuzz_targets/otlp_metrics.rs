@@ -6,7 +6,9 @@
 use libfuzzer_sys::fuzz_target;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use prost::Message;
-use tidegate_wire::otlp::prometheus::{Deltas, Room, Scratch, Settings, part_to_v1, part_to_v2, to_v1, to_v2};
+use tidegate_wire::otlp::prometheus::{
+    Deltas, Room, Scratch, Settings, part_to_v1, part_to_v2, to_v1, to_v2,
+};
 use tidegate_wire::otlp::{self, Signal};
 use tidegate_wire::output::SliceOutput;
 use tidegate_wire::remote_write::{Limits, Symbols, Version, check};

@@ -6,7 +6,9 @@ use libfuzzer_sys::fuzz_target;
 use tidegate_wire::otlp::prometheus::from_remote_write;
 use tidegate_wire::otlp::{self, Signal};
 use tidegate_wire::output::SliceOutput;
-use tidegate_wire::remote_write::{Limits, Symbols, Version, check, has_histograms, view, without_histograms};
+use tidegate_wire::remote_write::{
+    Limits, Symbols, Version, check, has_histograms, view, without_histograms,
+};
 
 /// Spans of a native histogram may say much of buckets that are not there: what needs more is left out.
 const LARGEST: usize = 1 << 20;

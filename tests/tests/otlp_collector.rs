@@ -24,7 +24,8 @@ fn everything() -> [(&'static str, Value); 3] {
         {"key": "map", "value": {"kvlistValue": {"values": [{"key": "inner", "value": {"doubleValue": -1e300}}]}}},
     ]);
     let around = json!({"attributes": kinds, "droppedAttributesCount": 3});
-    let scope = json!({"name": "library", "version": "1.2", "attributes": kinds, "droppedAttributesCount": 1});
+    let scope =
+        json!({"name": "library", "version": "1.2", "attributes": kinds, "droppedAttributesCount": 1});
     let (trace, span) = ("5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174");
     let exemplars = json!([{"timeUnixNano": TIME, "asDouble": 3.5, "traceId": trace, "spanId": span, "filteredAttributes": kinds}]);
     let spans = json!([{
@@ -71,15 +72,24 @@ fn everything() -> [(&'static str, Value); 3] {
     ]);
     let schema = "https://opentelemetry.io/schemas/1.26.0";
     [
-        ("/v1/traces", json!({"resourceSpans": [{"resource": around, "schemaUrl": schema, "scopeSpans": [
-            {"scope": scope, "schemaUrl": schema, "spans": spans},
-        ]}]})),
-        ("/v1/logs", json!({"resourceLogs": [{"resource": around, "scopeLogs": [
-            {"scope": scope, "logRecords": records}, {"logRecords": records},
-        ]}]})),
-        ("/v1/metrics", json!({"resourceMetrics": [{"resource": around, "scopeMetrics": [
-            {"scope": scope, "metrics": metrics},
-        ]}]})),
+        (
+            "/v1/traces",
+            json!({"resourceSpans": [{"resource": around, "schemaUrl": schema, "scopeSpans": [
+                {"scope": scope, "schemaUrl": schema, "spans": spans},
+            ]}]}),
+        ),
+        (
+            "/v1/logs",
+            json!({"resourceLogs": [{"resource": around, "scopeLogs": [
+                {"scope": scope, "logRecords": records}, {"logRecords": records},
+            ]}]}),
+        ),
+        (
+            "/v1/metrics",
+            json!({"resourceMetrics": [{"resource": around, "scopeMetrics": [
+                {"scope": scope, "metrics": metrics},
+            ]}]}),
+        ),
     ]
 }
 
