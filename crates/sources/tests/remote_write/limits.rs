@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_admission::Rules;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_ledger::Refusal;
-use tidegate_limit::{Limits, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_limit::{Limits, Moment, PerSecond, Table, TenantLimits, Tenants};
 use tidegate_load::remote_write::{Batch, Version, compress};
 use tidegate_load::{Model, Timeline};
 
@@ -104,7 +104,11 @@ async fn a_body_without_a_length_is_held_to_the_same_limits() {
     };
     let answer = rig.send_raw([chunked(&body(10)), b"".to_vec()].concat()).await;
     assert_eq!(answer.status, 204, "{}", answer.text);
+    let table = rig.gate.rules().limits.clone().unwrap();
+    let route = table.route(&rig.source("prometheus_remote_write")).unwrap();
+    let other = table.enter(Moment::now(), route, None, 30 << 10, u64::MAX).unwrap();
     let answer = rig.send_raw(chunked(&vec![1; 200 << 10])).await;
+    drop(other);
     assert_eq!(answer.status, 429, "{}", answer.text);
     assert!(answer.header("retry-after").is_some());
     assert!(answer.body().contains("as many bytes as are allowed"), "{}", answer.text);

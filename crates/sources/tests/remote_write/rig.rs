@@ -5,7 +5,7 @@ use tidegate_admission::{Gate, Rules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
 use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFull};
-use tidegate_ledger::{Ledger, Refusal, SourceBalance};
+use tidegate_ledger::{Ledger, Refusal, Source, SourceBalance};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
 use tidegate_meters::{Buckets, Histogram, Registry};
@@ -78,6 +78,10 @@ impl Rig {
             Histogram::new(Buckets::durations(), 1),
         );
         Rig { arena, journal, gate, ledger, http, pool, _dir: dir }
+    }
+
+    pub(crate) fn source(&self, name: &str) -> Source {
+        self.ledger.source(name).unwrap()
     }
 
     /// Runs `client` against the server.
