@@ -11,7 +11,7 @@ use tidegate_tests::{Gateway, SOON, finish, http, skip, until};
 
 const SPANS: &str =
     "service_name,trace_id,span_id,parent_span_id,span_name,kind,status_code,resource,attributes,duration_ns";
-const LOGS: &str = "service_name,body,severity_number,trace_id,span_id,attributes";
+const LOGS: &str = "service_name,body,severity_number,trace_id,span_id,attributes,exception.type";
 
 #[test]
 fn python() {
@@ -169,7 +169,7 @@ fn errors(gateway: &Gateway, said: &Value) {
     assert_eq!((&row["trace_id"], &row["span_id"]), (&said["trace_id"], &said["transaction_id"]), "{row}");
     assert_eq!(row["severity_number"], 17, "{row}");
     let attributes = object(&row["attributes"]);
-    assert!(attributes["exception.type"].is_string(), "{row}");
+    assert!(row["exception.type"].is_string(), "{row}");
     assert!(attributes["elastic.exception.stacktrace"].as_str().unwrap().starts_with('['), "{row}");
 }
 

@@ -40,9 +40,10 @@ fn half_sent_uploads_are_in_nobodys_way() {
         assert_eq!(answer.status, 202);
         begun.elapsed()
     };
-    (0..20).for_each(|_| drop(normal()));
+    let mut usual: Vec<Duration> = (0..100).map(|_| normal()).collect();
+    usual.sort_unstable();
     let before = gateway.process().private();
-    let mut uploads: Vec<TcpStream> = (0..UPLOADS)
+    let uploads: Vec<TcpStream> = (0..UPLOADS)
         .map(|_| {
             let mut stream = TcpStream::connect(gateway.http()).unwrap();
             stream.set_read_timeout(Some(SOON)).unwrap();
@@ -63,11 +64,11 @@ fn half_sent_uploads_are_in_nobodys_way() {
         times[100], times[199]
     );
     assert!(each <= 8 << 10, "{each} bytes each");
-    assert!(times[100] < Duration::from_millis(5), "{:?}", times[100]);
-    for stream in &mut uploads {
-        stream.write_all(format!("{LOG}\r\n0\r\n\r\n").as_bytes()).unwrap();
-    }
+    // Or no later than before, on a machine that is busy.
+    let bar = Duration::from_millis(5).max(usual[50] * 2);
+    assert!(times[100] < bar, "{:?} of {bar:?}", times[100]);
     for mut stream in uploads {
+        stream.write_all(format!("{LOG}\r\n0\r\n\r\n").as_bytes()).unwrap();
         let mut answer = [0; 12];
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"HTTP/1.1 202");

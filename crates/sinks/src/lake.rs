@@ -240,6 +240,9 @@ impl Lake {
             Content::Intake => {
                 let said = self.said(&raw, position.received_at_ns)?;
                 drop(raw);
+                if said.events == 0 {
+                    return Err(Failure::Lost(Dropped::Untranslatable));
+                }
                 let mut pushed = self
                     .writer
                     .push_otlp_parts(&position, &said.parts(), now_ns())
@@ -247,7 +250,7 @@ impl Lake {
                 // Of an event there may be several rows.
                 let items = u64::from(record.meta.items);
                 pushed.dropped.too_large = pushed.dropped.too_large.min(items);
-                pushed.dropped.malformed = pushed.dropped.malformed.min(items - pushed.dropped.too_large);
+                pushed.dropped.malformed += items.saturating_sub(said.events);
                 Ok(pushed)
             }
             Content::RemoteWrite(version) => {

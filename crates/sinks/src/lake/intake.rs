@@ -15,6 +15,8 @@ const SIGNALS: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Logs];
 pub(super) struct Said {
     window: Held<Window>,
     parts: [Range<usize>; SIGNALS.len()],
+    /// The events that are in them.
+    pub(super) events: u64,
 }
 
 impl Said {
@@ -35,7 +37,7 @@ impl Lake {
         loop {
             let mut window = self.wait(self.room.window(len))??;
             match parts(raw, received_at_ns, &mut window) {
-                Ok(parts) => return Ok(Said { window, parts }),
+                Ok((parts, events)) => return Ok(Said { window, parts, events }),
                 // It takes no more than some times as much: then the fault is elsewhere.
                 Err(Full) if len / 64 > raw.len() => return Err(Failure::Lost(Dropped::Untranslatable)),
                 Err(Full) => len = len.checked_mul(2).ok_or(Failure::Room(NoRoom::Never))?,
@@ -44,17 +46,20 @@ impl Lake {
     }
 }
 
+/// Where the request of each signal is in the window, and how many events are in them.
 fn parts(
     raw: &[u8],
     received_at_ns: u64,
     window: &mut Window,
-) -> Result<[Range<usize>; SIGNALS.len()], Full> {
+) -> Result<([Range<usize>; SIGNALS.len()], u64), Full> {
+    let mut events = 0;
     let mut parts = [const { 0..0 }; SIGNALS.len()];
     for (part, signal) in parts.iter_mut().zip(SIGNALS) {
         let start = window.len();
         let done = intake::to_otlp(raw, received_at_ns, signal, window.spare_mut())?;
         window.advance(done.bytes);
         *part = start..window.len();
+        events += done.events;
     }
-    Ok(parts)
+    Ok((parts, events))
 }

@@ -11,7 +11,7 @@ use super::landing::Heard;
 use super::parcel::{self, Made, Parcel, Unfit, Why};
 use super::peer::PREFIX;
 use super::taking::spoken;
-use super::translation::said;
+use super::translation::{documents, said};
 use super::{Landed, Otlp, PATIENCE, SMALLEST};
 use crate::inbox::Record;
 use crate::losses::Losses;
@@ -98,7 +98,9 @@ impl Otlp {
             Some(coder) => parcel::decoded(&batch, coder, &self.room).await.map_err(Why::reason)?,
             None => Made::default(),
         };
-        let mut cut = match self.cut.take().filter(|cut| cut.sequence == sequence) {
+        let known = self.cut.take().filter(|cut| cut.sequence == sequence);
+        let is_new = known.is_none();
+        let mut cut = match known {
             Some(cut) => cut,
             None => {
                 let losses = Losses::of(Dropped::Untranslatable, untranslatable);
@@ -112,10 +114,25 @@ impl Otlp {
             }
             None => (batch.window, (batch.key, batch.meta)),
         };
-        let requests = if whole.1.protocol == Protocol::Intake {
-            Box::pin(said(raw, whole.1.received_at_ns, &self.room)).await.map_err(Why::reason)?
-        } else {
-            vec![(whole.1.signal, raw)]
+        let received = whole.1.received_at_ns;
+        let requests = match whole.1.protocol {
+            Protocol::Intake => {
+                let said = Box::pin(said(raw, received, &self.room)).await;
+                let (requests, events) = said.map_err(Why::reason)?;
+                if is_new {
+                    let unsaid = u64::from(whole.1.items).saturating_sub(events);
+                    cut.losses.add(Dropped::Untranslatable, unsaid);
+                }
+                requests
+            }
+            Protocol::Bulk => {
+                let said = Box::pin(documents(raw, received, &self.room)).await.map_err(Why::reason)?;
+                if is_new {
+                    cut.losses.add(Dropped::Untranslatable, said.untranslatable);
+                }
+                vec![(Signal::Logs, said.frame)]
+            }
+            _ => vec![(whole.1.signal, raw)],
         };
         loop {
             match Box::pin(self.send_requests(&requests, whole, &mut cut)).await {

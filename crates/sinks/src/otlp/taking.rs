@@ -20,7 +20,7 @@ impl Otlp {
         if let Some(version) = version_of(meta) {
             return Some(Way::Translate(version));
         }
-        if meta.protocol == Protocol::Intake {
+        if matches!(meta.protocol, Protocol::Intake | Protocol::Bulk) {
             return Some(Way::Recode);
         }
         if meta.protocol != Protocol::Otlp || !peer::is_spoken(meta.signal) {
@@ -113,8 +113,8 @@ impl Otlp {
 
     /// Whether a record is to be cut, since the peer does not take it whole.
     pub(super) fn is_cut(&self, record: &Record) -> bool {
-        if record.meta.protocol == Protocol::Intake {
-            // It becomes several requests, one for each signal.
+        if matches!(record.meta.protocol, Protocol::Intake | Protocol::Bulk) {
+            // They are said in OTLP first, events in a request for each signal.
             return true;
         }
         let begun = self.cut.as_ref().is_some_and(|cut| cut.sequence == record.sequence);

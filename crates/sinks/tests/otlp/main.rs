@@ -4,8 +4,10 @@
 
 mod answers;
 mod bodies;
+mod bulk;
 mod early;
 mod endpoints;
+mod intake;
 mod joining;
 mod limits;
 mod memory;
