@@ -1,5 +1,6 @@
 //! The items of a record, each a line: as many as there may be, and what is left out.
 
+mod bulk;
 mod intake;
 mod otlp;
 mod remote_write;
@@ -58,6 +59,7 @@ impl<'a> Items<'a> {
             Protocol::RemoteWrite1 => remote_write::walk(self, Version::V1, raw),
             Protocol::RemoteWrite2 => remote_write::walk(self, Version::V2, raw),
             Protocol::Intake => intake::walk(self, meta, raw),
+            Protocol::Bulk => bulk::walk(self, meta, raw),
             _ => Left::all("this kind of record cannot be shown"),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
 
 /// The sources, by the names that a look may say; a protocol's name will do as well.
-pub const SOURCES: [&str; 3] = ["elastic_apm", "otlp", "prometheus_remote_write"];
+pub const SOURCES: [&str; 4] = ["elastic_apm", "elasticsearch", "otlp", "prometheus_remote_write"];
 /// The longest that an answer waits for something to be caught.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The longest value of a parameter, in bytes.
@@ -162,6 +162,7 @@ pub(crate) fn source_of(protocol: Protocol) -> &'static str {
         Protocol::RemoteWrite1 | Protocol::RemoteWrite2 => "prometheus_remote_write",
         Protocol::Otlp | Protocol::OtlpJson => "otlp",
         Protocol::Intake => "elastic_apm",
+        Protocol::Bulk => "elasticsearch",
         other => other.name(),
     }
 }
@@ -170,8 +171,8 @@ fn source(value: String) -> Result<String, BadLook> {
     let known = value == ANY
         || SOURCES.contains(&value.as_str())
         || PROTOCOLS.iter().any(|protocol| protocol.name() == value);
-    let help =
-        "the sources are elastic_apm, otlp, prometheus_remote_write (remote_write_1, remote_write_2), and * for all";
+    let help = "the sources are elastic_apm, elasticsearch, otlp, prometheus_remote_write (remote_write_1, \
+        remote_write_2), and * for all";
     if known { Ok(value) } else { Err(BadLook::Value { name: "source", value, help }) }
 }
 

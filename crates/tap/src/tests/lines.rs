@@ -137,6 +137,25 @@ fn intake_events_are_shown() {
     assert_eq!(shown("service=shop-go&name=SELECT+t6", &[(plain, raw.to_vec())]).len(), 5);
 }
 
+/// Documents are shown as they were sent, and so is what is none.
+#[test]
+fn documents_are_shown() {
+    let raw = concat!(
+        r#"{"create":{"_index":"logs-a","_id":7}}"#, "\n",
+        r#"{"message":"first","service":{"name":"shop"}}"#, "\n",
+        r#"{"delete":{"_index":"logs-b","_id":"x"}}"#, "\n",
+        r#"{"index":{}}"#, "\n", "{no", "\n",
+    );
+    let plain = Meta { protocol: Protocol::Bulk, ..meta(Signal::Logs, 3, raw.as_bytes()) };
+    let all = shown("", &[(plain, raw.as_bytes().to_vec())]);
+    assert_eq!(all.len(), 3);
+    assert_eq!((&all[0]["action"], &all[0]["index"], &all[0]["id"]), (&json!("create"), &json!("logs-a"), &json!("7")));
+    assert_eq!(all[0]["document"]["message"], "first");
+    assert_eq!((&all[1]["action"], &all[1]["id"]), (&json!("delete"), &json!("x")));
+    assert_eq!(all[2]["document"], "{no");
+    assert_eq!(shown("service=shop", &[(plain, raw.as_bytes().to_vec())]).len(), 1);
+}
+
 /// What is too long to be shown is said, with what it was.
 #[test]
 fn what_is_not_shown_is_said() {
