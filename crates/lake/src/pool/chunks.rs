@@ -8,7 +8,9 @@ use crate::run::NotTaken;
 pub(crate) struct Chunks<T> {
     pool: Pool,
     chunks: Vec<Vec<T>>,
-    per_chunk: usize,
+    /// How many bits of a place say where in its chunk it is: a shift, since places are looked up for each row of
+    /// each column.
+    bits: u32,
     len: usize,
     chunk_bytes: usize,
 }
@@ -28,9 +30,14 @@ impl<T> Chunks<T> {
     fn with_chunk(pool: &Pool, bytes: usize, beside: usize) -> Self {
         let per_value = size_of::<T>() + beside;
         let most = (bytes / per_value).max(1);
-        let per_chunk = if most.is_power_of_two() { most } else { most.next_power_of_two() / 2 };
-        let chunk_bytes = per_chunk * per_value + size_of::<Vec<T>>();
-        Chunks { pool: pool.clone(), chunks: Vec::new(), per_chunk, len: 0, chunk_bytes }
+        let bits = most.ilog2();
+        let chunk_bytes = (per_value << bits) + size_of::<Vec<T>>();
+        Chunks { pool: pool.clone(), chunks: Vec::new(), bits, len: 0, chunk_bytes }
+    }
+
+    /// The chunk of a place, and where it is in that.
+    fn split(&self, at: usize) -> (usize, usize) {
+        (at >> self.bits, at & ((1 << self.bits) - 1))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -39,9 +46,9 @@ impl<T> Chunks<T> {
 
     #[inline]
     pub(crate) fn push(&mut self, value: T) -> Result<(), NotTaken> {
-        if self.chunks.last().is_none_or(|chunk| chunk.len() == self.per_chunk) {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() >> self.bits > 0) {
             self.pool.take(self.chunk_bytes)?;
-            self.chunks.push(Vec::with_capacity(self.per_chunk));
+            self.chunks.push(Vec::with_capacity(1 << self.bits));
         }
         if let Some(chunk) = self.chunks.last_mut() {
             chunk.push(value);
@@ -52,15 +59,17 @@ impl<T> Chunks<T> {
 
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&T> {
-        self.chunks.get(at / self.per_chunk)?.get(at % self.per_chunk)
+        let (chunk, place) = self.split(at);
+        self.chunks.get(chunk)?.get(place)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
-        self.chunks.get_mut(at / self.per_chunk)?.get_mut(at % self.per_chunk)
+        let (chunk, place) = self.split(at);
+        self.chunks.get_mut(chunk)?.get_mut(place)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.chunks.iter().flatten()
     }
 

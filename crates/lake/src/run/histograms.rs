@@ -233,8 +233,8 @@ impl Run for HistogramRun {
     fn sort(&mut self) {
         self.keys.sort();
         let HistogramRun { keys, rows, order, exemplars, .. } = self;
-        *order = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
-        order.sort_unstable_by_key(|&at| (keys.order_of(&rows.get(at as usize).unwrap_or(&NO_ROW).head), at));
+        let head = |at: u32| rows.get(at as usize).map_or(&NO_ROW.head, |row| &row.head);
+        *order = keys.order(rows.iter().map(|row| &row.head), head);
         exemplars.sort();
     }
 

@@ -193,9 +193,47 @@ impl Keys {
         self.series.get(head.series as usize)
     }
 
-    /// Where a row stands in the order of the file.
-    pub(crate) fn order_of(&self, head: &Head) -> (u32, i64, i32) {
-        (self.at(head).map_or(0, |series| series.rank), head.time_us, head.time_ns())
+    /// The places of rows in the order of the file: by series, then by time, then as they came, once all is
+    /// [sorted](Self::sort). `rows` are all heads, and `head` is the one at a place.
+    ///
+    /// The rows of a series nearly always come in order. So they are counted and put down series by series, and only
+    /// what is out of order is sorted.
+    pub(crate) fn order<'h>(
+        &self,
+        rows: impl Iterator<Item = &'h Head> + Clone,
+        head: impl Fn(u32) -> &'h Head,
+    ) -> Vec<u32> {
+        let rank = |head: &Head| self.at(head).map_or(0, |series| series.rank as usize);
+        // Paid with the series, as what `sort` needed was.
+        let mut next = vec![0_u32; self.series.len().max(1)];
+        for row in rows.clone() {
+            if let Some(count) = next.get_mut(rank(row)) {
+                *count += 1;
+            }
+        }
+        let mut all = 0;
+        for next in &mut next {
+            all += std::mem::replace(next, all);
+        }
+        let mut order = vec![0; all as usize];
+        for (at, row) in rows.enumerate() {
+            if let Some(next) = next.get_mut(rank(row))
+                && let Some(free) = order.get_mut(*next as usize)
+            {
+                (*free, *next) = (place(at), *next + 1);
+            }
+        }
+        // Each is now where the rows of its series end.
+        let mut start = 0;
+        for end in next {
+            let time = |at: &u32| (head(*at).time_us, head(*at).time_ns());
+            let of_series = order.get_mut(start as usize..end as usize).unwrap_or_default();
+            if !of_series.is_sorted_by_key(time) {
+                of_series.sort_unstable_by_key(|at| (time(at), *at));
+            }
+            start = end;
+        }
+        order
     }
 
     /// The quantile that the values of a row are.

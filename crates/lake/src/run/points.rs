@@ -130,9 +130,8 @@ impl Run for PointRun {
     fn sort(&mut self) {
         self.keys.sort();
         let PointRun { keys, rows, order, exemplars } = self;
-        *order = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
-        // By arrival last, so that what has the same time stays in the order in which it came.
-        order.sort_unstable_by_key(|&at| (keys.order_of(&rows.get(at as usize).unwrap_or(&NO_ROW).head), at));
+        let head = |at: u32| rows.get(at as usize).map_or(&NO_ROW.head, |row| &row.head);
+        *order = keys.order(rows.iter().map(|row| &row.head), head);
         exemplars.sort();
     }
 
