@@ -83,6 +83,9 @@ pub(crate) enum Command {
     /// `access.admin_credentials_file`, which has a hash of it. A running gateway reads the file again when it changes.
     /// A password is read from standard input.
     Token(TokenArgs),
+    /// Print a configuration of another program as one of tidegate
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Print the JSON Schema of the configuration, for editors
     Schema,
     /// Print a commented configuration with every setting at its default
@@ -94,6 +97,17 @@ pub(crate) enum Command {
     },
     /// Print the manual page, in roff
     Man,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportCommand {
+    /// Thanos Receive's limits (`--receive.limits-config-file`), as limits of tenants
+    ///
+    /// What has no counterpart is said in comments.
+    ThanosLimits {
+        /// The file
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -318,6 +332,12 @@ pub(crate) struct ResendArgs {
     /// Where to send it; by default the configuration's `listen.http`
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
+    /// The token to send it with, where the gateway asks for one. A file is better: arguments can be seen by others
+    #[arg(long, env = "TIDEGATE_TOKEN", hide_env_values = true, hide = true, value_name = "TOKEN")]
+    pub(crate) token: Option<String>,
+    /// A file with the token to send it with, where the gateway asks for one; or set TIDEGATE_TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 #[cfg(test)]

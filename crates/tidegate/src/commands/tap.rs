@@ -1,6 +1,7 @@
 //! `tidegate tap`: asks a running gateway for what passes, and prints it.
 
 use super::check::config;
+use super::token::authorization;
 use crate::cli::TapArgs;
 use crate::{Failure, Outcome, output};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -22,7 +23,7 @@ const LONGEST_HEAD: usize = 16 << 10;
 pub(crate) fn tap(args: &TapArgs) -> Outcome {
     let mut look = look(args)?;
     let admin = address(args)?;
-    let authorization = authorization(args)?;
+    let authorization = authorization(args.admin_token_file.as_deref(), args.admin_token.as_deref())?;
     let deadline = deadline(args)?;
     let mut left = args.count;
     let mut missed = Missed::default();
@@ -144,25 +145,6 @@ fn deadline(args: &TapArgs) -> Result<Option<Instant>, Failure> {
         format!("--for {duration}: {}; {}", error.message, error.help)
     })?;
     Ok(Instant::now().checked_add(parsed.get()))
-}
-
-/// The header that says who asks; nothing where no token is given.
-fn authorization(args: &TapArgs) -> Result<String, Failure> {
-    let token = match (&args.admin_token_file, &args.admin_token) {
-        (Some(file), _) => {
-            let text = std::fs::read_to_string(file);
-            text.map_err(|error| Failure(format!("reading the token in {}: {error}", file.display())))?
-        }
-        (None, Some(token)) => token.clone(),
-        (None, None) => return Ok(String::new()),
-    };
-    let token = token.trim();
-    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Failure::from(
-            "the token for the admin address is empty, or has characters that no token has",
-        ));
-    }
-    Ok(format!("Authorization: Bearer {token}\r\n"))
 }
 
 fn address(args: &TapArgs) -> Result<SocketAddr, Failure> {

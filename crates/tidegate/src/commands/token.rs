@@ -3,6 +3,7 @@
 use crate::cli::{TokenArgs, TokenKind};
 use crate::{Failure, Outcome, output};
 use std::io::{BufRead as _, Read as _};
+use std::path::Path;
 use tidegate_admission::access::{Credentials, make};
 
 /// The longest password that is read.
@@ -45,4 +46,21 @@ fn password() -> Result<String, Failure> {
     let read = std::io::stdin().lock().take(LONGEST).read_line(&mut password);
     read.map_err(|error| Failure(format!("reading the password: {error}")))?;
     Ok(password.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// The header that says who asks, with its line's end; nothing where no token is given. A file counts more.
+pub(crate) fn authorization(file: Option<&Path>, token: Option<&str>) -> Result<String, Failure> {
+    let token = match (file, token) {
+        (Some(file), _) => {
+            let text = std::fs::read_to_string(file);
+            text.map_err(|error| Failure(format!("reading the token in {}: {error}", file.display())))?
+        }
+        (None, Some(token)) => token.to_owned(),
+        (None, None) => return Ok(String::new()),
+    };
+    let token = token.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Failure::from("the token is empty, or has characters that no token has"));
+    }
+    Ok(format!("Authorization: Bearer {token}\r\n"))
 }

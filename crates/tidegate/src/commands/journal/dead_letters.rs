@@ -3,6 +3,7 @@
 use super::{data, time};
 use crate::cli::{DataArgs, ResendArgs};
 use crate::commands::check::config;
+use crate::commands::token::authorization;
 use crate::{Failure, Outcome, output};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub(super) fn list(args: &DataArgs) -> Outcome {
 pub(super) fn resend(args: &ResendArgs) -> Outcome {
     let folder = folder(data(&args.data)?);
     let target = target(args)?;
+    let authorization = authorization(args.token_file.as_deref(), args.token.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut sent, mut items, mut refused) = (0u64, 0u64, 0u64);
     let outcome = runtime.block_on(async {
@@ -53,7 +55,7 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
             let Some(form) = Form::of(&letter) else { continue };
             // A letter whose body has been damaged on disk cannot be sent by anybody.
             let Ok(body) = letters.body() else { continue };
-            match send(&target, &mut connection, form, &letter, &body).await {
+            match send(&target, &authorization, &mut connection, form, &letter, &body).await {
                 Ok(()) => {}
                 // Those after it may be wanted all the same.
                 Err(Unsent::Refused(message)) => {
@@ -88,6 +90,7 @@ enum Unsent {
 /// Sends one letter until it is accepted.
 async fn send(
     target: &Target,
+    authorization: &str,
     connection: &mut Option<Connection>,
     form: Form,
     letter: &Letter,
@@ -104,7 +107,7 @@ async fn send(
             Some(open) => open,
             None => Connection::open(target, PATIENCE).await.map_err(|error| failed(&error))?,
         };
-        let head = form.head(target, body.len());
+        let head = form.head(target, authorization, body.len());
         let response = open.send(head.as_bytes(), body, PATIENCE).await.map_err(|error| failed(&error))?;
         *connection = Some(open);
         match response {
@@ -115,6 +118,8 @@ async fn send(
             Response { status, body, .. } => {
                 let answer = format!("{status}: {}", plain(&body));
                 return Err(match status {
+                    // That says something about the sender and nothing about the letter.
+                    401 | 403 => failed(&format!("{answer}; name the file with a token in --token-file")),
                     400..500 if status != 408 && status != 429 => Unsent::Refused(unsent(&answer)),
                     _ => failed(&answer),
                 });
@@ -186,7 +191,7 @@ impl Form {
     }
 
     /// The head of the request that carries it.
-    fn head(&self, target: &Target, len: usize) -> String {
+    fn head(&self, target: &Target, authorization: &str, len: usize) -> String {
         let Form { path, content_type, encoding, version } = self;
         let given = target.path.trim_end_matches('/');
         let path = match version {
@@ -199,7 +204,7 @@ impl Form {
         let version = version.map(|version| format!("X-Prometheus-Remote-Write-Version: {version}\r\n"));
         format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: tidegate\r\nContent-Type: {content_type}\r\n\
-             Content-Encoding: {encoding}\r\n{}Content-Length: {len}\r\n\r\n",
+             Content-Encoding: {encoding}\r\n{authorization}{}Content-Length: {len}\r\n\r\n",
             target.authority,
             version.unwrap_or_default(),
         )
@@ -224,7 +229,7 @@ mod tests {
     fn letters_go_where_their_protocol_is_served() {
         let form = |version| Form { path: "/v1/logs", content_type: "t", encoding: "gzip", version };
         let start = |form: Form, url: &str| {
-            let head = form.head(&url.parse().unwrap(), 7);
+            let head = form.head(&url.parse().unwrap(), "", 7);
             head.split(" HTTP").next().unwrap_or_default().to_owned()
         };
         assert_eq!(start(form(None), "http://a"), "POST /v1/logs");
