@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex};
 use tidegate_wire::coding::{Decode, Wants};
 use tidegate_wire::gzip;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// How a request is answered.
 #[derive(Debug, Clone)]
@@ -50,30 +52,48 @@ pub(crate) struct Seen {
 pub(crate) struct Node {
     pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
-    _runtime: tokio::runtime::Runtime,
+    stop: Option<watch::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let ended = self.thread.take().map(std::thread::JoinHandle::join);
+        assert!(std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()));
+    }
 }
 
 impl Node {
     /// A node that answers so first, and then takes everything.
     pub(crate) fn new(script: impl IntoIterator<Item = Answer>) -> Node {
         let seen = Arc::new(Mutex::new(Seen { script: script.into_iter().collect(), ..Seen::default() }));
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::clone(&seen);
-        runtime.spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let state = Arc::clone(&state);
-                tokio::spawn(async move {
-                    let service = service_fn(move |request| serve(request, Arc::clone(&state)));
-                    let served = hyper::server::conn::http1::Builder::new()
-                        .serve_connection(TokioIo::new(stream), service);
-                    let _gone = served.await;
-                });
-            }
+        let (stop, mut stopped) = watch::channel(());
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = TcpListener::from_std(listener).unwrap();
+                let mut connections = JoinSet::new();
+                loop {
+                    tokio::select! {
+                        accepted = listener.accept() => {
+                            let (stream, _) = accepted.unwrap();
+                            let state = Arc::clone(&state);
+                            let service = service_fn(move |request| serve(request, Arc::clone(&state)));
+                            let served = hyper::server::conn::http1::Builder::new()
+                                .serve_connection(TokioIo::new(stream), service);
+                            connections.spawn(served);
+                        }
+                        _ = stopped.changed() => break,
+                    }
+                }
+            });
         });
-        Node { address, seen, _runtime: runtime }
+        Node { address, seen, stop: Some(stop), thread: Some(thread) }
     }
 
     /// From now on, behind what is left of the script.

@@ -151,7 +151,7 @@ impl Rig {
         let mut letters = dead_letters::read(&self.dir.path().join("letters"), true).unwrap();
         let mut all = Vec::new();
         while let Some(letter) = letters.next() {
-            let reason = letter.unwrap().reason;
+            let reason = letter.reason;
             all.push((reason, String::from_utf8(letters.body().unwrap()).unwrap()));
         }
         all
