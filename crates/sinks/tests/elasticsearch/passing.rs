@@ -87,12 +87,14 @@ async fn a_restart_makes_no_duplicates() {
         rig.put(Encoding::Identity, CREATE, 5, 100).await;
     }
     let (sink, stopper) = rig.sink(ElasticsearchSettings { max_request_bytes: 64 << 10, ..settings(&node) });
-    let running = tokio::spawn(sink.run());
-    while node.seen().requests.len() < 5 {
-        tokio::task::yield_now().await;
-    }
-    stopper.stop();
-    tokio::time::timeout(10 * SECOND, running).await.unwrap().unwrap();
+    let stopping = async {
+        while node.seen().requests.len() < 5 {
+            tokio::task::yield_now().await;
+        }
+        stopper.stop();
+    };
+    let (ended, ()) = tokio::join!(tokio::time::timeout(30 * SECOND, sink.run()), stopping);
+    ended.unwrap();
     let rig = rig.restarted();
     let node = node.always(Answer::Ok);
     rig.drain(settings(&node)).await;
