@@ -41,12 +41,15 @@ fuzz_target!(|raw: &[u8]| {
 
         let mut deltas = Deltas::new(64);
         let mut tries = [0, 1].map(|_| {
-            let (all, mut out) = (0..u64::MAX, Vec::new());
+            let mut space = vec![0; LARGEST];
+            let (all, mut out) = (0..u64::MAX, SliceOutput::new(&mut space));
             let done = match version {
                 Version::V1 => part_to_v1(raw, all, &settings, &mut scratch, Some(&mut deltas), &mut out),
                 Version::V2 => part_to_v2(raw, all, &settings, &mut scratch, Some(&mut deltas), &mut out),
             };
-            done.ok().map(|done| (done.dropped, out))
+            let len = out.len();
+            space.truncate(len);
+            done.ok().map(|done| (done.dropped, space))
         });
         let [first, second] = &mut tries;
         assert_eq!(first, second);

@@ -12,12 +12,16 @@ pub struct LeftOut {
     pub histograms: u64,
     /// The same, and what went with them: exemplars, and in 2.0 metadata, of series that had nothing else.
     pub items: u64,
+    /// Series, and entries of metadata of 1.0, that are left. Without any of them nobody could tell what body it is.
+    pub left: u64,
 }
 
 /// The numbers of fields, which the versions do not share.
 #[derive(Debug, Clone, Copy)]
 struct Fields {
     series: u32,
+    /// Of a 1.0 request.
+    metadata: Option<u32>,
     samples: u32,
     histograms: u32,
     /// What is an item of its own beside those.
@@ -29,12 +33,14 @@ impl Fields {
         match version {
             Version::V1 => Fields {
                 series: v1::field::TIMESERIES,
+                metadata: Some(v1::field::METADATA),
                 samples: v1::field::SAMPLES,
                 histograms: v1::field::HISTOGRAMS,
                 others: [v1::field::EXEMPLARS; 2],
             },
             Version::V2 => Fields {
                 series: v2::field::TIMESERIES,
+                metadata: None,
                 samples: v2::field::SAMPLES,
                 histograms: v2::field::HISTOGRAMS,
                 others: [v2::field::EXEMPLARS, v2::field::METADATA],
@@ -62,9 +68,11 @@ pub fn without_histograms(version: Version, raw: &[u8], out: &mut impl Output) -
     let mut left_out = LeftOut::default();
     for part in parts(raw) {
         if part.field != fields.series {
+            left_out.left += u64::from(Some(part.field) == fields.metadata);
             out.put(part.whole)?;
             continue;
         }
+        left_out.left += 1;
         let count =
             |wanted: &[u32]| parts(part.value).filter(|part| wanted.contains(&part.field)).count() as u64;
         let histograms = count(&[fields.histograms]);
@@ -73,6 +81,7 @@ pub fn without_histograms(version: Version, raw: &[u8], out: &mut impl Output) -
             out.put(part.whole)?;
         } else if count(&[fields.samples]) == 0 {
             left_out.items += histograms + count(&fields.others);
+            left_out.left -= 1;
         } else {
             left_out.items += histograms;
             write::message(out, fields.series, &Without { field: fields.histograms, message: part.value })?;
@@ -131,7 +140,8 @@ mod tests {
     #[test]
     fn only_histograms_and_what_is_theirs_go() {
         for (version, others) in [(Version::V1, 1), (Version::V2, 2)] {
-            let Fields { series, samples, histograms, others: [exemplars, metadata] } = Fields::of(version);
+            let Fields { series, samples, histograms, others: [exemplars, metadata], .. } =
+                Fields::of(version);
             let mut alone: Vec<(u32, &[u8])> =
                 vec![(1, b"labels"), (histograms, b"h"), (histograms, b"i"), (exemplars, b"e")];
             if version == Version::V2 {
@@ -146,7 +156,8 @@ mod tests {
 
             let mut out = Vec::new();
             let left_out = without_histograms(version, &raw, &mut out).unwrap();
-            assert_eq!(left_out, LeftOut { histograms: 3, items: 3 + others });
+            let left = if version == Version::V1 { 3 } else { 2 };
+            assert_eq!(left_out, LeftOut { histograms: 3, items: 3 + others, left });
             let mixed = message(&[(1, b"labels"), (samples, b"s"), (exemplars, b"e")]);
             assert_eq!(out, message(&[(series, &plain), (3, other), (series, &mixed)]));
             assert!(!has_histograms(version, &out) && out.len() < raw.len());

@@ -130,7 +130,7 @@ impl Encoder {
             return Err(Unfit::Large);
         }
         let is_half_empty = whole.len() <= bytes / 2 && entries <= most.entries / 2;
-        let (mut unwanted, mut without) = (0, None);
+        let (mut unwanted, mut without, mut is_empty) = (0, None, false);
         if !histograms && has_histograms(to, whole) {
             let mut out = self.room.window(whole.len()).await?;
             let left_out = fill(&mut out, whole.len(), |out| without_histograms(to, whole, out))?;
@@ -138,12 +138,13 @@ impl Encoder {
             // A point is one histogram.
             unwanted = if source.form() == Form::Otlp { left_out.histograms } else { left_out.items };
             without = Some(out);
+            is_empty = left_out.left == 0;
         }
         let whole = without.as_ref().map_or(whole, AsRef::as_ref);
         let has_series = match (source.form(), to) {
             (_, Version::V2) => piece::has_series(whole),
             (Form::Otlp, Version::V1) => entries > 0,
-            (Form::RemoteWrite(_), Version::V1) => !whole.is_empty(),
+            (Form::RemoteWrite(_), Version::V1) => !is_empty,
         };
         if !has_series {
             return Ok(Encoded { requests: Vec::new(), untranslatable, unwanted, is_half_empty });
