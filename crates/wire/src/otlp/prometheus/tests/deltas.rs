@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use prost::Message;
 
 use super::found::{self, Value};
+use crate::otlp::prometheus::deltas::Counter;
 use crate::otlp::prometheus::{Deltas, Dropped, Room, Scratch, Settings, Translated, part_to_v1, part_to_v2};
 use crate::remote_write::{STALE_NAN, Version};
 
@@ -301,4 +302,36 @@ fn small_deltas_add_up() {
         last = f64::from_bits(said[0].1);
     }
     assert_eq!(last, ((1u64 << 53) + 1_000) as f64);
+}
+
+/// What the plan is told is what is taken, once: a full table, refusals, undoing and forgetting take nothing more.
+#[test]
+fn the_table_takes_what_it_says() {
+    for series in [1, 100, 10_000] {
+        let mut table = None;
+        let taken = allocation_counter::measure(|| table = Some(Deltas::new(series)));
+        let said = Deltas::bytes_for(series) as u64;
+        assert!(
+            taken.bytes_max <= said && said <= taken.bytes_max + 64,
+            "{series}: {taken:?}, {said} bytes said"
+        );
+        let mut deltas = table.unwrap();
+        let key = deltas.key(b"m", std::iter::empty());
+        let used = allocation_counter::measure(|| {
+            for hour in 0..3 {
+                deltas.tick(hour * 4_000);
+                for number in 0..2 * series as u64 {
+                    let counter = Counter::Bucket(hour << 32 | number);
+                    assert_eq!(deltas.add(key, counter, 1.0, 0, 1).is_ok(), number < series as u64);
+                }
+                deltas.undo();
+                assert!(deltas.is_empty());
+                for number in 0..series as u64 {
+                    deltas.add(key, Counter::Bucket(hour << 32 | number), 1.0, 0, 1).unwrap();
+                }
+                deltas.keep();
+            }
+        });
+        assert_eq!((used.count_total, deltas.len()), (0, series));
+    }
 }
