@@ -30,6 +30,7 @@ async fn waiting_bodies_are_bounded() {
             assert!(charged(arena) <= lane_bytes);
         }
         assert!(refused > 150 && tickets.len() > 10, "{refused}");
+        assert!(bulk.get(Target::new("i", "1")).is_ok(), "what waits to be written takes nothing from reads");
         for ticket in tickets {
             drop(ticket.await);
         }
