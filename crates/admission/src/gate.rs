@@ -4,7 +4,7 @@ use crate::access::Access;
 use crate::caller::Caller;
 use crate::passage::{self, Passage};
 use crate::pressure::Pressure;
-use crate::refused::Refused;
+use crate::refused::{Refused, Words};
 use crate::standing::Standing;
 use crate::tenancy::Tenancy;
 use std::sync::Arc;
@@ -147,7 +147,13 @@ impl Gate {
         match &passage.0 {
             Some(hold) if bytes as u64 > hold.bytes() => {
                 let grown = hold.grow(Moment::now(), bytes as u64, self.0.arena.free(Share::Ingest));
-                grown.map_err(|denied| passage::refused(denied, &self.0.memory))
+                grown.map_err(|denied| {
+                    let refused = passage::refused(denied, &self.0.memory);
+                    if let Words::Standing(standing) = refused.words {
+                        passage.deny(standing);
+                    }
+                    refused
+                })
             }
             _ => Ok(()),
         }

@@ -12,6 +12,21 @@ use tidegate_limit::{Denied, Hold, Limit, Reached};
 #[must_use = "dropping it gives back what the request holds"]
 pub struct Passage(pub(crate) Option<Hold>);
 
+impl Passage {
+    /// Why the request could not [grow](crate::Gate::grow), if it could not.
+    pub fn denied(&self) -> Option<Standing> {
+        let note = usize::from(self.0.as_ref()?.note());
+        Standing::ALL.get(note.checked_sub(1)?).copied()
+    }
+
+    pub(crate) fn deny(&self, standing: Standing) {
+        if let Some(hold) = &self.0 {
+            // There are fewer than 255, and zero is none.
+            hold.set_note(standing as u8 + 1);
+        }
+    }
+}
+
 /// Why a limit forbids a request, with the delay that its client gets.
 pub(crate) fn refused(denied: Denied, pressure: &Pressure) -> Refused {
     use Standing::*;

@@ -4,7 +4,7 @@ use crate::clock::Moment;
 use crate::limiter::{Limiter, Limits, Reached};
 use crate::tenants::{Account, TenantId, TenantLimits, Tenants};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use tidegate_ledger::Source;
 
 /// The most routes.
@@ -55,6 +55,8 @@ pub struct Hold {
     /// Bytes of its body, as far as they are known. Whoever holds it grows it alone; an atomic, so that it can be
     /// lent.
     bytes: AtomicU32,
+    /// What kept it from growing, as its holder numbers that: the one byte that is left beside the others.
+    note: AtomicU8,
 }
 
 impl Table {
@@ -150,7 +152,13 @@ impl Table {
             })
         });
         match taken {
-            Ok(()) => Ok(Hold { table: Arc::clone(self), tenant, route, bytes: AtomicU32::new(bytes) }),
+            Ok(()) => Ok(Hold {
+                table: Arc::clone(self),
+                tenant,
+                route,
+                bytes: AtomicU32::new(bytes),
+                note: AtomicU8::new(0),
+            }),
             Err(denied) => {
                 if let Some(Route { limiter, .. }) = of_route {
                     limiter.leave(bytes.into());
@@ -170,6 +178,16 @@ impl Table {
 }
 
 impl Hold {
+    /// Notes a number with it.
+    pub fn set_note(&self, note: u8) {
+        self.note.store(note, Relaxed);
+    }
+
+    /// The number that was noted; zero where none was.
+    pub fn note(&self) -> u8 {
+        self.note.load(Relaxed)
+    }
+
     /// The bytes that it was entered with.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed).into()

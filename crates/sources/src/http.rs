@@ -7,7 +7,7 @@ use crate::otlp::{self, Otlp, Received};
 use crate::prometheus_remote_write::{self, RemoteWrite};
 use std::cell::Cell;
 use std::sync::Arc;
-use tidegate_admission::{Caller, Gate, Passage, Protocol, Refused, Standing, Words, answer, codec};
+use tidegate_admission::{Caller, Gate, Passage, Protocol, Refused, answer, codec};
 use tidegate_http1::{Admitted, Body, Context, Head, Refusal as Codec, Reply, Service};
 use tidegate_ledger::{Open, Refusal, Signal, Source};
 use tidegate_meters::Histogram;
@@ -35,9 +35,8 @@ pub struct Ticket {
     /// The request's entry in the books, until somebody has a verdict.
     open: Cell<Option<Open>>,
     route: Route,
-    /// What it holds of the limits, until it is answered; and why it may not have more.
+    /// What it holds of the limits, until it is answered.
     passage: Passage,
-    denied: Option<Standing>,
 }
 
 /// Where a request leads, and what its head says about its body.
@@ -210,7 +209,7 @@ impl Service for Http {
             }
             Ok((route, passage)) => Ok(Admitted {
                 max_body,
-                ticket: Ticket { open: Cell::new(Some(open)), route, passage, denied: None },
+                ticket: Ticket { open: Cell::new(Some(open)), route, passage },
             }),
             // Agents ask before they show who they are, and are content to hear that somebody is there.
             Err((refused, _))
@@ -233,28 +232,32 @@ impl Service for Http {
         }
     }
 
-    async fn answer(&self, ticket: Ticket, body: Body) -> Reply {
-        let received = Stamp::now();
-        // The ticket stays as it is until the end, and with it the passage.
-        let reply = match (ticket.open.take(), ticket.route) {
-            (Some(open), Route::RemoteWrite(form)) => {
-                self.0.remote_write.receive(&self.0.gate, open, form, body).await
-            }
-            (Some(open), Route::Otlp(form)) => self.otlp_reply(open, form, body).await,
-            (Some(open), Route::ElasticApm(form)) => match &self.0.elastic_apm {
-                Some(elastic_apm) => Box::pin(elastic_apm.receive(&self.0.gate, open, form, body)).await,
-                None => Reply::new(500),
-            },
-            // On the heap, so that a connection's task has no room for what only these requests need.
-            (Some(open), Route::Elasticsearch(form)) => match &self.0.elasticsearch {
-                Some(source) => Box::pin(source.receive(&self.0.gate, open, form, body)).await,
-                None => Reply::new(500),
-            },
-            // The codec answers a request once; there is nothing to enter.
-            (None, _) => Reply::new(500),
-        };
-        self.0.durations.observe(received.elapsed_ns());
-        reply
+    /// Not an `async fn`: that would keep the ticket and the body twice in every connection's task.
+    #[expect(clippy::manual_async_fn, reason = "it is smaller")]
+    fn answer(&self, ticket: Ticket, body: Body) -> impl Future<Output = Reply> + Send {
+        async move {
+            let received = Stamp::now();
+            // The ticket stays as it is until the end, and with it the passage.
+            let reply = match (ticket.open.take(), ticket.route) {
+                (Some(open), Route::RemoteWrite(form)) => {
+                    self.0.remote_write.receive(&self.0.gate, open, form, body).await
+                }
+                (Some(open), Route::Otlp(form)) => self.otlp_reply(open, form, body).await,
+                (Some(open), Route::ElasticApm(form)) => match &self.0.elastic_apm {
+                    Some(elastic_apm) => Box::pin(elastic_apm.receive(&self.0.gate, open, form, body)).await,
+                    None => Reply::new(500),
+                },
+                // On the heap, so that a connection's task has no room for what only these requests need.
+                (Some(open), Route::Elasticsearch(form)) => match &self.0.elasticsearch {
+                    Some(source) => Box::pin(source.receive(&self.0.gate, open, form, body)).await,
+                    None => Reply::new(500),
+                },
+                // The codec answers a request once; there is nothing to enter.
+                (None, _) => Reply::new(500),
+            };
+            self.0.durations.observe(received.elapsed_ns());
+            reply
+        }
     }
 
     fn is_patient(&self, ticket: &Ticket) -> bool {
@@ -262,17 +265,13 @@ impl Service for Http {
     }
 
     fn may_grow(&self, ticket: &mut Ticket, bytes: usize) -> bool {
-        let Err(refused) = self.0.gate.grow(&ticket.passage, bytes) else { return true };
-        if let Words::Standing(standing) = refused.words {
-            ticket.denied = Some(standing);
-        }
-        false
+        self.0.gate.grow(&ticket.passage, bytes).is_ok()
     }
 
     fn refuse(&self, refusal: Codec, context: Context<'_, Ticket>) -> Reply {
         let protocol = context.ticket.map_or(Protocol::Http, |ticket| ticket.route.protocol());
         let delay = self.0.gate.memory_delay();
-        let (reply, reason) = match context.ticket.and_then(|ticket| ticket.denied) {
+        let (reply, reason) = match context.ticket.and_then(|ticket| ticket.passage.denied()) {
             // Not the memory, but its part of that.
             Some(standing) if refusal == Codec::Memory => {
                 let reply = answer(Refused::standing(standing).retry_after(delay), protocol);
