@@ -4,6 +4,7 @@
 //! What a filter names within an error is given with all of the error.
 
 use super::request::parameter;
+use tidegate_wire::bulk::Kind;
 
 /// A set of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,9 +84,15 @@ fn matches(parts: &[&str], path: &[&str]) -> bool {
             rest.is_empty()
                 || (0..path.len()).any(|from| path.get(from..).is_some_and(|path| matches(rest, path)))
         }
-        ([part, rest @ ..], [name, behind @ ..]) => {
-            (*name == "*" || is_like(part, name)) && matches(rest, behind)
-        }
+        ([part, rest @ ..], [name, behind @ ..]) => is_named(part, name) && matches(rest, behind),
+    }
+}
+
+/// Whether a part stands for a name, of which `*` is that of any action.
+fn is_named(part: &str, name: &str) -> bool {
+    match name {
+        "*" => Kind::ALL.iter().any(|kind| is_like(part, kind.name())),
+        name => is_like(part, name),
     }
 }
 

@@ -15,7 +15,7 @@ fn value() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
-        (-1e300..1e300f64).prop_map(Value::from),
+        any::<i32>().prop_map(|eighths| Value::from(f64::from(eighths) / 8.0)),
         "[ -~\\n\\t\\x00-\\x1f\"\\\\é漢😀]{0,40}".prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 40, 6, |inner| {
@@ -259,7 +259,7 @@ fn nothing_is_allocated() {
             .filter(|item| item.as_ref().is_ok_and(|item| item.check().is_ok()))
             .count();
         assert_eq!(count, 100);
-        assert_eq!(Split::new(body.as_bytes(), 1000, 10).count(), 12);
+        assert_eq!(Split::new(body.as_bytes(), 10_000, 10).count(), 10);
     });
     assert_eq!(measured.count_total, 0);
 }
