@@ -1,5 +1,5 @@
 //! What a real OpenSearch says to documents of anything, with our templates: it takes each, or says of one that the
-//! same field is an object elsewhere. Runs where `TIDEGATE_TEST_OPENSEARCH` names one, as `127.0.0.1:9200`.
+//! same field is an object elsewhere. Runs where `TIDEGATE_TEST_OPENSEARCH_ADDRESS` names one, as `127.0.0.1:9200`.
 
 use super::super::*;
 use super::strategies;
@@ -58,7 +58,7 @@ impl OpenSearch {
 }
 
 fn opensearch() -> Option<OpenSearch> {
-    let address = std::env::var("TIDEGATE_TEST_OPENSEARCH").ok()?;
+    let address = std::env::var("TIDEGATE_TEST_OPENSEARCH_ADDRESS").ok()?;
     let opensearch = OpenSearch { address };
     for kind in ["logs", "traces", "metrics"] {
         opensearch.call("DELETE", &format!("/_data_stream/{kind}-*"), b"");
@@ -89,7 +89,7 @@ fn is_conflict(error: &Value) -> bool {
 /// Bodies of SDKs and agents are taken whole.
 #[test]
 fn opensearch_takes_what_sdks_and_agents_send() {
-    let Some(opensearch) = opensearch() else { return eprintln!("skipped: TIDEGATE_TEST_OPENSEARCH names no OpenSearch") };
+    let Some(opensearch) = opensearch() else { return eprintln!("skipped: TIDEGATE_TEST_OPENSEARCH_ADDRESS names no OpenSearch") };
     for (signal, name) in [(Signal::Logs, "logs"), (Signal::Traces, "traces"), (Signal::Metrics, "metrics")] {
         let path = format!("{}/../wire/tests/data/otlp/python-{name}.pb", env!("CARGO_MANIFEST_DIR"));
         let raw = std::fs::read(path).unwrap();
@@ -113,7 +113,7 @@ fn opensearch_takes_what_sdks_and_agents_send() {
 /// Whatever is in OTLP, no document is refused but for fields that are objects elsewhere.
 #[test]
 fn opensearch_takes_anything() {
-    let Some(opensearch) = opensearch() else { return eprintln!("skipped: TIDEGATE_TEST_OPENSEARCH names no OpenSearch") };
+    let Some(opensearch) = opensearch() else { return eprintln!("skipped: TIDEGATE_TEST_OPENSEARCH_ADDRESS names no OpenSearch") };
     let mut runner = TestRunner::deterministic();
     let (mut sent, mut conflicts) = (0, 0);
     for round in 0..60 {
