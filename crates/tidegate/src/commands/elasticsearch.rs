@@ -24,7 +24,9 @@ fn setup(args: &SetupArgs) -> Outcome {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let names = runtime.block_on(put_templates(&settings)).map_err(|error| {
-        Failure(format!("{error}; is the address that of the sink `{name}`, and may its user manage index templates?"))
+        Failure(format!(
+            "{error}; is the address that of the sink `{name}`, and may its user manage index templates?"
+        ))
     })?;
     let mut text = String::new();
     for name in names {
