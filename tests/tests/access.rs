@@ -145,7 +145,7 @@ fn what_others_can_reach_is_not_served_without_tls_unless_that_is_said() {
 fn only_who_is_known_may_send_and_the_file_may_change() {
     let (first, first_line) = token(&["agents", "--tenant", "shop"]);
     let (second, second_line) = token(&["others"]);
-    let (key, key_line) = token(&["beats-1", "--kind", "api_key"]);
+    let (key, key_line) = token(&["beats-1", "--kind", "api-key"]);
     let mut rig =
         Rig::new(json!({ "access": { "credentials_file": "credentials", "header": "X-Api-Key" } }), None);
     rig.credentials(&format!("{first_line}\n{key_line}\n"));
