@@ -164,7 +164,7 @@ fn only_who_is_known_may_send_and_the_file_may_change() {
     let refused = rig.curl(&["-i", "-H", "Content-Type: application/json", "-d", LOGS, &url]).succeeded();
     assert!(refused.contains("HTTP/1.1 401") && refused.contains("WWW-Authenticate: Bearer"), "{refused}");
     assert!(refused.contains("\"message\""), "{refused}");
-    for wrong in [second.as_str(), "", "x y", "\u{7f}", "sha256:00"] {
+    for wrong in [second.as_str(), "", "x y", "sha256:00"] {
         assert_eq!(rig.status(&["-H", &bearer(wrong), &url]), "1.1 401", "{wrong:?}");
     }
     assert_eq!(rig.status(&["--http2-prior-knowledge", "-H", &bearer(&second), &url]), "2 401");
