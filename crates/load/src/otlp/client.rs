@@ -1,10 +1,14 @@
 //! One sender of OTLP, over either transport.
 
+use std::convert::Infallible;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Frame};
 use hyper::client::conn::http2;
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -52,7 +56,7 @@ pub enum Client {
 /// A gRPC connection.
 #[derive(Debug)]
 pub struct Grpc {
-    sender: http2::SendRequest<Full<Bytes>>,
+    sender: http2::SendRequest<Message>,
     authority: String,
     /// What drives the connection, for as long as this is there.
     _connection: JoinSet<()>,
@@ -132,6 +136,26 @@ impl Client {
     }
 }
 
+/// The body of a call. Its length is not told, so that no `content-length` is sent: clients of gRPC send none.
+#[derive(Debug)]
+struct Message(Full<Bytes>);
+
+impl Body for Message {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.0).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+}
+
 impl Grpc {
     async fn call(&mut self, signal: Signal, coding: Coding, body: &[u8]) -> Result<Answer, Failure> {
         let broken = |error: hyper::Error| Failure::Connection(io::Error::other(error));
@@ -143,7 +167,7 @@ impl Grpc {
             .header("content-type", "application/grpc")
             .header("te", "trailers")
             .header("grpc-encoding", coding.name())
-            .body(Full::new(message.freeze()))
+            .body(Message(Full::new(message.freeze())))
             .map_err(io::Error::other)?;
         self.sender.ready().await.map_err(broken)?;
         let response = self.sender.send_request(request).await.map_err(broken)?;
