@@ -1,5 +1,6 @@
 mod captured;
 mod logs;
+mod metrics;
 mod model;
 mod opensearch;
 mod otlp;
