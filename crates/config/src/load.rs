@@ -22,17 +22,22 @@ pub fn parse(
     text: &str,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, Errors> {
-    if text.len() > LONGEST_FILE {
-        let message = format!("the file is longer than {LONGEST_FILE} bytes");
-        return Err(Errors::of_file(source, message, "is this really a configuration?"));
-    }
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = bounded(source, text)?;
     let mut flaws = Flaws::new(text);
     let config = interpret(text, environment, &mut flaws);
     match (flaws.into_errors(source), config) {
         (Some(errors), _) => Err(errors),
         (None, config) => Ok(config.unwrap_or_default()),
     }
+}
+
+/// A text that is not too long, without the mark that some editors put before it.
+pub(crate) fn bounded<'a>(source: &str, text: &'a str) -> Result<&'a str, Errors> {
+    if text.len() > LONGEST_FILE {
+        let message = format!("the file is longer than {LONGEST_FILE} bytes");
+        return Err(Errors::of_file(source, message, "is this really a configuration?"));
+    }
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// Reads the configuration file at `path`, with the process's environment. A missing file is an error:

@@ -10,7 +10,7 @@ use crate::error::{Invalid, quote};
 use crate::reader::{Entries, Reader};
 use crate::yaml::{Node, Value};
 
-/// The most entries in a map of names, such as `sinks`.
+/// The most entries in a list, and in a map whose keys do not say otherwise, such as `sinks`.
 pub(crate) const MOST_ENTRIES: usize = 64;
 
 /// Anything that can stand behind a key.
@@ -35,6 +35,8 @@ pub(crate) trait Scalar: Sized {
     fn text(&self) -> String;
     /// The JSON Schema of the notation.
     fn schema() -> Json;
+    /// The most entries of a map with these as its keys.
+    const MOST_ENTRIES: usize = MOST_ENTRIES;
     /// The words to choose from and what each means, if it is a choice.
     fn choices() -> Vec<(&'static str, String)> {
         Vec::new()
@@ -211,10 +213,10 @@ impl<K: Scalar + Ord, V: Setting> Setting for BTreeMap<K, V> {
     fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<BTreeMap<K, V>> {
         let mut map = BTreeMap::new();
         for entry in reader.entries(node)? {
-            if map.len() >= MOST_ENTRIES {
+            if map.len() >= K::MOST_ENTRIES {
                 reader.refuse(
                     &entry.key_at,
-                    &format!("there are more than {MOST_ENTRIES} entries"),
+                    &format!("there are more than {} entries", K::MOST_ENTRIES),
                     "remove some",
                 );
                 break;

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod elasticsearch;
+pub(crate) mod import;
 pub(crate) mod journal;
 pub(crate) mod lake;
 pub(crate) mod print;

@@ -55,6 +55,7 @@ fn run(command: Command) -> Outcome {
         Command::Tap(args) => commands::tap::tap(&args),
         Command::Lake(command) => commands::lake::lake(&command),
         Command::Journal(command) => commands::journal::journal(&command),
+        Command::Import(command) => commands::import::import(&command),
         Command::Elasticsearch(command) => commands::elasticsearch::elasticsearch(&command),
         Command::Token(args) => commands::token::token(&args),
         Command::Schema => commands::print::schema(),

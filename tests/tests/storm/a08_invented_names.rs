@@ -44,7 +44,7 @@ fn series(storm: &Storm) -> Vec<String> {
 #[test]
 fn metrics_stay_as_long_as_they_were() {
     let _alone = alone();
-    let by_tenant = json!({ "tenants": { "header": "X-Scope-OrgID" } });
+    let by_tenant = json!({ "tenants": { "header": "X-Scope-OrgID", "default": "nobody" } });
     let mut storm = Storm::start(64 * MIB, SERIES, &by_tenant);
     let body = bodies(&storm.model, 1)[0].clone();
     let crowd = |range: std::ops::Range<usize>| {

@@ -28,3 +28,4 @@ mod a16_kill;
 mod a17_small_items;
 mod a18_on_the_hour;
 mod a20_any_memory;
+mod noisy_neighbour;

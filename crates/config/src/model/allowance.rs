@@ -39,6 +39,10 @@ settings! {
         requests_at_once: Option<u32> [1..=1_000_000] = None,
         /// Bytes of bodies at a time. A body that is larger than that passes alone.
         bytes_at_once: Option<Bytes> [Bytes::kib(1)..=Bytes::gib(1024)] = None,
+        /// Bytes of one body, when decompressed. A larger one is answered 413.
+        request_bytes: Option<Bytes> [Bytes::kib(1)..=Bytes::gib(1024)] = None,
+        /// Items of one request. One with more is answered 413.
+        request_items: Option<u32> [1..=1_000_000_000] = None,
     }
 }
 

@@ -47,6 +47,8 @@ impl FromStr for TenantName {
 impl Scalar for TenantName {
     const WHAT: &'static str = "a tenant's name";
     const EXAMPLE: &'static str = "team-1";
+    // As many as are told apart.
+    const MOST_ENTRIES: usize = 1000;
     const NOTATION: &'static str =
         "1 to 128 letters, digits, blanks and `-_.!*'():@+=~`, with no dot or blank at the beginning.";
 

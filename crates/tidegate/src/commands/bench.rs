@@ -18,6 +18,7 @@ mod idle;
 mod observation;
 mod otlp;
 mod report;
+mod storm;
 mod subject;
 mod traffic;
 
@@ -26,7 +27,7 @@ use crate::{Failure, Outcome, output};
 use figure::{Bench, Figure, Row};
 
 /// Everything that can be measured, in the order in which it is.
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 14] = [
     cpu::FORWARDING,
     cpu::INGEST,
     durability::ROW,
@@ -36,6 +37,7 @@ const ROWS: [Row; 13] = [
     otlp::ALLOCATIONS,
     apm::ROW,
     elasticsearch::ROW,
+    storm::ROW,
     connections::ROW,
     idle::ROW,
     observation::ROW,

@@ -1,0 +1,122 @@
+//! A storm: what refusing costs, and that memory holds, when everybody sends more than is allowed.
+
+use super::figure::{Bar, Bench, Figure, Row, median};
+use super::subject::{Folder, Subject};
+use crate::Failure;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_load::volley::{Volley, fire_blocking};
+use tidegate_load::{Limit, Model, OnRefused, Profile, Report, Timeline, drive_blocking};
+
+pub(super) const ROW: Row = Row {
+    name: "storm",
+    what: "refusing: processor time per request, requests that are admitted meanwhile, and resident memory",
+    measure,
+};
+
+const ROUNDS: u32 = 5;
+/// Connections of the flood, each with several requests in flight, as a proxy sends them.
+const CONNECTIONS: usize = 64;
+const DEPTH: usize = 8;
+/// 200,000 refusals a second on one core.
+const MOST_MICROSECONDS: f64 = 5.0;
+const MEMORY_MIB: f64 = 64.0;
+/// What the quiet tenant sends, in requests a second, with so many series in each.
+const QUIET_RATE: f64 = 200.0;
+const QUIET_SERIES: usize = 100;
+
+/// A request of the tenant that may send nearly nothing. Its body is none, which nobody looks at.
+fn refused_request(address: std::net::SocketAddr) -> Vec<u8> {
+    let body = [0x55; 64];
+    let mut request = format!(
+        "POST /api/v1/write HTTP/1.1\r\nHost: {address}\r\nUser-Agent: tidegate-bench\r\nX-Scope-OrgID: loud\r\n\
+         Content-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n\
+         X-Prometheus-Remote-Write-Version: 0.1.0\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    request.extend_from_slice(&body);
+    request
+}
+
+fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
+    let folder = Folder::new(bench)?;
+    let settings = "memory: 64MiB\nsinks: { out: { type: blackhole } }\n\
+         tenants: { header: X-Scope-OrgID, default: quiet, overrides: { loud: { limits: { requests_per_second: 1 } } } }";
+    let subject = Subject::start(&folder, settings)?;
+    let timeline = Timeline { base_ms: 1_790_000_000_000, interval_ms: 15_000 };
+    let model = Arc::new(Model::new(7, QUIET_SERIES, timeline));
+    let volley = Volley {
+        request: refused_request(subject.address()),
+        connections: CONNECTIONS,
+        depth: DEPTH,
+        time: bench.seconds / ROUNDS,
+    };
+    let (mut costs, mut rates, mut admitted, mut refused) = (Vec::new(), Vec::new(), 0.0, 0.0);
+    let mut slowest = Vec::new();
+    for _ in 0..ROUNDS {
+        // What the quiet tenant costs beside the flood is measured without it, and taken off.
+        let quiet_alone = costs_of(&subject, || quiet(&subject, &model, bench.seconds / ROUNDS))?.0;
+        let (both, (volleyed, report)) = costs_of(&subject, || {
+            std::thread::scope(|scope| {
+                let beside = scope.spawn(|| quiet(&subject, &model, bench.seconds / ROUNDS));
+                let volleyed = fire_blocking(subject.address(), &volley)?;
+                let report = beside.join().map_err(|_panicked| Failure::from("the quiet tenant's thread failed"))??;
+                Ok((volleyed, report))
+            })
+        })?;
+        let told = volleyed.answers.get(&429).copied().unwrap_or(0) as f64;
+        if volleyed.broken > 0 || told < 1000.0 {
+            return Err(Failure(format!("the flood was not answered as it should be: {volleyed:?}")));
+        }
+        costs.push((both - quiet_alone).max(0.0) * 1e6 / told);
+        rates.push(told / volleyed.elapsed.as_secs_f64());
+        slowest.push(report.latency.quantile(0.99).unwrap_or(0) as f64 / 1e6);
+        admitted += report.accepted() as f64;
+        refused += told;
+    }
+    let peak = subject.memory("VmHWM")? / f64::from(1 << 20);
+    let details = vec![
+        ("refused", refused),
+        ("refused a second", median(rates)),
+        ("admitted meanwhile", admitted),
+        ("99 % of these within ms", median(slowest)),
+    ];
+    let figure = |what: &str, bar, measured, details| Figure {
+        name: ROW.name,
+        what: what.to_owned(),
+        bar,
+        measured,
+        details,
+    };
+    Ok(vec![
+        figure("CPU per refused request, µs", Bar::AtMost(MOST_MICROSECONDS), median(costs), details),
+        figure("resident memory at most, MiB", Bar::AtMost(MEMORY_MIB), peak, Vec::new()),
+    ])
+}
+
+/// The seconds of processor time that the gateway uses while `work` is done.
+fn costs_of<T>(subject: &Subject, work: impl FnOnce() -> Result<T, Failure>) -> Result<(f64, T), Failure> {
+    let before = subject.used()?;
+    let done = work()?;
+    Ok((subject.used()?.since(before).total().as_secs_f64(), done))
+}
+
+/// The quiet tenant's requests; every one of them must be taken.
+fn quiet(subject: &Subject, model: &Arc<Model>, time: Duration) -> Result<Report, Failure> {
+    let profile = Profile {
+        connections: 4,
+        series_per_request: QUIET_SERIES,
+        rate: Some(QUIET_RATE),
+        limit: Limit::Time(time),
+        on_refused: OnRefused::Count,
+        first: 1,
+        prebuilt: Some(1),
+        ..Profile::default()
+    };
+    let report = drive_blocking(&subject.target(), model, &profile)?;
+    if report.refused() > 0 || report.failed > 0 {
+        return Err(Failure(format!("the flood was not kept from the quiet tenant:\n{report}")));
+    }
+    Ok(report)
+}

@@ -1,0 +1,128 @@
+//! One tenant sends a hundred times what fits, another as little as always: the flood is refused, and the quiet one
+//! waits no longer than when it is alone. (Noisy neighbours, OpenTelemetry Collector #10602.)
+
+use crate::crowd::{PATIENCE, block_on};
+use crate::support::{MIB, Storm, alone, phase};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use tidegate_load::remote_write::{Batch, Version, compress};
+use tidegate_load::{Acked, Connection, Model, Target, compare};
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Connections of the flood, each with a large request in flight.
+const FLOOD: usize = 48;
+/// Series of a request of the flood: about 6 MiB, of which seven fit.
+const LARGE: usize = 20_000;
+const SMALL: usize = 100;
+/// How many times longer the quiet one may wait.
+const MOST_TIMES: u32 = 2;
+/// Below this a delay is the machine's, on which everything here runs.
+const NOISE: Duration = Duration::from_millis(60);
+
+fn head(target: &Target, tenant: &str, body: &[u8]) -> Vec<u8> {
+    let Target { authority, path } = target;
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: {authority}\r\nX-Scope-OrgID: {tenant}\r\n\
+         Content-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n\
+         X-Prometheus-Remote-Write-Version: 0.1.0\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes()
+}
+
+fn body(model: &Model, number: u64) -> Vec<u8> {
+    let (mut raw, mut body) = (Vec::new(), Vec::new());
+    Batch::of(model, model.series(), number, 1).encode(Version::V1, &mut raw);
+    compress(&raw, &mut body);
+    body
+}
+
+/// A small request every 10 ms for `time`; how long each took. All are taken.
+async fn trickle(target: Target, model: &Model, first: u64, time: Duration) -> Vec<Duration> {
+    let mut connection = Connection::open(&target, PATIENCE).await.unwrap();
+    let mut beat = interval(Duration::from_millis(10));
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (begun, mut took) = (Instant::now(), Vec::new());
+    while begun.elapsed() < time {
+        beat.tick().await;
+        let body = body(model, first + took.len() as u64);
+        let sent = Instant::now();
+        let answer = connection.send(&head(&target, "quiet", &body), &body, PATIENCE).await.unwrap();
+        assert_eq!(answer.status, 204, "the quiet tenant is taken: {answer:?}");
+        took.push(sent.elapsed());
+    }
+    took
+}
+
+fn p99(took: &[Duration]) -> Duration {
+    let mut sorted = took.to_vec();
+    sorted.sort_unstable();
+    sorted[sorted.len() * 99 / 100]
+}
+
+#[test]
+fn the_quiet_do_not_notice() {
+    let _alone = alone();
+    let tenants = json!({
+        "tenants": { "header": "X-Scope-OrgID", "default": "nobody" },
+        "limits": { "memory_wait": "0s" },
+    });
+    let mut storm = Storm::start(64 * MIB, SMALL, &tenants);
+    let target = storm.gateway.target();
+    let model = storm.model.clone();
+    let quiet = block_on(trickle(target.clone(), &model, 0, phase()));
+    let flood = Model::new(99, LARGE, crate::support::TIMELINE);
+    let large = body(&flood, 0);
+    let (answers, beside) = {
+        let (target, time) = (target.clone(), phase() * 2);
+        // On a thread of its own, so that the quiet client is not kept waiting by the loud one here.
+        let flooding = std::thread::spawn(move || block_on(pour(target, large, time)));
+        let beside = block_on(trickle(storm.gateway.target(), &model, quiet.len() as u64, phase() * 2));
+        (flooding.join().unwrap(), beside)
+    };
+    println!("alone {:?}, beside the flood {:?}; the flood: {answers:?}", p99(&quiet), p99(&beside));
+    assert!(answers.keys().all(|status| [204, 503].contains(status)), "{answers:?}");
+    assert!(answers.get(&503).is_some_and(|refused| *refused > 0), "it was no flood: {answers:?}");
+    assert!(p99(&beside) <= (p99(&quiet) * MOST_TIMES).max(NOISE), "{:?}, then {:?}", p99(&quiet), p99(&beside));
+    let status = storm.gateway.status();
+    println!("{:#}", status["books"]["tenants"]);
+    let mut acked = Acked::none(SMALL);
+    acked.add(0..SMALL, 0, (quiet.len() + beside.len()) as u64);
+    storm.gateway.at_rest(crate::support::drained());
+    storm.is_sound();
+    let verdict = compare(&storm.model, &acked, &storm.sink.report());
+    assert!(verdict.nothing_lost(), "{verdict:?}");
+    assert_eq!(storm.gateway.page("/ready").status, 200);
+}
+
+/// The same large request on many connections, at once again after each answer.
+async fn pour(target: Target, body: Vec<u8>, time: Duration) -> BTreeMap<u16, u64> {
+    let mut clients = tokio::task::JoinSet::new();
+    let until = Instant::now() + time;
+    for _ in 0..FLOOD {
+        let (target, body) = (target.clone(), body.clone());
+        clients.spawn(async move {
+            let (mut answers, mut connection) = (BTreeMap::<u16, u64>::new(), None::<Connection>);
+            while Instant::now() < until {
+                let mut open = match connection.take().filter(Connection::is_reusable) {
+                    Some(open) => open,
+                    None => Connection::open(&target, PATIENCE).await.unwrap(),
+                };
+                let answer = open.send(&head(&target, "loud", &body), &body, PATIENCE).await.unwrap();
+                *answers.entry(answer.status).or_default() += 1;
+                if answer.status == 503 {
+                    // Much sooner than it was told.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                connection = Some(open);
+            }
+            answers
+        });
+    }
+    let mut all = BTreeMap::new();
+    while let Some(answers) = clients.join_next().await {
+        answers.unwrap().into_iter().for_each(|(status, n)| *all.entry(status).or_default() += n);
+    }
+    all
+}
