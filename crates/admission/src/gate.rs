@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, Share, ShareUse, Window};
-use tidegate_journal::{Batch, Journal, Refused as JournalRefused, Tenant};
+use tidegate_journal::{Batch, Journal, Meta, Refused as JournalRefused, Tenant};
 use tidegate_ledger::{Counts, Open, Refusal};
-use tidegate_limit::{Moment, Table};
+use tidegate_limit::{Moment, Oversize, Table};
 use tidegate_tap::{At, Tap};
 
 /// Decides about every request of every source. Clones are the same gate.
@@ -225,15 +225,22 @@ impl Gate {
             // Its name was found to be one when the request came in.
             batch.meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
         }
-        if let Some(tap) = &self.0.tap {
+        let fits = self.fits(&open, &batch.meta);
+        if let Some(tap) = self.0.tap.as_ref().filter(|_| fits.is_ok()) {
             let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
             tap.offer(At::Source, &batch.meta, body);
         }
-        let handed_over = open.hand_over(counts);
-        // Queued here and not when the future is first polled: so a connection's task has room for the wait
-        // alone, and not for the batch.
-        let appending = self.0.journal.append(batch);
+        let queued = match fits {
+            // Queued here and not when the future is first polled: so a connection's task has room for the wait
+            // alone, and not for the batch.
+            Ok(()) => Ok((open.hand_over(counts), self.0.journal.append(batch))),
+            Err(refused) => {
+                open.refuse(refused.reason);
+                Err(refused)
+            }
+        };
         async move {
+            let (handed_over, appending) = queued?;
             let refused = match appending.await {
                 Ok(_receipt) => {
                     handed_over.accept();
@@ -247,6 +254,23 @@ impl Gate {
             handed_over.refuse(refused.reason);
             Err(refused)
         }
+    }
+
+    /// Whether one request may have that much.
+    fn fits(&self, open: &Open, meta: &Meta) -> Result<(), Refused> {
+        let Some((table, books)) =
+            self.0.rules.limits.as_ref().filter(|table| table.is_active()).zip(open.source())
+        else {
+            return Ok(());
+        };
+        let tenant = open.tenant().map(|tenant| tenant.name());
+        table.fits(books, tenant, meta.raw_len.into(), meta.items.into()).map_err(|oversize| {
+            let whole = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
+            match oversize {
+                Oversize::Bytes(most) => Refused::too_large(whole(most)),
+                Oversize::Items(most) => Refused::too_many(whole(most)),
+            }
+        })
     }
 
     /// Whether [`stop`](Self::stop) was called.

@@ -53,6 +53,13 @@ impl Refused {
         Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
     }
 
+    /// The request has more than `most` items.
+    pub const fn too_many(most: usize) -> Refused {
+        let around =
+            &["there are too many items; here at most ", " are taken in a request: send smaller batches\n"];
+        Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
+    }
+
     /// The same, worth another try after `seconds`.
     #[must_use]
     pub const fn retry_after(mut self, seconds: u32) -> Refused {

@@ -44,11 +44,11 @@ pub use load::{LONGEST_FILE, load, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin};
 pub use model::{
-    Access, ClientAuth, ListenTls, Listener, Allowance, CertificateField, SourceLimits, TenantOverride, Tenants,
-    Backoff, BlackholeSink, BulkCompression, Compression, Config, Durability, ElasticsearchSink,
-    ApmAgents, Deltas, ElasticApmSource, ElasticsearchSource, RumSource, Journal, LakeSink, Limits, Listen, Mapping, Naming, OtlpSink, OtlpSource,
-    OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, Signal, Sink, Sources,
-    Tls, Translation, WhenFull,
+    Access, Allowance, ApmAgents, Backoff, BlackholeSink, BulkCompression, CertificateField, ClientAuth,
+    Compression, Config, Deltas, Durability, ElasticApmSource, ElasticsearchSink, ElasticsearchSource,
+    Journal, LakeSink, Limits, Listen, ListenTls, Listener, Mapping, Naming, OtlpSink, OtlpSource,
+    OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Signal, Sink,
+    SourceLimits, Sources, TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use values::{Bytes, Duration, HeaderName, Name, Secret, TenantName, Url};

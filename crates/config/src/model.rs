@@ -17,8 +17,9 @@ pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
 pub use listen::Listen;
 pub use sinks::{
-    Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, LakeSink, Mapping, Naming,
-    OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteSink, Retention, Signal, Sink, Tls, Translation,
+    Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, LakeSink, Mapping,
+    Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteSink, Retention, Signal, Sink, Tls,
+    Translation,
 };
 pub use sources::{
     ApmAgents, ElasticApmSource, ElasticsearchSource, OtlpSource, RemoteWriteSource, RumSource, Sources,

@@ -13,7 +13,8 @@ pub(crate) fn string(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
 /// A string without its quotes.
 #[inline]
 pub(crate) fn inner(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    let plain = text.iter().fold(true, |plain, &byte| plain & (byte >= 0x20 && byte != b'"' && byte != b'\\'));
+    let plain =
+        text.iter().fold(true, |plain, &byte| plain & (byte >= 0x20 && byte != b'"' && byte != b'\\'));
     if plain { out.put(text) } else { escaped(text, out) }
 }
 

@@ -61,7 +61,10 @@ mod tests {
         }
         let [_, _, otel, _, _, ecs] = templates(Flavour::Elasticsearch);
         for (template, names) in [
-            (otel, &["counter_long", "counter_double", "gauge_long", "gauge_double", "histogram", "summary"][..]),
+            (
+                otel,
+                &["counter_long", "counter_double", "gauge_long", "gauge_double", "histogram", "summary"][..],
+            ),
             (ecs, &["double_metrics", "histogram_metrics", "summary_metrics"]),
         ] {
             let body: Value = serde_json::from_str(template.body).unwrap();

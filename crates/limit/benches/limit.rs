@@ -27,6 +27,7 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
         bytes: rate(1_000_000_000_000),
         concurrency: Some(1000),
         in_flight: Some(1 << 30),
+        ..Limits::default()
     });
     measure("limiter: all five", &mut || {
         at.0 += 10;

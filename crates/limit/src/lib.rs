@@ -1,7 +1,7 @@
 //! How much anybody may use.
 //!
 //! A [`Limiter`] holds the limits of one route or one tenant: requests, items and bytes a second, requests and
-//! bytes at a time. [`Throttle`] gives tokens to at most so many keys, each for a time. [`Tenants`] is a table of
+//! bytes at a time, items and bytes in one request. [`Throttle`] gives tokens to at most so many keys, each for a time. [`Tenants`] is a table of
 //! fixed size, in which names that find no room share one entry; it also knows what memory each tenant holds, and
 //! what its fair part is. A [`Table`] puts routes and tenants together, and a [`Hold`] is what one request has of
 //! both. [`Peers`] counts connections per address.
@@ -15,6 +15,7 @@
 
 mod clock;
 mod hash;
+mod largest;
 mod limiter;
 mod peers;
 mod rate;
@@ -25,6 +26,7 @@ mod tenants;
 mod throttle;
 
 pub use clock::Moment;
+pub use largest::Oversize;
 pub use limiter::{Entry, Limit, Limiter, Limits, Reached};
 pub use peers::{Peers, Seat};
 pub use rate::{PerSecond, Rate};

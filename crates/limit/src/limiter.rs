@@ -1,6 +1,7 @@
 //! All limits of one route or one tenant, decided together.
 
 use crate::clock::Moment;
+use crate::largest::{Largest, Oversize};
 use crate::rate::{PerSecond, Rate};
 use crate::room::Room;
 use crate::sync::{AtomicU64, Relaxed};
@@ -19,6 +20,10 @@ pub struct Limits {
     pub concurrency: Option<u64>,
     /// Bytes of bodies at a time.
     pub in_flight: Option<u64>,
+    /// Bytes of one body, when decompressed.
+    pub request_bytes: Option<u64>,
+    /// Items of one request.
+    pub request_items: Option<u64>,
 }
 
 /// Which limit was reached.
@@ -57,6 +62,7 @@ pub struct Limiter {
     bytes: Rate,
     concurrency: Room,
     in_flight: Room,
+    largest: Largest,
     /// The items of the books that are entered already.
     entered: AtomicU64,
 }
@@ -70,6 +76,7 @@ impl Limiter {
             bytes: Rate::new(limits.bytes),
             concurrency: Room::new(limits.concurrency),
             in_flight: Room::new(limits.in_flight),
+            largest: Largest::new(limits),
             entered: AtomicU64::new(0),
         }
     }
@@ -81,6 +88,7 @@ impl Limiter {
         self.bytes.change(limits.bytes);
         self.concurrency.change(limits.concurrency);
         self.in_flight.change(limits.in_flight);
+        self.largest.change(limits);
     }
 
     /// Requests at a time, now.
@@ -109,6 +117,15 @@ impl Limiter {
     /// Takes the books' items for entered: for a limiter that begins while they are kept already.
     pub fn begin_items(&self, total: u64) {
         self.entered.fetch_max(total, Relaxed);
+    }
+
+    /// Whether one request may have so many bytes, decompressed, and so many items. Asked when its body was read.
+    ///
+    /// # Errors
+    /// When it may never.
+    #[inline]
+    pub fn fits(&self, bytes: u64, items: u64) -> Result<(), Oversize> {
+        self.largest.check(bytes, items)
     }
 
     /// Whether a request of so many bytes could come in now.

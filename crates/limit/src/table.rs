@@ -1,6 +1,7 @@
 //! Routes and tenants, and what one request has of both.
 
 use crate::clock::Moment;
+use crate::largest::Oversize;
 use crate::limiter::{Limiter, Limits, Reached};
 use crate::tenants::{Account, TenantId, TenantLimits, Tenants};
 use std::sync::Arc;
@@ -166,6 +167,20 @@ impl Table {
                 Err(denied)
             }
         }
+    }
+
+    /// Whether a request of the route with these books, and of the tenant of this name, may have so many bytes,
+    /// decompressed, and so many items.
+    ///
+    /// # Errors
+    /// When it may never.
+    pub fn fits(&self, books: &Source, tenant: Option<&str>, bytes: u64, items: u64) -> Result<(), Oversize> {
+        if let Some(Route { limiter, .. }) = self.route(books).and_then(|route| self.limiter(route)) {
+            limiter.fits(bytes, items)?;
+        }
+        let tenant = self.tenants.as_ref().zip(tenant);
+        let account = tenant.and_then(|(tenants, name)| tenants.account(tenants.find(name)));
+        account.map_or(Ok(()), |account| account.limiter().fits(bytes, items))
     }
 
     fn limiter(&self, RouteId(at): RouteId) -> Option<&Route> {

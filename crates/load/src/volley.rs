@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn answers_are_told_apart() {
-        let two = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 3\r\n\r\nno\nHTTP/1.1 204 No Content\r\n\r\n";
+        let two =
+            b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 3\r\n\r\nno\nHTTP/1.1 204 No Content\r\n\r\n";
         let (status, len) = answer(two).unwrap().unwrap();
         assert_eq!((status, answer(&two[len..]).unwrap()), (429, Some((204, two.len() - len))));
         assert_eq!(answer(&two[..len - 1]).unwrap(), None);

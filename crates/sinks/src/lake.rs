@@ -243,10 +243,8 @@ impl Lake {
                 if said.events == 0 {
                     return Err(Failure::Lost(Dropped::Untranslatable));
                 }
-                let mut pushed = self
-                    .writer
-                    .push_otlp_parts(&position, &said.parts(), now_ns())
-                    .map_err(Failure::Lake)?;
+                let mut pushed =
+                    self.writer.push_otlp_parts(&position, &said.parts(), now_ns()).map_err(Failure::Lake)?;
                 // Of an event there may be several rows.
                 let items = u64::from(record.meta.items);
                 pushed.dropped.too_large = pushed.dropped.too_large.min(items);

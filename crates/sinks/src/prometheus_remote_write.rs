@@ -220,7 +220,9 @@ impl RemoteWrite {
                 self.exchange.bury(&request, &rejection, &meta);
                 Sent::Done(Losses::of(Dropped::Rejected, items.saturating_sub(rejection.written)))
             }
-            Some(Verdict::NotThisVersion | Verdict::NoHistograms) => Sent::Again { after: Duration::ZERO, singly: false },
+            Some(Verdict::NotThisVersion | Verdict::NoHistograms) => {
+                Sent::Again { after: Duration::ZERO, singly: false }
+            }
             Some(Verdict::Later(after)) => Sent::Again { after, singly: false },
             Some(Verdict::Stopped) | None => Sent::Stopped,
         }

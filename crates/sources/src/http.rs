@@ -207,10 +207,9 @@ impl Service for Http {
                 open.accept_empty(Signal::Events);
                 Err(reply)
             }
-            Ok((route, passage)) => Ok(Admitted {
-                max_body,
-                ticket: Ticket { open: Cell::new(Some(open)), route, passage },
-            }),
+            Ok((route, passage)) => {
+                Ok(Admitted { max_body, ticket: Ticket { open: Cell::new(Some(open)), route, passage } })
+            }
             // Agents ask before they show who they are, and are content to hear that somebody is there.
             Err((refused, _))
                 if refused.reason == Refusal::Unauthorized

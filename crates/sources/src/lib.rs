@@ -15,8 +15,8 @@ mod otlp;
 mod places;
 mod prometheus_remote_write;
 
-pub use elasticsearch::{Elasticsearch, Settings as ElasticsearchSettings};
 pub use elastic_apm::{AgentSettings, ApmLimits, BadSettings, ElasticApm};
+pub use elasticsearch::{Elasticsearch, Settings as ElasticsearchSettings};
 pub use http::{Http, Ticket};
 pub use http2::Http2;
 pub use ingest::Ingest;

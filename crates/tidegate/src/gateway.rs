@@ -74,11 +74,8 @@ impl Gateway {
         let grpc = (config.listen.grpc != config.listen.http)
             .then(|| listen(config.listen.grpc, "listen.grpc"))
             .transpose()?;
-        let alone = config
-            .listen
-            .elasticsearch
-            .map(|address| listen(address, "listen.elasticsearch"))
-            .transpose()?;
+        let alone =
+            config.listen.elasticsearch.map(|address| listen(address, "listen.elasticsearch")).transpose()?;
         let apm = config.listen.apm.map(|address| listen(address, "listen.apm")).transpose()?;
         let admin = listen(config.listen.admin, "listen.admin")?;
         allow_files(planned.connections, config.sinks.len());
@@ -164,7 +161,10 @@ impl Gateway {
         let door = Arc::new(Doorkeeper::new(places).with_peers(config.limits.connections_per_peer));
         let elasticsearch_alone = http_service.elasticsearch_alone();
         let alone = alone.map(|listener| {
-            (listener, Arc::new(Ingest::new(doors(&elasticsearch_alone), elasticsearch_alone.clone(), gate.clone())))
+            (
+                listener,
+                Arc::new(Ingest::new(doors(&elasticsearch_alone), elasticsearch_alone.clone(), gate.clone())),
+            )
         });
         let ingest = Arc::new(Ingest::new(doors(&http_service), http_service, gate.clone()));
 
@@ -197,7 +197,8 @@ impl Gateway {
             vec![first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle()];
         let doorway = keys.doorway(&config, &arena);
         let shared = [(Some(http), Listener::Http), (grpc, Listener::Grpc), (apm, Listener::Apm)];
-        let shared = shared.into_iter().filter_map(|(listener, which)| Some((listener?, which, Arc::clone(&ingest))));
+        let shared =
+            shared.into_iter().filter_map(|(listener, which)| Some((listener?, which, Arc::clone(&ingest))));
         let alone = alone.map(|(listener, ingest)| (listener, Listener::Elasticsearch, ingest));
         for (listener, which, ingest) in shared.chain(alone) {
             let (workers, door) = (Arc::clone(&workers), Arc::clone(&door));

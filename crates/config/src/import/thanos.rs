@@ -134,14 +134,13 @@ fn remarks(write: &Write) -> String {
     let any = |set: fn(&Tenant) -> Option<u32>| {
         tenants.values().chain([default]).any(|tenant| set(tenant).is_some_and(|limit| limit > 0))
     };
-    let asks = [
-        global.meta_monitoring_url,
-        global.meta_monitoring_http_client,
-        global.meta_monitoring_limit_query,
-    ];
+    let asks =
+        [global.meta_monitoring_url, global.meta_monitoring_http_client, global.meta_monitoring_limit_query];
     let mut out = String::new();
     if any(|tenant| tenant.request.series_limit) {
-        out.push_str("# Left out: `series_limit`. Series are not counted; `request_items` counts what is in them.\n");
+        out.push_str(
+            "# Left out: `series_limit`. Series are not counted; `request_items` counts what is in them.\n",
+        );
     }
     if any(|tenant| tenant.request.samples_limit) {
         out.push_str("# `samples_limit` is `request_items`, which counts histograms and exemplars too.\n");
@@ -206,7 +205,8 @@ write:
         let config = parse("printed", &text, &|_| None).unwrap_or_else(|errors| panic!("{text}\n{errors}"));
         assert_eq!(config.limits.sources.prometheus_remote_write.requests_at_once, Some(30));
         assert!(config.tenants.are_on());
-        let limits = |allowance: &Allowance| (allowance.request_bytes.map(Bytes::get), allowance.request_items);
+        let limits =
+            |allowance: &Allowance| (allowance.request_bytes.map(Bytes::get), allowance.request_items);
         assert_eq!(limits(&config.tenants.limits), (Some(1 << 20), Some(10)));
         let named = |name: &str| &config.tenants.overrides[&name.parse::<TenantName>().unwrap()].limits;
         assert_eq!(limits(named("acme")), (None, Some(500)), "zero is no limit");

@@ -1,7 +1,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
-use crate::declare::settings;
 use super::access::ListenTls;
+use crate::declare::settings;
 
 settings! {
     /// Where to listen.

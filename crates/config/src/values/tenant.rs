@@ -74,7 +74,9 @@ mod tests {
         for name in ["a", "Team 1", "x_y.z", "a@b", &"a".repeat(128)] {
             assert!(name.parse::<TenantName>().is_ok(), "{name}");
         }
-        for name in ["", ".", "..", ".a", " a", "a ", "a/b", "a\\b", "a|b", "a%b", "a\"b", "é", &"a".repeat(129)] {
+        for name in
+            ["", ".", "..", ".a", " a", "a ", "a/b", "a\\b", "a|b", "a%b", "a\"b", "é", &"a".repeat(129)]
+        {
             assert!(name.parse::<TenantName>().is_err(), "{name}");
         }
     }

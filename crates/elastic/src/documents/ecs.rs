@@ -85,7 +85,12 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     /// Puts fields and labels of an item's attributes, and says where they wish the document to go.
-    fn ecs_attributes(&mut self, wishes: Wishes<'a>, attributes: Attributes<'a>, is_span: bool) -> Wishes<'a> {
+    fn ecs_attributes(
+        &mut self,
+        wishes: Wishes<'a>,
+        attributes: Attributes<'a>,
+        is_span: bool,
+    ) -> Wishes<'a> {
         let mut wishes = wishes;
         for attribute in attributes {
             if is_routing(attribute.key) {

@@ -237,7 +237,8 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn is_within(path: &[u8], object: &[u8]) -> bool {
-    object.is_empty() || path.strip_prefix(object).is_some_and(|rest| matches!(rest.first(), None | Some(b'.')))
+    object.is_empty()
+        || path.strip_prefix(object).is_some_and(|rest| matches!(rest.first(), None | Some(b'.')))
 }
 
 fn key(name: &[u8], comma: bool, out: &mut impl Output) -> Result<(), Full> {
@@ -366,7 +367,9 @@ fn labelled<'a>(
         }
         out.put(b"\":")?;
         match label.label {
-            Label::Json(value) if label.is_number => out.put(value.number().map_or(b"0", |number| number.raw()))?,
+            Label::Json(value) if label.is_number => {
+                out.put(value.number().map_or(b"0", |number| number.raw()))?
+            }
             Label::Json(value) => word(value, out)?,
             Label::Otel(value) => otel_label(value, label.is_number, objects, out)?,
         }

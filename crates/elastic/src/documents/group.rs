@@ -108,7 +108,8 @@ impl<'a> Group<'a> {
             .take_while(move |(_, member)| shared.is_some_and(|(_, first)| first.hash == member.hash))
             .filter(move |(_, member)| {
                 let is_new = !member.is_done && last_name != Some(member.name);
-                let shares = is_new && shared.is_some_and(|((point, _), first)| shares(&point, first, member));
+                let shares =
+                    is_new && shared.is_some_and(|((point, _), first)| shares(&point, first, member));
                 if shares {
                     last_name = Some(member.name);
                 }

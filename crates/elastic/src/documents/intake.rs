@@ -138,15 +138,23 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         }
         let service = Service { name: seen.service };
         let (exception, lists) = (seen.exception, seen.lists);
-        self.ecs_document(kind, dataset, service, Wishes::default(), time, |_| Ok(()), |number, out| {
-            let list = usize::try_from(number).ok().and_then(|number| lists.get(number));
-            match (list, exception) {
-                (Some(Value::Array(list)), _) => frames::frames(*list, out),
-                (None, Some(exception)) if number == EXCEPTION => Errors::new(out).tree(exception),
-                (None, _) if number == LINKS => frames::links(fields, out),
-                _ => out.put(b"null"),
-            }
-        })?;
+        self.ecs_document(
+            kind,
+            dataset,
+            service,
+            Wishes::default(),
+            time,
+            |_| Ok(()),
+            |number, out| {
+                let list = usize::try_from(number).ok().and_then(|number| lists.get(number));
+                match (list, exception) {
+                    (Some(Value::Array(list)), _) => frames::frames(*list, out),
+                    (None, Some(exception)) if number == EXCEPTION => Errors::new(out).tree(exception),
+                    (None, _) if number == LINKS => frames::links(fields, out),
+                    _ => out.put(b"null"),
+                }
+            },
+        )?;
         self.end(1)
     }
 
@@ -194,7 +202,9 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             To::Json(path) => self.json(path, value),
             To::Duration(path) => match value.number() {
                 // Milliseconds of less than a billion years.
-                Some(number) => self.fields.put(path.as_bytes(), Said::Int((number.double() * 1000.0).round() as i64)),
+                Some(number) => {
+                    self.fields.put(path.as_bytes(), Said::Int((number.double() * 1000.0).round() as i64))
+                }
                 None => self.objects.lost += 1,
             },
             To::Rate(path) => match value.number().map(|rate| 1.0 / rate.double()) {
@@ -205,7 +215,8 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
                 None => self.objects.lost += 1,
             },
             To::Address(one, two) => {
-                let text = value.text().and_then(|text| text.plain()).and_then(|text| str::from_utf8(text).ok());
+                let text =
+                    value.text().and_then(|text| text.plain()).and_then(|text| str::from_utf8(text).ok());
                 match text.filter(|text| text.parse::<std::net::IpAddr>().is_ok()) {
                     Some(text) => {
                         self.fields.text(one.as_bytes(), text.as_bytes());
@@ -230,7 +241,8 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             To::Frames(path) => match seen.lists.get_mut(seen.listed) {
                 Some(place) if value.array().is_some() => {
                     *place = value;
-                    self.fields.put(path.as_bytes(), Said::Other(u32::try_from(seen.listed).unwrap_or(u32::MAX)));
+                    self.fields
+                        .put(path.as_bytes(), Said::Other(u32::try_from(seen.listed).unwrap_or(u32::MAX)));
                     seen.listed += 1;
                 }
                 _ => self.objects.lost += 1,
@@ -261,10 +273,14 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
 
     /// Puts a field that is a text.
     fn word(&mut self, path: &'static str, value: Value<'a>, seen: &mut Seen<'a>) {
-        if path == "service.name" && let Some(name) = value.text().and_then(|name| name.plain()) {
+        if path == "service.name"
+            && let Some(name) = value.text().and_then(|name| name.plain())
+        {
             seen.service = name;
         }
-        if path == "url.scheme" && let Some(scheme) = value.text().and_then(|scheme| scheme.raw().strip_suffix(b":")) {
+        if path == "url.scheme"
+            && let Some(scheme) = value.text().and_then(|scheme| scheme.raw().strip_suffix(b":"))
+        {
             return self.fields.put(path.as_bytes(), Said::Escaped(scheme));
         }
         self.fields.put(path.as_bytes(), Said::Word(value));
@@ -297,17 +313,23 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
 
     /// What a metricset is of, and its dataset.
     fn metricset(&mut self, fields: Object<'a>) -> &'static str {
-        let is_breakdown = [&b"transaction"[..], b"span"].iter().any(|name| {
-            fields.find(name).and_then(Value::object).is_some_and(|object| !object.is_empty())
-        });
+        let is_breakdown = [&b"transaction"[..], b"span"]
+            .iter()
+            .any(|name| fields.find(name).and_then(Value::object).is_some_and(|object| !object.is_empty()));
         self.fields.text(b"metricset.name", if is_breakdown { b"span_breakdown" } else { b"app" });
-        let samples = || fields.find(b"samples").and_then(Value::object).into_iter().flat_map(Object::members);
-        if is_breakdown || samples().all(|(name, _)| is_internal(name.raw())) { "apm.internal" } else { "apm.app." }
+        let samples =
+            || fields.find(b"samples").and_then(Value::object).into_iter().flat_map(Object::members);
+        if is_breakdown || samples().all(|(name, _)| is_internal(name.raw())) {
+            "apm.internal"
+        } else {
+            "apm.app."
+        }
     }
 
     /// What an error says, and what it is grouped by: its exception's type, or its message; and where it was.
     fn error(&mut self, fields: Object<'a>, exception: Option<Object<'a>>) {
-        let of_exception = |name: &[u8]| exception.and_then(|exception| exception.find(name)).and_then(Value::text);
+        let of_exception =
+            |name: &[u8]| exception.and_then(|exception| exception.find(name)).and_then(Value::text);
         let of_log = |name: &[u8]| fields.at(&[b"log", name]).and_then(Value::text);
         if let Some(message) = of_log(b"message").or_else(|| of_exception(b"message")) {
             self.fields.put(b"message", Said::Escaped(message.raw()));
@@ -318,7 +340,8 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             .or_else(|| of_log(b"message"));
         let place = fields.find(b"culprit").and_then(Value::text);
         let [told, place] = [told, place].map(|text| text.map_or(&[][..], |text| text.raw()));
-        self.fields.put(b"error.grouping_key", Said::Digits(xxh3_64_with_seed(told, xxh3_64_with_seed(place, 0))));
+        self.fields
+            .put(b"error.grouping_key", Said::Digits(xxh3_64_with_seed(told, xxh3_64_with_seed(place, 0))));
     }
 }
 

@@ -53,7 +53,9 @@ pub fn to_otlp_logs(body: &[u8], received: u64, space: &mut [u8]) -> Result<Logs
     let mut out = Writer::new(space);
     let mut items = bulk::items(body).map_while(Result::ok).peekable();
     let is_document = |item: &Item<'_>| {
-        matches!(item.action.kind, Kind::Create | Kind::Index) && item.document.is_some() && item.check().is_ok()
+        matches!(item.action.kind, Kind::Create | Kind::Index)
+            && item.document.is_some()
+            && item.check().is_ok()
     };
     while let Some(first) = items.next() {
         if !is_document(&first) {
@@ -212,7 +214,9 @@ fn meant(meaning: Meaning, value: Value<'_>, known: &mut Known, out: &mut Writer
     };
     match (meaning, value) {
         (Meaning::Time | Meaning::Observed, _) => match time() {
-            Some(time) if known.is_new(meaning) => out.fixed64(if meaning == Meaning::Time { 1 } else { 11 }, time),
+            Some(time) if known.is_new(meaning) => {
+                out.fixed64(if meaning == Meaning::Time { 1 } else { 11 }, time)
+            }
             _ => return false,
         },
         (Meaning::Body, Value::Text(text)) if known.is_new(meaning) => {
@@ -255,7 +259,9 @@ fn meant(meaning: Meaning, value: Value<'_>, known: &mut Known, out: &mut Writer
 /// The fields of an `AnyValue`. A number that is neither of OTLP's stays as it was written.
 fn any(value: Value<'_>, depth: usize, out: &mut Writer<'_>) {
     match value {
-        Value::Number(number) if number.integer().is_none() && is_whole(number.raw()) => out.field(1, number.raw()),
+        Value::Number(number) if number.integer().is_none() && is_whole(number.raw()) => {
+            out.field(1, number.raw())
+        }
         Value::Array(array) if depth > 0 => {
             let list = out.open(5);
             for value in array.values() {

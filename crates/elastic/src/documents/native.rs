@@ -97,7 +97,11 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         }
         let start = self.out.len();
         self.out.put(br#","resource":{"#)?;
-        self.owner(origin.resource.attributes(), &[(r#""schema_url":"#, origin.resource_schema)], origin.resource.dropped_attributes)?;
+        self.owner(
+            origin.resource.attributes(),
+            &[(r#""schema_url":"#, origin.resource_schema)],
+            origin.resource.dropped_attributes,
+        )?;
         self.out.put(br#"},"scope":{"#)?;
         let scope = origin.scope;
         let texts = [
@@ -112,7 +116,12 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     /// The members of a resource or a scope.
-    fn owner(&mut self, attributes: Attributes<'a>, texts: &[(&str, &[u8])], dropped: u32) -> Result<(), Full> {
+    fn owner(
+        &mut self,
+        attributes: Attributes<'a>,
+        texts: &[(&str, &[u8])],
+        dropped: u32,
+    ) -> Result<(), Full> {
         let mut comma = "";
         for (name, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
             self.out.put(comma.as_bytes())?;

@@ -86,9 +86,7 @@ impl<'a> Objects<'a> {
     #[cold]
     fn sort(&mut self, from: usize) {
         let Some(pairs) = self.pairs.get_mut(from..) else { return };
-        pairs.sort_unstable_by(|a, b| {
-            a.key.cmp(b.key).then_with(|| a.key.as_ptr().cmp(&b.key.as_ptr()))
-        });
+        pairs.sort_unstable_by(|a, b| a.key.cmp(b.key).then_with(|| a.key.as_ptr().cmp(&b.key.as_ptr())));
         let before = self.pairs.len();
         let mut kept = from;
         for at in from..before {

@@ -109,7 +109,8 @@ impl<'a> Point<'a> {
                 number && is_there(point.flags)
             }
             Self::Histogram(point, cumulative) => {
-                let sum = point.sum.map_or(!cumulative && point.explicit_bounds().next().is_some(), is_number);
+                let sum =
+                    point.sum.map_or(!cumulative && point.explicit_bounds().next().is_some(), is_number);
                 is_there(point.flags) && sum && (*cumulative || has_order(point))
             }
             Self::Exponential(point, cumulative) => {
@@ -239,14 +240,20 @@ fn histogram(point: &HistogramPoint<'_>, out: &mut impl Output) -> Result<(), Fu
     buckets(middles.zip(point.bucket_counts()), out)
 }
 
-fn exponential(point: &ExponentialPoint<'_>, below: &mut Vec<u64>, out: &mut impl Output) -> Result<(), Full> {
+fn exponential(
+    point: &ExponentialPoint<'_>,
+    below: &mut Vec<u64>,
+    out: &mut impl Output,
+) -> Result<(), Full> {
     let Buckets { positive, negative, scale } =
         Buckets { positive: point.positive, negative: point.negative, scale: point.scale };
     below.clear();
     below.extend(negative.counts().take(MOST_BELOW));
-    let under = below.iter().enumerate().rev().map(|(index, count)| (-middle(scale, negative.offset, index), *count));
+    let under =
+        below.iter().enumerate().rev().map(|(index, count)| (-middle(scale, negative.offset, index), *count));
     let zero = std::iter::once((0.0, point.zero_count));
-    let over = positive.counts().enumerate().map(|(index, count)| (middle(scale, positive.offset, index), count));
+    let over =
+        positive.counts().enumerate().map(|(index, count)| (middle(scale, positive.offset, index), count));
     buckets(under.chain(zero).chain(over), out)
 }
 

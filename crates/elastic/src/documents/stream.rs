@@ -37,10 +37,11 @@ impl Name {
         name.push(prefix.as_bytes(), suffix.len());
         for chunk in text.utf8_chunks() {
             for letter in chunk.valid().chars().flat_map(char::to_lowercase) {
-                let allowed = !matches!(letter, '\\' | '/' | '*' | '?' | '"' | '<' | '>' | '|' | ',' | '#' | ':')
-                    && !letter.is_whitespace()
-                    && !letter.is_control()
-                    && (part == Part::Namespace || letter != '-');
+                let allowed =
+                    !matches!(letter, '\\' | '/' | '*' | '?' | '"' | '<' | '>' | '|' | ',' | '#' | ':')
+                        && !letter.is_whitespace()
+                        && !letter.is_control()
+                        && (part == Part::Namespace || letter != '-');
                 let letter = if allowed { letter } else { '_' };
                 if !name.push(letter.encode_utf8(&mut [0; 4]).as_bytes(), suffix.len()) {
                     break;

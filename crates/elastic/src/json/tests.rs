@@ -21,7 +21,10 @@ fn strings_read_back_as_they_were() {
             string(text.as_bytes(), &mut Inside(out))?;
             out.put(b"\"")
         });
-        assert_eq!(serde_json::from_str::<String>(&serde_json::from_str::<String>(&twice).unwrap()).unwrap(), text);
+        assert_eq!(
+            serde_json::from_str::<String>(&serde_json::from_str::<String>(&twice).unwrap()).unwrap(),
+            text
+        );
     }
 }
 
@@ -59,8 +62,13 @@ fn times_are_calendar_times() {
 /// Hexadecimal and base 64 are those of everybody.
 #[test]
 fn bytes_are_written_as_everybody_does() {
-    assert_eq!(written(|out| hex(&(0..20).collect::<Vec<_>>(), out)), "000102030405060708090a0b0c0d0e0f10111213");
-    for (bytes, text) in [(&b""[..], ""), (b"f", "Zg=="), (b"fo", "Zm8="), (b"foo", "Zm9v"), (&[0xff, 0xfe], "//4=")] {
+    assert_eq!(
+        written(|out| hex(&(0..20).collect::<Vec<_>>(), out)),
+        "000102030405060708090a0b0c0d0e0f10111213"
+    );
+    for (bytes, text) in
+        [(&b""[..], ""), (b"f", "Zg=="), (b"fo", "Zm8="), (b"foo", "Zm9v"), (&[0xff, 0xfe], "//4=")]
+    {
         assert_eq!(written(|out| base64(bytes, out)), text);
     }
 }

@@ -1,8 +1,8 @@
 //! One endpoint: requests over its connections, and the answers, bounded.
 
 mod client;
-mod gathering;
 mod compressed;
+mod gathering;
 mod read;
 
 use super::answer::Answer;

@@ -29,7 +29,11 @@ pub(super) fn version_of(meta: &Meta) -> Option<Version> {
 
 /// Says the events of a checked body in OTLP: a request for each signal of which there are any, in twice the room
 /// whenever there was not enough. Also how many events those are.
-pub(super) async fn said(raw: Frame, received_at_ns: u64, room: &Room) -> Result<(Vec<(Signal, Frame)>, u64), Why> {
+pub(super) async fn said(
+    raw: Frame,
+    received_at_ns: u64,
+    room: &Room,
+) -> Result<(Vec<(Signal, Frame)>, u64), Why> {
     const SIGNALS: [(Signal, otlp::Signal); 3] = [
         (Signal::Traces, otlp::Signal::Traces),
         (Signal::Metrics, otlp::Signal::Metrics),

@@ -11,7 +11,8 @@ use tidegate_sinks::OtlpSettings;
 fn body(count: usize) -> Vec<u8> {
     let mut body = Vec::new();
     for number in 0..count {
-        let document = format!(r#"{{"message":"document {number}","service":{{"name":"shop"}},"log.level":"info"}}"#);
+        let document =
+            format!(r#"{{"message":"document {number}","service":{{"name":"shop"}},"log.level":"info"}}"#);
         body.extend_from_slice(format!("{{\"create\":{{\"_index\":\"logs-a\"}}}}\n{document}\n").as_bytes());
     }
     body.extend_from_slice(b"{\"delete\":{\"_index\":\"logs-a\",\"_id\":\"x\"}}\n");

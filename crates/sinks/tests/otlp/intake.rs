@@ -19,7 +19,8 @@ async fn events_arrive_as_what_they_are() {
             let items = agent.busy.lines().count() as u64 - 1;
             events += items;
             // One that was counted, and is not there.
-            rig.append(Signal::Traces, Protocol::Intake, Encoding::Identity, body, body.len(), items + 1).await;
+            rig.append(Signal::Traces, Protocol::Intake, Encoding::Identity, body, body.len(), items + 1)
+                .await;
             // OTLP between them goes its own way.
             rig.put(Signal::Traces, Encoding::Identity, 5).await;
         }

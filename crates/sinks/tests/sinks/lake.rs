@@ -203,10 +203,16 @@ async fn documents_become_log_records() {
     let rig = Rig::new(1, 1 << 20);
     let lake = Running::start(&rig, |settings| settings);
     let body = concat!(
-        r#"{"create":{"_index":"logs-a","_id":"1"}}"#, "\n",
-        r#"{"@timestamp":"2024-02-29T12:34:56Z","message":"first","log":{"level":"warn"},"service":{"name":"shop"}}"#, "\n",
-        r#"{"delete":{"_index":"logs-a","_id":"1"}}"#, "\n",
-        r#"{"index":{"_index":"logs-b"}}"#, "\n", r#"{"message":"second"}"#, "\n",
+        r#"{"create":{"_index":"logs-a","_id":"1"}}"#,
+        "\n",
+        r#"{"@timestamp":"2024-02-29T12:34:56Z","message":"first","log":{"level":"warn"},"service":{"name":"shop"}}"#,
+        "\n",
+        r#"{"delete":{"_index":"logs-a","_id":"1"}}"#,
+        "\n",
+        r#"{"index":{"_index":"logs-b"}}"#,
+        "\n",
+        r#"{"message":"second"}"#,
+        "\n",
     );
     rig.append_in(Encoding::Identity, Signal::Logs, Protocol::Bulk, body.as_bytes(), body.len(), 3).await;
     lake.stop_when_read(&rig).await;

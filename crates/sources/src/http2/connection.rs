@@ -69,7 +69,9 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
                 Poll::Pending => break,
             };
             let (parts, body) = request.into_parts();
-            if let Some((start, respond)) = admit(server, &otlp, &flow, (peer, certificate.as_deref()), &parts, respond) {
+            if let Some((start, respond)) =
+                admit(server, &otlp, &flow, (peer, certificate.as_deref()), &parts, respond)
+            {
                 drop(parts);
                 // From here on the flow knows it, so that no byte of it goes another way.
                 let way = flow.body(body.stream_id().as_u32(), start.goes_past());

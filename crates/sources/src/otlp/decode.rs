@@ -55,8 +55,9 @@ pub(crate) fn decode(
     let refused = match encoding {
         Encoding::Gzip => GZIP.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
         Encoding::Zstd => ZSTD.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
-        Encoding::Deflate => GZIP
-            .with_borrow_mut(|decoder| stopped(coding::decode(&mut decoder.as_zlib(), body, &mut paid))),
+        Encoding::Deflate => {
+            GZIP.with_borrow_mut(|decoder| stopped(coding::decode(&mut decoder.as_zlib(), body, &mut paid)))
+        }
         Encoding::Identity | Encoding::Snappy => None,
     };
     match refused {

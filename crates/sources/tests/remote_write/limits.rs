@@ -29,7 +29,8 @@ fn body(series: usize) -> Vec<u8> {
     body
 }
 
-const HEAD: &str = "POST /api/v1/write HTTP/1.1\r\nContent-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n";
+const HEAD: &str =
+    "POST /api/v1/write HTTP/1.1\r\nContent-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n";
 
 async fn send(rig: &Rig, tenant: &str, body: &[u8]) -> Answer {
     rig.send(&format!("{HEAD}{tenant}"), body).await

@@ -42,7 +42,9 @@ fn item(items: &mut Items<'_>, meta: &Meta, item: &Item<'_>) -> Option<()> {
             line.text("id", &id);
         }
         match (item.document, document.and_then(|document| str::from_utf8(document).ok())) {
-            (_, Some(json)) if json.len() <= LONGEST && !json.contains('\r') => line.plain("document", json.trim()),
+            (_, Some(json)) if json.len() <= LONGEST && !json.contains('\r') => {
+                line.plain("document", json.trim())
+            }
             (Some(other), _) => line.text("document", other),
             (None, _) => {}
         }

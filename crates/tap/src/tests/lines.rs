@@ -141,15 +141,24 @@ fn intake_events_are_shown() {
 #[test]
 fn documents_are_shown() {
     let raw = concat!(
-        r#"{"create":{"_index":"logs-a","_id":7}}"#, "\n",
-        r#"{"message":"first","service":{"name":"shop"}}"#, "\n",
-        r#"{"delete":{"_index":"logs-b","_id":"x"}}"#, "\n",
-        r#"{"index":{}}"#, "\n", "{no", "\n",
+        r#"{"create":{"_index":"logs-a","_id":7}}"#,
+        "\n",
+        r#"{"message":"first","service":{"name":"shop"}}"#,
+        "\n",
+        r#"{"delete":{"_index":"logs-b","_id":"x"}}"#,
+        "\n",
+        r#"{"index":{}}"#,
+        "\n",
+        "{no",
+        "\n",
     );
     let plain = Meta { protocol: Protocol::Bulk, ..meta(Signal::Logs, 3, raw.as_bytes()) };
     let all = shown("", &[(plain, raw.as_bytes().to_vec())]);
     assert_eq!(all.len(), 3);
-    assert_eq!((&all[0]["action"], &all[0]["index"], &all[0]["id"]), (&json!("create"), &json!("logs-a"), &json!("7")));
+    assert_eq!(
+        (&all[0]["action"], &all[0]["index"], &all[0]["id"]),
+        (&json!("create"), &json!("logs-a"), &json!("7"))
+    );
     assert_eq!(all[0]["document"]["message"], "first");
     assert_eq!((&all[1]["action"], &all[1]["id"]), (&json!("delete"), &json!("x")));
     assert_eq!(all[2]["document"], "{no");

@@ -13,7 +13,8 @@ pub(crate) fn import(command: &ImportCommand) -> Outcome {
         ImportCommand::ThanosLimits { file } => {
             let source = file.display().to_string();
             let text = read(file).map_err(|error| format!("reading the limits in {source}: {error}"))?;
-            let configuration = thanos_limits(&source, &text).map_err(|errors| Failure(errors.to_string()))?;
+            let configuration =
+                thanos_limits(&source, &text).map_err(|errors| Failure(errors.to_string()))?;
             Ok(output::print(&configuration)?)
         }
     }

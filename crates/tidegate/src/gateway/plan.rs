@@ -13,8 +13,8 @@ use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
 use tidegate_sinks::{Elasticsearch, Otlp, RemoteWrite as RemoteWriteSink};
-use tidegate_tls::{CONNECTION_BYTES, WORKER_BYTES};
 use tidegate_sources::{Http2, Otlp as OtlpSource, RemoteWrite as RemoteWriteSource};
+use tidegate_tls::{CONNECTION_BYTES, WORKER_BYTES};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -149,7 +149,8 @@ fn declare(
         line("connections", "a parked connection; HTTP/2 counts as thirteen", connections.into(), CONNECTION);
     plan.declare(limited("limits.connections", parked));
     if config.listen.tls.is_any_on() {
-        let secrets = line("connections", "TLS of a parked connection", connections.into(), CONNECTION_BYTES as u64);
+        let secrets =
+            line("connections", "TLS of a parked connection", connections.into(), CONNECTION_BYTES as u64);
         plan.declare(limited("limits.connections", secrets));
         plan.declare(line("workers", "scratch for TLS", workers as u64, WORKER_BYTES as u64));
         plan.declare(line("tls", "certificates, and new ones beside them", 1, 512 * KIB));
@@ -194,7 +195,8 @@ fn declare(
                 plan.declare(limited("sinks.….max_in_flight", all));
             }
             Sink::Elasticsearch(sink) => {
-                let bytes = settings::elasticsearch(sink).map_or(0, |settings| Elasticsearch::bytes(&settings));
+                let bytes =
+                    settings::elasticsearch(sink).map_or(0, |settings| Elasticsearch::bytes(&settings));
                 let all = line("sink", "connections to Elasticsearch, and coders", 1, bytes as u64);
                 plan.declare(limited("sinks.….max_in_flight", all));
             }

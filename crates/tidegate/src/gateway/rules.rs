@@ -94,6 +94,8 @@ fn limits(allowance: &Allowance) -> Limits {
         bytes: rate(bytes(allowance.bytes_per_second), bytes(allowance.bytes_burst)),
         concurrency: count(allowance.requests_at_once),
         in_flight: bytes(allowance.bytes_at_once),
+        request_bytes: bytes(allowance.request_bytes),
+        request_items: count(allowance.request_items),
     }
 }
 

@@ -83,15 +83,16 @@ fn a_limit_is_answered_with_a_time_at_which_it_is_none() {
 
 #[test]
 fn what_is_refused_or_dropped_holds_nothing() {
-    let limits = Limits { concurrency: Some(1), in_flight: Some(1000), ..Limits::default() };
+    let limits = Limits { concurrency: Some(2), in_flight: Some(1000), ..Limits::default() };
     let rig = limited(limits, true);
     let (passage, open) = rig.enter(Some("a"), Some(600)).unwrap();
+    let beside = rig.enter(Some("a"), Some(100)).unwrap();
     assert_eq!(rig.enter(Some("b"), None).err().unwrap().reason, Refusal::Concurrency);
     assert_eq!(rig.enter(None, None).err().unwrap().reason, Refusal::Tenant, "asked before the limits");
     assert_eq!(rig.enter(Some("../b"), None).err().unwrap().reason, Refusal::Tenant);
     let refused = rig.gate.grow(&passage, 2000).err().unwrap();
-    assert_eq!(refused.reason, Refusal::Concurrency);
-    drop((passage, open));
+    assert_eq!(refused.reason, Refusal::Concurrency, "only what is alone may be larger");
+    drop((passage, open, beside));
     let (passage, open) = rig.enter(Some("b"), None).unwrap();
     rig.gate.grow(&passage, 1000).unwrap();
     drop((passage, open));
@@ -137,4 +138,26 @@ async fn the_tenant_goes_on_with_its_data_also_where_its_entry_is_shared() {
     let accounts = rig.accounts();
     let accepted: Vec<_> = accounts.iter().map(|(name, accepted, _)| (name.as_str(), *accepted)).collect();
     assert_eq!(accepted, [("other", 2), ("t1", 1), ("t2", 1), ("t3", 1), ("t4", 1)]);
+}
+
+/// What one request may not have is too large whenever it comes, and is in the books as that.
+#[tokio::test]
+async fn a_request_with_more_than_one_may_have_is_too_large() {
+    for limits in [
+        Limits { request_items: Some(2), ..Limits::default() },
+        Limits { request_bytes: Some(0), ..Limits::default() },
+    ] {
+        for with_tenants in [false, true] {
+            let rig = limited(limits, with_tenants);
+            let (passage, open) = rig.enter(with_tenants.then_some("acme"), Some(10)).unwrap();
+            let refused = rig.append_as(open, 10).await.unwrap_err();
+            assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));
+            drop(passage);
+            let (accepted, why) = rig.assert_books();
+            assert_eq!((accepted, why.contains(&(Refusal::TooLarge, 1))), (0, true), "{why:?}");
+        }
+    }
+    let rig = limited(Limits { request_items: Some(3), request_bytes: Some(1), ..Limits::default() }, true);
+    let (_passage, open) = rig.enter(Some("acme"), Some(10)).unwrap();
+    rig.append_as(open, 10).await.unwrap();
 }

@@ -93,6 +93,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
 /// Whether a document can have a field of a metric's name beside those that it has anyway.
 pub(in super::super) fn is_nameable(name: &[u8]) -> bool {
     let first = name.split(|byte| *byte == b'.').next().unwrap_or_default();
-    let reserved = [&b"@timestamp"[..], b"data_stream", b"labels", b"numeric_labels", b"metricset", b"processor"];
+    let reserved =
+        [&b"@timestamp"[..], b"data_stream", b"labels", b"numeric_labels", b"metricset", b"processor"];
     is_field(name) && !reserved.contains(&first) && !first.starts_with(b"_")
 }

@@ -24,7 +24,9 @@ pub(super) fn of_resource(key: &[u8]) -> Option<Name> {
         b"service.instance.id" => Text("service.node.name"),
         b"deployment.environment" | b"deployment.environment.name" => Text("service.environment"),
         b"telemetry.sdk.language" => Text("service.language.name"),
-        b"telemetry.sdk.name" | b"telemetry.sdk.version" | b"telemetry.distro.name"
+        b"telemetry.sdk.name"
+        | b"telemetry.sdk.version"
+        | b"telemetry.distro.name"
         | b"telemetry.distro.version" => Elsewhere,
         b"cloud.provider" => Text("cloud.provider"),
         b"cloud.account.id" => Text("cloud.account.id"),

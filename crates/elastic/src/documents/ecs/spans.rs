@@ -41,7 +41,9 @@ impl<'a> Traits<'a> {
                 }
                 (b"http.request.method" | b"http.method" | b"http.url", _) => traits.is_http = true,
                 (b"server.address" | b"net.peer.name", AnyValue::Text(text)) => traits.host = text,
-                (b"server.port" | b"net.peer.port", AnyValue::Int(port)) => traits.port = u16::try_from(port).ok(),
+                (b"server.port" | b"net.peer.port", AnyValue::Int(port)) => {
+                    traits.port = u16::try_from(port).ok()
+                }
                 _ => {}
             }
         }
@@ -170,9 +172,18 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         // Words of OpenTelemetry for which the schema has none.
         self.fields.text(b"span.trace_state", span.trace_state);
         self.fields.text(b"span.status.message", span.status.message);
-        let dropped = span.dropped_attributes.saturating_add(span.dropped_events).saturating_add(span.dropped_links);
+        let dropped =
+            span.dropped_attributes.saturating_add(span.dropped_events).saturating_add(span.dropped_links);
         self.objects.lost += u64::from(dropped > 0);
-        self.ecs_document(Kind::Traces, "apm", service, wishes, Time::At(time), |_| Ok(()), |_, out| links(span, out))?;
+        self.ecs_document(
+            Kind::Traces,
+            "apm",
+            service,
+            wishes,
+            Time::At(time),
+            |_| Ok(()),
+            |_, out| links(span, out),
+        )?;
         self.end(1)
     }
 

@@ -111,7 +111,13 @@ impl<'o, O: Output> Errors<'o, O> {
 }
 
 /// Writes a member under another name, if it is there.
-fn member(from: Object<'_>, name: &str, to: &str, comma: &mut bool, out: &mut impl Output) -> Result<(), Full> {
+fn member(
+    from: Object<'_>,
+    name: &str,
+    to: &str,
+    comma: &mut bool,
+    out: &mut impl Output,
+) -> Result<(), Full> {
     let Some(found) = from.find(name.as_bytes()) else { return Ok(()) };
     named(to, comma, out)?;
     value(found, out)

@@ -36,16 +36,28 @@ pub(super) enum To {
 }
 
 use To::{
-    Address, Both, Duration, Elsewhere, Enter, Exception, Frames, Headers, Json, Labels, Links, Rate, Samples, Text,
-    Time,
+    Address, Both, Duration, Elsewhere, Enter, Exception, Frames, Headers, Json, Labels, Links, Rate,
+    Samples, Text, Time,
 };
 
 /// What becomes of a member of the metadata.
 pub(super) fn of_metadata(path: &[u8]) -> Option<To> {
     Some(match path {
-        b"process" | b"system" | b"system.container" | b"system.kubernetes" | b"system.kubernetes.node"
-        | b"system.kubernetes.pod" | b"cloud" | b"cloud.account" | b"cloud.instance" | b"cloud.machine"
-        | b"cloud.project" | b"cloud.service" | b"user" | b"network" | b"network.connection" => Enter,
+        b"process"
+        | b"system"
+        | b"system.container"
+        | b"system.kubernetes"
+        | b"system.kubernetes.node"
+        | b"system.kubernetes.pod"
+        | b"cloud"
+        | b"cloud.account"
+        | b"cloud.instance"
+        | b"cloud.machine"
+        | b"cloud.project"
+        | b"cloud.service"
+        | b"user"
+        | b"network"
+        | b"network.connection" => Enter,
         b"process.pid" => Json("process.pid"),
         b"process.ppid" => Json("process.parent.pid"),
         b"process.title" => Text("process.title"),
@@ -118,8 +130,13 @@ pub(super) fn of_span(path: &[u8]) -> Option<To> {
         b"sample_rate" => Rate("span.representative_count"),
         b"stacktrace" => Frames("span.stacktrace"),
         b"child_ids" => Json("child.id"),
-        b"composite" | b"context.db" | b"context.destination" | b"context.destination.service" | b"context.http"
-        | b"context.http.request" | b"context.http.response" => Enter,
+        b"composite"
+        | b"context.db"
+        | b"context.destination"
+        | b"context.destination.service"
+        | b"context.http"
+        | b"context.http.request"
+        | b"context.http.response" => Enter,
         b"composite.count" => Json("span.composite.count"),
         b"composite.sum" => Duration("span.composite.sum.us"),
         b"composite.compression_strategy" => Text("span.composite.compression_strategy"),
@@ -237,8 +254,18 @@ fn of_context(path: &[u8]) -> Option<To> {
     let path = path.strip_prefix(b"context.")?;
     Some(match path {
         b"tags" => Labels,
-        b"request" | b"request.url" | b"request.socket" | b"response" | b"page" | b"message" | b"message.queue"
-        | b"message.age" | b"cloud" | b"cloud.origin" | b"cloud.origin.account" | b"cloud.origin.service"
+        b"request"
+        | b"request.url"
+        | b"request.socket"
+        | b"response"
+        | b"page"
+        | b"message"
+        | b"message.queue"
+        | b"message.age"
+        | b"cloud"
+        | b"cloud.origin"
+        | b"cloud.origin.account"
+        | b"cloud.origin.service"
         | b"user" => Enter,
         b"request.method" => Text("http.request.method"),
         b"request.headers" => Headers("http.request.headers"),
@@ -285,7 +312,9 @@ fn of_user(path: &[u8]) -> Option<To> {
 fn of_service(path: &[u8]) -> Option<To> {
     let path = path.strip_prefix(b"service")?;
     Some(match path {
-        b"" | b".agent" | b".language" | b".runtime" | b".framework" | b".node" | b".target" | b".origin" => Enter,
+        b"" | b".agent" | b".language" | b".runtime" | b".framework" | b".node" | b".target" | b".origin" => {
+            Enter
+        }
         b".name" => Text("service.name"),
         b".version" => Text("service.version"),
         b".environment" => Text("service.environment"),
@@ -328,43 +357,115 @@ fn of_faas(path: &[u8]) -> Option<To> {
 /// Whether APM keeps a metric with those of its own agents, for which its templates know the fields.
 pub(super) fn is_internal(metric: &[u8]) -> bool {
     const FAMILIES: [(&str, &[&str]); 8] = [
-        ("agent.", &[
-            "background.cpu.overhead.pct", "background.cpu.total.pct", "background.memory.allocation.bytes",
-            "events.dropped", "events.queue.max_size.pct", "events.queue.min_size.pct", "events.requests.bytes",
-            "events.requests.count", "events.total",
-        ]),
+        (
+            "agent.",
+            &[
+                "background.cpu.overhead.pct",
+                "background.cpu.total.pct",
+                "background.memory.allocation.bytes",
+                "events.dropped",
+                "events.queue.max_size.pct",
+                "events.queue.min_size.pct",
+                "events.requests.bytes",
+                "events.requests.count",
+                "events.total",
+            ],
+        ),
         ("clr.gc.", &["count", "gen0size", "gen1size", "gen2size", "gen3size", "time"]),
         ("faas.", &["billed_duration", "coldstart_duration", "duration", "timeout"]),
-        ("golang.", &[
-            "goroutines", "heap.allocations.active", "heap.allocations.allocated", "heap.allocations.frees",
-            "heap.allocations.idle", "heap.allocations.mallocs", "heap.allocations.objects", "heap.allocations.total",
-            "heap.gc.cpu_fraction", "heap.gc.next_gc_limit", "heap.gc.total_count", "heap.gc.total_pause.ns",
-            "heap.system.obtained", "heap.system.released", "heap.system.stack", "heap.system.total",
-        ]),
-        ("jvm.", &[
-            "fd.max", "fd.used", "gc.alloc", "gc.count", "gc.time", "memory.heap.committed", "memory.heap.max",
-            "memory.heap.pool.committed", "memory.heap.pool.max", "memory.heap.pool.used", "memory.heap.used",
-            "memory.non_heap.committed", "memory.non_heap.max", "memory.non_heap.pool.committed",
-            "memory.non_heap.pool.max", "memory.non_heap.pool.used", "memory.non_heap.used", "thread.count",
-        ]),
-        ("nodejs.", &[
-            "eventloop.delay.avg.ms", "handles.active", "memory.arrayBuffers.bytes", "memory.external.bytes",
-            "memory.heap.allocated.bytes", "memory.heap.used.bytes", "requests.active",
-        ]),
-        ("ruby.", &[
-            "gc.count", "gc.time", "heap.allocations.total", "heap.slots.free", "heap.slots.live", "threads",
-        ]),
-        ("system.", &[
-            "cpu.total.norm.pct", "memory.actual.free", "memory.total", "process.cgroup.cpu.cfs.period.us",
-            "process.cgroup.cpu.cfs.quota.us", "process.cgroup.cpu.stats.periods",
-            "process.cgroup.cpu.stats.throttled.ns", "process.cgroup.cpu.stats.throttled.periods",
-            "process.cgroup.cpuacct.total.ns", "process.cgroup.memory.mem.limit.bytes",
-            "process.cgroup.memory.mem.usage.bytes", "process.cgroup.memory.stats.inactive_file.bytes",
-            "process.cpu.system.norm.pct", "process.cpu.total.norm.pct", "process.cpu.user.norm.pct",
-            "process.memory.rss.bytes", "process.memory.size",
-        ]),
+        (
+            "golang.",
+            &[
+                "goroutines",
+                "heap.allocations.active",
+                "heap.allocations.allocated",
+                "heap.allocations.frees",
+                "heap.allocations.idle",
+                "heap.allocations.mallocs",
+                "heap.allocations.objects",
+                "heap.allocations.total",
+                "heap.gc.cpu_fraction",
+                "heap.gc.next_gc_limit",
+                "heap.gc.total_count",
+                "heap.gc.total_pause.ns",
+                "heap.system.obtained",
+                "heap.system.released",
+                "heap.system.stack",
+                "heap.system.total",
+            ],
+        ),
+        (
+            "jvm.",
+            &[
+                "fd.max",
+                "fd.used",
+                "gc.alloc",
+                "gc.count",
+                "gc.time",
+                "memory.heap.committed",
+                "memory.heap.max",
+                "memory.heap.pool.committed",
+                "memory.heap.pool.max",
+                "memory.heap.pool.used",
+                "memory.heap.used",
+                "memory.non_heap.committed",
+                "memory.non_heap.max",
+                "memory.non_heap.pool.committed",
+                "memory.non_heap.pool.max",
+                "memory.non_heap.pool.used",
+                "memory.non_heap.used",
+                "thread.count",
+            ],
+        ),
+        (
+            "nodejs.",
+            &[
+                "eventloop.delay.avg.ms",
+                "handles.active",
+                "memory.arrayBuffers.bytes",
+                "memory.external.bytes",
+                "memory.heap.allocated.bytes",
+                "memory.heap.used.bytes",
+                "requests.active",
+            ],
+        ),
+        (
+            "ruby.",
+            &[
+                "gc.count",
+                "gc.time",
+                "heap.allocations.total",
+                "heap.slots.free",
+                "heap.slots.live",
+                "threads",
+            ],
+        ),
+        (
+            "system.",
+            &[
+                "cpu.total.norm.pct",
+                "memory.actual.free",
+                "memory.total",
+                "process.cgroup.cpu.cfs.period.us",
+                "process.cgroup.cpu.cfs.quota.us",
+                "process.cgroup.cpu.stats.periods",
+                "process.cgroup.cpu.stats.throttled.ns",
+                "process.cgroup.cpu.stats.throttled.periods",
+                "process.cgroup.cpuacct.total.ns",
+                "process.cgroup.memory.mem.limit.bytes",
+                "process.cgroup.memory.mem.usage.bytes",
+                "process.cgroup.memory.stats.inactive_file.bytes",
+                "process.cpu.system.norm.pct",
+                "process.cpu.total.norm.pct",
+                "process.cpu.user.norm.pct",
+                "process.memory.rss.bytes",
+                "process.memory.size",
+            ],
+        ),
     ];
     FAMILIES.iter().any(|(family, names)| {
-        metric.strip_prefix(family.as_bytes()).is_some_and(|rest| names.iter().any(|name| name.as_bytes() == rest))
+        metric
+            .strip_prefix(family.as_bytes())
+            .is_some_and(|rest| names.iter().any(|name| name.as_bytes() == rest))
     })
 }

@@ -1,9 +1,9 @@
 //! Points: what has the same time, unit and attributes in one document.
 
+use super::super::Flavour;
 use super::super::group::Group;
 use super::super::page::Sheet;
 use super::super::pen::{Kind, Origin, Pen};
-use super::super::Flavour;
 use crate::json;
 use tidegate_wire::output::Full;
 use xxhash_rust::xxh64::Xxh64;

@@ -8,7 +8,11 @@ use tidegate_wire::output::Full;
 
 impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     /// A span's documents: its own first, then one for each event, of which those before the place are written.
-    pub(in super::super) fn native_span(&mut self, origin: &mut Origin<'a>, span: &Span<'a>) -> Result<(), Full> {
+    pub(in super::super) fn native_span(
+        &mut self,
+        origin: &mut Origin<'a>,
+        span: &Span<'a>,
+    ) -> Result<(), Full> {
         if self.place.part == 0 {
             self.native_span_alone(origin, span)?;
         }
@@ -69,7 +73,12 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         Ok(())
     }
 
-    fn native_event(&mut self, origin: &mut Origin<'a>, span: &Span<'a>, event: &Event<'a>) -> Result<(), Full> {
+    fn native_event(
+        &mut self,
+        origin: &mut Origin<'a>,
+        span: &Span<'a>,
+        event: &Event<'a>,
+    ) -> Result<(), Full> {
         let own = self.own(origin, event.attributes());
         self.opened(Kind::Logs, event.time, own.wishes, |_| Ok(()))?;
         self.id(r#","trace_id":"#, span.trace_id)?;

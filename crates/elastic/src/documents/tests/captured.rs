@@ -51,7 +51,10 @@ fn all(write: impl Fn(Place, &mut Page<'_>) -> Result<Written, Full>) -> (Vec<u8
 }
 
 fn valid(documents: &[u8]) -> Vec<Value> {
-    documents.split_inclusive(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect()
+    documents
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
 }
 
 /// What an SDK of OpenTelemetry sends, in both mappings.
@@ -63,7 +66,10 @@ fn bodies_of_an_sdk_become_the_kept_documents() {
             let settings = Settings { mapping, received: RECEIVED, ..Settings::default() };
             let (documents, written) =
                 all(|from, page| from_otlp(signal, &raw, from, "0-1", &settings, page));
-            assert_eq!(written.items + written.untranslatable.items, tidegate_wire::otlp::items(signal, &raw));
+            assert_eq!(
+                written.items + written.untranslatable.items,
+                tidegate_wire::otlp::items(signal, &raw)
+            );
             assert_eq!(valid(&documents).len() as u64, 2 * written.documents);
             compare(&format!("python-{name}-{word}"), &documents);
         }
@@ -76,7 +82,8 @@ fn bodies_of_agents_become_the_kept_documents() {
     for agent in ["go", "java", "nodejs", "python"] {
         for number in 0..2 {
             let raw = std::fs::read(format!("{INTAKE}/{agent}-{number}.ndjson")).unwrap();
-            let counts = tidegate_wire::intake::check(&raw, usize::MAX, |_, fault| panic!("{fault:?}")).unwrap();
+            let counts =
+                tidegate_wire::intake::check(&raw, usize::MAX, |_, fault| panic!("{fault:?}")).unwrap();
             let settings = Settings { received: RECEIVED, ..Settings::default() };
             let (documents, written) = all(|from, page| from_intake(&raw, from, "0-1", &settings, page));
             assert_eq!((written.items, written.documents), (counts.events, counts.events));

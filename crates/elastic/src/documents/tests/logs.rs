@@ -5,8 +5,8 @@ use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::AnyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use prost::Message;
 use proptest::prelude::*;
+use prost::Message;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,12 @@ fn translated(body: &str) -> (ExportLogsServiceRequest, Logs) {
 }
 
 fn records(request: &ExportLogsServiceRequest) -> Vec<&LogRecord> {
-    request.resource_logs.iter().flat_map(|group| &group.scope_logs).flat_map(|group| &group.log_records).collect()
+    request
+        .resource_logs
+        .iter()
+        .flat_map(|group| &group.scope_logs)
+        .flat_map(|group| &group.log_records)
+        .collect()
 }
 
 fn json_of(value: &Option<AnyValue>) -> Value {
@@ -32,10 +37,15 @@ fn json_of(value: &Option<AnyValue>) -> Value {
         Some(Any::IntValue(value)) => json!(value),
         Some(Any::DoubleValue(value)) => json!(value),
         Some(Any::BytesValue(_)) => panic!("JSON has no bytes"),
-        Some(Any::ArrayValue(array)) => array.values.iter().map(|value| json_of(&Some(value.clone()))).collect(),
-        Some(Any::KvlistValue(map)) => {
-            map.values.iter().map(|pair| (pair.key.clone(), json_of(&pair.value))).collect::<Map<_, _>>().into()
+        Some(Any::ArrayValue(array)) => {
+            array.values.iter().map(|value| json_of(&Some(value.clone()))).collect()
         }
+        Some(Any::KvlistValue(map)) => map
+            .values
+            .iter()
+            .map(|pair| (pair.key.clone(), json_of(&pair.value)))
+            .collect::<Map<_, _>>()
+            .into(),
     }
 }
 
@@ -47,23 +57,47 @@ fn attributes(record: &LogRecord) -> BTreeMap<String, Value> {
 #[test]
 fn documents_are_log_records() {
     let body = concat!(
-        r#"{"create":{"_index":"filebeat-8","_id":"x1"}}"#, "\n",
+        r#"{"create":{"_index":"filebeat-8","_id":"x1"}}"#,
+        "\n",
         r#"{"@timestamp":"2024-02-29T12:34:56.789Z","message":"a \"b\"\n","log":{"level":"Warn","offset":7},"#,
         r#""trace.id":"0102030405060708090a0b0c0d0e0f10","span":{"id":"0102030405060708"},"#,
         r#""service":{"name":"shop","version":"1"},"tags":["a",1,null,{"b":{}}],"big":18446744073709551615,"f":1.5}"#,
         "\n",
-        r#"{"index":{"_index":"i","_id":7}}"#, "\n",
-        r#"{"@timestamp":1709210096789,"service.name":"shop","trace":{"id":"no"},"message":{"nested":true}}"#, "\n",
-        r#"{"delete":{"_index":"i","_id":"7"}}"#, "\n",
-        r#"{"update":{"_index":"i","_id":"7"}}"#, "\n", r#"{"doc":{"a":1}}"#, "\n",
-        r#"{"create":{"_index":"i"}}"#, "\n", "{\"a\":", "\n",
-        r#"{"create":{}}"#, "\n", "{}", "\n",
+        r#"{"index":{"_index":"i","_id":7}}"#,
+        "\n",
+        r#"{"@timestamp":1709210096789,"service.name":"shop","trace":{"id":"no"},"message":{"nested":true}}"#,
+        "\n",
+        r#"{"delete":{"_index":"i","_id":"7"}}"#,
+        "\n",
+        r#"{"update":{"_index":"i","_id":"7"}}"#,
+        "\n",
+        r#"{"doc":{"a":1}}"#,
+        "\n",
+        r#"{"create":{"_index":"i"}}"#,
+        "\n",
+        "{\"a\":",
+        "\n",
+        r#"{"create":{}}"#,
+        "\n",
+        "{}",
+        "\n",
     );
     let (request, logs) = translated(body);
     assert_eq!((logs.records, logs.untranslatable), (3, 3));
-    let services: Vec<_> = request.resource_logs.iter().map(|group| {
-        group.resource.as_ref().unwrap().attributes.iter().map(|pair| json_of(&pair.value)).collect::<Vec<_>>()
-    }).collect();
+    let services: Vec<_> = request
+        .resource_logs
+        .iter()
+        .map(|group| {
+            group
+                .resource
+                .as_ref()
+                .unwrap()
+                .attributes
+                .iter()
+                .map(|pair| json_of(&pair.value))
+                .collect::<Vec<_>>()
+        })
+        .collect();
     assert_eq!(services, [vec![json!("shop")], vec![]]);
     let all = records(&request);
     let first = all[0];
@@ -95,8 +129,14 @@ fn native_documents_come_back() {
     for (found, original) in records(&request).into_iter().zip(records(&original)) {
         assert_eq!(found.time_unix_nano, original.time_unix_nano);
         assert_eq!(found.observed_time_unix_nano, original.observed_time_unix_nano);
-        assert_eq!((&found.body, &found.trace_id, &found.span_id), (&original.body, &original.trace_id, &original.span_id));
-        assert_eq!((found.severity_number, &found.severity_text), (original.severity_number, &original.severity_text));
+        assert_eq!(
+            (&found.body, &found.trace_id, &found.span_id),
+            (&original.body, &original.trace_id, &original.span_id)
+        );
+        assert_eq!(
+            (found.severity_number, &found.severity_text),
+            (original.severity_number, &original.severity_text)
+        );
     }
 }
 

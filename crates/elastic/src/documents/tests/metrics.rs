@@ -59,14 +59,19 @@ fn points_of_one_time_and_one_set_of_attributes_share_a_document() {
     };
     let (native, written) = said(metrics(), Mapping::Otel);
     assert_eq!((written.items, written.documents), (5, 4));
-    let mut values: Vec<String> = native.iter().map(|(_, document)| document["metrics"].to_string()).collect();
+    let mut values: Vec<String> =
+        native.iter().map(|(_, document)| document["metrics"].to_string()).collect();
     values.sort();
     assert_eq!(values, [r#"{"a":3.0,"b":1}"#, r#"{"a":4}"#, r#"{"b":2}"#, r#"{"b":5}"#]);
     let shared = native.iter().find(|(_, document)| document["metrics"]["a"] == 3.0).unwrap();
-    assert_eq!(shared.0["dynamic_templates"], json!({"metrics.a": "gauge_double", "metrics.b": "gauge_long"}));
+    assert_eq!(
+        shared.0["dynamic_templates"],
+        json!({"metrics.a": "gauge_double", "metrics.b": "gauge_long"})
+    );
     // XXH64 of the names in order, as the Collector's exporter makes it.
     assert_eq!(shared.1["_metric_names_hash"], format!("{:x}", xxhash_rust::xxh64::xxh64(b"ab", 0)));
-    let ids: std::collections::HashSet<String> = native.iter().map(|(line, _)| line["_id"].to_string()).collect();
+    let ids: std::collections::HashSet<String> =
+        native.iter().map(|(line, _)| line["_id"].to_string()).collect();
     assert_eq!(ids.len(), 4);
     let (ecs, written) = said(metrics(), Mapping::Ecs);
     assert_eq!((written.items, written.documents), (5, 4));
@@ -106,8 +111,7 @@ fn each_kind_of_metric_has_its_value() {
         negative: Some(Buckets { offset: 0, bucket_counts: vec![1, 3] }),
         ..ExponentialHistogramDataPoint::default()
     };
-    let exponential =
-        ExponentialHistogram { data_points: vec![exponential], aggregation_temporality: DELTA };
+    let exponential = ExponentialHistogram { data_points: vec![exponential], aggregation_temporality: DELTA };
     let summary = SummaryDataPoint { time_unix_nano: 4, count: 3, sum: 1.5, ..SummaryDataPoint::default() };
     let metrics = vec![
         metric("sum", Data::Sum(sum)),
@@ -119,7 +123,8 @@ fn each_kind_of_metric_has_its_value() {
     let (native, written) = said(metrics, Mapping::Otel);
     assert_eq!((written.items, written.untranslatable.items), (5, 0));
     let of = |name: &str| {
-        let (line, document) = native.iter().find(|(_, document)| !document["metrics"][name].is_null()).unwrap();
+        let (line, document) =
+            native.iter().find(|(_, document)| !document["metrics"][name].is_null()).unwrap();
         (document["metrics"][name].clone(), line["dynamic_templates"][format!("metrics.{name}")].clone())
     };
     assert_eq!(of("sum"), (json!(7), json!("counter_long")));
@@ -144,7 +149,10 @@ fn what_cannot_be_said_is_counted() {
     };
     let unordered = Histogram { data_points: vec![unordered], aggregation_temporality: DELTA };
     let metrics = vec![
-        gauge("ok", vec![point(Number::AsInt(1), "eu", 1), point(Number::AsDouble(f64::NAN), "eu", 1), nothing, gone]),
+        gauge(
+            "ok",
+            vec![point(Number::AsInt(1), "eu", 1), point(Number::AsDouble(f64::NAN), "eu", 1), nothing, gone],
+        ),
         gauge("", vec![point(Number::AsInt(1), "eu", 1)]),
         metric("unordered", Data::Histogram(unordered)),
         metric("none", Data::Gauge(Gauge::default())),

@@ -45,7 +45,10 @@ pub(super) fn log(from: &Origin<'_>, record: &LogRecord, received: u64) -> Expec
 
 pub(super) fn span(from: &Origin<'_>, span: &Span, received: u64) -> Vec<Expected> {
     let mut document = Map::new();
-    document.insert("@timestamp".into(), time(if span.start_time_unix_nano > 0 { span.start_time_unix_nano } else { received }));
+    document.insert(
+        "@timestamp".into(),
+        time(if span.start_time_unix_nano > 0 { span.start_time_unix_nano } else { received }),
+    );
     text(&mut document, "trace_id", &id(&span.trace_id));
     text(&mut document, "span_id", &id(&span.span_id));
     text(&mut document, "trace_state", &span.trace_state);
@@ -65,11 +68,14 @@ pub(super) fn span(from: &Origin<'_>, span: &Span, received: u64) -> Vec<Expecte
     }
     let status = span.status.clone().unwrap_or_default();
     let mut said = Map::new();
-    said.insert("code".into(), json!(match status.code {
-        1 => "Ok",
-        2 => "Error",
-        _ => "Unset",
-    }));
+    said.insert(
+        "code".into(),
+        json!(match status.code {
+            1 => "Ok",
+            2 => "Error",
+            _ => "Unset",
+        }),
+    );
     text(&mut said, "message", &status.message);
     document.insert("status".into(), said.into());
     let mut all = vec![finished(document, "traces", from, &span.attributes)];
@@ -93,7 +99,10 @@ fn link(link: &span::Link) -> Value {
 
 fn event(from: &Origin<'_>, span: &Span, event: &span::Event, received: u64) -> Expected {
     let mut document = Map::new();
-    document.insert("@timestamp".into(), time(if event.time_unix_nano > 0 { event.time_unix_nano } else { received }));
+    document.insert(
+        "@timestamp".into(),
+        time(if event.time_unix_nano > 0 { event.time_unix_nano } else { received }),
+    );
     text(&mut document, "trace_id", &id(&span.trace_id));
     text(&mut document, "span_id", &id(&span.span_id));
     text(&mut document, "event_name", &event.name);
@@ -110,13 +119,21 @@ pub(super) struct Origin<'a> {
 }
 
 /// Adds what every document has, and says to which data stream it goes.
-pub(super) fn finished(mut document: Map<String, Value>, kind: &str, from: &Origin<'_>, own: &[KeyValue]) -> Expected {
-    let (resource, scope) = (from.resource.clone().unwrap_or_default(), from.scope.clone().unwrap_or_default());
+pub(super) fn finished(
+    mut document: Map<String, Value>,
+    kind: &str,
+    from: &Origin<'_>,
+    own: &[KeyValue],
+) -> Expected {
+    let (resource, scope) =
+        (from.resource.clone().unwrap_or_default(), from.scope.clone().unwrap_or_default());
     let wish = |name: &str| {
         let of = |all: &[KeyValue]| {
-            let texts = all.iter().filter(|one| one.key == name).filter_map(|one| match one.value.as_ref()?.value.as_ref()? {
-                Any::StringValue(text) if !text.is_empty() => Some(text.clone()),
-                _ => None,
+            let texts = all.iter().filter(|one| one.key == name).filter_map(|one| {
+                match one.value.as_ref()?.value.as_ref()? {
+                    Any::StringValue(text) if !text.is_empty() => Some(text.clone()),
+                    _ => None,
+                }
             });
             texts.last()
         };
@@ -125,7 +142,8 @@ pub(super) fn finished(mut document: Map<String, Value>, kind: &str, from: &Orig
     let dataset = wish("data_stream.dataset").unwrap_or("generic".into()) + ".otel";
     let namespace = wish("data_stream.namespace").unwrap_or("default".into());
     let index = format!("{kind}-{dataset}-{namespace}");
-    document.insert("data_stream".into(), json!({ "type": kind, "dataset": dataset, "namespace": namespace }));
+    document
+        .insert("data_stream".into(), json!({ "type": kind, "dataset": dataset, "namespace": namespace }));
     members(&mut document, own, 0);
     let mut said = Map::new();
     text(&mut said, "schema_url", from.resource_schema);
@@ -154,9 +172,8 @@ fn attributes(all: &[KeyValue], depth: usize) -> Value {
 }
 
 fn members_of(all: &[KeyValue], depth: usize, is_free: bool) -> Value {
-    let value_of = |one: &KeyValue| {
-        value_in(one.value.as_ref().and_then(|value| value.value.as_ref()), depth, is_free)
-    };
+    let value_of =
+        |one: &KeyValue| value_in(one.value.as_ref().and_then(|value| value.value.as_ref()), depth, is_free);
     let mut kept = Map::new();
     for one in all {
         kept.insert(one.key.clone(), value_of(one));
@@ -168,7 +185,8 @@ fn field(key: &str) -> String {
     match key {
         "" => "_".into(),
         key if key.split('.').any(|part| part.trim_ascii().is_empty()) => {
-            let part = |part: &str| if part.trim_ascii().is_empty() { "_".to_owned() } else { part.to_owned() };
+            let part =
+                |part: &str| if part.trim_ascii().is_empty() { "_".to_owned() } else { part.to_owned() };
             key.split('.').map(part).collect::<Vec<_>>().join("_")
         }
         key => key.into(),
@@ -177,7 +195,8 @@ fn field(key: &str) -> String {
 
 /// Whether a list can be a field of one type.
 fn is_uniform(values: &[AnyValue]) -> bool {
-    let kinds: Vec<_> = values.iter().filter_map(|one| one.value.as_ref()).map(std::mem::discriminant).collect();
+    let kinds: Vec<_> =
+        values.iter().filter_map(|one| one.value.as_ref()).map(std::mem::discriminant).collect();
     let is_list = |one: &AnyValue| matches!(one.value, Some(Any::ArrayValue(_)));
     kinds.iter().all(|kind| *kind == kinds[0]) && !values.iter().any(is_list)
 }
@@ -210,7 +229,10 @@ fn as_text(any: &Any) -> String {
                     None => pairs.push((&pair.key, said)),
                 }
             }
-            format!("{{{}}}", list(pairs.iter().map(|(key, said)| format!("{}:{said}", escaped(&field(key)))).collect()))
+            format!(
+                "{{{}}}",
+                list(pairs.iter().map(|(key, said)| format!("{}:{said}", escaped(&field(key)))).collect())
+            )
         }
         Any::StringValueStrindex(_) => "null".into(),
     }
@@ -234,8 +256,12 @@ fn value_in(any: Option<&Any>, depth: usize, is_free: bool) -> Value {
         Some(Any::IntValue(value)) => json!(value),
         Some(Any::DoubleValue(value)) => json!(value),
         Some(Any::BytesValue(bytes)) => json!(base64(bytes)),
-        Some(Any::ArrayValue(_) | Any::KvlistValue(_)) if depth == 0 => json!(value(any, usize::MAX).to_string()),
-        Some(Any::ArrayValue(array)) if is_free || is_uniform(&array.values) => array.values.iter().map(nested).collect(),
+        Some(Any::ArrayValue(_) | Any::KvlistValue(_)) if depth == 0 => {
+            json!(value(any, usize::MAX).to_string())
+        }
+        Some(Any::ArrayValue(array)) if is_free || is_uniform(&array.values) => {
+            array.values.iter().map(nested).collect()
+        }
         Some(Any::ArrayValue(array)) => {
             let quoted = |one: &AnyValue| one.value.as_ref().map_or(Value::Null, |any| json!(as_text(any)));
             array.values.iter().map(quoted).collect()
@@ -246,7 +272,8 @@ fn value_in(any: Option<&Any>, depth: usize, is_free: bool) -> Value {
 
 fn base64(bytes: &[u8]) -> String {
     let digits: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();
-    let bits: Vec<bool> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1)).collect();
+    let bits: Vec<bool> =
+        bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1)).collect();
     let mut text: String = bits
         .chunks(6)
         .map(|six| six.iter().enumerate().map(|(place, bit)| usize::from(*bit) << (5 - place)).sum::<usize>())

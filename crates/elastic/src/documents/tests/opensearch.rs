@@ -4,10 +4,10 @@
 use super::super::*;
 use super::strategies;
 use crate::templates::templates;
-use prost::Message;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use prost::Message;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -53,7 +53,10 @@ impl OpenSearch {
         assert_eq!(items.len() * 2, lines.len());
         let of = |item: &Value| item["create"]["status"].as_u64().unwrap_or(0);
         let bad = items.iter().zip(lines.chunks(2)).filter(|(item, _)| of(item) != 201);
-        bad.map(|(item, pair)| (item["create"]["error"].clone(), String::from_utf8_lossy(pair[1]).into_owned())).collect()
+        bad.map(|(item, pair)| {
+            (item["create"]["error"].clone(), String::from_utf8_lossy(pair[1]).into_owned())
+        })
+        .collect()
     }
 }
 
@@ -64,14 +67,20 @@ fn opensearch() -> Option<OpenSearch> {
         opensearch.call("DELETE", &format!("/_data_stream/{kind}-*"), b"");
     }
     for template in templates(Flavour::OpenSearch) {
-        let answer = opensearch.call("PUT", &format!("/_index_template/{}", template.name), template.body.as_bytes());
+        let answer =
+            opensearch.call("PUT", &format!("/_index_template/{}", template.name), template.body.as_bytes());
         assert_eq!(answer, json!({ "acknowledged": true }), "{}", template.name);
     }
     Some(opensearch)
 }
 
 fn documents(signal: Signal, raw: &[u8], prefix: &str, mapping: Mapping) -> Vec<u8> {
-    let settings = Settings { mapping, flavour: Flavour::OpenSearch, received: 1_700_000_000_000_000_000, ..Settings::default() };
+    let settings = Settings {
+        mapping,
+        flavour: Flavour::OpenSearch,
+        received: 1_700_000_000_000_000_000,
+        ..Settings::default()
+    };
     let mut space = vec![0; 4 << 20];
     let mut page = Page::new(&mut space);
     from_otlp(signal, raw, Place::START, prefix, &settings, &mut page).unwrap();
@@ -82,14 +91,21 @@ fn documents(signal: Signal, raw: &[u8], prefix: &str, mapping: Mapping) -> Vec<
 /// helps against that.
 fn is_conflict(error: &Value) -> bool {
     let text = error.to_string();
-    text.contains("object mapping") || text.contains("must be of type object but found") || text.contains("can't merge a non object mapping") || text.contains("tried to parse field")
-        || text.contains("cannot be changed from type") || text.contains("Can't get text on a START_OBJECT") || text.contains("but found a concrete value")
+    text.contains("object mapping")
+        || text.contains("must be of type object but found")
+        || text.contains("can't merge a non object mapping")
+        || text.contains("tried to parse field")
+        || text.contains("cannot be changed from type")
+        || text.contains("Can't get text on a START_OBJECT")
+        || text.contains("but found a concrete value")
 }
 
 /// Bodies of SDKs and agents are taken whole.
 #[test]
 fn opensearch_takes_what_sdks_and_agents_send() {
-    let Some(opensearch) = opensearch() else { return eprintln!("skipped: TIDEGATE_TEST_OPENSEARCH_ADDRESS names no OpenSearch") };
+    let Some(opensearch) = opensearch() else {
+        return eprintln!("skipped: TIDEGATE_TEST_OPENSEARCH_ADDRESS names no OpenSearch");
+    };
     for (signal, name) in [(Signal::Logs, "logs"), (Signal::Traces, "traces"), (Signal::Metrics, "metrics")] {
         let path = format!("{}/../wire/tests/data/otlp/python-{name}.pb", env!("CARGO_MANIFEST_DIR"));
         let raw = std::fs::read(path).unwrap();
@@ -113,7 +129,9 @@ fn opensearch_takes_what_sdks_and_agents_send() {
 /// Whatever is in OTLP, no document is refused but for fields that are objects elsewhere.
 #[test]
 fn opensearch_takes_anything() {
-    let Some(opensearch) = opensearch() else { return eprintln!("skipped: TIDEGATE_TEST_OPENSEARCH_ADDRESS names no OpenSearch") };
+    let Some(opensearch) = opensearch() else {
+        return eprintln!("skipped: TIDEGATE_TEST_OPENSEARCH_ADDRESS names no OpenSearch");
+    };
     let mut runner = TestRunner::deterministic();
     let (mut sent, mut conflicts) = (0, 0);
     for round in 0..60 {

@@ -3,14 +3,18 @@
 use super::super::*;
 use super::model::{Expected, Origin, log, span, with_times};
 use super::strategies;
-use prost::Message;
 use proptest::prelude::*;
+use prost::Message;
 use serde_json::Value;
 
 const RECEIVED: u64 = 1_700_000_000_123_456_789;
 
 /// The documents of a body: their streams, ids and contents, and what came of it.
-pub(super) fn documents(signal: Signal, raw: &[u8], settings: &Settings<'_>) -> (Vec<(Value, Value)>, Written) {
+pub(super) fn documents(
+    signal: Signal,
+    raw: &[u8],
+    settings: &Settings<'_>,
+) -> (Vec<(Value, Value)>, Written) {
     let mut space = vec![0; 1 << 20];
     let mut page = Page::new(&mut space);
     let written = from_otlp(signal, raw, Place::START, "j-1", settings, &mut page).unwrap();
@@ -19,8 +23,10 @@ pub(super) fn documents(signal: Signal, raw: &[u8], settings: &Settings<'_>) -> 
 }
 
 fn pairs(text: &[u8]) -> Vec<(Value, Value)> {
-    let lines: Vec<Value> =
-        text.split_inclusive(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect();
+    let lines: Vec<Value> = text
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
     lines.chunks(2).map(|pair| (pair[0]["create"].clone(), pair[1].clone())).collect()
 }
 

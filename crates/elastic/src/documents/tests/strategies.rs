@@ -19,7 +19,6 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-
 /// A double, odd ones more often than chance would have it.
 pub(super) fn double() -> impl Strategy<Value = f64> {
     prop_oneof![

@@ -61,7 +61,9 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
             std::thread::scope(|scope| {
                 let beside = scope.spawn(|| quiet(&subject, &model, bench.seconds / ROUNDS));
                 let volleyed = fire_blocking(subject.address(), &volley)?;
-                let report = beside.join().map_err(|_panicked| Failure::from("the quiet tenant's thread failed"))??;
+                let report = beside
+                    .join()
+                    .map_err(|_panicked| Failure::from("the quiet tenant's thread failed"))??;
                 Ok((volleyed, report))
             })
         })?;

@@ -6,7 +6,10 @@ use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName as Name, HeaderValue};
 use std::collections::BTreeMap;
 use tidegate_config as config;
 use tidegate_config::{ElasticsearchSink, HeaderName, OtlpSink, RemoteWriteSink, Secret};
-use tidegate_sinks::{Compression, ElasticsearchSettings, Flavour, Mapping, Naming, OtlpSettings, Prefer, RemoteWriteSettings, Tls, Translation, Transport};
+use tidegate_sinks::{
+    Compression, ElasticsearchSettings, Flavour, Mapping, Naming, OtlpSettings, Prefer, RemoteWriteSettings,
+    Tls, Translation, Transport,
+};
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
 const GZIP: i32 = 1;
@@ -130,7 +133,8 @@ fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let bits =
+            chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
         for place in 0..4 {
             let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
             out.push(if place <= chunk.len() { char::from(digit) } else { '=' });

@@ -1,0 +1,41 @@
+//! The most that one request may have.
+
+use crate::limiter::Limits;
+use crate::sync::{AtomicU64, Relaxed};
+
+/// What one request of a route or tenant may have at most.
+#[derive(Debug)]
+pub(crate) struct Largest {
+    bytes: AtomicU64,
+    items: AtomicU64,
+}
+
+/// A request has more than one may have, whenever it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Oversize {
+    /// More than so many bytes, when decompressed.
+    Bytes(u64),
+    /// More than so many items.
+    Items(u64),
+}
+
+impl Largest {
+    pub(crate) fn new(limits: &Limits) -> Largest {
+        let largest = Largest { bytes: AtomicU64::new(0), items: AtomicU64::new(0) };
+        largest.change(limits);
+        largest
+    }
+
+    pub(crate) fn change(&self, limits: &Limits) {
+        self.bytes.store(limits.request_bytes.unwrap_or(u64::MAX), Relaxed);
+        self.items.store(limits.request_items.unwrap_or(u64::MAX), Relaxed);
+    }
+
+    pub(crate) fn check(&self, bytes: u64, items: u64) -> Result<(), Oversize> {
+        let (most_bytes, most_items) = (self.bytes.load(Relaxed), self.items.load(Relaxed));
+        if bytes > most_bytes {
+            return Err(Oversize::Bytes(most_bytes));
+        }
+        if items > most_items { Err(Oversize::Items(most_items)) } else { Ok(()) }
+    }
+}
