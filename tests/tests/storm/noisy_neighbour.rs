@@ -84,7 +84,12 @@ fn the_quiet_do_not_notice() {
     println!("alone {:?}, beside the flood {:?}; the flood: {answers:?}", p99(&quiet), p99(&beside));
     assert!(answers.keys().all(|status| [204, 503].contains(status)), "{answers:?}");
     assert!(answers.get(&503).is_some_and(|refused| *refused > 0), "it was no flood: {answers:?}");
-    assert!(p99(&beside) <= (p99(&quiet) * MOST_TIMES).max(NOISE), "{:?}, then {:?}", p99(&quiet), p99(&beside));
+    assert!(
+        p99(&beside) <= (p99(&quiet) * MOST_TIMES).max(NOISE),
+        "{:?}, then {:?}",
+        p99(&quiet),
+        p99(&beside)
+    );
     let status = storm.gateway.status();
     println!("{:#}", status["books"]["tenants"]);
     let mut acked = Acked::none(SMALL);
