@@ -66,7 +66,6 @@ fn the_quiet_do_not_notice() {
     let _alone = alone();
     let tenants = json!({
         "tenants": { "header": "X-Scope-OrgID", "default": "nobody" },
-        "limits": { "memory_wait": "0s" },
     });
     let mut storm = Storm::start(64 * MIB, SMALL, &tenants);
     let target = storm.gateway.target();

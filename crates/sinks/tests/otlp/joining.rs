@@ -153,7 +153,7 @@ async fn records_of_other_protocols_are_counted_as_untranslatable() {
     let peer = Peer::new();
     rig.put(Signal::Logs, Encoding::Identity, 5).await;
     rig.append(Signal::Logs, Protocol::Cri, Encoding::Identity, b"a line", 6, 1).await;
-    rig.append(Signal::Events, Protocol::Bulk, Encoding::Identity, b"{}", 2, 3).await;
+    rig.append(Signal::Events, Protocol::Cri, Encoding::Identity, b"{}", 2, 3).await;
     rig.put(Signal::Logs, Encoding::Identity, 5).await;
     rig.drain(settings(&peer, Transport::Http)).await;
     rig.assert_exact(&[&peer]);

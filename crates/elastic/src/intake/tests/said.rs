@@ -43,7 +43,8 @@ fn kinds_are_inferred_where_they_are_not_said() {
     }
 }
 
-/// The threshold is that of OpenTelemetry's samplers: 56 bits without the zeros at their end.
+/// The threshold is that of OpenTelemetry's samplers: 56 bits of `1 - rate`, which has 53, without the zeros at their
+/// end.
 #[test]
 fn sample_rates_are_said_to_both_kinds_of_samplers() {
     let state = |rate: &str| span("span", &format!(r#","type":"t","sample_rate":{rate}"#)).trace_state;
@@ -51,7 +52,7 @@ fn sample_rates_are_said_to_both_kinds_of_samplers() {
     assert_eq!(state("0"), "es=s:0");
     assert_eq!(state("0.5"), "es=s:0.5,ot=th:8");
     assert_eq!(state("0.25"), "es=s:0.25,ot=th:c");
-    assert_eq!(state("0.1"), "es=s:0.1,ot=th:e6666666666666");
+    assert_eq!(state("0.1"), "es=s:0.1,ot=th:e6666666666668");
 }
 
 /// Ids that are no bytes are some all the same, and the same for the same text.

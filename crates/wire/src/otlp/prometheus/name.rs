@@ -39,7 +39,7 @@ pub(super) fn unit(out: &mut Text, unit: &[u8]) -> Result<(), NoRoom> {
     let start = out.len();
     let Units { main, per } = Units::of(unit);
     words(out, start, main)?;
-    if !per.is_empty() {
+    if !per.is_empty() && tokens(per).next().is_some() {
         join(out, start, [&b"per"[..]].into_iter())?;
         words(out, start, per)?;
     }
