@@ -11,6 +11,7 @@
 //!
 //! Left to others: checking bodies before they are read here (`wire`), paying for memory, sending (`sinks`).
 #![deny(clippy::indexing_slicing)]
+#![cfg_attr(test, allow(clippy::indexing_slicing, reason = "a test may panic"))]
 
 pub mod documents;
 pub mod intake;

@@ -255,7 +255,7 @@ impl Elasticsearch {
         {
             let (most, room) = (self.most(), self.room.clone());
             let settings = Arc::clone(&self.settings);
-            self.packing = Some(Box::pin(async move { prepare(job, most, tools, room, &settings).await }));
+            self.packing = Some(Box::pin(prepare(job, most, tools, room, settings)));
         }
         while self.flight.len() < self.settings.max_in_flight
             && let Some(parcel) = self.ready.front()

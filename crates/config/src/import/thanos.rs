@@ -114,7 +114,7 @@ fn written(write: &Write) -> String {
     out.push_str("tenants:\n  header: THANOS-TENANT\n  default: default-tenant\n");
     push(&mut out, "  ", &allowance(&default.request, &Request::default()));
     if !tenants.is_empty() {
-        out.push_str(&format!("  most: {}\n  overrides:\n", tenants.len().max(200).min(1000)));
+        out.push_str(&format!("  most: {}\n  overrides:\n", tenants.len().clamp(200, 1000)));
     }
     for (name, tenant) in tenants {
         let allowance = allowance(&tenant.request, &default.request);

@@ -42,7 +42,7 @@ impl Tenants {
 
     /// These of `known` of at most `most` tenants: those that hold most first, then those that were refused most.
     pub fn of(mut tenants: Vec<Tenant>, known: u64, most: u64) -> Tenants {
-        tenants.sort_by(|a, b| (b.held, b.refused, b.bytes).cmp(&(a.held, a.refused, a.bytes)));
+        tenants.sort_by_key(|tenant| std::cmp::Reverse((tenant.held, tenant.refused, tenant.bytes)));
         tenants.truncate(Tenants::MAX_SHOWN);
         Tenants { known, most, shown: tenants }
     }

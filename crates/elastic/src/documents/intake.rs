@@ -76,6 +76,9 @@ struct Seen<'a> {
     listed: usize,
 }
 
+/// Where a field of an event goes, by its path.
+type Paths = fn(&[u8]) -> Option<To>;
+
 impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     /// Puts the fields that all events have.
     fn metadata(&mut self, metadata: Object<'a>) -> Agent<'a> {
@@ -105,7 +108,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     fn intake_event(&mut self, agent: Agent<'a>, event: Event<'a>) -> Result<(), Full> {
         self.fields.begin();
         let fields = event.fields();
-        let (to, processor, kind): (fn(&[u8]) -> Option<To>, &[u8], _) = match event.kind {
+        let (to, processor, kind): (Paths, &[u8], _) = match event.kind {
             intake::Kind::Metadata => return Ok(()),
             intake::Kind::Transaction => (paths::of_transaction, b"transaction", Kind::Traces),
             intake::Kind::Span => (paths::of_span, b"span", Kind::Traces),

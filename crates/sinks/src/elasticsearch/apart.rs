@@ -63,7 +63,8 @@ impl Elasticsearch {
             // What is done is passed over before the first piece is chosen.
             let most = if first && progress.is_some() { 1 } else { self.most() };
             let settings = Arc::clone(&self.settings);
-            let (packed, tools) = Box::pin(prepare(job, most, tools, self.room.clone(), &settings)).await;
+            let (packed, tools) =
+                Box::pin(prepare(job, most, tools, self.room.clone(), Arc::clone(&settings))).await;
             self.tools = Some(tools);
             let mut parcel = match packed {
                 Ok(parcel) => parcel,

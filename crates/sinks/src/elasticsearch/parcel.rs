@@ -9,6 +9,7 @@ use crate::otlp::coder::Coder;
 use crate::room::{NoRoom, Room};
 use bytes::Bytes;
 use std::ops::Range;
+use std::sync::Arc;
 use tidegate_journal::{Encoding, Meta};
 use tidegate_wire::bulk::{Split, checked};
 
@@ -89,12 +90,12 @@ pub(super) async fn prepare(
     most: usize,
     mut tools: Box<Tools>,
     room: Room,
-    settings: &Settings,
+    settings: Arc<Settings>,
 ) -> (Result<Box<Parcel>, Unfit>, Box<Tools>) {
     let parcel = match job {
         Job::Batch(batch) => {
             let known = (batch.meta, batch.sequences.clone(), batch.items);
-            match made(batch, &tools.origin, &mut tools.coder, &room, settings).await {
+            match made(batch, &tools.origin, &mut tools.coder, &room, &settings).await {
                 Ok(made) => Parcel::new(known, made),
                 Err((batch, why)) => return (Err(Unfit { job: Job::Batch(batch), why }), tools),
             }

@@ -1,6 +1,6 @@
 //! The sink `elasticsearch` against a node that answers as it is told.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::large_futures, reason = "a test")]
 
 mod failures;
 mod node;

@@ -55,7 +55,7 @@ pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<Cow<'a, str>> 
 
 /// A text without percent escapes, and with spaces for `+` where it is of a query.
 pub(super) fn decoded(text: &str, query: bool) -> Cow<'_, str> {
-    if !text.contains('%') && !(query && text.contains('+')) {
+    if !(text.contains('%') || query && text.contains('+')) {
         return Cow::Borrowed(text);
     }
     let mut bytes = Vec::with_capacity(text.len());

@@ -322,14 +322,14 @@ impl Inflow {
         let Data { stream, left, .. } = data;
         match bodies.place(stream) {
             Place::Unknown if self.holds(stream, bodies) => Err(Step::Held),
-            Place::Unknown | Place::Codec => Ok(self.to_codec(data, left)),
+            Place::Unknown | Place::Codec => Ok(self.through_codec(data, left)),
             Place::Prefix(0) if left > 0 => Err(Step::Held),
             Place::Prefix(missing) => {
                 let some = missing.min(left);
                 bodies.prefix(stream, some);
-                Ok(self.to_codec(data, some))
+                Ok(self.through_codec(data, some))
             }
-            Place::Window(0) if left > 0 => Ok(self.to_codec(data, left)),
+            Place::Window(0) if left > 0 => Ok(self.through_codec(data, left)),
             Place::Window(missing) if left > 0 => {
                 let some = missing.min(left).min(self.kept.len());
                 if some == 0 {
@@ -346,12 +346,12 @@ impl Inflow {
                 (self.kept.from, self.last) = (self.kept.from + some, stream);
                 Ok(Part::Data(Data { left: left - some, ..data }))
             }
-            Place::Window(_) => Ok(self.to_codec(data, 0)),
+            Place::Window(_) => Ok(self.through_codec(data, 0)),
         }
     }
 
     /// Gives the first `some` bytes of a frame to the codec, as a frame.
-    fn to_codec(&mut self, data: Data, some: usize) -> Part {
+    fn through_codec(&mut self, data: Data, some: usize) -> Part {
         let left = data.left - some;
         let ends = data.ends && left == 0;
         let flags = if ends { END_STREAM } else { 0 };

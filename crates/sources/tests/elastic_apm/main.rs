@@ -1,5 +1,7 @@
 //! The source `elastic_apm` over real connections, before a real journal.
 
+#![allow(clippy::unwrap_used, clippy::large_futures, reason = "tests")]
+
 #[path = "../otlp/client.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod client;

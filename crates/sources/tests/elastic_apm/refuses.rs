@@ -11,7 +11,8 @@ use tidegate_ledger::Refusal;
 async fn wrong_requests_are_answered_as_apm_server_does() {
     let body = [METADATA, LOG].concat();
     let body = body.as_bytes();
-    let table: [(&[(&str, &str)], &[u8], Refusal); 5] = [
+    type Headers = [(&'static str, &'static str)];
+    let table: [(&Headers, &[u8], Refusal); 5] = [
         (&[("content-type", "application/json")], body, Refusal::Unsupported),
         (&[NDJSON, ("content-encoding", "zstd")], body, Refusal::Unsupported),
         (&[NDJSON, ("content-encoding", "gzip")], body, Refusal::Malformed),

@@ -129,13 +129,13 @@ pub(super) fn finished(
         (from.resource.clone().unwrap_or_default(), from.scope.clone().unwrap_or_default());
     let wish = |name: &str| {
         let of = |all: &[KeyValue]| {
-            let texts = all.iter().filter(|one| one.key == name).filter_map(|one| {
+            let mut texts = all.iter().filter(|one| one.key == name).filter_map(|one| {
                 match one.value.as_ref()?.value.as_ref()? {
                     Any::StringValue(text) if !text.is_empty() => Some(text.clone()),
                     _ => None,
                 }
             });
-            texts.last()
+            texts.next_back()
         };
         of(own).or_else(|| of(&scope.attributes)).or_else(|| of(&resource.attributes))
     };
@@ -279,7 +279,7 @@ fn base64(bytes: &[u8]) -> String {
         .map(|six| six.iter().enumerate().map(|(place, bit)| usize::from(*bit) << (5 - place)).sum::<usize>())
         .map(|six| digits[six])
         .collect();
-    while text.len() % 4 > 0 {
+    while !text.len().is_multiple_of(4) {
         text.push('=');
     }
     text

@@ -253,7 +253,6 @@ impl Deltas {
     /// Where a series is, or would be.
     fn slot_of(&self, key: Key) -> usize {
         let mask = self.slots.len() - 1;
-        #[expect(clippy::cast_possible_truncation, reason = "some bits of a hash")]
         let mut slot = key.0 as usize & mask;
         loop {
             // Half of the slots are empty, so this ends.
