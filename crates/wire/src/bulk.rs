@@ -92,7 +92,8 @@ impl<'a> Items<'a> {
         let document = match action.kind {
             Kind::Delete => None,
             kind => match self.line()? {
-                Some(document) => Some(document.strip_suffix(b"\r").unwrap_or(document)),
+                // Blanks behind it mean nothing, and one of them may be half of a line's end.
+                Some(document) => Some(document.trim_ascii_end()),
                 None => return Err(Fault::new(number, Reason::NoDocument(kind))),
             },
         };
