@@ -160,8 +160,12 @@ fn bombs() {
         *codes.entry(answer.code).or_default() += 1;
     }
     println!("{codes:?}");
+    // The connections end with their runtime; until then they hold what their codecs have grown by.
+    drop(runtime);
     storm.gateway.at_rest(DRAINED);
+    storm.is_sound();
     // Alone, each is refused for good: nobody is told to return with it.
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     for (transport, (coding, body)) in transports.into_iter().flat_map(|t| bodies.iter().map(move |b| (t, b)))
     {
         let answer = runtime.block_on(async {
@@ -171,7 +175,6 @@ fn bombs() {
         let answer = answer.expect("every refusal is an answer");
         assert!(!answer.taken && !answer.retryable, "{transport:?}, {coding:?}: {answer:?}");
     }
-    // The connections end with their runtime; until then they hold what their codecs have grown by.
     drop(runtime);
     storm.is_sound();
     let report = drive_blocking(&target, &Profile::default()).unwrap();
