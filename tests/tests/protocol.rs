@@ -136,7 +136,8 @@ fn malformed_bodies_are_400_with_the_reason() {
         assert_eq!(written(&answer), [Some(0); 3], "{what}");
     }
     let status = gateway.at_rest(tidegate_tests::SOON);
-    let source = &status["books"]["sources"][0];
+    let sources = status["books"]["sources"].as_array().unwrap();
+    let source = sources.iter().find(|source| source["name"] == "prometheus_remote_write").unwrap();
     assert_eq!(
         (&source["received"], &source["accepted"], &source["refused"]["malformed"]),
         (&json!(12), &json!(0), &json!(12))

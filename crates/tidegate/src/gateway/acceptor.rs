@@ -140,7 +140,8 @@ fn admit<S: Serve>(
             door.open.fetch_add(1, Relaxed);
             let guest = Guest { door: Arc::clone(door), seat, has_place: true, _worker: place };
             handle.spawn(async move {
-                let _guest = guest;
+                // Kept until the end where it is: bound anew it would be in the task twice.
+                let _ = &guest;
                 let _ = stream.set_nodelay(true);
                 // From here on the socket is registered with this worker's reactor.
                 if let Ok(stream) = TcpStream::from_std(stream) {
@@ -156,7 +157,7 @@ fn admit<S: Serve>(
     if door.leaving.fetch_add(1, Relaxed) < LEAVING {
         let guest = Guest { door: Arc::clone(door), seat: None, has_place: false, _worker: place };
         handle.spawn(async move {
-            let _guest = guest;
+            let _ = &guest;
             if let Ok(stream) = TcpStream::from_std(stream) {
                 service.turn_away(worker, stream).await;
             }
