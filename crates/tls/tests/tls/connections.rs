@@ -1,17 +1,13 @@
-//! Promises: what is sent arrives, in whatever pieces; a connection that waits holds no memory of the arena and
-//! little besides; an end is told from a cut.
+//! Promises: what is sent arrives, in whatever pieces; a connection that waits holds no memory of the arena; an
+//! end is told from a cut.
 
 use crate::rig::{Rig, echo, rig};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_arena::heap::{Counting, heap};
 use tidegate_http1::{Ended, Stream as _};
 use tidegate_tls::ClientAuth;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-
-#[global_allocator]
-static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
 
 fn body(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 % 251) as u8).collect()
@@ -209,49 +205,6 @@ async fn who_the_client_is_reaches_the_service() {
             tokio::join!(rig.serve(), client);
         }
     }
-}
-
-/// What an idle connection keeps on the heap, without its task.
-#[tokio::test]
-async fn an_idle_connection_keeps_its_secrets_and_nothing_else() {
-    const MANY: usize = 20;
-    let rig = rig(ClientAuth::Required).await;
-    let signed = rig.authority.sign("agent", "Acme");
-    let config = Arc::new(rig.client(Some(&signed)));
-    let mut clients = Vec::new();
-    let mut servers = Vec::new();
-    let mut grown = Vec::new();
-    for _ in 0..MANY {
-        // The client's part is done, and its memory taken, when the server's is looked at.
-        let socket = async {
-            let before = heap().live;
-            let mut stream = rig.enter().await.unwrap();
-            let mut request = [0; 4096];
-            let read = std::future::poll_fn(|context| {
-                tidegate_http1::Stream::poll_read(&mut stream, context, &mut request)
-            });
-            assert!(read.await.unwrap() > 0);
-            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
-            (before, stream)
-        };
-        let client = async {
-            let mut stream = rig.connect(&config).await.unwrap();
-            stream.write_all(&sized(b"x")).await.unwrap();
-            assert!(stream.read(&mut [0; 100]).await.unwrap() > 0);
-            stream
-        };
-        let ((_, stream), client) = tokio::join!(socket, client);
-        assert!(stream.certificate().is_some());
-        clients.push(client);
-        let live = heap().live;
-        drop(stream);
-        grown.push(live - heap().live);
-        servers.push(());
-    }
-    let most = grown.iter().max().unwrap();
-    println!("an idle connection keeps {most} bytes beside its {} own", size_of::<tidegate_tls::TlsStream>());
-    let all = *most as usize + size_of::<tidegate_tls::TlsStream>();
-    assert!(all < tidegate_tls::CONNECTION_BYTES, "{all}");
 }
 
 /// Where memory is short, a large record waits where it is.
