@@ -7,6 +7,7 @@ use std::io::Read;
 
 use flate2::read::ZlibEncoder;
 use proptest::prelude::*;
+use zlib_rs::adler32::adler32;
 
 use super::*;
 use crate::coding::tests::{Limited, in_pieces, texts};
@@ -50,14 +51,15 @@ proptest! {
         prop_assert_eq!(decompress(&body[..cut]), Err(Stopped::Fault(Fault::Truncated)));
     }
 
-    /// A damaged body is refused, or damaged where nothing is said about the data.
+    /// A damaged body is refused, unless the checksum does not see it: Adler-32 misses some changes, mostly in
+    /// data that repeats itself.
     #[test]
     fn damage_is_noticed(raw in texts(), at in any::<proptest::sample::Index>(), bit in 0..8u8) {
         let mut body = compress(6, &raw);
         let at = at.index(body.len());
         body[at] ^= 1 << bit;
         if let Ok(found) = decompress(&body) {
-            prop_assert!(found == raw, "byte {at}");
+            prop_assert_eq!(adler32(1, &found), adler32(1, &raw), "byte {}", at);
         }
     }
 }
