@@ -1,7 +1,7 @@
 //! What a decision costs: `cargo bench -p tidegate-limit`. For instructions, which do not depend on what else the
 //! machine does, run one of them so many times and take the difference of two counts:
 //! `perf stat -e instructions:u <this program> --run 'limiter: rate, maximum' 1000000`.
-#![allow(missing_docs)]
+#![allow(missing_docs, reason = "a bench")]
 
 use criterion::Criterion;
 use std::hint::black_box;

@@ -3,8 +3,8 @@
 //! A [`Limiter`] holds the limits of one route or one tenant: requests, items and bytes a second, requests and
 //! bytes at a time, items and bytes in one request. [`Throttle`] gives tokens to at most so many keys, each for a time. [`Tenants`] is a table of
 //! fixed size, in which names that find no room share one entry; it also knows what memory each tenant holds, and
-//! what its fair part is. A [`Table`] puts routes and tenants together, and a [`Hold`] is what one request has of
-//! both. [`Peers`] counts connections per address.
+//! what its fair part is. A [`Table`] puts routes and tenants together, a [`Hold`] is what one request has of both, and
+//! a [`Part`] what its body takes while it is decompressed. [`Peers`] counts connections per address.
 //!
 //! It promises: a decision takes no lock and no memory; a limit is never exceeded by a race; what was taken
 //! of a number at a time is given back exactly once, when its value is dropped; nothing here grows with what
@@ -31,6 +31,6 @@ pub use limiter::{Entry, Limit, Limiter, Limits, Reached};
 pub use peers::{Peers, Seat};
 pub use rate::{PerSecond, Rate};
 pub use room::Room;
-pub use table::{Denied, Hold, MAX_ROUTES, RouteId, Table};
+pub use table::{Denied, Hold, MAX_ROUTES, Part, RouteId, Table};
 pub use tenants::{Account, Allowance, OTHER, TenantId, TenantLimits, Tenants};
 pub use throttle::{Throttle, Throttled, Token};

@@ -8,6 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use tidegate_ledger::Source;
 
+mod part;
+
+pub use part::Part;
+
 /// The most routes.
 pub const MAX_ROUTES: usize = 16;
 

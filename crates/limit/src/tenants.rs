@@ -81,8 +81,10 @@ pub struct Account {
     page: Tenant,
     limiter: Limiter,
     weight: AtomicU32,
-    /// Bytes of memory that its requests hold.
-    held: AtomicU64,
+    /// Bytes of bodies that its requests hold, as they came.
+    received: AtomicU64,
+    /// Bytes in which such bodies are decompressed, or that are waited for.
+    decoding: AtomicU64,
 }
 
 /// How much memory a tenant of weight 1 may hold for each byte that is free: so a single one can have four fifths
@@ -202,7 +204,8 @@ impl Account {
     fn new(page: Tenant, allowance: &Allowance) -> Account {
         let limiter = Limiter::new(&allowance.limits);
         limiter.begin_items(page.items());
-        Account { page, limiter, weight: AtomicU32::new(allowance.weight), held: AtomicU64::new(0) }
+        let weight = AtomicU32::new(allowance.weight);
+        Account { page, limiter, weight, received: AtomicU64::new(0), decoding: AtomicU64::new(0) }
     }
 
     fn change(&self, allowance: &Allowance) {
@@ -224,9 +227,14 @@ impl Account {
         &self.limiter
     }
 
-    /// Bytes of memory that its requests hold.
+    /// Bytes of memory that its requests hold: bodies as they came, and what they are decompressed in.
     pub fn held(&self) -> u64 {
-        self.held.load(Ordering::Relaxed)
+        self.received.load(Ordering::Relaxed).saturating_add(self.decoding())
+    }
+
+    /// Those of them in which bodies are decompressed, or that are waited for.
+    pub fn decoding(&self) -> u64 {
+        self.decoding.load(Ordering::Relaxed)
     }
 
     /// Its weight.
@@ -249,21 +257,42 @@ impl Account {
     /// Enters that it holds `bytes` more, if it [may](Self::may_hold): for a request that has `own` of them already,
     /// beside which it may hold none.
     pub(crate) fn hold(&self, own: u64, bytes: u64, free: u64) -> bool {
-        let part = self.fair_part(free.saturating_sub(bytes));
-        let mut held = self.held.load(Ordering::Relaxed);
-        while held <= own || held.saturating_add(bytes) <= part {
-            let more = held.saturating_add(bytes);
-            match self.held.compare_exchange_weak(held, more, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(changed) => held = changed,
-            }
-        }
-        false
+        // What is decompressed counts too, except for who has nothing else.
+        let part = self.fair_part(free.saturating_sub(bytes)).saturating_sub(self.decoding());
+        take(&self.received, own, bytes, part).is_some()
     }
 
     pub(crate) fn release(&self, bytes: u64) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.received.fetch_sub(bytes, Ordering::Relaxed);
     }
+
+    /// Enters that `bytes` more are to be had for a body to be decompressed in, which has `own` of them already: if
+    /// there are no others, or all of them are within its part. Says how much there was before.
+    pub(crate) fn decode(&self, own: u64, bytes: u64, free: u64) -> Option<u64> {
+        take(&self.decoding, own, bytes, self.fair_part(free.saturating_sub(bytes)))
+    }
+
+    /// One that had `before` of them has `after` now.
+    pub(crate) fn settle(&self, before: u64, after: u64) {
+        if after >= before {
+            self.decoding.fetch_add(after - before, Ordering::Relaxed);
+        } else {
+            self.decoding.fetch_sub(before - after, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Adds `bytes` to `count`, if there is nothing but `own` in it, or it does not exceed `part` then. Says what was in it.
+fn take(count: &AtomicU64, own: u64, bytes: u64, part: u64) -> Option<u64> {
+    let mut before = count.load(Ordering::Relaxed);
+    while before <= own || before.saturating_add(bytes) <= part {
+        let after = before.saturating_add(bytes);
+        match count.compare_exchange_weak(before, after, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some(before),
+            Err(changed) => before = changed,
+        }
+    }
+    None
 }
 
 impl TenantLimits {

@@ -1,7 +1,7 @@
 //! Promises: the table is of fixed size whatever names come; a flood of one tenant leaves room for the others; what a
 //! hold has comes back, also across a change of the limits.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use super::*;
 use crate::limiter::Limit;
@@ -192,4 +192,54 @@ fn items_are_limited_by_what_the_books_say() {
     assert!(matches!(denied, Denied::Route(reached) if reached.limit == Limit::Items));
     let later = Moment(NOW.0 + 5_000_000_000);
     assert!(table.enter(later, route, None, 1, u64::MAX).is_ok());
+}
+
+/// What a body becomes counts as well as what was received: who decompresses all it may have is refused more of it, and
+/// new requests too, while another passes; and all of it comes back.
+#[test]
+fn what_is_decompressed_counts_for_its_tenant() {
+    const TOTAL: u64 = 1_000_000;
+    let (table, route) = table(Limits::default(), 8, TenantLimits::default());
+    let account = |name: &str| table.tenants().unwrap().account(find(&table, name)).unwrap();
+    let free = || TOTAL - account("flood").decoding() - account("trickle").decoding();
+    let enter = |name: &str| table.enter(NOW, route, Some(find(&table, name)), 10, free());
+    let holds: Vec<Hold> = (0..50).map(|_| enter("flood").unwrap()).collect();
+    let mut parts: Vec<Part> = Vec::new();
+    let denied = holds.iter().find_map(|hold| match hold.part(20_000, free()) {
+        Ok(part) => {
+            parts.extend(part);
+            None
+        }
+        Err(denied) => Some(denied),
+    });
+    assert_eq!(denied, Some(Denied::Share { held: 800_500 }), "four fifths, and the bodies themselves");
+    assert_eq!((parts.len(), free()), (40, 200_000));
+    assert!(parts[0].is_alone() && parts[1..].iter().all(|part| !part.is_alone()), "one of them may wait");
+    assert!(matches!(enter("flood"), Err(Denied::Share { .. })), "its next is refused from its head");
+    let trickle = enter("trickle").unwrap();
+    assert!(trickle.part(20_000, free()).unwrap().unwrap().is_alone(), "the other does not notice");
+    // Larger than its part, but there is nothing else of its tenant.
+    let mut part = trickle.part(190_000, free()).unwrap().unwrap();
+    part.grow(400_000, free()).unwrap();
+    part.settle(100_000);
+    assert_eq!(account("trickle").decoding(), 100_000);
+    drop(part);
+    assert!(parts[1].grow(20_000, 200_000).is_err());
+    parts.truncate(30);
+    parts[1].grow(20_000, free()).unwrap();
+    drop((parts, holds, trickle));
+    assert_eq!((account("flood").held(), account("trickle").held(), free()), (0, 0, TOTAL));
+}
+
+/// Where there are no tenants there are no parts.
+#[test]
+fn without_a_tenant_nothing_is_on_an_account() {
+    let (table, route) = table(Limits::default(), 8, TenantLimits::default());
+    let hold = table.enter(NOW, route, None, 10, 0).unwrap();
+    assert!(hold.part(1 << 40, 0).unwrap().is_none());
+}
+
+#[test]
+fn a_part_is_small() {
+    assert_eq!(size_of::<Option<Part>>(), 16, "it lies in the task of every connection");
 }

@@ -1,0 +1,80 @@
+//! What a tenant has of the memory in which bodies are decompressed.
+
+use super::{Denied, Hold, Table, countable};
+use crate::tenants::{Account, TenantId};
+use std::sync::Arc;
+
+/// The memory in which one body is decompressed, or that is waited for to be, on its tenant's account. Dropping it
+/// takes it off.
+#[derive(Debug)]
+#[must_use = "dropping it takes the memory off its tenant's account"]
+pub struct Part {
+    table: Arc<Table>,
+    tenant: TenantId,
+    alone: bool,
+    bytes: u32,
+}
+
+impl Hold {
+    /// Enters that `bytes` are to be had for this request's body, of which so many are free. Nothing where there are
+    /// no tenants.
+    ///
+    /// # Errors
+    /// [`Denied::Share`], when its tenant has its part already.
+    pub fn part(&self, bytes: u64, free: u64) -> Result<Option<Part>, Denied> {
+        let Some((tenant, account)) = self.tenant.zip(self.table.account(self.tenant)) else { return Ok(None) };
+        let bytes = countable(bytes);
+        match account.decode(0, bytes.into(), free) {
+            Some(before) => {
+                let table = Arc::clone(&self.table);
+                Ok(Some(Part { table, tenant, alone: before == 0, bytes }))
+            }
+            None => Err(denied(account)),
+        }
+    }
+}
+
+impl Part {
+    /// Whether its tenant had nothing else when it was entered. Only such a one may wait for memory: what waits is at
+    /// most one request for each tenant then.
+    pub fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// The bytes that it was entered with.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.into()
+    }
+
+    /// The body turns out to need `more`, while `free` are.
+    ///
+    /// # Errors
+    /// [`Denied::Share`]; it has what it had then.
+    pub fn grow(&mut self, more: u64, free: u64) -> Result<(), Denied> {
+        let Some(account) = self.table.account(Some(self.tenant)) else { return Ok(()) };
+        let more = countable(more).min(u32::MAX - self.bytes);
+        account.decode(self.bytes(), more.into(), free).ok_or_else(|| denied(account))?;
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// It is `bytes`, as it turned out: without a question, since they are had already.
+    pub fn settle(&mut self, bytes: u64) {
+        let Some(account) = self.table.account(Some(self.tenant)) else { return };
+        let bytes = countable(bytes);
+        account.settle(self.bytes(), bytes.into());
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some(account) = self.table.account(Some(self.tenant)) {
+            account.settle(self.bytes(), 0);
+        }
+    }
+}
+
+fn denied(account: &Account) -> Denied {
+    Denied::Share { held: account.held() }
+}
