@@ -1,6 +1,6 @@
 //! What refusing costs, from the question to the bytes that go out: `cargo bench -p tidegate-admission`. For
 //! instructions take the difference of two counts of `<this program> --run '429 over remote write' 1000000`.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "a bench")]
 
 use criterion::Criterion;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use tidegate_arena::{Arena, Floors};
 use tidegate_http1::Repeated;
 use tidegate_journal::{Durability, Journal, Settings};
 use tidegate_ledger::{Ledger, Source};
-use tidegate_limit::{Limits, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_limit::{Limits, Moment, PerSecond, Table, TenantLimits, Tenants};
 use tidegate_meters::Registry;
 
 struct Said;
@@ -43,7 +43,7 @@ fn gate(limits: Option<Limits>, tenants: bool) -> (Gate, Source) {
 /// Every measured step, by name.
 fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let caller = Caller { peer, certificate: None, headers: &Said, bytes: Some(1000) };
+    let caller = Caller { peer, certificate: None, headers: &Said, bytes: Some(1000), now: Moment::now() };
     let requests = Some(PerSecond { rate: 1, burst: 1 });
     let spent = Limits { requests, ..Limits::default() };
 
@@ -72,8 +72,10 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
     ] {
         measure(name, &mut || {
             out.clear();
+            // As a connection does: the clock is read once, for the limits and for the date.
+            let caller = Caller { now: Moment::now(), ..caller };
             if let Err(refused) = refusing.enter(black_box(&caller), &mut entry) {
-                answer(refused, protocol).put(&mut out);
+                answer(refused, protocol).put(caller.now.0, &mut out);
             }
             black_box(&out);
         });

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use tidegate_http1::{Certificate, Head, Length, Repeated};
+use tidegate_limit::Moment;
 
 /// Who asks, and with what.
 #[derive(Clone, Copy)]
@@ -14,6 +15,8 @@ pub struct Caller<'a> {
     pub headers: &'a dyn Headers,
     /// How many bytes the body has, where the head says it.
     pub bytes: Option<u64>,
+    /// When its head was complete.
+    pub now: Moment,
 }
 
 /// Headers, by name, in any case.
@@ -38,6 +41,12 @@ impl<'a> Caller<'a> {
             Length::Sized(bytes) => Some(bytes),
             Length::Chunked => None,
         };
-        Caller { peer: head.peer().ip(), certificate: head.certificate(), headers: head, bytes }
+        Caller {
+            peer: head.peer().ip(),
+            certificate: head.certificate(),
+            headers: head,
+            bytes,
+            now: Moment(head.received_ns()),
+        }
     }
 }

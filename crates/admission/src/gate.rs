@@ -1,5 +1,7 @@
 //! The gate: the questions that a source asks, in the order in which it asks them.
 
+mod places;
+
 use crate::access::Access;
 use crate::caller::Caller;
 use crate::passage::{self, Passage};
@@ -7,18 +9,20 @@ use crate::pressure::Pressure;
 use crate::refused::{Refused, Words};
 use crate::standing::Standing;
 use crate::tenancy::Tenancy;
+use places::{Place, Places};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_arena::{Arena, Share, ShareUse, Window};
+use tidegate_arena::{Arena, Charge, Share, ShareUse, Window};
 use tidegate_journal::{Batch, Journal, Meta, Refused as JournalRefused, Tenant};
-use tidegate_ledger::{Counts, Open, Refusal};
+use tidegate_ledger::{Counts, HandedOver, Open, Refusal};
 use tidegate_limit::{Moment, Oversize, Table};
 use tidegate_tap::{At, Tap};
 
 /// Decides about every request of every source. Clones are the same gate.
 #[derive(Clone)]
-pub struct Gate(Arc<Inner>);
+pub struct Gate(Arc<Inner>, Option<Arc<str>>);
 
 struct Inner {
     arena: Arena,
@@ -26,6 +30,8 @@ struct Inner {
     /// Decides how long a request may wait for memory.
     memory_wait: Duration,
     memory: Pressure,
+    /// Places in the journal's queue.
+    places: Places,
     stopping: AtomicBool,
     /// Where what is handed to the journal can be looked at.
     tap: Option<Tap>,
@@ -65,7 +71,14 @@ impl Gate {
         // So that the first flood finds its answers.
         crate::answer::prepare();
         let (memory, stopping) = (Pressure::default(), AtomicBool::new(false));
-        Gate(Arc::new(Inner { arena, journal, memory_wait, memory, stopping, tap, rules }))
+        let places = Places::of(&journal);
+        Gate(Arc::new(Inner { arena, journal, memory_wait, memory, places, stopping, tap, rules }), None)
+    }
+
+    /// The same gate for those who come to one address: what does not name its tenant is `tenant`'s there.
+    #[must_use]
+    pub fn with_default(&self, tenant: &str) -> Gate {
+        Gate(Arc::clone(&self.0), Some(tenant.into()))
     }
 
     /// Its rules.
@@ -92,15 +105,39 @@ impl Gate {
         self.identified(caller, open)
     }
 
+    /// As [`enter`](Self::enter), for what is taken from strangers too. Says besides whether it is one: who shows nothing
+    /// where something is asked for, and has therefore no say in whose its data is.
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter). Credentials that are shown have to be right.
+    pub fn enter_openly(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, bool), Refused> {
+        let rules = &self.0.rules;
+        let shows = caller.certificate.is_some() || self.authorization(caller)?.is_some();
+        if rules.access.is_open() || shows {
+            return Ok((self.enter(caller, open)?, false));
+        }
+        let name =
+            rules.tenancy.as_ref().map(|tenancy| tenancy.of_strangers(self.1.as_deref())).transpose()?;
+        Ok((self.named(caller, open, name)?, true))
+    }
+
     /// Asks who it is and whose it is, and then the rest.
     fn identified(&self, caller: &Caller<'_>, open: &mut Open) -> Result<Passage, Refused> {
         let rules = &self.0.rules;
         let authorization = self.authorization(caller)?;
         let granted = rules.access.check(authorization, caller.certificate, caller.peer)?;
-        let name = rules.tenancy.as_ref().map(|tenancy| tenancy.name(caller, &granted)).transpose()?;
+        let default = self.1.as_deref();
+        let name =
+            rules.tenancy.as_ref().map(|tenancy| tenancy.name(caller, &granted, default)).transpose()?;
+        self.named(caller, open, name)
+    }
+
+    /// Asks the rest of a request that is `name`'s.
+    fn named(&self, caller: &Caller<'_>, open: &mut Open, name: Option<&str>) -> Result<Passage, Refused> {
+        let rules = &self.0.rules;
         let table = rules.limits.as_ref().filter(|table| table.is_active());
         let tenants = table.and_then(|table| table.tenants());
-        let tenant = tenants.zip(name.as_deref()).map(|(tenants, name)| (tenants.find(name), tenants, name));
+        let tenant = tenants.zip(name).map(|(tenants, name)| (tenants.find(name), tenants, name));
         if let Some((id, tenants, name)) = tenant
             && let Some(page) = tenants.page(id, name)
         {
@@ -134,7 +171,7 @@ impl Gate {
             return Ok(Passage::default());
         };
         let free = if tenant.is_some() { self.0.arena.free(Share::Ingest) } else { u64::MAX };
-        let hold = table.enter(Moment::now(), route, tenant, caller.bytes.unwrap_or(0), free);
+        let hold = table.enter(caller.now, route, tenant, caller.bytes.unwrap_or(0), free);
         hold.map(|hold| Passage(Some(hold))).map_err(|denied| passage::refused(denied, &self.0.memory))
     }
 
@@ -230,29 +267,38 @@ impl Gate {
             let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
             tap.offer(At::Source, &batch.meta, body);
         }
-        let queued = match fits {
+        let queued = match (fits, self.place()) {
             // Queued here and not when the future is first polled: so a connection's task has room for the wait
             // alone, and not for the batch.
-            Ok(()) => Ok((open.hand_over(counts), self.0.journal.append(batch))),
-            Err(refused) => {
-                open.refuse(refused.reason);
-                Err(refused)
-            }
+            (Ok(()), Some(place)) => Queued::Now(Appending::begin(place, open, counts, batch)),
+            (Ok(()), None) => match self.paid_wait() {
+                Some(paid) => Queued::Later(Box::pin(self.append_later(paid, open, counts, batch))),
+                None => Queued::Never(refuse(open, self.no_memory())),
+            },
+            (Err(refused), _) => Queued::Never(refuse(open, refused)),
         };
         async move {
-            let (handed_over, appending) = queued?;
-            let refused = match appending.await {
-                Ok(_receipt) => {
-                    handed_over.accept();
-                    self.0.memory.passed(counts.bytes);
-                    return Ok(());
-                }
-                Err(JournalRefused::Closed) => stopping().retry_after(self.0.memory.spread(1)),
-                Err(JournalRefused::Busy) => self.no_memory(),
-                Err(other) => self.disk(other),
-            };
-            handed_over.refuse(refused.reason);
-            Err(refused)
+            match queued {
+                Queued::Now(appending) => appending.outcome().await,
+                Queued::Later(appending) => appending.await,
+                Queued::Never(refused) => Err(refused),
+            }
+        }
+    }
+
+    /// The same when there is a place for it.
+    async fn append_later(
+        &self,
+        paid: Charge,
+        open: Open,
+        counts: Counts,
+        batch: Batch,
+    ) -> Result<(), Refused> {
+        let place = self.next_place().await;
+        drop(paid);
+        match place {
+            Some(place) => Appending::begin(place, open, counts, batch).outcome().await,
+            None => Err(refuse(open, self.no_memory())),
         }
     }
 
@@ -317,6 +363,54 @@ impl Gate {
         };
         Refused::standing(standing).retry_after(self.0.memory.spread(seconds))
     }
+}
+
+/// How an append is going.
+enum Queued<'a> {
+    Now(Appending<'a>),
+    Later(Pin<Box<dyn Future<Output = Result<(), Refused>> + Send + 'a>>),
+    Never(Refused),
+}
+
+/// A body on its way to the disk.
+struct Appending<'a> {
+    // Before the place, which is free when the queue's is.
+    queued: tidegate_journal::Appending<'a>,
+    place: Place<'a>,
+    handed_over: HandedOver,
+    bytes: u64,
+}
+
+impl<'a> Appending<'a> {
+    fn begin(place: Place<'a>, open: Open, counts: Counts, batch: Batch) -> Appending<'a> {
+        // In the books before it can be in the journal.
+        let handed_over = open.hand_over(counts);
+        let queued = place.0.0.journal.append(batch);
+        Appending { queued, place, handed_over, bytes: counts.bytes }
+    }
+
+    async fn outcome(self) -> Result<(), Refused> {
+        let Appending { queued, place, handed_over, bytes } = self;
+        let gate = place.0;
+        let refused = match queued.await {
+            Ok(_receipt) => {
+                handed_over.accept();
+                gate.0.memory.passed(bytes);
+                return Ok(());
+            }
+            Err(JournalRefused::Closed) => stopping().retry_after(gate.0.memory.spread(1)),
+            Err(JournalRefused::Busy) => gate.no_memory(),
+            Err(other) => gate.disk(other),
+        };
+        handed_over.refuse(refused.reason);
+        Err(refused)
+    }
+}
+
+/// Enters a refusal in the books.
+fn refuse(open: Open, refused: Refused) -> Refused {
+    open.refuse(refused.reason);
+    refused
 }
 
 const fn stopping() -> Refused {

@@ -49,8 +49,10 @@ impl Pressure {
     /// `seconds`, or the shortest delay, plus up to half as much again, or one: never less than was asked for.
     pub fn jitter(&self, seconds: u64) -> u32 {
         let seconds = seconds.clamp(SHORTEST, u32::MAX.into());
-        // A Weyl sequence: successive callers land evenly over the interval, without a random generator.
-        let step = self.spread.fetch_add(0x9E37_79B9_7F4A_7C15, Relaxed);
+        // A Weyl sequence: successive callers land evenly over the interval, without a random generator. Two at the
+        // same time may land on one place, which is cheaper than to keep them apart.
+        let step = self.spread.load(Relaxed);
+        self.spread.store(step.wrapping_add(0x9E37_79B9_7F4A_7C15), Relaxed);
         let extra = ((step >> 32) * ((seconds / 2).max(1) + 1)) >> 32;
         u32::try_from(seconds + extra).unwrap_or(u32::MAX)
     }

@@ -3,7 +3,12 @@
 //! The clients live in a child process, so that only the server's side is counted. Each connection makes one
 //! request and stays open.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "an example, which says what it measures"
+)]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -12,6 +12,7 @@ mod receive;
 pub(crate) use link::{Link, Read, Unsent};
 pub use pace::Pace;
 
+use crate::clock::coarse_ns;
 use crate::head::{Framing, Length, Version, parse};
 use crate::refusal::Refusal;
 use crate::reply::{Ending, Reply};
@@ -143,12 +144,12 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             linger: framing.persistent,
             discard: 0,
         };
-        self.answered(reply, after)
+        self.answered(reply, after, coarse_ns())
     }
 
     /// Begins to send an answer.
-    fn answered(&mut self, reply: Reply, after: After) -> Answered {
-        match self.link.begin(reply, after.ending) {
+    fn answered(&mut self, reply: Reply, after: After, now_ns: u64) -> Answered {
+        match self.link.begin(reply, after.ending, now_ns) {
             Ok(unsent) => Ok((unsent, after)),
             Err(_) => Err(Ended::Lost),
         }
@@ -166,8 +167,9 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         };
         let service = &self.server.service;
         let bytes = window.get(start..end).unwrap_or_default();
+        let now_ns = coarse_ns();
         let (framing, max_body, mut ticket) =
-            match parse(bytes, *self.peer, self.link.certificate(), |head| {
+            match parse(bytes, *self.peer, self.link.certificate(), now_ns, |head| {
                 (head.framing, service.admit(head))
             }) {
                 // From here on the head is all that comes before the body.
@@ -176,7 +178,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 }
                 Ok((framing, Err(reply))) => {
                     let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
-                    return Err(self.answered(reply, after));
+                    return Err(self.answered(reply, after, now_ns));
                 }
                 Err(refusal) => return Err(self.failed(refusal.into(), None, window.len(), After::END)),
             };
@@ -262,7 +264,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             Fault::Refusal(refusal) => {
                 let context = Context { peer: *self.peer, ticket, received };
                 let reply = self.server.service.refuse(refusal, context);
-                self.answered(reply, after)
+                self.answered(reply, after, coarse_ns())
             }
             Fault::End(ended) => Err(ended),
         }

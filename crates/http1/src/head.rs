@@ -24,6 +24,7 @@ pub struct Head<'a> {
     pub(crate) framing: Framing,
     pub(crate) peer: SocketAddr,
     pub(crate) certificate: Option<&'a Certificate>,
+    pub(crate) received_ns: u64,
 }
 
 /// What the codec has to know of a head once it is parsed.
@@ -103,6 +104,12 @@ impl<'a> Head<'a> {
     /// Where the request came from.
     pub fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// When it was complete, in nanoseconds of the system's monotonic clock, which is read late by some milliseconds:
+    /// so nobody who decides about it has to ask again.
+    pub fn received_ns(&self) -> u64 {
+        self.received_ns
     }
 
     /// The names in the certificate that the peer has shown, where the listener asks for one.

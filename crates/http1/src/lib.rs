@@ -14,6 +14,7 @@
 
 mod certificate;
 mod chunked;
+mod clock;
 mod connection;
 mod head;
 mod refusal;

@@ -71,6 +71,7 @@ impl Reply {
     }
 
     /// An answer that was put together before.
+    #[inline]
     pub fn prepared(prepared: &'static Prepared) -> Reply {
         Reply { content: Content::Prepared(prepared), ..Reply::new(0) }
     }
@@ -102,6 +103,7 @@ impl Reply {
     }
 
     /// With `Retry-After`, in seconds.
+    #[inline]
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Reply {
         self.retry_after = Some(seconds);
@@ -138,9 +140,10 @@ impl Reply {
         self
     }
 
-    /// Appends its bytes, as they go out on a connection that stays open.
-    pub fn put(&self, out: &mut Vec<u8>) {
-        if render_head(self, Ending { close: false, keep_alive: false, bodiless: false }, out) {
+    /// Appends its bytes, as they go out on a connection that stays open, for a request that was
+    /// [received](crate::Head::received_ns) at `now_ns`.
+    pub fn put(&self, now_ns: u64, out: &mut Vec<u8>) {
+        if render_head(self, Ending { close: false, keep_alive: false, bodiless: false }, now_ns, out) {
             out.extend_from_slice(self.bytes());
         }
     }

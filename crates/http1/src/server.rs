@@ -1,5 +1,6 @@
 //! The entry: a server, the connections it serves, and the ones it turns away.
 
+use crate::clock::coarse_ns;
 use crate::connection::{Connection, Link};
 use crate::reply::{Ending, Reply, render_head};
 use crate::service::Service;
@@ -84,7 +85,7 @@ pub async fn turn_away<T: Stream>(mut stream: T, reply: Reply, settings: &Settin
     let mut link = Link::new(&mut stream, timer);
     link.readable(Instant::now() + settings.linger).await;
     let ending = Ending { close: true, keep_alive: false, bodiless: false };
-    let unsent = match link.begin(reply, ending) {
+    let unsent = match link.begin(reply, ending, coarse_ns()) {
         Ok(unsent) => unsent,
         Err(_) => return Ended::Lost,
     };
@@ -105,7 +106,7 @@ pub async fn turn_away<T: Stream>(mut stream: T, reply: Reply, settings: &Settin
 pub fn reply_and_close(mut stream: std::net::TcpStream, reply: &Reply) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(1 << 10);
     let ending = Ending { close: true, keep_alive: false, bodiless: false };
-    if render_head(reply, ending, &mut bytes) {
+    if render_head(reply, ending, coarse_ns(), &mut bytes) {
         bytes.extend_from_slice(reply.bytes());
     }
     stream.set_nonblocking(true)?;

@@ -4,6 +4,7 @@ use super::*;
 use crate::caller::Headers;
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_http1::Repeated;
+use tidegate_limit::Moment;
 
 /// `X-Scope-OrgID` with these values.
 struct Said(Vec<&'static [u8]>);
@@ -25,10 +26,15 @@ fn name(
     certificate: Option<&Certificate>,
 ) -> Result<String, Refusal> {
     let headers = Said(said);
-    let caller =
-        Caller { peer: IpAddr::V4(Ipv4Addr::LOCALHOST), certificate, headers: &headers, bytes: None };
+    let caller = Caller {
+        peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        certificate,
+        headers: &headers,
+        bytes: None,
+        now: Moment::now(),
+    };
     let granted = Granted::default();
-    tenancy.name(&caller, &granted).map(Cow::into_owned).map_err(|refused| refused.reason)
+    tenancy.name(&caller, &granted, None).map(str::to_owned).map_err(|refused| refused.reason)
 }
 
 fn by_header() -> Tenancy {

@@ -146,12 +146,17 @@ impl<'a, T: Stream> Link<'a, T> {
     /// Begins to send an answer. Nearly always that is all of it: one write of bytes put together in the
     /// thread's scratch. What the socket does not take at once is given back, for
     /// [`send_rest`](Self::send_rest).
-    pub(crate) fn begin(&mut self, reply: Reply, ending: Ending) -> io::Result<Option<Box<Unsent>>> {
+    pub(crate) fn begin(
+        &mut self,
+        reply: Reply,
+        ending: Ending,
+        now_ns: u64,
+    ) -> io::Result<Option<Box<Unsent>>> {
         // Nobody has to be woken: whoever gets something back polls again.
         let mut context = Context::from_waker(Waker::noop());
         OUT.with_borrow_mut(|out| {
             out.clear();
-            let content = if render_head(&reply, ending, out) { reply.bytes() } else { &[] };
+            let content = if render_head(&reply, ending, now_ns, out) { reply.bytes() } else { &[] };
             let room = content.len().min(SCRATCH.saturating_sub(out.len()));
             out.extend_from_slice(content.get(..room).unwrap_or_default());
             let written = match self.stream.poll_write(&mut context, out)? {

@@ -13,6 +13,7 @@ pub(crate) fn parse<R>(
     bytes: &[u8],
     peer: SocketAddr,
     certificate: Option<&Certificate>,
+    received_ns: u64,
     look: impl FnOnce(&Head<'_>) -> R,
 ) -> Result<R, Refusal> {
     let mut table = [const { MaybeUninit::uninit() }; MAX_HEADERS];
@@ -57,6 +58,7 @@ pub(crate) fn parse<R>(
         framing,
         peer,
         certificate,
+        received_ns,
     };
     Ok(look(&head))
 }

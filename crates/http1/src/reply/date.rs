@@ -6,21 +6,28 @@ use std::cell::Cell;
 /// `Sun, 06 Nov 1994 08:49:37 GMT`
 type Text = [u8; 29];
 
+/// What stands where a date goes.
+pub(super) const NO_DATE: &[u8] = &[b' '; size_of::<Text>()];
+
 thread_local! {
-    static LAST: Cell<(u64, Text)> = const { Cell::new((u64::MAX, [b' '; 29])) };
+    /// From when until when, by the monotonic clock, a text is the date.
+    static LAST: Cell<(u64, u64, Text)> = const { Cell::new((0, 0, [b' '; 29])) };
 }
 
-/// Shows the date now as HTTP writes it (RFC 9110, section 5.6.7).
-pub(super) fn with_date(look: impl FnOnce(&[u8])) {
-    // The clock that is late by some milliseconds costs a quarter of the other one.
-    let now = u64::try_from(clock_gettime(ClockId::RealtimeCoarse).tv_sec).unwrap_or_default();
-    let (second, text) = LAST.get();
-    if second == now {
-        return look(&text);
-    }
-    let text = written(now);
-    LAST.set((now, text));
-    look(&text);
+/// The date as HTTP writes it (RFC 9110, section 5.6.7), at a moment of the coarse monotonic clock, which is now.
+#[inline]
+pub(super) fn date(now_ns: u64) -> Text {
+    let (from, until, text) = LAST.get();
+    if (from..until).contains(&now_ns) { text } else { next(now_ns) }
+}
+
+#[cold]
+fn next(now_ns: u64) -> Text {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    let text = written(u64::try_from(now.tv_sec).unwrap_or_default());
+    let left = 1_000_000_000_u64.saturating_sub(u64::try_from(now.tv_nsec).unwrap_or_default());
+    LAST.set((now_ns, now_ns.saturating_add(left), text));
+    text
 }
 
 /// The date of a second since 1970, in UTC.

@@ -1,36 +1,37 @@
 //! An answer that is put together once, and then only dated.
 
-use super::date::with_date;
-use super::render::{Ending, connection, head, number, opening, rest};
-use super::{Content, Reply};
+use super::Reply;
+use super::date::{NO_DATE, date};
+use super::render::{END, Ending, connection, delay, fields, opening, put_text};
 
 /// All bytes of an answer but its date, its delay, and what the connection adds. Made at the start from the reply
 /// itself, so that what it writes is to the byte what that would write.
 #[derive(Debug)]
 pub struct Prepared {
     status: u16,
-    bytes: Box<[u8]>,
-    /// Where the date goes; where the connection's line goes, and before that the delay and the headers; where the
-    /// content begins.
+    /// Up to where the connection's line and the delay go, with blanks for the date.
+    head: Box<[u8]>,
+    /// Where the date goes.
     date: usize,
-    connection: usize,
-    content: usize,
+    /// The end of the head, and the content.
+    rest: Box<[u8]>,
 }
+
+/// What a line about the connection and a delay take at most.
+const ADDED: usize = 64;
 
 impl Prepared {
     /// The answer that `reply` is. Its delay is given with each answer.
     pub fn new(reply: &Reply) -> Prepared {
-        let mut bytes = Vec::with_capacity(512);
-        opening(reply, &mut bytes);
-        let date = bytes.len();
-        head(reply, &mut bytes);
-        let connection = bytes.len();
-        let content = rest(reply, &mut bytes) + connection;
-        let follows = reply.content.bytes();
-        if content == bytes.len() && !matches!(reply.content, Content::Sentence(..)) {
-            bytes.extend_from_slice(follows);
+        let (mut head, mut rest) = (Vec::new(), END.to_vec());
+        opening(reply, &mut head);
+        let date = head.len();
+        head.extend_from_slice(NO_DATE);
+        fields(reply, &mut head);
+        if !reply.is_bare() && !put_text(reply, &mut rest) {
+            rest.extend_from_slice(reply.content.bytes());
         }
-        Prepared { status: reply.status, bytes: bytes.into_boxed_slice(), date, connection, content }
+        Prepared { status: reply.status, head: head.into_boxed_slice(), date, rest: rest.into_boxed_slice() }
     }
 
     /// Its status.
@@ -40,30 +41,23 @@ impl Prepared {
 
     /// Its content.
     pub fn content(&self) -> &[u8] {
-        self.part(self.content..self.bytes.len())
+        self.rest.get(END.len()..).unwrap_or_default()
     }
 
     /// How many bytes it keeps.
     pub fn size(&self) -> usize {
-        self.bytes.len()
+        self.head.len() + self.rest.len()
     }
 
-    pub(super) fn render(&self, retry_after: Option<u32>, ending: Ending, out: &mut Vec<u8>) {
-        // The date, a delay and a line about the connection fit into what is left.
-        out.reserve(self.bytes.len() + 128);
-        out.extend_from_slice(self.part(0..self.date));
-        with_date(|date| out.extend_from_slice(date));
-        if let Some(seconds) = retry_after {
-            out.extend_from_slice(b"\r\nRetry-After: ");
-            number(seconds.into(), out);
+    pub(super) fn render(&self, retry_after: Option<u32>, ending: Ending, now_ns: u64, out: &mut Vec<u8>) {
+        out.reserve(self.size() + ADDED);
+        let from = out.len() + self.date;
+        out.extend_from_slice(&self.head);
+        if let Some(place) = out.get_mut(from..from + NO_DATE.len()) {
+            place.copy_from_slice(&date(now_ns));
         }
-        out.extend_from_slice(self.part(self.date..self.connection));
         connection(ending, out);
-        let end = if ending.bodiless { self.content } else { self.bytes.len() };
-        out.extend_from_slice(self.part(self.connection..end));
-    }
-
-    fn part(&self, range: std::ops::Range<usize>) -> &[u8] {
-        self.bytes.get(range).unwrap_or_default()
+        delay(retry_after, out);
+        out.extend_from_slice(if ending.bodiless { END } else { &self.rest });
     }
 }

@@ -1,6 +1,6 @@
 //! An answer's bytes on the wire.
 
-use super::date::with_date;
+use super::date::date;
 use super::{Content, Reply, Shape};
 
 /// What the request and the connection add to an answer.
@@ -14,27 +14,23 @@ pub(crate) struct Ending {
     pub(crate) bodiless: bool,
 }
 
-/// Appends all of `reply` but the bytes of [`Content::bytes`]. Returns whether those are to follow.
-pub(crate) fn render_head(reply: &Reply, ending: Ending, out: &mut Vec<u8>) -> bool {
+/// The end of a head.
+pub(super) const END: &[u8] = b"\r\n\r\n";
+
+/// Appends all of `reply` but the bytes of [`Content::bytes`], with the date of `now_ns`, a moment of the coarse
+/// monotonic clock. Returns whether those bytes are to follow.
+pub(crate) fn render_head(reply: &Reply, ending: Ending, now_ns: u64, out: &mut Vec<u8>) -> bool {
     if let Content::Prepared(prepared) = &reply.content {
-        prepared.render(reply.retry_after, ending, out);
+        prepared.render(reply.retry_after, ending, now_ns, out);
         return false;
     }
     opening(reply, out);
-    with_date(|date| out.extend_from_slice(date));
-    if let Some(seconds) = reply.retry_after {
-        line("Retry-After", out);
-        number(u64::from(seconds), out);
-    }
-    head(reply, out);
+    out.extend_from_slice(&date(now_ns));
+    fields(reply, out);
     connection(ending, out);
-    let from = out.len();
-    let content = from + rest(reply, out);
-    if ending.bodiless {
-        out.truncate(content);
-    }
-    // What has no bytes of its own is there already.
-    !ending.bodiless && out.len() == content && !reply.is_bare()
+    delay(reply.retry_after, out);
+    out.extend_from_slice(END);
+    !ending.bodiless && !reply.is_bare() && !put_text(reply, out)
 }
 
 /// The status, up to where the date goes.
@@ -46,8 +42,8 @@ pub(super) fn opening(reply: &Reply, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\nDate: ");
 }
 
-/// The headers that this answer has and others have not.
-pub(super) fn head(reply: &Reply, out: &mut Vec<u8>) {
+/// The headers that this answer has and others have not, and those about its content.
+pub(super) fn fields(reply: &Reply, out: &mut Vec<u8>) {
     for (name, value) in reply.names.iter().zip(&reply.numbers) {
         line(name, out);
         number(u64::from(*value), out);
@@ -56,9 +52,23 @@ pub(super) fn head(reply: &Reply, out: &mut Vec<u8>) {
         line(name, out);
         out.extend_from_slice(value.as_bytes());
     }
+    if reply.is_bare() {
+        return;
+    }
+    let len = match reply.shape {
+        Some(shape) if has_text(&reply.content) => shaped_length(shape, reply, out),
+        _ => length(&reply.content),
+    };
+    if len > 0 {
+        line("Content-Type", out);
+        out.extend_from_slice(reply.content_type.as_bytes());
+    }
+    line("Content-Length", out);
+    number(len as u64, out);
 }
 
 /// What becomes of the connection, where that has to be said.
+#[inline]
 pub(super) fn connection(ending: Ending, out: &mut Vec<u8>) {
     if ending.close {
         out.extend_from_slice(b"\r\nConnection: close");
@@ -67,34 +77,27 @@ pub(super) fn connection(ending: Ending, out: &mut Vec<u8>) {
     }
 }
 
-/// The headers about the content, the end of the head, and the content where it is put together here. Returns where
-/// the content begins, counted from where this began.
-pub(super) fn rest(reply: &Reply, out: &mut Vec<u8>) -> usize {
-    let from = out.len();
-    if reply.is_bare() {
-        out.extend_from_slice(b"\r\n\r\n");
-        return out.len() - from;
+/// When to return, where that has to be said.
+#[inline]
+pub(super) fn delay(retry_after: Option<u32>, out: &mut Vec<u8>) {
+    if let Some(seconds) = retry_after {
+        out.extend_from_slice(b"\r\nRetry-After: ");
+        number(seconds.into(), out);
     }
-    let shape = reply.shape.filter(|_| has_text(&reply.content));
-    let len = shape.map_or_else(|| length(&reply.content), |shape| shaped_length(shape, reply, out));
-    if len > 0 {
-        line("Content-Type", out);
-        out.extend_from_slice(reply.content_type.as_bytes());
-    }
-    line("Content-Length", out);
-    number(len as u64, out);
-    out.extend_from_slice(b"\r\n\r\n");
-    let content = out.len() - from;
-    match (shape, &reply.content) {
-        (Some(shape), content) => put_shaped(shape, content, out),
-        (None, Content::Sentence([before, after], value)) => {
+}
+
+/// Appends the content where that is put together here, and says whether it is.
+pub(super) fn put_text(reply: &Reply, out: &mut Vec<u8>) -> bool {
+    match (reply.shape, &reply.content) {
+        (Some(shape), content) if has_text(content) => put_shaped(shape, content, out),
+        (_, Content::Sentence([before, after], value)) => {
             out.extend_from_slice(before.as_bytes());
             number(*value, out);
             out.extend_from_slice(after.as_bytes());
         }
-        _ => {}
+        _ => return false,
     }
-    content
+    true
 }
 
 /// Whether `content` is text, which may have a shape.
@@ -123,7 +126,12 @@ fn put_shaped(shape: Shape, content: &Content, out: &mut Vec<u8>) {
 }
 
 /// Appends `value` in decimal digits.
+#[inline]
 pub(super) fn number(value: u64, out: &mut Vec<u8>) {
+    if value < 10 {
+        // It fits a byte.
+        return out.push(b'0' + value as u8);
+    }
     out.extend_from_slice(decimal(value, &mut [0; DIGITS]));
 }
 

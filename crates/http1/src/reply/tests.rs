@@ -1,9 +1,10 @@
-use super::date::written;
+use super::date::{date, written};
 use super::*;
+use crate::clock::coarse_ns;
 
 fn rendered(reply: &Reply, ending: Ending) -> String {
     let mut out = Vec::new();
-    if render_head(reply, ending, &mut out) {
+    if render_head(reply, ending, coarse_ns(), &mut out) {
         out.extend_from_slice(reply.bytes());
     }
     let text = String::from_utf8(out).unwrap();
@@ -22,13 +23,13 @@ fn replies_are_rendered_to_the_byte() {
     let busy = Reply::new(503).text("busy\n").retry_after(12).headers(&[("Allow", "POST")]);
     assert_eq!(
         rendered(&busy, Ending { close: true, ..OPEN }),
-        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 12\r\nAllow: POST\r\nConnection: close\r\n\
-         Content-Type: text/plain; charset=utf-8\r\nContent-Length: 5\r\n\r\nbusy\n"
+        "HTTP/1.1 503 Service Unavailable\r\nAllow: POST\r\nContent-Type: text/plain; charset=utf-8\r\n\
+         Content-Length: 5\r\nConnection: close\r\nRetry-After: 12\r\n\r\nbusy\n"
     );
     let owned = Reply::new(200).content(String::from("{}")).content_type("application/json");
     assert_eq!(
         rendered(&owned, Ending { bodiless: true, keep_alive: true, ..OPEN }),
-        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\n"
     );
     assert_eq!(rendered(&Reply::new(599), OPEN), "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n");
 }
@@ -125,5 +126,18 @@ fn what_is_prepared_is_what_would_be_rendered() {
                 assert_eq!(rendered(&Reply::prepared(prepared).retry_after(seconds), ending), plain);
             }
         }
+    }
+}
+
+/// The date is the system's, whatever was asked for before.
+#[test]
+fn dates_are_those_of_the_clock() {
+    let seconds = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let now = coarse_ns();
+    for moment in [now, now + 1, now + 5_000_000_000, now, 0] {
+        // The coarse clock may still be in the second before.
+        let from = seconds() - 1;
+        let text = date(moment);
+        assert!((from..=seconds()).any(|second| written(second) == text), "{text:?}");
     }
 }

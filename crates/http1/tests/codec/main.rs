@@ -1,6 +1,6 @@
 //! The codec from outside: each file holds the tests of one promise.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 mod deadlines;
 mod memory;

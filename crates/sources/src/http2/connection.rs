@@ -25,6 +25,7 @@ use tidegate_admission::{Caller, Headers, Refused};
 use tidegate_arena::Share;
 use tidegate_http1::{Certificate, Ended, Repeated, Shutdown};
 use tidegate_ledger::Refusal;
+use tidegate_limit::Moment;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Streams at a time. Fewer than the hundred that the protocol recommends (RFC 9113, section 6.5.2): each may
@@ -145,7 +146,7 @@ fn admit(
     let mut open = otlp.books().open();
     let length = length(&parts.headers);
     let bytes = length.map(|length| length as u64);
-    let caller = Caller { peer, certificate, headers: &Fields(&parts.headers), bytes };
+    let caller = Caller { peer, certificate, headers: &Fields(&parts.headers), bytes, now: Moment::now() };
     let entered = server.http.gate().enter(&caller, &mut open).and_then(|passage| {
         let charge =
             if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };

@@ -32,7 +32,7 @@ impl Rig {
     fn enter(&self, tenant: Option<&'static str>, bytes: Option<u64>) -> Result<(Passage, Open), Refused> {
         let headers = Said(tenant.map(str::as_bytes));
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let caller = Caller { peer, certificate: None, headers: &headers, bytes };
+        let caller = Caller { peer, certificate: None, headers: &headers, bytes, now: Moment::now() };
         let mut open = self.source.open();
         match self.gate.enter(&caller, &mut open) {
             Ok(passage) => Ok((passage, open)),
