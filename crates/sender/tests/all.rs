@@ -1,6 +1,6 @@
 //! A sender among peers: those that answer well, badly, slowly, and not at all.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 #[path = "all/oracle.rs"]
 mod oracle;
@@ -36,7 +36,7 @@ fn quick(peer: &peer::Peer) -> Builder {
         .endpoint(peer.url())
         .service("tests")
         .flush_interval(Duration::from_millis(20))
-        .timeout(Duration::from_secs(5))
+        .timeout(LONG)
         .backoff(Duration::from_millis(5), Duration::from_millis(20))
 }
 

@@ -1,9 +1,10 @@
 //! The sink's server: one task that accepts, and one per connection.
 
+use std::io;
 use std::net::{SocketAddr, TcpListener as Listener};
 use std::sync::Arc;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -14,6 +15,9 @@ use crate::remote_write::{self, Totals, Version};
 /// The largest body, as sent and decompressed.
 const MAX_BODY: usize = 256 << 20;
 
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1024;
+
 /// Serves until nobody is left to give orders.
 pub(super) async fn serve(
     first: Listener,
@@ -22,6 +26,8 @@ pub(super) async fn serve(
     state: Arc<State>,
 ) {
     let mut listener = TcpListener::from_std(first).ok();
+    // While nobody listens the port stays taken, so that nobody else is given it.
+    let mut held = None;
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -39,15 +45,24 @@ pub(super) async fn serve(
                 let order = *orders.borrow_and_update();
                 if order.behaviour == Behaviour::Refuse {
                     listener = None;
+                    held = held.or_else(|| hold(address).ok());
                     connections.shutdown().await;
-                } else if listener.is_none() {
-                    listener = TcpListener::bind(address).await.ok();
+                } else if let Some(socket) = held.take() {
+                    listener = socket.listen(BACKLOG).ok();
                 }
                 state.record(|seen| seen.obeyed = order.number);
             }
             Some(_ended) = connections.join_next() => {}
         }
     }
+}
+
+/// `address`, at which nobody listens.
+fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
 }
 
 async fn accept(listener: Option<&TcpListener>) -> TcpStream {

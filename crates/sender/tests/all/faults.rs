@@ -5,6 +5,9 @@ use crate::{LONG, balances, number_of, numbered, quick, wait_for};
 use std::time::{Duration, Instant};
 use tidegate_sender::{Class, Compression, Reason, Sender, Span};
 
+/// Where only these tests listen, so that a port at which nobody does is not given to anybody else.
+const ALONE: &str = "127.0.0.77";
+
 fn send(sender: &Sender, numbers: std::ops::Range<u64>) {
     numbers.for_each(|number| sender.span(&numbered(number)).unwrap());
 }
@@ -184,9 +187,9 @@ fn a_peer_that_never_answers_is_given_up_and_asked_again() {
 
 #[test]
 fn a_long_outage_at_a_low_rate_does_not_fill_the_ring_with_blocks_that_are_nearly_empty() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let away = std::net::TcpListener::bind((ALONE, 0)).unwrap().local_addr().unwrap();
     let sender = Sender::builder()
-        .endpoint(format!("http://127.0.0.1:{port}"))
+        .endpoint(format!("http://{away}"))
         .ring_bytes(128 << 10)
         .flush_interval(Duration::from_millis(1))
         .backoff(Duration::from_micros(100), Duration::from_micros(100))
@@ -207,13 +210,11 @@ fn a_long_outage_at_a_low_rate_does_not_fill_the_ring_with_blocks_that_are_nearl
 #[test]
 fn while_the_peer_is_away_callers_never_fail_and_the_newest_arrive_afterwards() {
     // A port where nobody listens, until somebody does.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    let away = std::net::TcpListener::bind((ALONE, 0)).unwrap().local_addr().unwrap();
     let peer = std::sync::Arc::new(Peer::new());
     let behind = std::sync::Arc::clone(&peer);
     let sender = quick(&peer)
-        .endpoint(format!("http://127.0.0.1:{port}"))
+        .endpoint(format!("http://{away}"))
         .ring_bytes(128 << 10)
         // One try before, none meanwhile: what a request holds is not evicted, and would leave a gap.
         .backoff(LONG, LONG)
@@ -227,7 +228,7 @@ fn while_the_peer_is_away_callers_never_fail_and_the_newest_arrive_afterwards() 
     assert!(stats.queued_bytes > (128 << 10) * 3 / 4, "{stats:?}");
     balances(&sender);
 
-    let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let listener = std::net::TcpListener::bind(away).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let stream = stream.unwrap();

@@ -74,7 +74,7 @@ fn shutdown_says_in_time_what_a_dead_peer_did_not_take() {
     }
     let start = Instant::now();
     let left = sender.shutdown(Duration::from_millis(200));
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < LONG, "as long as the request");
     assert_eq!(left.events, 10);
     assert!(left.bytes > 10 * 40);
     wait_for("the end of the thread", || sender.stats().queued == 0);

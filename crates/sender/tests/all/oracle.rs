@@ -1,6 +1,12 @@
 //! The messages of OTLP as prost reads them, a second implementation.
 
-#![allow(missing_docs, dead_code, unreachable_pub, clippy::large_enum_variant)]
+#![allow(
+    missing_docs,
+    dead_code,
+    unreachable_pub,
+    clippy::large_enum_variant,
+    reason = "messages as prost has them, of which each test reads a part"
+)]
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TracesRequest {

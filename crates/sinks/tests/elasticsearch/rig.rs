@@ -58,7 +58,7 @@ impl Rig {
     /// The same after a restart of the process.
     pub(crate) fn restarted(self) -> Rig {
         let Rig { dir, arena, journal, ledger, letters, part, next, .. } = self;
-        assert!(journal.close(10 * SECOND));
+        assert!(journal.close(60 * SECOND));
         drop((arena, journal, ledger, letters));
         Rig::of(part, dir, next)
     }
@@ -123,8 +123,9 @@ impl Rig {
 
     /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held afterwards.
     pub(crate) async fn drain(&self, settings: ElasticsearchSettings) {
-        assert!(self.journal.close(10 * SECOND));
-        let (sink, _stopper) = self.sink(settings);
+        assert!(self.journal.close(60 * SECOND));
+        // For a closed journal nothing lingers: what is in it is joined, however slow the machine is.
+        let (sink, _stopper) = self.sink(ElasticsearchSettings { linger: 60 * SECOND, ..settings });
         tokio::time::timeout(60 * SECOND, sink.run()).await.expect("everything is sent");
         let page = self.page();
         assert_eq!(page.queued, 0);
@@ -169,6 +170,7 @@ pub(crate) fn settings(node: &Node) -> ElasticsearchSettings {
         mapping: Mapping::Otel,
         dataset: "generic".to_owned(),
         namespace: "default".to_owned(),
+        index: None,
         ids: true,
         metric_ids: true,
         max_request_bytes: 1 << 20,

@@ -47,7 +47,7 @@ async fn what_is_not_read_is_given_back() {
         let settings = OtlpSettings { endpoints: vec![url], timeout, max_request_bytes: 8 << 20, ..settings };
         tokio::select! {
             () = hasty(listener) => {}
-            drained = tokio::time::timeout(30 * SECOND, rig.drain(settings)) => drained.unwrap(),
+            drained = tokio::time::timeout(60 * SECOND, rig.drain(settings)) => drained.unwrap(),
         }
         assert_eq!((rig.page().delivered, rig.dropped()), (60, vec![]), "{padding}");
     }

@@ -5,11 +5,14 @@ use crate::rig::{BOTH, PART, Rig, SECOND, settings};
 use std::time::Duration;
 use tidegate_journal::{Encoding, Signal};
 use tidegate_sinks::{OtlpSettings, Transport};
+use tokio::net::TcpSocket;
 
-/// An address at which nobody listens.
-fn nowhere() -> hyper::Uri {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}", listener.local_addr().unwrap()).parse().unwrap()
+/// An address at which nobody listens, and whose port stays taken for as long as this lives, so that nobody else does.
+fn nowhere() -> (TcpSocket, hyper::Uri) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}", socket.local_addr().unwrap()).parse().unwrap();
+    (socket, url)
 }
 
 async fn fill(rig: &mut Rig, records: usize) {
@@ -45,10 +48,11 @@ async fn a_dead_endpoint_costs_the_others_nothing() {
         let peer = Peer::new();
         fill(&mut rig, 40).await;
         let settings = small(settings(&peer, transport));
-        let endpoints = vec![nowhere(), peer.url(), nowhere()];
+        let ((_one, one), (_other, other)) = (nowhere(), nowhere());
+        let endpoints = vec![one, peer.url(), other];
         let begun = std::time::Instant::now();
-        rig.drain(OtlpSettings { endpoints, backoff: (20 * SECOND, 20 * SECOND), ..settings }).await;
-        assert!(begun.elapsed() < 10 * SECOND);
+        rig.drain(OtlpSettings { endpoints, backoff: (50 * SECOND, 50 * SECOND), ..settings }).await;
+        assert!(begun.elapsed() < 40 * SECOND);
         rig.assert_exact(&[&peer]);
         // Those that were sent before it was known.
         assert!(rig.health.activity().failures <= 4, "{:?}", rig.health.activity());
@@ -60,13 +64,12 @@ async fn a_dead_endpoint_costs_the_others_nothing() {
 async fn one_request_looks_whether_an_endpoint_is_back() {
     for transport in BOTH {
         let mut rig = Rig::new(PART);
-        let address = Peer::new().address();
+        let (socket, url) = nowhere();
         fill(&mut rig, 10).await;
         let (sink, stopper) = {
             let gone = Peer::new();
             let settings = small(settings(&gone, transport));
-            let endpoints = vec![format!("http://{address}").parse().unwrap()];
-            rig.sink(OtlpSettings { endpoints, ..settings })
+            rig.sink(OtlpSettings { endpoints: vec![url], ..settings })
         };
         let script = async {
             while rig.health.activity().failures < 5 {
@@ -74,7 +77,7 @@ async fn one_request_looks_whether_an_endpoint_is_back() {
             }
             let trouble = rig.health.trouble();
             assert!(trouble.retry_at.is_some() || rig.health.activity().in_flight <= 1);
-            let peer = Peer::listening(address);
+            let peer = Peer::on(socket.listen(64).unwrap().into_std().unwrap());
             peer.requests(10).await;
             while rig.page().queued > 0 {
                 tokio::task::yield_now().await;

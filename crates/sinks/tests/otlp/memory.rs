@@ -57,7 +57,7 @@ async fn what_was_borrowed_is_given_back_over_a_wait() {
         rig.put(Signal::Traces, encoding, 5).await;
         rig.put_padded(Signal::Traces, encoding, 20, 100_000).await;
         rig.put(Signal::Traces, encoding, 5).await;
-        let busy = Reply::Http(503, vec![("retry-after", "1".into())], vec![]);
+        let busy = Reply::Http(503, vec![("retry-after", "3".into())], vec![]);
         peer.script([Reply::Ok(vec![]), busy]);
         let script = async {
             peer.requests(2).await;

@@ -83,20 +83,20 @@ pub(crate) struct Peer {
 impl Peer {
     /// A peer that takes everything.
     pub(crate) fn new() -> Peer {
-        Peer::listening("127.0.0.1:0".parse().unwrap())
+        Peer::on(listener())
     }
 
-    pub(crate) fn listening(address: SocketAddr) -> Peer {
-        Peer::start(address, None)
+    /// A peer that takes everything that comes here.
+    pub(crate) fn on(listener: std::net::TcpListener) -> Peer {
+        Peer::start(listener, None)
     }
 
     /// A peer that speaks TLS as this says.
     pub(crate) fn secure(config: ServerConfig) -> Peer {
-        Peer::start("127.0.0.1:0".parse().unwrap(), Some(Arc::new(config).into()))
+        Peer::start(listener(), Some(Arc::new(config).into()))
     }
 
-    fn start(address: SocketAddr, tls: Option<TlsAcceptor>) -> Peer {
-        let listener = std::net::TcpListener::bind(address).unwrap();
+    fn start(listener: std::net::TcpListener, tls: Option<TlsAcceptor>) -> Peer {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(State::default());
@@ -196,6 +196,10 @@ impl Drop for Peer {
         self.stop.send_replace(true);
         self.thread.take().unwrap().join().unwrap();
     }
+}
+
+fn listener() -> std::net::TcpListener {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap()
 }
 
 async fn serve(stream: TcpStream, state: Arc<State>, tls: Option<TlsAcceptor>) {

@@ -63,7 +63,7 @@ impl Rig {
     /// The same after a restart of the process.
     pub(crate) fn restarted(self) -> Rig {
         let Rig { dir, arena, journal, ledger, letters, part, next, .. } = self;
-        assert!(journal.close(10 * SECOND));
+        assert!(journal.close(60 * SECOND));
         drop((arena, journal, ledger, letters));
         Rig::of(part, dir, next)
     }
@@ -139,8 +139,9 @@ impl Rig {
 
     /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held afterwards.
     pub(crate) async fn drain(&self, settings: OtlpSettings) {
-        assert!(self.journal.close(10 * SECOND));
-        let (sink, _stopper) = self.sink(settings);
+        assert!(self.journal.close(60 * SECOND));
+        // For a closed journal nothing lingers: what is in it is joined, however slow the machine is.
+        let (sink, _stopper) = self.sink(OtlpSettings { linger: 60 * SECOND, ..settings });
         tokio::time::timeout(60 * SECOND, sink.run()).await.expect("everything is sent");
         assert_eq!(self.page().queued, 0);
         assert_eq!(self.held(), 0, "all memory is given back");

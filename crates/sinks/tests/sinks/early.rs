@@ -62,7 +62,7 @@ async fn a_peer_that_answers_before_it_has_read_costs_no_record() {
         backoff: (Duration::from_millis(1), Duration::from_millis(20)),
         otlp: Default::default(),
     };
-    assert!(rig.journal.close(10 * SECOND));
+    assert!(rig.journal.close(60 * SECOND));
     let (sink, _stopper) = rig.sink(settings);
     let drained = async {
         tokio::time::timeout(60 * SECOND, sink.run()).await.expect("everything is sent");

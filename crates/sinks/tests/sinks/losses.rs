@@ -28,7 +28,7 @@ async fn what_the_quota_takes_is_counted_while_it_happens() {
         }
         stopper.stop();
     };
-    tokio::time::timeout(30 * SECOND, async { tokio::join!(sink.run(), script) }).await.unwrap();
+    tokio::time::timeout(60 * SECOND, async { tokio::join!(sink.run(), script) }).await.unwrap();
     let page = rig.assert_closed(0);
     assert_eq!(page.dropped.len(), 1, "{page:?}");
     let (reason, lost) = page.dropped[0];
@@ -73,7 +73,7 @@ async fn damaged_records_are_counted_once() {
         }
         stopper.stop();
     };
-    tokio::time::timeout(30 * SECOND, async { tokio::join!(sink.run(), script) }).await.unwrap();
+    tokio::time::timeout(60 * SECOND, async { tokio::join!(sink.run(), script) }).await.unwrap();
     let page = rig.assert_closed(0);
     assert!(page.dropped.contains(&(Dropped::Damaged, 20)), "{page:?}");
 }

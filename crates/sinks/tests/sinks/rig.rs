@@ -100,7 +100,7 @@ impl Rig {
     /// The same after a restart of the process; `meanwhile` happens between.
     pub(crate) fn restarted_after(self, meanwhile: impl FnOnce()) -> Rig {
         let Rig { dir, arena, journal, ledger, letters, part, model, acked, next, .. } = self;
-        assert!(journal.close(10 * SECOND));
+        assert!(journal.close(60 * SECOND));
         drop((arena, journal, ledger, letters));
         meanwhile();
         Rig { acked, next, ..Rig::of(model, part, dir, 1 << 30) }
@@ -218,9 +218,10 @@ impl Rig {
 
     /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held afterwards.
     pub(crate) async fn drain(&self, settings: RemoteWriteSettings) {
-        assert!(self.journal.close(10 * SECOND));
+        assert!(self.journal.close(60 * SECOND));
         let held = self.held();
-        let (sink, _stopper) = self.sink(settings);
+        // For a closed journal nothing lingers: what is in it is joined, however slow the machine is.
+        let (sink, _stopper) = self.sink(RemoteWriteSettings { linger: 60 * SECOND, ..settings });
         tokio::time::timeout(60 * SECOND, sink.run()).await.expect("everything is sent");
         self.assert_closed(0);
         assert_eq!(self.held(), held, "all memory is given back");

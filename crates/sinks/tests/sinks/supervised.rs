@@ -67,7 +67,7 @@ async fn a_sink_that_panics_in_the_middle_of_a_request_goes_on() {
         until(|| rig.ledger.balance().at_rest() && !rig.health.trouble().broken).await;
         stopper.stop();
     };
-    tokio::time::timeout(30 * SECOND, async { tokio::join!(supervisor.run(None, start), script) })
+    tokio::time::timeout(60 * SECOND, async { tokio::join!(supervisor.run(None, start), script) })
         .await
         .unwrap();
     assert_eq!((starts.get(), rig.health.activity().restarts), (2, 1));
