@@ -230,7 +230,7 @@ impl Lake {
                 self.writer.push_otlp(&position, signal, &raw, now_ns()).map_err(Failure::Lake)
             }
             Content::Bulk => {
-                let (logs, others) = self.documents(&raw, position.received_at_ns)?;
+                let (logs, others) = self.documents(&raw, &record.meta)?;
                 drop(raw);
                 let pushed = self.writer.push_otlp(&position, otlp::Signal::Logs, &logs, now_ns());
                 let mut pushed = pushed.map_err(Failure::Lake)?;

@@ -78,10 +78,16 @@ pub(super) fn outgoing_len(meta: &Meta, settings: &Settings) -> usize {
 /// Whether the bytes of a batch are documents as they are.
 fn passes(batch: &Batch, settings: &Settings) -> bool {
     !settings.ids
-        && batch
-            .bodies
-            .iter()
-            .all(|body| body.protocol == Protocol::Bulk && body.encoding == Encoding::Identity)
+        && batch.bodies.iter().all(|body| {
+            body.protocol == Protocol::Bulk
+                && body.encoding == Encoding::Identity
+                && batch.window.get(body.range.clone()).is_some_and(is_terminated)
+        })
+}
+
+/// Whether what comes behind it begins with a line of its own.
+fn is_terminated(raw: &[u8]) -> bool {
+    raw.is_empty() || raw.ends_with(b"\n")
 }
 
 /// Makes the documents of a batch.
@@ -127,12 +133,15 @@ async fn written(
         };
         match (body.protocol, spoken(body.signal)) {
             (Protocol::Bulk, _) => {
-                copied(raw, &origin.record(body.sequence), &mut out, settings).await?;
-                count += body.items;
+                let copied = copied(raw, body, &origin.record(body.sequence), &mut out, settings).await?;
+                count += copied;
+                untranslatable += body.items.saturating_sub(copied);
             }
             (Protocol::Otlp | Protocol::Intake, signal) => {
+                let prefix = origin.record(body.sequence);
+                let tenant = batch.meta.tenant.as_str();
                 let (documents, left_out) =
-                    translated(signal, raw, body, &origin.record(body.sequence), &mut out, settings).await?;
+                    translated(signal, raw, body, (&prefix, tenant), &mut out, settings).await?;
                 count += documents;
                 untranslatable += left_out;
             }
@@ -144,12 +153,23 @@ async fn written(
     Ok(Made { raw, count, untranslatable })
 }
 
-/// Appends the documents of a `_bulk`, with an `_id` where they have none.
-async fn copied(raw: &[u8], prefix: &str, out: &mut Held<Window>, settings: &Settings) -> Result<(), Why> {
+/// Appends the documents of a `_bulk`, with an `_id` where they have none. How many there are.
+async fn copied(
+    raw: &[u8],
+    body: &Body,
+    prefix: &str,
+    out: &mut Held<Window>,
+    settings: &Settings,
+) -> Result<u64, Why> {
     if !settings.ids {
+        if !is_terminated(raw) {
+            return Err(Why::Damaged);
+        }
         out.try_reserve(raw.len())?;
-        return out.append(raw).map_err(|_| Why::Damaged);
+        // Each was looked at when it came.
+        return out.append(raw).map(|()| body.items).map_err(|_| Why::Damaged);
     }
+    let mut count = 0;
     let mut id = String::with_capacity(ID);
     let mut turn = out.len() + TURN;
     for (number, item) in checked(raw).enumerate() {
@@ -168,20 +188,22 @@ async fn copied(raw: &[u8], prefix: &str, out: &mut Held<Window>, settings: &Set
         item.write(&[id.as_bytes()], &mut output).map_err(|_| Why::Damaged)?;
         let len = output.len();
         out.advance(len);
+        count += 1;
         if out.len() > turn {
             turn = out.len() + TURN;
             tokio::task::yield_now().await;
         }
     }
-    Ok(())
+    Ok(count)
 }
 
-/// Appends the documents of a body of OTLP, or of intake events. How many there are, and how many items are not said.
+/// Appends the documents of a body of OTLP, or of intake events: their ids' beginning and their tenant are given. How
+/// many there are, and how many items are not said.
 async fn translated(
     signal: Option<wire::Signal>,
     raw: &[u8],
     body: &Body,
-    prefix: &str,
+    (prefix, tenant): (&str, &str),
     out: &mut Held<Window>,
     settings: &Settings,
 ) -> Result<(u64, u64), Why> {
@@ -191,6 +213,8 @@ async fn translated(
         dataset: &settings.dataset,
         namespace: &settings.namespace,
         metric_ids: settings.metric_ids,
+        index: settings.index.as_ref(),
+        tenant,
         received: body.received_at_ns,
     };
     let (mut place, mut turn) = (Place::START, TURN);

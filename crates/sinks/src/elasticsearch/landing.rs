@@ -150,7 +150,13 @@ impl Elasticsearch {
             return After::Piece(parcel);
         }
         let items = checked(parcel.piece()).map_while(Result::ok).map(|item| item.bytes);
-        let lost = self.letters.bury(&parcel, items, &reason.to_string());
+        let lost = match self.letters.bury(&parcel, items, &reason.to_string()) {
+            // Nothing in it is a document, so there are no others either.
+            0 => {
+                self.letters.bury(&parcel, [parcel.piece()].into_iter(), &reason.to_string()).max(parcel.left)
+            }
+            lost => lost,
+        };
         match why {
             Dropped::TooLarge => parcel.too_large += lost,
             _ => parcel.rejected += lost,

@@ -126,7 +126,7 @@ impl Otlp {
                 requests
             }
             Protocol::Bulk => {
-                let said = Box::pin(documents(raw, received, &self.room)).await.map_err(Why::reason)?;
+                let said = Box::pin(documents(raw, &whole.1, &self.room)).await.map_err(Why::reason)?;
                 if is_new {
                     cut.losses.add(Dropped::Untranslatable, said.untranslatable);
                 }

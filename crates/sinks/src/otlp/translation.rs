@@ -110,17 +110,19 @@ pub(super) async fn translated(
     }
 }
 
-/// Says the documents of a checked `_bulk` body as log records, in twice the room whenever there was not enough.
-pub(super) async fn documents(raw: Frame, received_at_ns: u64, room: &Room) -> Result<Translated, Why> {
+/// Says the documents of a `_bulk` body as log records, in twice the room whenever there was not enough. Of the
+/// record's items, those that are none of these are untranslatable.
+pub(super) async fn documents(raw: Frame, meta: &Meta, room: &Room) -> Result<Translated, Why> {
     let body = raw.get(PREFIX..).unwrap_or_default();
     let mut len = usual_logs_len(body.len());
     loop {
         let mut frame = room.window(PREFIX.saturating_add(len)).await?;
         frame.advance(PREFIX);
-        match to_otlp_logs(body, received_at_ns, frame.spare_mut()) {
+        match to_otlp_logs(body, meta.received_at_ns, frame.spare_mut()) {
             Ok(logs) => {
                 frame.advance(logs.bytes);
-                return Ok(Translated { frame, untranslatable: logs.untranslatable });
+                let untranslatable = u64::from(meta.items).saturating_sub(logs.records);
+                return Ok(Translated { frame, untranslatable });
             }
             Err(Full) => len = len.saturating_mul(2),
         }

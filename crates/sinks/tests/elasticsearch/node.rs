@@ -126,6 +126,10 @@ async fn serve(
     let raw = if gzipped { gunzip(&body) } else { body.to_vec() };
     let items = parsed(&raw);
     let mut seen = state.lock().unwrap();
+    let Some(items) = items else {
+        let malformed = r#"{"error":{"type":"illegal_argument_exception","reason":"Malformed action"}}"#;
+        return Ok(Response::builder().status(400).body(Full::new(Bytes::from(malformed))).unwrap());
+    };
     seen.requests.push((items.len(), len, head.headers));
     let answer = seen.script.pop_front().or(seen.always.clone()).unwrap_or(Answer::Ok);
     let reply = |status: u16, text: String| {
@@ -179,17 +183,18 @@ impl Seen {
     }
 }
 
-fn parsed(raw: &[u8]) -> Vec<(String, Option<String>, Value)> {
+/// The items; nothing where an action is none.
+fn parsed(raw: &[u8]) -> Option<Vec<(String, Option<String>, Value)>> {
     assert!(raw.is_empty() || raw.ends_with(b"\n"));
     let mut lines = raw.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut items = Vec::new();
     while let Some(action) = lines.next() {
         let action: Value = serde_json::from_slice(action).unwrap();
-        let (kind, fields) = action.as_object().unwrap().iter().next().unwrap();
+        let (kind, fields) = action.as_object().unwrap().iter().next()?;
         let id = fields["_id"].as_str().map(str::to_owned);
         items.push((kind.clone(), id, serde_json::from_slice(lines.next().unwrap()).unwrap()));
     }
-    items
+    Some(items)
 }
 
 fn gunzip(body: &[u8]) -> Vec<u8> {

@@ -3,6 +3,7 @@
 use crate::node::{Answer, Node};
 use crate::rig::{PART, Rig, SECOND, settings};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
+use tidegate_ledger::Dropped;
 use tidegate_sinks::ElasticsearchSettings;
 
 const CREATE: &str = "{\"create\":{\"_index\":\"logs\"}}";
@@ -64,19 +65,43 @@ async fn requests_have_the_headers_that_are_configured() {
 async fn what_cannot_be_said_is_counted() {
     let (mut rig, node) = (Rig::new(PART), Node::new([]));
     rig.put(Encoding::Identity, CREATE, 1, 10).await;
-    let meta = Meta {
+    rig.append(meta(Signal::Profiles, Protocol::Otlp), b"abc").await;
+    rig.drain(settings(&node)).await;
+    node.assert_has(0..1);
+    assert_eq!(rig.dropped(), [(Dropped::Untranslatable, 3)]);
+}
+
+/// Of what is no `_bulk` although it is said to be one, nothing counts as delivered, and its neighbours are.
+#[tokio::test]
+async fn what_is_no_bulk_is_counted() {
+    for (ids, body, reason) in [
+        (true, "{}", Dropped::Damaged),
+        (false, "{}", Dropped::Damaged),
+        (true, "{}\n", Dropped::Damaged),
+        (false, "{}\n", Dropped::Rejected),
+        (true, "{\"delete\":{\"_id\":\"1\"}}", Dropped::Damaged),
+        (true, "", Dropped::Untranslatable),
+    ] {
+        let (mut rig, node) = (Rig::new(PART), Node::new([]));
+        rig.put(Encoding::Identity, CREATE, 5, 10).await;
+        rig.append(meta(Signal::Logs, Protocol::Bulk), body.as_bytes()).await;
+        rig.drain(ElasticsearchSettings { ids, ..settings(&node) }).await;
+        node.assert_has(0..5);
+        assert_eq!((rig.page().delivered, rig.dropped()), (5, vec![(reason, 3)]), "{ids} {body:?}");
+    }
+}
+
+/// Of a record that is not what it says: of three items.
+fn meta(signal: Signal, protocol: Protocol) -> Meta {
+    Meta {
         tenant: Tenant::NONE,
-        signal: Signal::Profiles,
-        protocol: Protocol::Otlp,
+        signal,
+        protocol,
         encoding: Encoding::Identity,
         items: 3,
         raw_len: 3,
         received_at_ns: 1,
-    };
-    rig.append(meta, b"abc").await;
-    rig.drain(settings(&node)).await;
-    node.assert_has(0..1);
-    assert_eq!(rig.dropped(), [(tidegate_ledger::Dropped::Untranslatable, 3)]);
+    }
 }
 
 /// After a restart nothing that was answered is sent again; what was not is, and makes no duplicate.
@@ -93,7 +118,7 @@ async fn a_restart_makes_no_duplicates() {
         }
         stopper.stop();
     };
-    let (ended, ()) = tokio::join!(tokio::time::timeout(30 * SECOND, sink.run()), stopping);
+    let (ended, ()) = tokio::join!(tokio::time::timeout(60 * SECOND, sink.run()), stopping);
     ended.unwrap();
     let rig = rig.restarted();
     let node = node.always(Answer::Ok);
