@@ -82,7 +82,7 @@ fn everything(serial: i64) -> WriteRequest {
 #[test]
 fn joined_bodies_are_what_was_sent() {
     let recorder = Recorder::start();
-    let upstream = json!({"type": "prometheus_remote_write", "url": recorder.url(), "linger": "300ms"});
+    let upstream = json!({"type": "prometheus_remote_write", "url": recorder.url(), "linger": "2s"});
     let gateway = Gateway::started(json!({"memory": "96MiB", "sinks": {"upstream": upstream}}));
     let mut sent = WriteRequest::default();
     for serial in 0..20 {

@@ -64,8 +64,8 @@ fn half_sent_uploads_are_in_nobodys_way() {
         times[100], times[199]
     );
     assert!(each <= 8 << 10, "{each} bytes each");
-    // Or no later than before, on a machine that is busy.
-    let bar = Duration::from_millis(5).max(usual[50] * 2);
+    // It does not wait for any of them: beside that, what a machine is busy with comes and goes.
+    let bar = Duration::from_millis(50).max(usual[50] * 4);
     assert!(times[100] < bar, "{:?} of {bar:?}", times[100]);
     for mut stream in uploads {
         stream.write_all(format!("{LOG}\r\n0\r\n\r\n").as_bytes()).unwrap();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tidegate_load::{Behaviour, Check, CheckingSink, Limit, Model, Profile};
 use tidegate_tests::{SOON, until};
 
-/// How soon it listens, on a quiet machine.
-const LISTENING: Duration = Duration::from_secs(2);
+/// How soon it listens, on a machine that has other things to do.
+const LISTENING: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_backlog_is_no_burden() {

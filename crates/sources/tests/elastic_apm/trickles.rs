@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 /// Pauses are longer than those that other bodies may make, and each upload holds a page.
 #[tokio::test]
 async fn uploads_may_pause() {
-    let brief = Duration::from_millis(30);
+    let brief = Duration::from_millis(200);
     let rig = Rig::with(1 << 30, Settings { body_stall: brief, body_grace: brief, ..settings() });
     let head = format!(
         "POST {PATH} HTTP/1.1\r\nHost: a\r\n{}: {}\r\nTransfer-Encoding: chunked\r\n\r\n",

@@ -95,7 +95,7 @@ async fn connections_have_a_limit() {
 /// goodbye.
 #[tokio::test]
 async fn an_idle_connection_is_charged_nothing_and_ends() {
-    let rig = Rig::with(1 << 30, Settings { idle: Duration::from_millis(50), ..settings() });
+    let rig = Rig::with(1 << 30, Settings { idle: Duration::from_millis(500), ..settings() });
     rig.serve(async |address| {
         let stream = TcpStream::connect(address).await.unwrap();
         let (mut client, connection) = h2::client::handshake(stream).await.unwrap();
@@ -147,7 +147,7 @@ async fn a_shutdown_waits_for_calls_in_flight() {
 /// A body that stops arriving is refused, and what it held is given back, while its connection goes on.
 #[tokio::test]
 async fn a_body_that_stops_arriving_is_refused() {
-    let stall = Duration::from_millis(30);
+    let stall = Duration::from_millis(200);
     let rig = Rig::with(1 << 30, Settings { body_stall: stall, body_grace: stall, ..settings() });
     let body = message(false, &traces(1, 1));
     rig.serve(async |address| {
@@ -167,7 +167,7 @@ async fn a_body_that_stops_arriving_is_refused() {
 /// Half a frame is not waited for longer than half a body, and what is charged for it is given back.
 #[tokio::test]
 async fn half_a_frame_ends_a_connection() {
-    let rig = Rig::with(1 << 30, Settings { body_stall: Duration::from_millis(30), ..settings() });
+    let rig = Rig::with(1 << 30, Settings { body_stall: Duration::from_millis(200), ..settings() });
     rig.serve(async |address| {
         // SETTINGS, and the head of HEADERS without END_HEADERS.
         let mut half =

@@ -109,8 +109,8 @@ impl Rig {
     /// Sends a body as remote write and gives the answer.
     pub(crate) async fn write(&self, version: Version, body: &[u8]) -> Response {
         self.serve(async |target| {
-            let mut connection = Connection::open(&target, SECOND).await.unwrap();
-            connection.write(&target, version, body, 10 * SECOND).await.unwrap()
+            let mut connection = Connection::open(&target, 20 * SECOND).await.unwrap();
+            connection.write(&target, version, body, 20 * SECOND).await.unwrap()
         })
         .await
     }
