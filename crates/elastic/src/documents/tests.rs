@@ -4,4 +4,6 @@ mod metrics;
 mod model;
 mod opensearch;
 mod otlp;
+mod spoilt;
+#[path = "../../../wire/src/otlp/tests/strategies.rs"]
 mod strategies;

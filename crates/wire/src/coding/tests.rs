@@ -1,5 +1,5 @@
-//! What the tests of the codings share: memory with a limit, and bodies worth compressing.
-#![allow(clippy::indexing_slicing)]
+//! What the tests of the codings share: memory with a limit, bodies worth compressing, and what holds for any coding.
+#![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 use proptest::prelude::*;
 
@@ -67,6 +67,47 @@ pub(crate) fn in_pieces<D: Decode>(
             return if progress.wants == Wants::Nothing { Ok(all) } else { Err(decoder.truncated()) };
         }
     }
+}
+
+/// Decodes all of `body`, which becomes at most 16 MiB.
+pub(crate) fn decoded<D: Decode>(mut decoder: D, body: &[u8]) -> Result<Vec<u8>, Stopped<D::Fault>> {
+    let mut out = Limited::new(1 << 24);
+    decode(&mut decoder, body, &mut out)?;
+    Ok(out.written().to_vec())
+}
+
+/// A bomb takes no more than was granted, and what fits exactly is granted. `bomb` becomes `len` bytes.
+pub(crate) fn assert_output_is_limited<D: Decode>(mut decoder: D, bomb: &[u8], len: usize) {
+    let mut out = Limited::new(len / 10);
+    assert!(matches!(decode(&mut decoder, bomb, &mut out), Err(Stopped::Room)));
+    assert_eq!(out.paid(), len / 10);
+    decoder.reset();
+    let mut out = Limited::new(len);
+    assert!(decode(&mut decoder, bomb, &mut out).is_ok_and(|written| written == len));
+}
+
+/// The heap is what was `declared`, about, when a decoder is made, and untouched from then on.
+pub(crate) fn assert_memory_is_as_declared<D: Decode>(
+    new: fn() -> D,
+    declared: usize,
+    body: &[u8],
+    raw: &[u8],
+) {
+    let mut decoder = None;
+    let made = allocation_counter::measure(|| decoder = Some(new()));
+    assert!(made.bytes_max <= declared as u64, "{}", made.bytes_max);
+    assert!(made.bytes_max * 10 >= declared as u64 * 9, "{}", made.bytes_max);
+    let mut decoder = decoder.unwrap();
+    // A coding may want more room than it fills.
+    let mut out = vec![0; raw.len() + (256 << 10)];
+    let used = allocation_counter::measure(|| {
+        for _ in 0..3 {
+            decoder.reset();
+            let progress = decoder.step(body, &mut out).unwrap();
+            assert_eq!(progress.written, raw.len());
+        }
+    });
+    assert_eq!(used.count_total, 0);
 }
 
 /// Bytes with repetitions near and far, and some without.

@@ -1,7 +1,6 @@
 //! What was compressed is what comes out, in any pieces and as any other implementation has it; what is
 //! damaged is refused; memory is what was declared.
-// What is read here was written here.
-#![allow(clippy::indexing_slicing, clippy::disallowed_methods)]
+#![allow(clippy::indexing_slicing, clippy::disallowed_methods, reason = "what is read here was written here")]
 
 use std::io::Read;
 
@@ -10,8 +9,10 @@ use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::coding::tests::{Limited, in_pieces, texts};
-use crate::coding::{Decode, Stopped, decode};
+use crate::coding::tests::{
+    assert_memory_is_as_declared, assert_output_is_limited, decoded, in_pieces, texts,
+};
+use crate::coding::{Decode, Stopped};
 
 fn compress(level: i32, raw: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::new(level).unwrap();
@@ -25,9 +26,7 @@ fn compress(level: i32, raw: &[u8]) -> Vec<u8> {
 }
 
 fn decompress(body: &[u8]) -> Result<Vec<u8>, Stopped<Fault>> {
-    let mut out = Limited::new(1 << 24);
-    decode(&mut Decoder::new(), body, &mut out)?;
-    Ok(out.written().to_vec())
+    decoded(Decoder::new(), body)
 }
 
 proptest! {
@@ -147,11 +146,7 @@ fn refusals_say_why() {
 fn output_is_limited() {
     let raw = vec![0; 10 << 20];
     let bomb = compress(9, &raw);
-    let mut out = Limited::new(1 << 20);
-    assert_eq!(decode(&mut Decoder::new(), &bomb, &mut out), Err(Stopped::Room));
-    assert_eq!(out.paid(), 1 << 20);
-    let mut out = Limited::new(raw.len());
-    assert_eq!(decode(&mut Decoder::new(), &bomb, &mut out), Ok(raw.len()));
+    assert_output_is_limited(Decoder::new(), &bomb, raw.len());
     assert_eq!(Decoder::new().expected_len(&bomb), raw.len());
     assert_eq!(Decoder::new().expected_len(&[0xff; 100]), 103_200);
 }
@@ -221,19 +216,5 @@ fn memory_is_as_declared() {
         });
         assert_eq!(used.count_total, 0, "level {level}");
     }
-    let body = compress(6, &raw);
-    let mut decoder = None;
-    let made = allocation_counter::measure(|| decoder = Some(Decoder::new()));
-    assert!(made.bytes_current <= Decoder::BYTES as i64, "{}", made.bytes_current);
-    assert!(made.bytes_current * 10 >= Decoder::BYTES as i64 * 9, "{}", made.bytes_current);
-    let mut decoder = decoder.unwrap();
-    let mut out = vec![0; raw.len()];
-    let used = allocation_counter::measure(|| {
-        for _ in 0..3 {
-            decoder.reset();
-            let progress = decoder.step(&body, &mut out).unwrap();
-            assert_eq!(progress.written, raw.len());
-        }
-    });
-    assert_eq!(used.count_total, 0);
+    assert_memory_is_as_declared(Decoder::new, Decoder::BYTES, &compress(6, &raw), &raw);
 }

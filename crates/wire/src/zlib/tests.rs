@@ -1,7 +1,6 @@
 //! What another implementation compressed is what comes out, in any pieces; what is damaged is refused; memory is
 //! what was declared.
-// What is read here was written here.
-#![allow(clippy::indexing_slicing, clippy::disallowed_methods)]
+#![allow(clippy::indexing_slicing, clippy::disallowed_methods, reason = "what is read here was written here")]
 
 use std::io::Read;
 
@@ -10,7 +9,9 @@ use proptest::prelude::*;
 use zlib_rs::adler32::adler32;
 
 use super::*;
-use crate::coding::tests::{Limited, in_pieces, texts};
+use crate::coding::tests::{
+    Limited, assert_memory_is_as_declared, assert_output_is_limited, decoded, in_pieces, texts,
+};
 use crate::coding::{Stopped, decode};
 
 fn compress(level: u32, raw: &[u8]) -> Vec<u8> {
@@ -20,9 +21,7 @@ fn compress(level: u32, raw: &[u8]) -> Vec<u8> {
 }
 
 fn decompress(body: &[u8]) -> Result<Vec<u8>, Stopped<Fault>> {
-    let mut out = Limited::new(1 << 24);
-    decode(&mut Decoder::new(), body, &mut out)?;
-    Ok(out.written().to_vec())
+    decoded(Decoder::new(), body)
 }
 
 proptest! {
@@ -95,34 +94,13 @@ fn refusals_say_why() {
     assert_eq!(in_pieces.step(b"x", &mut [0; 100]), Err(Fault::Trailing));
 }
 
-/// A bomb takes no more than was granted, and what fits exactly is granted.
 #[test]
 fn output_is_limited() {
-    let raw = vec![0; 10 << 20];
-    let bomb = compress(9, &raw);
-    let mut out = Limited::new(1 << 20);
-    assert_eq!(decode(&mut Decoder::new(), &bomb, &mut out), Err(Stopped::Room));
-    assert_eq!(out.paid(), 1 << 20);
-    let mut out = Limited::new(raw.len());
-    assert_eq!(decode(&mut Decoder::new(), &bomb, &mut out), Ok(raw.len()));
+    assert_output_is_limited(Decoder::new(), &compress(9, &[0; 10 << 20]), 10 << 20);
 }
 
-/// The heap is what `BYTES` says when the state is made, and untouched from then on.
 #[test]
 fn memory_is_as_declared() {
     let raw = b"service.name=checkout ".repeat(20_000);
-    let body = compress(6, &raw);
-    let mut decoder = None;
-    let made = allocation_counter::measure(|| decoder = Some(Decoder::new()));
-    assert!(made.bytes_current <= Decoder::BYTES as i64, "{}", made.bytes_current);
-    let mut decoder = decoder.unwrap();
-    let mut out = vec![0; raw.len()];
-    let used = allocation_counter::measure(|| {
-        for _ in 0..3 {
-            decoder.reset();
-            let progress = decoder.step(&body, &mut out).unwrap();
-            assert_eq!(progress.written, raw.len());
-        }
-    });
-    assert_eq!(used.count_total, 0);
+    assert_memory_is_as_declared(Decoder::new, Decoder::BYTES, &compress(6, &raw), &raw);
 }

@@ -1,7 +1,6 @@
 //! What was compressed is what comes out, as any other implementation has it; what claims too much is refused
 //! before anything is paid; memory is what was declared.
-// What is read here was written here.
-#![allow(clippy::indexing_slicing, clippy::disallowed_methods)]
+#![allow(clippy::indexing_slicing, clippy::disallowed_methods, reason = "what is read here was written here")]
 
 use std::io::Read;
 
@@ -9,7 +8,7 @@ use proptest::prelude::*;
 use ruzstd::decoding::StreamingDecoder;
 
 use super::*;
-use crate::coding::tests::{Limited, texts};
+use crate::coding::tests::{Limited, assert_memory_is_as_declared, decoded, texts};
 use crate::coding::{Decode, Progress, Stopped, Wants, decode};
 
 fn compress(level: i32, raw: &[u8], announced: bool) -> Vec<u8> {
@@ -25,9 +24,7 @@ fn compress(level: i32, raw: &[u8], announced: bool) -> Vec<u8> {
 }
 
 fn decompress(body: &[u8]) -> Result<Vec<u8>, Stopped<Fault>> {
-    let mut out = Limited::new(1 << 24);
-    decode(&mut Decoder::new(Decoder::WINDOW), body, &mut out)?;
-    Ok(out.written().to_vec())
+    decoded(Decoder::new(Decoder::WINDOW), body)
 }
 
 proptest! {
@@ -211,14 +208,6 @@ fn memory_is_as_declared() {
         });
         assert_eq!(used.count_total, 0, "level {level}");
     }
-    let body = compress(3, &raw, false);
-    let mut decoder = None;
-    let made = allocation_counter::measure(|| decoder = Some(Decoder::new(Decoder::WINDOW)));
-    assert!(made.bytes_max <= Decoder::BYTES as u64, "{}", made.bytes_max);
-    assert!(made.bytes_max * 10 >= Decoder::BYTES as u64 * 9, "{}", made.bytes_max);
-    let mut out = vec![0; raw.len() + (256 << 10)];
-    let used = allocation_counter::measure(|| {
-        decoder.as_mut().unwrap().step(&body, &mut out).unwrap();
-    });
-    assert_eq!(used.count_total, 0);
+    let new = || Decoder::new(Decoder::WINDOW);
+    assert_memory_is_as_declared(new, Decoder::BYTES, &compress(3, &raw, false), &raw);
 }

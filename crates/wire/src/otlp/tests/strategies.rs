@@ -1,4 +1,4 @@
-//! Random requests that a receiver must accept.
+//! Random requests that a receiver must accept. The tests of `tidegate-elastic` make theirs of this file too.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -19,10 +19,11 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::remote_write::STALE_NAN;
+/// What Prometheus writes where a series has ended.
+const STALE_NAN: u64 = 0x7ff0_0000_0000_0002;
 
 /// A double, odd ones more often than chance would have it.
-pub(in crate::otlp) fn double() -> impl Strategy<Value = f64> {
+pub(crate) fn double() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => (-1000i32..1000).prop_map(|value| f64::from(value) / 8.0),
         2 => any::<u64>().prop_map(f64::from_bits),
@@ -32,7 +33,7 @@ pub(in crate::otlp) fn double() -> impl Strategy<Value = f64> {
     ]
 }
 
-pub(in crate::otlp) fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-c]{0,4}",
         1 => "[a-z]{120,140}",
@@ -41,7 +42,7 @@ pub(in crate::otlp) fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-pub(in crate::otlp) fn key() -> impl Strategy<Value = String> {
+pub(crate) fn key() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-c]{1,2}([._][a-c])?",
         1 => "service\\.(name|namespace|instance\\.id|version)",
@@ -49,7 +50,7 @@ pub(in crate::otlp) fn key() -> impl Strategy<Value = String> {
     ]
 }
 
-pub(in crate::otlp) fn value() -> impl Strategy<Value = AnyValue> {
+pub(crate) fn value() -> impl Strategy<Value = AnyValue> {
     let leaf = prop_oneof![
         6 => text().prop_map(|text| Some(Value::StringValue(text))),
         1 => any::<bool>().prop_map(|value| Some(Value::BoolValue(value))),
@@ -70,11 +71,11 @@ pub(in crate::otlp) fn value() -> impl Strategy<Value = AnyValue> {
     })
 }
 
-pub(in crate::otlp) fn key_value(key: String, value: Option<AnyValue>) -> KeyValue {
+pub(crate) fn key_value(key: String, value: Option<AnyValue>) -> KeyValue {
     KeyValue { key, value, key_strindex: 0 }
 }
 
-pub(in crate::otlp) fn attributes() -> impl Strategy<Value = Vec<KeyValue>> {
+pub(crate) fn attributes() -> impl Strategy<Value = Vec<KeyValue>> {
     vec((key(), option::weighted(0.95, value())).prop_map(|(key, value)| key_value(key, value)), 0..6)
 }
 
@@ -313,7 +314,7 @@ prop_compose! {
 }
 
 /// A request of traces.
-pub(in crate::otlp) fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
+pub(crate) fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
     let scope = (scope(), vec(span(), 0..4), text()).prop_map(|(scope, spans, schema_url)| ScopeSpans {
         scope,
         spans,
@@ -325,7 +326,7 @@ pub(in crate::otlp) fn traces() -> impl Strategy<Value = ExportTraceServiceReque
 }
 
 /// A request of logs.
-pub(in crate::otlp) fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
+pub(crate) fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
     let scope = (scope(), vec(record(), 0..4), text())
         .prop_map(|(scope, log_records, schema_url)| ScopeLogs { scope, log_records, schema_url });
     let resource = (resource(), vec(scope, 0..3), text())
@@ -334,7 +335,7 @@ pub(in crate::otlp) fn logs() -> impl Strategy<Value = ExportLogsServiceRequest>
 }
 
 /// A request of metrics.
-pub(in crate::otlp) fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
+pub(crate) fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
     let scope = (scope(), vec(metric(), 0..4), text())
         .prop_map(|(scope, metrics, schema_url)| ScopeMetrics { scope, metrics, schema_url });
     let resource =
