@@ -1,7 +1,7 @@
 //! Any bytes on a connection are answered by whole answers only, understood alike in whatever pieces they
 //! arrive, and leave no memory charged.
 #![no_main]
-#![allow(dead_code)]
+#![allow(dead_code, reason = "others use the rest of it")]
 
 #[path = "../../crates/http1/tests/codec/pipe.rs"]
 mod pipe;

@@ -8,7 +8,7 @@ use tidegate_wire::output::SliceOutput;
 use tidegate_wire::remote_write::{Limits, Symbols, Version, check, split, translate};
 
 #[path = "../../crates/wire/src/remote_write/tests/oracle.rs"]
-#[allow(dead_code, unused)]
+#[allow(dead_code, unused, reason = "others use the rest of it")]
 mod oracle;
 
 fuzz_target!(|raw: &[u8]| {

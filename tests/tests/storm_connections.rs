@@ -1,7 +1,11 @@
 //! P1, P3: connections that do nothing, next to nothing, or come and go: what each costs is small and
 //! declared, and one too many is told so.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test ends where it fails, and says what it measures"
+)]
 
 #[path = "support/storm.rs"]
 mod storm;

@@ -2,7 +2,7 @@
 //! leaks, and the total holds. Run with `RUSTFLAGS="--cfg loom" cargo test -p tidegate-arena --test loom`.
 
 #![cfg(loom)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use loom::future::block_on;
 use loom::thread;

@@ -1,6 +1,6 @@
 //! P1 at its root: what is resident is what is charged. One test, since it measures its own process.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use tidegate_arena::{Arena, Floors, Share, Window};
 

@@ -3,7 +3,7 @@
 //! `tests/mistakes/NAME.yaml` holds the mistakes, `NAME.txt` the whole message. Written anew with
 //! `UPDATE_DOCS=1`, to be read before it is committed.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

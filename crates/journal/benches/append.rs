@@ -3,7 +3,12 @@
 //! `cargo bench -p tidegate-journal`. The folder is made where `TMPDIR` says: the disk there is what is
 //! measured.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench, which says what it measures"
+)]
 
 use rustix::time::{ClockId, clock_gettime};
 use std::future::Future;

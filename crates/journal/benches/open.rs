@@ -3,7 +3,12 @@
 //! `cargo bench -p tidegate-journal --bench open -- GIB` (1 where nothing is said). The folder is made where
 //! `TMPDIR` says, and removed.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench, which says what it measures"
+)]
 
 use std::future::Future;
 use std::pin::pin;

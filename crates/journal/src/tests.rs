@@ -1,6 +1,6 @@
 //! The journal as a whole, on real files.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use crate::*;
 use std::future::Future;

@@ -1,5 +1,5 @@
 //! What the generator itself costs, per request of 2,000 series. `cargo bench -p tidegate-load`
-#![allow(missing_docs)]
+#![allow(missing_docs, reason = "a bench")]
 
 use std::hint::black_box;
 use std::sync::Arc;

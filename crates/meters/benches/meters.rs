@@ -1,5 +1,5 @@
 //! What one observation costs. `cargo bench -p tidegate-meters`
-#![allow(missing_docs)]
+#![allow(missing_docs, reason = "a bench")]
 
 use std::hint::black_box;
 

@@ -4,7 +4,7 @@
 #[path = "../../sender/benches/bars/measure.rs"]
 mod measure;
 #[path = "../../sender/tests/memory/sink.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "others use the rest of it")]
 mod sink;
 
 use measure::{cpu, peer_in_a_process, span};

@@ -1,10 +1,10 @@
 //! The example in C is compiled against the header, linked with the library, run, and seen from the peer.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 #[path = "../../sender/tests/all/oracle.rs"]
 mod oracle;
 #[path = "../../sender/tests/all/peer.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "others use the rest of it")]
 mod peer;
 
 use std::path::{Path, PathBuf};

@@ -2,12 +2,12 @@
 //!
 //! Here, because `fork` is a foreign call, which this crate may make.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 #[path = "../../sender/tests/all/oracle.rs"]
 mod oracle;
 #[path = "../../sender/tests/all/peer.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "others use the rest of it")]
 mod peer;
 
 use std::collections::HashSet;

@@ -2,12 +2,12 @@
 //!
 //! Allocations and CPU time are of the whole process, sending thread included; the peer is another process.
 //! `crates/sender-bench` runs the same batches through the OpenTelemetry SDK and compares.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench, which says what it measures")]
 
 #[path = "bars/measure.rs"]
 mod measure;
 #[path = "../tests/memory/sink.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "a bench")]
 mod sink;
 
 use measure::{cpu, peer_in_a_process, span};

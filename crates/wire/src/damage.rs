@@ -1,5 +1,5 @@
 //! Damage to bodies, for tests of those who read them.
-#![allow(clippy::indexing_slicing)]
+#![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 use proptest::prelude::*;
 use proptest::sample::Index;

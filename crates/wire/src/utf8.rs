@@ -28,7 +28,7 @@ fn is_ascii(run: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::indexing_slicing)]
+    #![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
     use super::*;
 

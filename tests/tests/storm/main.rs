@@ -2,7 +2,11 @@
 //! cgroup of that size. In every one of them resident memory stays within the budget, everything acknowledged
 //! arrives, every refusal is an answer, and the books close. `design/storms.md` has the table.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test ends where it fails, and says what it measures"
+)]
 
 #[path = "../support/segments.rs"]
 mod segments;

@@ -1,6 +1,6 @@
 //! Windows and charges on real memory.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 use super::*;
 use std::task::Waker;
 

@@ -1,6 +1,6 @@
 //! The budget's arithmetic against its three invariants.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 use super::*;
 use proptest::prelude::*;
 use std::task::Waker;

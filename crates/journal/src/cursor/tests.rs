@@ -1,7 +1,7 @@
 //! Invariant: the low-water mark is the first record that is neither completed, damaged nor dropped, and
 //! every item before it is counted as exactly one of the three. Model: one state for each record.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use super::*;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! A folder in memory that fails as real ones do: writes that stop half way, disks that fill up, syncs that
 //! fail and forget, and power cuts that keep some of what was not synced, in any order.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use super::{File, Files};
 use std::collections::{BTreeMap, BTreeSet};

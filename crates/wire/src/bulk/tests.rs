@@ -1,4 +1,4 @@
-#![allow(clippy::indexing_slicing)]
+#![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 use super::*;
 use proptest::prelude::*;

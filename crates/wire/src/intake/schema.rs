@@ -75,8 +75,7 @@ const fn of(fields: &'static [Field]) -> Fields {
     let mut lengths = [0; LENGTHS];
     let mut at = 0;
     while at < fields.len() {
-        // Of constants, when the program is built.
-        #[allow(clippy::indexing_slicing)]
+        #[allow(clippy::indexing_slicing, reason = "of constants, when the program is built")]
         {
             if fields[at].required {
                 required |= 1 << at;

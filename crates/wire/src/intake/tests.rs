@@ -1,6 +1,5 @@
 //! What is checked is checked, what is accepted is shown as serde_json reads it, and nothing else decides.
-// What is read here was written here.
-#![allow(clippy::indexing_slicing)]
+#![allow(clippy::indexing_slicing, reason = "what is read here was written here")]
 
 mod captured;
 mod oracle;

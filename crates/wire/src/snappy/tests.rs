@@ -1,5 +1,5 @@
 //! Joins decode to the concatenation; lies in a body are found, before or while decoding.
-#![allow(clippy::indexing_slicing)]
+#![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
 //! The translation against a slow, plain model: maps of strings, made of what prost decodes.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test ends where it fails")]
 
 mod deltas;
 mod found;

@@ -175,7 +175,7 @@ proptest! {
         let (done, body) = reversed(version, &raw);
         let mut symbols = Symbols::new();
         let request = view(version, &raw, &mut symbols).unwrap();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a part of a length is one")]
         let len = (done.bytes as f64 * part) as usize;
         prop_assume!(len < body.len());
         prop_assert_eq!(from_remote_write(request, &mut vec![0; len]), Err(Full));
