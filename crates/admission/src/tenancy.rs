@@ -3,7 +3,6 @@
 use crate::access::{Certificate, Granted};
 use crate::caller::Caller;
 use crate::refused::Refused;
-use std::borrow::Cow;
 use tidegate_ledger::{MAX_TENANT_NAME, Refusal};
 
 /// Where a tenant's name is found. The first that has one decides: the certificate, the credentials, the header, the
@@ -32,15 +31,20 @@ pub enum Field {
 }
 
 impl Tenancy {
-    /// The tenant of a request by `caller`, to whom `granted` was granted.
+    /// The tenant of a request by `caller`, to whom `granted` was granted. `default` stands in for that of all addresses.
     ///
     /// # Errors
     /// `tenant` when there is no name, or it cannot be one; `forbidden` when the credentials are those of another
     /// tenant than the header says.
-    pub fn name<'a>(&self, caller: &Caller<'a>, granted: &'a Granted) -> Result<Cow<'a, str>, Refused> {
+    pub fn name<'a>(
+        &'a self,
+        caller: &Caller<'a>,
+        granted: &'a Granted,
+        default: Option<&'a str>,
+    ) -> Result<&'a str, Refused> {
         if let Some(field) = self.certificate {
             let name = caller.certificate.and_then(|certificate| field.of(certificate));
-            return name.ok_or(Refused::new(Refusal::Tenant, NO_FIELD)).and_then(valid).map(Cow::Borrowed);
+            return name.ok_or(Refused::new(Refusal::Tenant, NO_FIELD)).and_then(valid);
         }
         let said = match &self.header {
             None => None,
@@ -54,13 +58,24 @@ impl Tenancy {
         match (granted.tenant().filter(|_| self.credentials), said) {
             // Credentials of one tenant do not speak for another.
             (Some(own), Some(said)) if own != said => Err(Refused::new(Refusal::Forbidden, ANOTHER)),
-            (Some(own), _) => valid(own).map(Cow::Borrowed),
-            (None, Some(said)) => Ok(Cow::Borrowed(said)),
-            (None, None) => match &self.default {
-                Some(default) => Ok(Cow::Owned(default.to_string())),
-                None => Err(Refused::new(Refusal::Tenant, MISSING)),
-            },
+            (Some(own), _) => valid(own),
+            (None, Some(said)) => Ok(said),
+            (None, None) => {
+                let default = default.or(self.default.as_deref());
+                default.ok_or(Refused::new(Refusal::Tenant, MISSING))
+            }
         }
+    }
+
+    /// The tenant of what strangers send: nobody has vouched for what they say, so it is the default.
+    ///
+    /// # Errors
+    /// `tenant` when there is none, or only certificates name tenants.
+    pub fn of_strangers<'a>(&'a self, default: Option<&'a str>) -> Result<&'a str, Refused> {
+        if self.certificate.is_some() {
+            return Err(Refused::new(Refusal::Tenant, NO_FIELD));
+        }
+        default.or(self.default.as_deref()).ok_or(Refused::new(Refusal::Tenant, STRANGER))
     }
 }
 
@@ -89,6 +104,8 @@ pub fn valid(name: &str) -> Result<&str, Refused> {
 }
 
 const MISSING: &str = "whose data this is has to be said, in the header that the gateway is set to\n";
+const STRANGER: &str =
+    "what is sent without credentials belongs to the default tenant, and the gateway has none\n";
 const REPEATED: &str = "whose data this is may be said once; the header is there several times\n";
 const NO_FIELD: &str = "the client's certificate does not have the field that names the tenant\n";
 const ANOTHER: &str = "these credentials belong to another tenant than the one that the header names\n";

@@ -9,7 +9,7 @@ use std::path::{Component, PathBuf};
 use crate::model::{
     Backoff, Config, Durability, ElasticsearchSink, LakeSink, OtlpSink, RemoteWriteSink, Signal, Sink, Tls,
 };
-use crate::values::{Name, Url};
+use crate::values::{HeaderName, Name, Secret, Url};
 
 /// Two or more settings that cannot be together.
 pub(crate) struct Clash {
@@ -138,18 +138,21 @@ fn remote_write(config: &Config, name: &Name, sink: &RemoteWriteSink, clashes: &
     }
     loops(config, name, "url", [&sink.url], clashes);
     waits(name, &sink.backoff, clashes);
+    tenant_header(name, sink.tenant_header.as_ref(), &sink.headers, clashes);
 }
 
 fn otlp(config: &Config, name: &Name, sink: &OtlpSink, clashes: &mut Vec<Clash>) {
     loops(config, name, "endpoints", &sink.endpoints, clashes);
     waits(name, &sink.backoff, clashes);
     keys(name, &sink.tls, clashes);
+    tenant_header(name, sink.tenant_header.as_ref(), &sink.headers, clashes);
 }
 
 fn elasticsearch(config: &Config, name: &Name, sink: &ElasticsearchSink, clashes: &mut Vec<Clash>) {
     loops(config, name, "endpoints", &sink.endpoints, clashes);
     waits(name, &sink.backoff, clashes);
     keys(name, &sink.tls, clashes);
+    tenant_header(name, sink.tenant_header.as_ref(), &sink.headers, clashes);
     let mut clash = |about: &str, message: String, help: &str| {
         let about = vec![path(["sinks", name.as_str(), about])];
         clashes.push(Clash { about, message, help: help.to_owned() });
@@ -181,6 +184,28 @@ fn is_stream_part(text: &str) -> bool {
     let allowed =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'.';
     !text.is_empty() && text.len() <= 100 && text.bytes().all(allowed)
+}
+
+/// A header that two settings want to write.
+fn tenant_header(
+    name: &Name,
+    header: Option<&HeaderName>,
+    headers: &BTreeMap<HeaderName, Secret>,
+    clashes: &mut Vec<Clash>,
+) {
+    let Some(header) = header else { return };
+    let help = if header.as_str() == "authorization" || header.as_str().starts_with("grpc-") {
+        "name another header, such as `X-Scope-OrgID`: this one has another meaning"
+    } else if headers.contains_key(header) {
+        "take it out of `headers`, or take `tenant_header` out: then all data goes to that one tenant"
+    } else {
+        return;
+    };
+    clashes.push(Clash {
+        about: vec![path(["sinks", name.as_str(), "tenant_header"])],
+        message: format!("`sinks.{name}.tenant_header` cannot be `{header}`"),
+        help: help.to_owned(),
+    });
 }
 
 fn keys(name: &Name, tls: &Tls, clashes: &mut Vec<Clash>) {

@@ -11,8 +11,8 @@ mod sources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use access::{Access, ClientAuth, ListenTls, Listener};
-pub use allowance::{Allowance, CertificateField, SourceLimits, TenantOverride, Tenants};
+pub use access::{Access, ClientAuth, ListenTls, Listener, ListenerTls, Shown};
+pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
 pub use listen::Listen;

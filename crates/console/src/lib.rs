@@ -33,6 +33,6 @@ pub use console::{Console, Gateway, LONGEST_ANSWER, PATHS};
 pub use resident::Resident;
 pub use state::{State, Verdict};
 pub use status::{
-    Damage, DeclaredLine, Journal, Lag, LastError, Memory, Payload, ShareLine, Sink, Status, Syncs, Tenant,
-    Tenants,
+    Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, Memory, Payload, ShareLine, Sink,
+    Status, Syncs, Tenant, Tenants,
 };

@@ -1,6 +1,7 @@
 //! What `/status` says, before it is HTML or text: one description for both.
 
 mod books;
+mod handshakes;
 mod journal;
 mod memory;
 mod sinks;
@@ -96,6 +97,7 @@ impl Page {
             sections: [
                 Some(books::section(&status.books)),
                 status.tenants.as_ref().map(tenants::section),
+                status.handshakes.as_ref().map(handshakes::section),
                 Some(sinks::section(&status.sinks, status.at)),
                 Some(journal::section(&status.journal)),
                 Some(memory::section(&status.memory)),

@@ -2,12 +2,14 @@
 //!
 //! As JSON, bytes and counts are numbers, lengths of time are seconds (`…_seconds`), moments are RFC 3339.
 
+mod handshakes;
 mod journal;
 mod memory;
 mod raw;
 mod sink;
 mod tenants;
 
+pub use handshakes::{Failed, Handshakes};
 pub use journal::{Damage, Journal, Syncs};
 pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
 pub use sink::{Lag, LastError, Sink};
@@ -40,6 +42,9 @@ pub struct Status {
     /// Who sends, where tenants are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenants: Option<Tenants>,
+    /// How TLS handshakes end, where any address speaks TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
     /// What came in, and what became of it.
     #[serde(serialize_with = "raw::books")]
     pub books: Balance,

@@ -39,6 +39,8 @@ pub struct ElasticApm {
     agents: Agents,
     /// Limits for browsers, where they are heard.
     rum: Option<Arc<Rum>>,
+    /// Whom of those one need not know, where there is anybody.
+    strangers: Option<Strangers>,
     /// The answer to those who ask who is there.
     root: &'static str,
 }
@@ -57,6 +59,17 @@ pub struct ApmLimits {
     pub rum: Option<u32>,
 }
 
+/// Agents in browsers that are heard without credentials where others need them: by the names they give themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Strangers(Arc<[String]>);
+
+impl Strangers {
+    /// Those of these names.
+    pub fn new(agents: impl IntoIterator<Item = String>) -> Strangers {
+        Strangers(agents.into_iter().collect())
+    }
+}
+
 impl ElasticApm {
     /// A source that takes bodies within `limits`; large ones are checked by `pool`. Agents are told that this is APM
     /// Server of `version`, and what `settings` says for their service.
@@ -73,7 +86,18 @@ impl ElasticApm {
     ) -> Result<ElasticApm, BadSettings> {
         let agents = Agents::new(settings)?;
         let rum = limits.rum.map(|rate| Arc::new(Rum::new(rate)));
-        Ok(ElasticApm { books, arena, pool, limits, agents, rum, root: answer::root(version) })
+        Ok(ElasticApm { books, arena, pool, limits, agents, rum, strangers: None, root: answer::root(version) })
+    }
+
+    /// Hears these agents in browsers without credentials, where browsers are heard at all.
+    #[must_use]
+    pub fn with_strangers(self, strangers: Strangers) -> ElasticApm {
+        ElasticApm { strangers: Some(strangers).filter(|_| self.rum.is_some()), ..self }
+    }
+
+    /// Whether what leads here is taken from those who show no credentials.
+    pub(crate) fn hears_strangers(&self, head: &Head<'_>) -> bool {
+        self.strangers.is_some() && place_of(head).is_some_and(Place::is_of_browsers)
     }
 
     pub(crate) fn books(&self) -> &Source {

@@ -112,6 +112,13 @@ impl Http {
         Http(Arc::new(Inner { alone: true, otlp: None, ..Inner::clone(&self.0) }))
     }
 
+    /// The same, where what does not name its tenant is `tenant`'s.
+    #[must_use]
+    pub fn with_default_tenant(&self, tenant: &str) -> Http {
+        let inner = Inner::clone(&self.0);
+        Http(Arc::new(Inner { gate: inner.gate.with_default(tenant), ..inner }))
+    }
+
     /// Enters a connection that was refused before it could send a request.
     pub fn refuse_stray(&self, reason: Refusal) {
         self.0.stray.open().refuse(reason);
@@ -148,6 +155,27 @@ impl Inner {
             });
         }
         self.otlp_at(head).or_else(|| self.elastic_apm_at(head)).or_else(|| self.elasticsearch_at(head))
+    }
+
+    /// Asks the gate. What browsers send is taken from strangers too, where that is said.
+    fn enter(
+        &self,
+        head: &Head<'_>,
+        route: Result<Route, (Refused, Protocol)>,
+        open: &mut Open,
+    ) -> (Result<Passage, Refused>, Result<Route, (Refused, Protocol)>) {
+        let caller = Caller::of(head);
+        match (route, &self.elastic_apm) {
+            (Ok(Route::ElasticApm(form)), Some(elastic_apm)) if elastic_apm.hears_strangers(head) => {
+                match self.gate.enter_openly(&caller, open) {
+                    Ok((passage, stranger)) => {
+                        (Ok(passage), Ok(Route::ElasticApm(if stranger { form.of_stranger() } else { form })))
+                    }
+                    Err(refused) => (Err(refused), Ok(Route::ElasticApm(form))),
+                }
+            }
+            (route, _) => (self.gate.enter(&caller, open), route),
+        }
     }
 
     fn otlp_at(&self, head: &Head<'_>) -> Option<Destination<'_>> {
@@ -194,7 +222,8 @@ impl Service for Http {
             return Err(answer(Refused::new(Refusal::NotFound, NOTHING), Protocol::Http));
         };
         let mut open = books.open();
-        let decided = match (self.0.gate.enter(&Caller::of(head), &mut open), route) {
+        let (entered, route) = self.0.enter(head, route, &mut open);
+        let decided = match (entered, route) {
             (Ok(passage), route) => route.map(|route| (route, passage)),
             (Err(refused), Ok(route)) => Err((refused, route.protocol())),
             (Err(refused), Err((_, protocol))) => Err((refused, protocol)),

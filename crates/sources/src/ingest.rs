@@ -76,18 +76,32 @@ impl Ingest {
             entered = doorway.enter(stream) => entered,
             () = self.shutdown.begun() => return Err(Ended::Shutdown),
         };
-        let (ended, reason) = match entered {
+        let failure = match entered {
             Ok(entered) => return Ok(entered),
-            Err(Failure::NotTls(stream)) => {
-                let reply = Reply::new(400).text(NOT_TLS);
-                (turn_away(stream, reply, &self.settings).await, "it does not speak TLS".to_owned())
-            }
-            Err(Failure::Late) => (Ended::Idle, "it took too long, or there was no room for it".to_owned()),
-            Err(Failure::Lost(error)) => (Ended::Lost, error.to_string()),
+            Err(failure) => failure,
         };
-        if let (Some(failures), Some(peer)) = (doorway.note_failure(), peer) {
-            tracing::warn!(peer = %peer.ip(), reason, failures, "TLS handshakes fail; this is the last of them");
+        let (reason, failures) = doorway.note(&failure);
+        if let (Some(failures), Some(peer)) = (failures, peer) {
+            let error = match &failure {
+                Failure::Lost(error) => Some(error.to_string()),
+                _ => None,
+            };
+            tracing::warn!(
+                peer = %peer.ip(),
+                reason = reason.name(),
+                error,
+                failures,
+                "TLS handshakes fail, this is the last of them: {}",
+                reason.advice()
+            );
         }
+        let ended = match failure {
+            Failure::NotTls(stream) => {
+                turn_away(stream, Reply::new(400).text(NOT_TLS), &self.settings).await
+            }
+            Failure::Late | Failure::Crowded => Ended::Idle,
+            Failure::Lost(_) => Ended::Lost,
+        };
         Err(ended)
     }
 

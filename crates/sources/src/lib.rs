@@ -15,7 +15,7 @@ mod otlp;
 mod places;
 mod prometheus_remote_write;
 
-pub use elastic_apm::{AgentSettings, ApmLimits, BadSettings, ElasticApm};
+pub use elastic_apm::{AgentSettings, ApmLimits, BadSettings, ElasticApm, Strangers};
 pub use elasticsearch::{Elasticsearch, Settings as ElasticsearchSettings};
 pub use http::{Http, Ticket};
 pub use http2::Http2;

@@ -150,24 +150,26 @@ impl Gateway {
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
         let places = Places::new(planned.connections as usize);
-        let http2 = Http2::new(http_service.clone(), settings, arena.clone(), places.clone());
-        let doors = |service: &Http| {
+        // Behind the addresses that have no tenant of their own there is the same.
+        let behind = |which: Listener| {
+            let tenant = config.tenants.default_at(which);
+            let shared = tenant.map_or_else(
+                || http_service.clone(),
+                |tenant| http_service.with_default_tenant(tenant.as_str()),
+            );
+            let http2 = Http2::new(shared.clone(), settings, arena.clone(), places.clone());
+            let is_alone = which == Listener::Elasticsearch;
+            let service = if is_alone { shared.elasticsearch_alone() } else { shared };
             let door = |shutdown: &Shutdown| {
                 let http1 = Server::new(service.clone(), settings, arena.clone(), shutdown.clone());
                 tidegate_sources::Ingest::new(http1, http2.clone(), settings, shutdown.clone())
             };
-            shutdowns.iter().map(door).collect()
+            Arc::new(Ingest::new(shutdowns.iter().map(door).collect(), service.clone(), gate.clone()))
         };
-        let door = Arc::new(Doorkeeper::new(places).with_peers(config.limits.connections_per_peer));
-        let elasticsearch_alone = http_service.elasticsearch_alone();
-        let alone = alone.map(|listener| {
-            (
-                listener,
-                Arc::new(Ingest::new(doors(&elasticsearch_alone), elasticsearch_alone.clone(), gate.clone())),
-            )
-        });
-        let ingest = Arc::new(Ingest::new(doors(&http_service), http_service, gate.clone()));
+        let door =
+            Arc::new(Doorkeeper::new(places.clone()).with_peers(config.limits.connections_per_peer));
 
+        let doorways = keys.doorways(&config, &arena);
         let view = Arc::new(View {
             started: Instant::now(),
             memory: origin(&planned.budget.to_string()),
@@ -179,6 +181,7 @@ impl Gateway {
             ledger,
             sinks: Arc::clone(&running),
             door: Arc::clone(&door),
+            doorway: doorways.any().cloned(),
             gate: gate.clone(),
             registry,
             tap,
@@ -195,19 +198,21 @@ impl Gateway {
         let admin_service = Arc::new(ingest::Admin::new(console));
         let mut acceptors =
             vec![first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle()];
-        let doorway = keys.doorway(&config, &arena);
-        let shared = [(Some(http), Listener::Http), (grpc, Listener::Grpc), (apm, Listener::Apm)];
-        let shared =
-            shared.into_iter().filter_map(|(listener, which)| Some((listener?, which, Arc::clone(&ingest))));
-        let alone = alone.map(|(listener, ingest)| (listener, Listener::Elasticsearch, ingest));
-        for (listener, which, ingest) in shared.chain(alone) {
-            let (workers, door) = (Arc::clone(&workers), Arc::clone(&door));
-            let acceptor = match &doorway {
-                Some(doorway) if config.listen.tls.is_on(which) => {
+        let listeners = [
+            (Some(http), Listener::Http),
+            (grpc, Listener::Grpc),
+            (apm, Listener::Apm),
+            (alone, Listener::Elasticsearch),
+        ];
+        for (listener, which) in listeners {
+            let Some(listener) = listener else { continue };
+            let (workers, door, ingest) = (Arc::clone(&workers), Arc::clone(&door), behind(which));
+            let acceptor = match doorways.at(which) {
+                Some(doorway) => {
                     let ingest = Arc::new(IngestTls::new(ingest, Arc::clone(doorway)));
                     first.spawn(accept(listener, workers, door, ingest))
                 }
-                _ => first.spawn(accept(listener, workers, door, ingest)),
+                None => first.spawn(accept(listener, workers, door, ingest)),
             };
             acceptors.push(acceptor.abort_handle());
         }

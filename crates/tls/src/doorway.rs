@@ -1,5 +1,6 @@
 //! The handshake: bounded in time, in number, in memory, and in the part of a thread's time that it takes.
 
+use crate::failures::{Reason, Tally};
 use crate::identity::Identity;
 use crate::part::Purse;
 use crate::records::{Front, HANDSHAKE, HEAD, LONGEST, front, whole};
@@ -10,8 +11,7 @@ use rustix::net::{RecvFlags, recv};
 use rustls::server::UnbufferedServerConnection;
 use std::future::poll_fn;
 use std::io;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::{Arena, Share};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
@@ -27,8 +27,6 @@ const CHARGE: u64 = 48 << 10;
 const PENDING: usize = LONGEST + (8 << 10);
 /// Where more than half of the seats are taken, a handshake that takes longer than this gives up its own.
 const BRIEF: Duration = Duration::from_secs(2);
-/// Between two lines in the log about handshakes that failed.
-const SILENCE: Duration = Duration::from_secs(10);
 /// `internal_error`, fatal, before anything was agreed on (RFC 8446, section 6.2).
 const NOT_NOW: &[u8] = &[21, 3, 3, 0, 2, 2, 80];
 
@@ -38,8 +36,13 @@ pub struct Doorway {
     arena: Arena,
     share: Share,
     limit: Duration,
+    desk: Arc<Desk>,
+}
+
+/// What all doorways have together.
+struct Desk {
     seats: Semaphore,
-    said: Mutex<(Option<Instant>, u64)>,
+    tally: Tally,
 }
 
 /// Why a socket did not become a connection.
@@ -47,8 +50,10 @@ pub struct Doorway {
 pub enum Failure {
     /// It speaks something else. Its first bytes are where they were.
     NotTls(TcpStream),
-    /// It took too long, or there was no room for it in that time.
+    /// It took too long.
     Late,
+    /// There was no room for it within its time.
+    Crowded,
     /// The client went away, broke a rule, or had nothing acceptable to show.
     Lost(io::Error),
 }
@@ -56,7 +61,15 @@ pub enum Failure {
 impl Doorway {
     /// Shows `identity`, charges `share` of `arena` for a handshake, and gives each as long as `limit`.
     pub fn new(identity: Identity, arena: Arena, share: Share, limit: Duration) -> Doorway {
-        Doorway { identity, arena, share, limit, seats: Semaphore::new(SEATS), said: Mutex::default() }
+        let desk = Arc::new(Desk { seats: Semaphore::new(SEATS), tally: Tally::default() });
+        Doorway { identity, arena, share, limit, desk }
+    }
+
+    /// Another one, which shows `identity` and has its handshakes within the same bounds and the same count.
+    #[must_use]
+    pub fn beside(&self, identity: Identity) -> Doorway {
+        let Doorway { arena, share, limit, desk, .. } = self;
+        Doorway { identity, arena: arena.clone(), share: *share, limit: *limit, desk: Arc::clone(desk) }
     }
 
     /// What is shown.
@@ -69,6 +82,12 @@ impl Doorway {
     /// # Errors
     /// When nothing comes of it. The client was told by an alert, where that was possible.
     pub async fn enter(&self, socket: TcpStream) -> Result<TlsStream, Failure> {
+        let outcome = self.try_enter(socket).await;
+        self.desk.tally.count(&outcome);
+        outcome
+    }
+
+    async fn try_enter(&self, socket: TcpStream) -> Result<TlsStream, Failure> {
         let deadline = Instant::now() + self.limit;
         match timeout_at(deadline, begins_with_tls(&socket)).await {
             Err(_late) => return Err(Failure::Late),
@@ -77,18 +96,20 @@ impl Doorway {
             Ok(Ok(true)) => {}
         }
         let admitted = timeout_at(deadline, async {
-            let seat = self.seats.acquire().await.ok()?;
+            let seat = self.desk.seats.acquire().await.ok()?;
             Some((seat, self.arena.charge(self.share, CHARGE).await.ok()?))
         });
         let Ok(Some(_held)) = admitted.await else {
             turn_away(socket).await;
-            return Err(Failure::Late);
+            return Err(Failure::Crowded);
         };
         // On the heap, since what it holds is large and soon done with.
         let mut handshake = Box::pin(self.handshake(socket));
         let brief = (Instant::now() + BRIEF).min(deadline);
         let outcome = match timeout_at(brief, &mut handshake).await {
-            Err(_late) if self.seats.available_permits() > SEATS / 2 => timeout_at(deadline, handshake).await,
+            Err(_late) if self.desk.seats.available_permits() > SEATS / 2 => {
+                timeout_at(deadline, handshake).await
+            }
             outcome => outcome,
         };
         match outcome {
@@ -133,16 +154,15 @@ impl Doorway {
         ))
     }
 
-    /// How many failures a line in the log should speak of, where it is time for one.
-    pub fn note_failure(&self) -> Option<u64> {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.1 += 1;
-        let now = Instant::now();
-        if said.0.is_some_and(|last| now < last + SILENCE) {
-            return None;
-        }
-        said.0 = Some(now);
-        Some(std::mem::take(&mut said.1))
+    /// How handshakes end, those of the doorways [beside](Self::beside) included.
+    pub fn tally(&self) -> &Tally {
+        &self.desk.tally
+    }
+
+    /// Why it failed, and how many did so that a line in the log should speak of, where it is time for one.
+    pub fn note(&self, failure: &Failure) -> (Reason, Option<u64>) {
+        let reason = Reason::of(failure);
+        (reason, self.desk.tally.note(reason))
     }
 }
 

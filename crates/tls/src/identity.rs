@@ -163,7 +163,9 @@ impl Files {
         };
         let mut config =
             builder.with_single_cert(certificates(&self.certificate)?, key(&self.key)?).map_err(unusable)?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // The first of these that the client has too. Who needs HTTP/2 has nothing else, as gRPC; who has both is served
+        // more of what there is over HTTP/1.1, at a tenth of the memory.
+        config.alpn_protocols = vec![b"http/1.1".to_vec(), b"h2".to_vec()];
         // What clients need to come back without a signature is kept by them: nothing here grows with them.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.ticketer = ring::Ticketer::new().map_err(unusable)?;

@@ -11,6 +11,7 @@
 //! be (the acceptor), and what is said over them.
 
 mod doorway;
+mod failures;
 mod identity;
 mod pace;
 mod part;
@@ -20,6 +21,7 @@ mod stream;
 mod subject;
 
 pub use doorway::{Doorway, Failure, turn_away};
+pub use failures::{Reason, Tally};
 pub use identity::{ClientAuth, Files, Identity, TlsError};
 pub use stream::{CONNECTION_BYTES, TlsStream, WORKER_BYTES};
 pub use subject::certificate;

@@ -1,10 +1,12 @@
 //! Addresses, certificates and credentials that do not go together.
 
 use super::{Clash, listeners, path};
-use crate::model::{ClientAuth, Config, Listener};
+use crate::model::{ClientAuth, Config, Listener, ListenerTls, Shown};
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     certificates(config, clashes);
+    own(config, clashes);
+    default_tenants(config, clashes);
     for (name, address) in listeners(config) {
         let listener = match name {
             "http" => Listener::Http,
@@ -36,7 +38,9 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
             help: "give `access.credentials_file`".to_owned(),
         });
     }
-    if tenants.certificate.is_some() && config.listen.tls.client_auth == ClientAuth::None {
+    let asks = |shown: &Shown<'_>| shown.client_auth != ClientAuth::None;
+    let tls = &config.listen.tls;
+    if tenants.certificate.is_some() && tls.client_auth == ClientAuth::None && !tls.all_shown().iter().any(asks) {
         clashes.push(Clash {
             about: vec![path(["tenants", "certificate"])],
             message: "`tenants.certificate` is set, and no client is asked for a certificate".to_owned(),
@@ -96,21 +100,28 @@ fn certificates(config: &Config, clashes: &mut Vec<Clash>) {
         _ => {}
     }
     let asks = tls.client_auth != ClientAuth::None;
-    if asks && tls.cert_file.is_none() {
+    if asks && !tls.is_any_on() {
         clash(
             "client_auth",
             "`listen.tls.client_auth` asks for certificates on addresses that do not speak TLS",
             "give `cert_file` and `key_file` too",
         );
     }
-    if asks && tls.client_ca_file.is_none() {
+    let inherits = |listener: Listener| {
+        let own = tls.own(listener);
+        own.client_auth.is_none() && own.client_ca_file.is_none() && tls.is_on(listener)
+    };
+    if asks && tls.client_ca_file.is_none() && (!tls.is_any_on() || Listener::ALL.into_iter().any(inherits)) {
         clash(
             "client_auth",
             "`listen.tls.client_auth` asks for certificates that nobody could have signed",
             "give `client_ca_file`",
         );
     }
-    if !asks && tls.client_ca_file.is_some() {
+    let is_used = |listener: Listener| {
+        tls.own(listener).client_auth.is_some_and(|own| own != ClientAuth::None) && tls.is_on(listener)
+    };
+    if !asks && tls.client_ca_file.is_some() && !Listener::ALL.into_iter().any(is_used) {
         clash(
             "client_ca_file",
             "`listen.tls.client_ca_file` is given, and clients are not asked for a certificate",
@@ -124,5 +135,108 @@ fn certificates(config: &Config, clashes: &mut Vec<Clash>) {
             "`listen.http` and `listen.grpc` are one address, and only one of them is in `listen.tls.listeners`",
             "name both or neither, or give them addresses of their own",
         );
+    }
+}
+
+/// What an address has of its own.
+fn own(config: &Config, clashes: &mut Vec<Clash>) {
+    let tls = &config.listen.tls;
+    for listener in Listener::ALL {
+        let ListenerTls { cert_file, key_file, client_ca_file, client_auth } = tls.own(listener);
+        let mut clash = |setting: &str, message: String, help: &str| {
+            let about = vec!["listen".into(), "tls".into(), listener.to_string(), setting.into()];
+            clashes.push(Clash { about: vec![about], message, help: help.to_owned() });
+        };
+        if let (Some(_), None, there, missing) | (None, Some(_), missing, there) =
+            (cert_file, key_file, "cert_file", "key_file")
+        {
+            clash(
+                there,
+                format!("`listen.tls.{listener}` has a `{there}` and no `{missing}`"),
+                "a certificate is shown only together with its key: give both",
+            );
+            continue;
+        }
+        let settings = [
+            ("cert_file", cert_file.is_some()),
+            ("client_ca_file", client_ca_file.is_some()),
+            ("client_auth", client_auth.is_some()),
+        ];
+        let Some((first, _)) = settings.into_iter().find(|(_, is_given)| *is_given) else { continue };
+        if !is_there(config, listener) {
+            clash(
+                first,
+                format!("`listen.tls.{listener}` is about an address that there is not"),
+                "give the address too, or remove this",
+            );
+            continue;
+        }
+        let Some(shown) = tls.shown(listener) else {
+            clash(
+                first,
+                format!("`listen.tls.{listener}` asks for certificates on an address that does not speak TLS"),
+                "give `cert_file` and `key_file` too, here or in `listen.tls`",
+            );
+            continue;
+        };
+        let asks = shown.client_auth != ClientAuth::None;
+        if asks && shown.client_ca_file.is_none() && client_auth.is_some() {
+            clash(
+                "client_auth",
+                format!("`listen.tls.{listener}.client_auth` asks for certificates that nobody could have signed"),
+                "give `client_ca_file`, here or in `listen.tls`",
+            );
+        }
+        if !asks && client_ca_file.is_some() {
+            clash(
+                "client_ca_file",
+                format!("`listen.tls.{listener}.client_ca_file` is given, and clients are not asked for a certificate"),
+                "set `client_auth` to `required`, or to `optional`",
+            );
+        }
+    }
+    if config.listen.http == config.listen.grpc && tls.http != tls.grpc {
+        clashes.push(Clash {
+            about: vec![path(["listen", "tls", "grpc"]), path(["listen", "tls", "http"])],
+            message: "`listen.http` and `listen.grpc` are one address, and `listen.tls` has different things for them"
+                .to_owned(),
+            help: "say the same of both, or give them addresses of their own".to_owned(),
+        });
+    }
+}
+
+fn default_tenants(config: &Config, clashes: &mut Vec<Clash>) {
+    let tenants = &config.tenants;
+    let mut clash = |listener: Listener, message: String, help: &str| {
+        let about = |listener: Listener| vec!["tenants".into(), "default_at".into(), listener.to_string()];
+        let about = vec![about(listener), about(Listener::Http)];
+        clashes.push(Clash { about, message, help: help.to_owned() });
+    };
+    for listener in Listener::ALL {
+        if tenants.default_at(listener).is_some() && !is_there(config, listener) {
+            clash(
+                listener,
+                format!("`tenants.default_at.{listener}` is about an address that there is not"),
+                "give the address in `listen`, or remove this",
+            );
+        }
+    }
+    let of = |listener| tenants.default_at(listener);
+    if config.listen.http == config.listen.grpc && of(Listener::Http) != of(Listener::Grpc) {
+        clash(
+            Listener::Grpc,
+            "`listen.http` and `listen.grpc` are one address, and `tenants.default_at` names different tenants for them"
+                .to_owned(),
+            "name the same for both, or give them addresses of their own",
+        );
+    }
+}
+
+/// Whether this address is listened on.
+fn is_there(config: &Config, listener: Listener) -> bool {
+    match listener {
+        Listener::Http | Listener::Grpc => true,
+        Listener::Elasticsearch => config.listen.elasticsearch.is_some(),
+        Listener::Apm => config.listen.apm.is_some(),
     }
 }

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::declare::{choices, settings};
 use crate::values::HeaderName;
@@ -27,8 +27,31 @@ settings! {
         client_ca_file: Option<PathBuf> = None,
         /// Whether clients show a certificate.
         client_auth: ClientAuth = ClientAuth::None,
-        /// Which addresses speak TLS.
+        /// Which addresses speak TLS with this certificate. One that has a certificate of its own, below, speaks TLS
+        /// anyway.
         listeners: Vec<Listener> = vec![Listener::Http, Listener::Grpc, Listener::Elasticsearch, Listener::Apm],
+        /// What `listen.http` has of its own.
+        http: ListenerTls = ListenerTls::default(),
+        /// What `listen.grpc` has of its own.
+        grpc: ListenerTls = ListenerTls::default(),
+        /// What `listen.elasticsearch` has of its own.
+        elasticsearch: ListenerTls = ListenerTls::default(),
+        /// What `listen.apm` has of its own.
+        apm: ListenerTls = ListenerTls::default(),
+    }
+}
+
+settings! {
+    /// What one address shows and asks for in the place of what the others do. What is not set is as in `listen.tls`.
+    pub struct ListenerTls {
+        /// The certificate, with those that lead to its authority.
+        cert_file: Option<PathBuf> = None,
+        /// The key of `cert_file`.
+        key_file: Option<PathBuf> = None,
+        /// The authorities that sign for clients.
+        client_ca_file: Option<PathBuf> = None,
+        /// Whether clients show a certificate.
+        client_auth: Option<ClientAuth> = None,
     }
 }
 
@@ -58,14 +81,68 @@ choices! {
     }
 }
 
+/// What an address that speaks TLS shows, and whom it asks for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown<'a> {
+    /// The certificate.
+    pub cert_file: &'a Path,
+    /// Its key.
+    pub key_file: &'a Path,
+    /// The authorities that sign for clients, where those are asked.
+    pub client_ca_file: Option<&'a Path>,
+    /// Whether clients show a certificate.
+    pub client_auth: ClientAuth,
+}
+
+impl Listener {
+    /// All of them.
+    pub const ALL: [Listener; 4] = [Listener::Http, Listener::Grpc, Listener::Elasticsearch, Listener::Apm];
+}
+
 impl ListenTls {
+    /// What an address has of its own.
+    pub fn own(&self, listener: Listener) -> &ListenerTls {
+        match listener {
+            Listener::Http => &self.http,
+            Listener::Grpc => &self.grpc,
+            Listener::Elasticsearch => &self.elasticsearch,
+            Listener::Apm => &self.apm,
+        }
+    }
+
+    /// What this address shows, if it speaks TLS.
+    pub fn shown(&self, listener: Listener) -> Option<Shown<'_>> {
+        let own = self.own(listener);
+        let common = || (&self.cert_file, &self.key_file);
+        let files = match (&own.cert_file, &own.key_file) {
+            (None, None) => self.listeners.contains(&listener).then(common)?,
+            files => files,
+        };
+        let (Some(cert_file), Some(key_file)) = files else { return None };
+        let client_auth = own.client_auth.unwrap_or(self.client_auth);
+        let client_ca_file = own.client_ca_file.as_ref().or(self.client_ca_file.as_ref());
+        let client_ca_file = client_ca_file.filter(|_| client_auth != ClientAuth::None);
+        Some(Shown { cert_file, key_file, client_ca_file: client_ca_file.map(PathBuf::as_path), client_auth })
+    }
+
     /// Whether this address speaks TLS.
     pub fn is_on(&self, listener: Listener) -> bool {
-        self.cert_file.is_some() && self.listeners.contains(&listener)
+        self.shown(listener).is_some()
     }
 
     /// Whether any does.
     pub fn is_any_on(&self) -> bool {
-        self.cert_file.is_some() && !self.listeners.is_empty()
+        Listener::ALL.into_iter().any(|listener| self.is_on(listener))
+    }
+
+    /// The different things that addresses show: those that are alike are there once.
+    pub fn all_shown(&self) -> Vec<Shown<'_>> {
+        let mut all = Vec::new();
+        for shown in Listener::ALL.into_iter().filter_map(|listener| self.shown(listener)) {
+            if !all.contains(&shown) {
+                all.push(shown);
+            }
+        }
+        all
     }
 }

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::access::Listener;
 use crate::declare::{choices, settings};
 use crate::values::{Bytes, HeaderName, TenantName};
 
@@ -48,7 +49,7 @@ settings! {
 
 settings! {
     /// Who sends, where one gateway serves several owners of data. There are tenants when one of `certificate`,
-    /// `credentials`, `header` and `default` is set; they are looked at in this order. The tenant's name goes with its
+    /// `credentials`, `header`, `default_at` and `default` is set; they are looked at in this order. The tenant's name goes with its
     /// data into the journal. When memory is short, each tenant may hold its fair part of it: one that floods is answered
     /// 503, and one that does not notices nothing.
     pub struct Tenants {
@@ -63,6 +64,8 @@ settings! {
         header: Option<HeaderName> = None,
         /// The tenant of a request that does not name one. Without it, such a request is answered 400.
         default: Option<TenantName> = None,
+        /// The same for what comes to one address, in the place of `default`.
+        default_at: DefaultAt = DefaultAt::default(),
         /// How many tenants are told apart. Those that come when there are so many share one entry, named `other`, with
         /// its limits and its part of the memory; their data keeps its tenant's name. Each takes about 1 KiB of memory.
         most: u32 [1..=250] = 200,
@@ -70,6 +73,20 @@ settings! {
         limits: Allowance = Allowance::default(),
         /// How much one tenant may send, by its name, in the place of `limits`.
         overrides: BTreeMap<TenantName, TenantOverride> = BTreeMap::new(),
+    }
+}
+
+settings! {
+    /// The tenant of a request that came to an address and does not name one.
+    pub struct DefaultAt {
+        /// At `listen.http`.
+        http: Option<TenantName> = None,
+        /// At `listen.grpc`.
+        grpc: Option<TenantName> = None,
+        /// At `listen.elasticsearch`.
+        elasticsearch: Option<TenantName> = None,
+        /// At `listen.apm`.
+        apm: Option<TenantName> = None,
     }
 }
 
@@ -98,6 +115,19 @@ choices! {
 impl Tenants {
     /// Whether there are tenants.
     pub fn are_on(&self) -> bool {
-        self.certificate.is_some() || self.credentials || self.header.is_some() || self.default.is_some()
+        let named = self.certificate.is_some() || self.credentials || self.header.is_some();
+        let mut listeners = Listener::ALL.into_iter();
+        named || listeners.any(|listener| self.default_at(listener).is_some()) || self.default.is_some()
+    }
+
+    /// The tenant of what comes to this address without a name, where that is not the one of all addresses.
+    pub fn default_at(&self, listener: Listener) -> Option<&TenantName> {
+        let DefaultAt { http, grpc, elasticsearch, apm } = &self.default_at;
+        match listener {
+            Listener::Http => http.as_ref(),
+            Listener::Grpc => grpc.as_ref(),
+            Listener::Elasticsearch => elasticsearch.as_ref(),
+            Listener::Apm => apm.as_ref(),
+        }
     }
 }

@@ -74,6 +74,12 @@ settings! {
         enabled: bool = false,
         /// How many events a second one address may send, and three times as many at once. More are answered 429.
         events_per_second: u32 [1..=1_000_000] = 300,
+        /// Whether they are heard without credentials where `access.credentials_file` asks everybody else for them. Such
+        /// events belong to the default tenant, whatever a header says.
+        anonymous: bool = true,
+        /// The agents that are heard without credentials, by the names that they give themselves. Others are answered
+        /// 403.
+        anonymous_agents: Vec<String> = vec!["rum-js".to_owned(), "js-base".to_owned()],
     }
 }
 

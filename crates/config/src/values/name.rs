@@ -121,7 +121,7 @@ impl FromStr for HeaderName {
 
 impl Scalar for HeaderName {
     const WHAT: &'static str = "a header name";
-    const EXAMPLE: &'static str = "authorization";
+    const EXAMPLE: &'static str = "x-scope-orgid";
 
     fn parse(text: &str) -> Result<HeaderName, Invalid> {
         text.parse()

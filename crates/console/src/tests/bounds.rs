@@ -2,7 +2,7 @@
 
 use super::sample::troubled;
 use crate::page::Page;
-use crate::{Console, LONGEST_ANSWER, Status, Tenant, Tenants, html, text};
+use crate::{Console, Failed, Handshakes, LONGEST_ANSWER, Status, Tenant, Tenants, html, text};
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, Refusal};
 
@@ -41,8 +41,14 @@ fn crowded() -> Status {
         held: many,
     };
     status.tenants = Some(Tenants::of(vec![tenant; 256], 256, 256));
+    let failed = Failed { reason: "unknown_authority", count: many, advice: ADVICE };
+    status.handshakes = Some(Handshakes::of(many, vec![failed; 10]));
     status
 }
+
+/// As long as advice is.
+const ADVICE: &str = "the client's certificate is signed by an authority that is not known here: add it to those that are, \
+                      or give the client a certificate of one of them, and see that its clock is right";
 
 type Show<'a> = &'a dyn Fn(&Status);
 

@@ -198,6 +198,14 @@ pub(super) fn by_body(body: &[u8]) -> Option<Asked> {
     Some(Asked { service: text(b"name")?, environment: text(b"environment").unwrap_or_default() })
 }
 
+/// The name of the agent that a body of events is of: `{"metadata": {"service": {"agent": {"name"}}}}`.
+pub(super) fn name_of(events: &[u8]) -> Option<Vec<u8>> {
+    let line = events.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
+    let metadata = Value::of(line).object()?.find(b"metadata")?.object()?;
+    let agent = metadata.find(b"service")?.object()?.find(b"agent")?.object()?;
+    agent.find(b"name").and_then(Value::text).and_then(short).map(String::into_bytes)
+}
+
 fn short(text: Text<'_>) -> Option<String> {
     let mut bytes = Vec::new();
     text.pieces(|piece| bytes.extend_from_slice(piece.get(..LONGEST_NAME).unwrap_or(piece)));

@@ -24,6 +24,13 @@ pub(crate) enum Place {
     RumAgents,
 }
 
+impl Place {
+    /// Whether agents in browsers come here.
+    pub(crate) fn is_of_browsers(self) -> bool {
+        matches!(self, Place::RumIntake | Place::RumIntake3 | Place::RumAgents)
+    }
+}
+
 /// Where `head` leads. The root is shared with others: it is this source's for those who say that they are agents.
 pub(crate) fn place_of(head: &Head<'_>) -> Option<Place> {
     Some(match head.path() {
@@ -76,6 +83,8 @@ pub(crate) struct Events {
     pub(super) verbose: bool,
     /// The place of its address, where it is a browser.
     pub(super) seat: Option<Seat>,
+    /// Whether it came without the credentials that others need.
+    pub(super) stranger: bool,
 }
 
 impl Form {
@@ -85,6 +94,14 @@ impl Form {
             Form::Events(events) => events.protocol(),
             Form::Agent { json, .. } | Form::Root { json } => Protocol::Intake { json },
             Form::Preflight => Protocol::Intake { json: true },
+        }
+    }
+
+    /// The same, of somebody who has shown no credentials.
+    pub(crate) fn of_stranger(self) -> Form {
+        match self {
+            Form::Events(events) => Form::Events(Events { stranger: true, ..events }),
+            other => other,
         }
     }
 
@@ -109,7 +126,7 @@ impl Events {
 pub(super) fn form(place: Place, head: &Head<'_>, rum: Option<&Rum>) -> Result<Form, (Refused, Protocol)> {
     let json = takes_json(head.header("accept"));
     let refused = |reason, words| Err((Refused::new(reason, words), Protocol::Intake { json }));
-    let is_rum = matches!(place, Place::RumIntake | Place::RumIntake3 | Place::RumAgents);
+    let is_rum = place.is_of_browsers();
     if is_rum && rum.is_none() {
         let words =
             "RUM endpoint is disabled; set `sources.elastic_apm.rum.enabled` to take what browsers send\n";
@@ -139,7 +156,7 @@ pub(super) fn form(place: Place, head: &Head<'_>, rum: Option<&Rum>) -> Result<F
                     let refused = Refused::new(Refusal::RateLimited, words).retry_after(seconds);
                     (refused, Protocol::Intake { json })
                 })?;
-                Ok(Form::Events(Events { encoding, json, verbose, seat }))
+                Ok(Form::Events(Events { encoding, json, verbose, seat, stranger: false }))
             }
         },
         (Place::Intake | Place::RumIntake, _) => {

@@ -6,7 +6,7 @@ use tidegate_arena::Arena;
 use tidegate_config::{Config, Name};
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
-use tidegate_sources::{AgentSettings, ApmLimits, ElasticApm};
+use tidegate_sources::{AgentSettings, ApmLimits, ElasticApm, Strangers};
 
 /// The source that `config` says.
 pub(super) fn source(
@@ -32,6 +32,10 @@ pub(super) fn source(
     });
     let books = ledger.source("elastic_apm")?;
     let made = ElasticApm::new(books, arena.clone(), pool.clone(), limits, &source.version, agents.collect());
+    let made = made.map(|made| match source.rum.anonymous {
+        true => made.with_strangers(Strangers::new(source.rum.anonymous_agents.iter().cloned())),
+        false => made,
+    });
     made.map_err(|error| {
         Failure(format!("starting the source `elastic_apm`: {error} (`sources.elastic_apm.agents`)"))
     })

@@ -4,18 +4,34 @@ use crate::Failure;
 use std::sync::Arc;
 use tidegate_admission::access::{Access, CredentialsError};
 use tidegate_arena::{Arena, Share};
-use tidegate_config::{ClientAuth, Config};
+use tidegate_config::{ClientAuth, Config, Listener, Shown};
 use tidegate_tls::{Doorway, Files, Identity};
 
 /// What may change on disk while the gateway runs.
 #[derive(Clone)]
 pub(crate) struct Keys {
-    /// What is shown to those who send; none where no address speaks TLS.
-    identity: Option<Identity>,
+    /// What is shown to those who send, each with the addresses at which it is; none where no address speaks TLS.
+    identities: Vec<(Identity, Vec<Listener>)>,
     /// Who may send.
     pub(super) senders: Access,
     /// Who may use the admin address.
     pub(super) admins: Access,
+}
+
+/// Where handshakes are done, for each address that speaks TLS.
+#[derive(Default)]
+pub(super) struct Doorways(Vec<(Arc<Doorway>, Vec<Listener>)>);
+
+impl Doorways {
+    /// That of this address, if it speaks TLS.
+    pub(super) fn at(&self, listener: Listener) -> Option<&Arc<Doorway>> {
+        self.0.iter().find(|(_, listeners)| listeners.contains(&listener)).map(|(doorway, _)| doorway)
+    }
+
+    /// Any of them: they count together.
+    pub(super) fn any(&self) -> Option<&Arc<Doorway>> {
+        self.0.first().map(|(doorway, _)| doorway)
+    }
 }
 
 impl Keys {
@@ -25,41 +41,40 @@ impl Keys {
     /// When one of them cannot be used.
     pub(super) fn read(config: &Config) -> Result<Keys, Failure> {
         let tls = &config.listen.tls;
-        let identity = match (&tls.cert_file, &tls.key_file) {
-            (Some(certificate), Some(key)) if tls.is_any_on() => Some(Identity::new(Files {
-                certificate: certificate.clone(),
-                key: key.clone(),
-                client_ca: tls.client_ca_file.clone(),
-                client_auth: match tls.client_auth {
-                    ClientAuth::None => tidegate_tls::ClientAuth::None,
-                    ClientAuth::Optional => tidegate_tls::ClientAuth::Optional,
-                    ClientAuth::Required => tidegate_tls::ClientAuth::Required,
-                },
-            })?),
-            _ => None,
-        };
+        let identities = tls.all_shown().into_iter().map(|shown| {
+            let is_shown = |listener: &Listener| tls.shown(*listener) == Some(shown);
+            Ok((Identity::new(files(shown))?, Listener::ALL.into_iter().filter(is_shown).collect()))
+        });
+        let identities = identities.collect::<Result<_, Failure>>()?;
         let access = &config.access;
         let header = access.header.as_ref().map(|name| name.as_str());
         let of = |file: &Option<std::path::PathBuf>, header| -> Result<Access, CredentialsError> {
             file.as_ref().map_or(Ok(Access::open()), |file| Access::from_file(file, header))
         };
         Ok(Keys {
-            identity,
+            identities,
             senders: of(&access.credentials_file, header)?,
             admins: of(&access.admin_credentials_file, None)?,
         })
     }
 
-    /// Where handshakes are done, if any address speaks TLS.
-    pub(super) fn doorway(&self, config: &Config, arena: &Arena) -> Option<Arc<Doorway>> {
+    /// Where handshakes are done: all within the same bounds, whatever they are shown.
+    pub(super) fn doorways(&self, config: &Config, arena: &Arena) -> Doorways {
         let limit = config.limits.header_timeout.get();
-        let identity = self.identity.clone()?;
-        Some(Arc::new(Doorway::new(identity, arena.clone(), Share::Ingest, limit)))
+        let mut doorways: Vec<(Arc<Doorway>, Vec<Listener>)> = Vec::new();
+        for (identity, listeners) in &self.identities {
+            let doorway = match doorways.first() {
+                Some((first, _)) => first.beside(identity.clone()),
+                None => Doorway::new(identity.clone(), arena.clone(), Share::Ingest, limit),
+            };
+            doorways.push((Arc::new(doorway), listeners.clone()));
+        }
+        Doorways(doorways)
     }
 
     /// To be called once a second: takes over what has changed on disk.
     pub(super) fn look(&self) {
-        if let Some(identity) = &self.identity {
+        for (identity, _) in &self.identities {
             told("certificates", identity.look());
         }
         told("credentials", self.senders.look());
@@ -68,12 +83,25 @@ impl Keys {
 
     /// Reads everything again, changed or not.
     pub(super) fn reload(&self) {
-        if let Some(identity) = &self.identity {
+        for (identity, _) in &self.identities {
             told("certificates", identity.reload().map(|()| true));
         }
         for (what, access) in [("credentials", &self.senders), ("admin credentials", &self.admins)] {
             told(what, access.reload().map(|()| !access.is_open()));
         }
+    }
+}
+
+fn files(shown: Shown<'_>) -> Files {
+    Files {
+        certificate: shown.cert_file.to_owned(),
+        key: shown.key_file.to_owned(),
+        client_ca: shown.client_ca_file.map(ToOwned::to_owned),
+        client_auth: match shown.client_auth {
+            ClientAuth::None => tidegate_tls::ClientAuth::None,
+            ClientAuth::Optional => tidegate_tls::ClientAuth::Optional,
+            ClientAuth::Required => tidegate_tls::ClientAuth::Required,
+        },
     }
 }
 

@@ -7,6 +7,7 @@ use tidegate_console::Resident;
 use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
 use tidegate_sinks::Activity;
+use tidegate_tls::Reason;
 
 pub(crate) const REQUEST_DURATION: Name =
     Name::seconds("request_duration", "Time from the last byte of a request to its answer");
@@ -20,6 +21,9 @@ const IDLE: Name = Name::bytes("memory_idle", "Resident pages of idle windows, w
 const SHARE: Name = Name::bytes("memory_share_used", "Payload charged to each share");
 const SHARE_WAITING: Name = Name::plain("memory_share_waiting", "Charges that wait, by share");
 const CONNECTIONS: Name = Name::plain("connections_open", "Open connections to the sources");
+const HANDSHAKES: Name = Name::plain("tls_handshakes", "TLS handshakes that became connections");
+const HANDSHAKES_FAILED: Name =
+    Name::plain("tls_handshakes_failed", "TLS handshakes that came to nothing, by reason");
 const JOURNAL_BYTES: Name = Name::bytes("journal_size", "What the journal takes on disk");
 const JOURNAL_QUOTA: Name = Name::bytes("journal_quota", "What the journal may take on disk");
 const JOURNAL_SYNCS: Name = Name::plain("journal_syncs", "Times that data was synced");
@@ -39,6 +43,9 @@ const RESTARTS: Name =
 pub(crate) fn publish(view: &Arc<View>) {
     memory(view);
     gauge(view, CONNECTIONS, |view| view.door.open() as u64);
+    if view.doorway.is_some() {
+        handshakes(view);
+    }
     gauge(view, JOURNAL_BYTES, |view| view.journal.stats().bytes);
     gauge(view, JOURNAL_QUOTA, |view| view.journal.stats().quota);
     counter(view, JOURNAL_SYNCS, |view| view.journal.stats().syncs);
@@ -59,6 +66,17 @@ pub(crate) fn publish(view: &Arc<View>) {
     of_sinks(view, SENT, |activity| activity.bytes);
     of_sinks(view, RESENT, |activity| activity.resent);
     of_sinks(view, RESTARTS, |activity| activity.restarts);
+}
+
+fn handshakes(view: &Arc<View>) {
+    counter(view, HANDSHAKES, |view| view.doorway.as_ref().map_or(0, |doorway| doorway.tally().done()));
+    let parts = Arc::downgrade(view);
+    view.registry.computed(HANDSHAKES_FAILED, Kind::Counter, ["reason"], Reason::COUNT, move |emit| {
+        let Some(doorway) = parts.upgrade().and_then(|view| view.doorway.clone()) else { return };
+        for reason in Reason::ALL {
+            emit([reason.name()], Value::Counter(doorway.tally().failed(reason)));
+        }
+    });
 }
 
 fn memory(view: &Arc<View>) {

@@ -153,7 +153,8 @@ fn declare(
             line("connections", "TLS of a parked connection", connections.into(), CONNECTION_BYTES as u64);
         plan.declare(limited("limits.connections", secrets));
         plan.declare(line("workers", "scratch for TLS", workers as u64, WORKER_BYTES as u64));
-        plan.declare(line("tls", "certificates, and new ones beside them", 1, 512 * KIB));
+        let different = config.listen.tls.all_shown().len() as u64;
+        plan.declare(line("tls", "certificates, and new ones beside them", different, 512 * KIB));
     }
     let files = [&config.access.credentials_file, &config.access.admin_credentials_file];
     let files = files.into_iter().flatten().count() as u64;

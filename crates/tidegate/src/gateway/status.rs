@@ -9,13 +9,14 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, Plan, heap};
 use tidegate_config::Durability;
 use tidegate_console::{
-    Damage, DeclaredLine, Gateway, Journal as JournalStatus, Lag, LastError, Memory, Payload, Resident, Sink,
+    Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, Memory, Payload, Resident, Sink,
     Status, Syncs, Tenant, Tenants,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_tap::Tap;
+use tidegate_tls::{Doorway, Reason};
 
 /// The parts that know something.
 pub(crate) struct View {
@@ -31,6 +32,8 @@ pub(crate) struct View {
     pub(crate) ledger: Ledger,
     pub(crate) sinks: Arc<Mutex<Vec<Running>>>,
     pub(crate) door: Arc<Doorkeeper>,
+    /// Counts handshakes, where any address speaks TLS.
+    pub(crate) doorway: Option<Arc<Doorway>>,
     pub(crate) gate: Gate,
     pub(crate) registry: Registry,
     pub(crate) tap: Tap,
@@ -50,6 +53,7 @@ impl Gateway for View {
             sinks: self.sinks(&stats, &books),
             journal: self.journal(&stats),
             tenants: self.tenants(),
+            handshakes: self.handshakes(),
             books,
         }
     }
@@ -144,6 +148,16 @@ impl View {
             syncs: Syncs { count: stats.syncs, mean: mean(stats) },
             trouble: self.journal.barred().map(|refused| refused.to_string()),
         }
+    }
+
+    fn handshakes(&self) -> Option<Handshakes> {
+        let tally = self.doorway.as_ref()?.tally();
+        let failed = Reason::ALL.map(|reason| Failed {
+            reason: reason.name(),
+            count: tally.failed(reason),
+            advice: reason.advice(),
+        });
+        Some(Handshakes::of(tally.done(), failed.to_vec()))
     }
 
     fn tenants(&self) -> Option<Tenants> {

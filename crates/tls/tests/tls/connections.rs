@@ -5,7 +5,7 @@ use crate::rig::{Rig, echo, rig};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_http1::{Ended, Stream as _};
+use tidegate_http1::Ended;
 use tidegate_tls::ClientAuth;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 

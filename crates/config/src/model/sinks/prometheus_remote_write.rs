@@ -27,6 +27,9 @@ settings! {
         /// Headers to add to every request, for example `authorization` or `x-scope-orgid`. Their
         /// values are never shown.
         headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
+        /// A header that says whose data a request carries, for example `X-Scope-OrgID`: the name of the tenant with
+        /// which the data came. What came without one is sent without the header.
+        tenant_header: Option<HeaderName> = None,
         /// How metrics that came as OTLP become series.
         otlp: Translation = Translation::default(),
         /// What happens when this sink is so far behind that the journal is full. Without it: as
