@@ -123,6 +123,11 @@ impl Journal {
         Ok((Journal { shared, owner }, writer, recovery))
     }
 
+    /// How many batches can be on their way to the disk at a time; one more is refused as [`Refused::Busy`].
+    pub fn places(&self) -> usize {
+        self.shared.settings.queue
+    }
+
     /// Appends a batch. It is queued when this returns; the future waits for the outcome, and dropping it
     /// does not take the batch back: it is appended or refused, unheard. Allocates nothing.
     ///

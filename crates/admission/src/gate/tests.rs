@@ -2,6 +2,7 @@
 //! request is in the books once.
 
 mod enter;
+mod places;
 
 use super::*;
 use tidegate_arena::Floors;
@@ -31,10 +32,15 @@ fn rig(quota: u64) -> Rig {
 
 /// The same, with rules for its one source.
 fn rig_with(quota: u64, rules: impl FnOnce(&Ledger, &Source) -> Rules) -> Rig {
+    rig_of(quota, 1024, rules)
+}
+
+/// The same, where `queue` bodies can wait for the disk at a time.
+fn rig_of(quota: u64, queue: usize, rules: impl FnOnce(&Ledger, &Source) -> Rules) -> Rig {
     let dir = tempfile::tempdir().unwrap();
     let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
     let arena = Arena::new(TOTAL, floors, 4 << 20, 64, 64).unwrap();
-    let settings = Settings { quota, durability: Durability::PageCache, ..Settings::new(dir.path()) };
+    let settings = Settings { quota, queue, durability: Durability::PageCache, ..Settings::new(dir.path()) };
     let (journal, recovery) = Journal::open(settings).unwrap();
     let ledger = Ledger::new(&Registry::new(1), recovery.items);
     let head = ledger.head();
