@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::rt::Executor;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -114,7 +114,7 @@ impl Peer {
     /// When the connection fails or the answer takes too long.
     pub(crate) async fn post(
         &self,
-        headers: &[(HeaderName, HeaderValue)],
+        headers: &HeaderMap,
         body: Bytes,
     ) -> Result<Answer, NoAnswer> {
         let mut request = Request::new(Full::new(body));

@@ -23,6 +23,7 @@ mod signals;
 mod stop;
 mod supervisor;
 mod tls;
+mod tenant;
 
 pub use blackhole::blackhole;
 pub use elasticsearch::{

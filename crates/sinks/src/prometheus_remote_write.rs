@@ -109,7 +109,7 @@ impl RemoteWrite {
         let dead_letters = sinkable.dead_letters.clone();
         let inbox = sinkable.attach()?;
         let exchange =
-            Exchange::new(inbox.name(), peer, backoff, health, dead_letters, stop, settings.timeout);
+            Exchange::new(inbox.name(), (peer, settings.tenant_header.clone()), backoff, health, dead_letters, stop, settings.timeout);
         let recoder = Recoder::new(room.clone(), &settings);
         Ok(RemoteWrite { inbox, room, settings, exchange, recoder, usual: 0, held: None, singly: 0 })
     }
@@ -209,7 +209,7 @@ impl RemoteWrite {
         let Some((request, _turn)) = batch.into_request() else {
             return Sent::Done(Losses::of(Dropped::Damaged, items));
         };
-        let verdicts = self.exchange.deliver(std::slice::from_ref(&request), patient).await;
+        let verdicts = self.exchange.deliver(std::slice::from_ref(&request), meta.tenant, patient).await;
         match verdicts.into_iter().next() {
             Some(Verdict::Delivered) => Sent::Done(Losses::NONE),
             // Which record is at fault is found out by sending each alone.
@@ -232,6 +232,9 @@ impl RemoteWrite {
         let stop = self.exchange.stop().clone();
         let mut losses = Losses::NONE;
         let histograms = !self.exchange.peer_has_no_histograms();
+        if self.settings.tenant_header.is_some() {
+            self.recoder.turn_to(&batch.meta().tenant);
+        }
         let mut work = Work::new(from, To { version: to, histograms });
         loop {
             let own = batch.held() + work.held();
@@ -248,7 +251,7 @@ impl RemoteWrite {
                 }
                 Step::Finished => return Sent::Done(losses),
             };
-            let verdicts = self.exchange.deliver(&requests, !batch.is_borrowing()).await;
+            let verdicts = self.exchange.deliver(&requests, batch.meta().tenant, !batch.is_borrowing()).await;
             let wait = match Sum::of(&verdicts) {
                 Sum::Stopped => return Sent::Stopped,
                 Sum::OtherVersion => {

@@ -1,10 +1,11 @@
 //! From a batch to requests: its documents, of which a piece at a time is on its way.
 
-use super::batch::Batch;
+use super::Batch;
 use super::documents::{Made, Origin, made};
 use super::peer::Request;
 use super::reply::{Fate, Reply};
 use super::settings::Settings;
+use crate::batch::Why;
 use crate::otlp::coder::Coder;
 use crate::room::{NoRoom, Room};
 use bytes::Bytes;
@@ -61,21 +62,6 @@ pub(super) enum Job {
 pub(super) struct Unfit {
     pub(super) job: Job,
     pub(super) why: Why,
-}
-
-/// Why it did not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
-    /// There is no room for it beside what is held.
-    Room(NoRoom),
-    /// A body in it is not what its record says.
-    Damaged,
-}
-
-impl From<NoRoom> for Why {
-    fn from(no_room: NoRoom) -> Why {
-        Why::Room(no_room)
-    }
 }
 
 /// What is needed to prepare requests, beside memory.
@@ -154,7 +140,7 @@ async fn packed(
     } else {
         body
     };
-    parcel.request = Some(Request { gzip, body, items: parcel.piece_documents });
+    parcel.request = Some(Request { tenant: parcel.meta.tenant, gzip, body, items: parcel.piece_documents });
     Ok(parcel)
 }
 

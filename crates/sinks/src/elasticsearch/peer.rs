@@ -5,12 +5,13 @@ use super::reply::Reader;
 use super::settings::Settings;
 use crate::endpoints;
 use crate::http::{chain, delay};
+use crate::tenant;
 use crate::tls::TlsError;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT,
+    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
 };
 use hyper::rt::Executor;
 use hyper::{Method, Request as HttpRequest, Response, Uri};
@@ -20,6 +21,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioTimer;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tidegate_journal::Tenant;
 use tokio::task::JoinSet;
 
 /// The most that a connection buffers in each direction: heads of requests, and answers.
@@ -50,6 +52,8 @@ pub(super) fn bytes(settings: &Settings) -> usize {
 /// A request as it goes out. Clones are the same bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
+    /// Whose data it is.
+    pub(super) tenant: Tenant,
     pub(super) gzip: bool,
     /// Holds the memory that it lives in.
     pub(super) body: Bytes,
@@ -60,6 +64,7 @@ pub(super) struct Request {
 pub(super) struct Peer {
     uri: Uri,
     headers: HeaderMap,
+    tenant_header: Option<HeaderName>,
     timeout: Duration,
     connector: Connector,
     connections: usize,
@@ -127,6 +132,7 @@ impl Peer {
         Ok(Peer {
             uri: bulk,
             headers: settings.headers.clone(),
+            tenant_header: settings.tenant_header.clone(),
             timeout: settings.timeout,
             connector,
             connections: settings.max_in_flight,
@@ -191,6 +197,7 @@ impl Peer {
         head.uri_mut().clone_from(&self.uri);
         head.headers_mut().clone_from(&self.headers);
         let headers = head.headers_mut();
+        tenant::put(self.tenant_header.as_ref(), &request.tenant, headers);
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));

@@ -2,7 +2,7 @@
 
 use crate::tls::Tls;
 use hyper::Uri;
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 use std::time::Duration;
 use tidegate_elastic::documents::{Flavour, Mapping};
 
@@ -15,6 +15,8 @@ pub struct Settings {
     pub flavour: Flavour,
     /// Headers that go with every request, those that say who sends it among them.
     pub headers: HeaderMap,
+    /// The header that says whose data a request carries, where that is to be said.
+    pub tenant_header: Option<HeaderName>,
     /// What TLS trusts and shows, for `https` endpoints.
     pub tls: Tls,
     /// The level of gzip, 1 (fast) to 9 (small), with which requests are compressed, if they are.

@@ -6,11 +6,11 @@ use super::coder::{Coder, SLACK};
 use super::peer::{PREFIX, Request};
 use super::taking::spoken;
 use super::translation::{Translated, translated, version_of};
-use crate::room::{Held, NoRoom, Room};
+use crate::batch::Why;
+use crate::room::{Held, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Meta};
-use tidegate_ledger::Dropped;
 use tidegate_wire::otlp::joinable;
 
 /// Room for [`PREFIX`], and a message behind it.
@@ -34,21 +34,6 @@ pub(super) struct Unfit {
     pub(super) why: Why,
 }
 
-/// Why it did not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
-    /// There is no room for it beside what is held.
-    Room(NoRoom),
-    /// A body in it is not what its record says.
-    Damaged,
-}
-
-impl From<NoRoom> for Why {
-    fn from(no_room: NoRoom) -> Why {
-        Why::Room(no_room)
-    }
-}
-
 impl Parcel {
     /// A batch whose bytes are a request as they are.
     pub(super) fn joined(batch: Batch) -> Parcel {
@@ -66,23 +51,14 @@ impl Parcel {
         raw_len: usize,
     ) -> Parcel {
         write_prefix(&mut frame, encoding);
-        let request = Request { signal: key.signal, encoding, frame: Bytes::from_owner(frame) };
+        let request =
+            Request { signal: key.signal, tenant: key.tenant, encoding, frame: Bytes::from_owner(frame) };
         Parcel { meta, sequences: Vec::new(), items, raw_len, untranslatable: 0, request }
     }
 
     /// Whether it can be sent in pieces, where it is found too large.
     pub(super) fn is_cuttable(&self) -> bool {
         self.raw_len > SMALLEST && spoken(self.request.signal).is_some_and(joinable)
-    }
-}
-
-impl Why {
-    /// How the books name it, of a record that had all the room that there is.
-    pub(super) fn reason(self) -> Dropped {
-        match self {
-            Why::Room(_) => Dropped::TooLarge,
-            Why::Damaged => Dropped::Damaged,
-        }
     }
 }
 
@@ -155,16 +131,17 @@ pub(super) async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Re
         }
     }
     let Some(version) = version else { return Ok(Made { frame: Some(raw), untranslatable: 0 }) };
-    let Translated { frame, untranslatable } = translated(raw, &ranges, version, batch.raw_len, room).await?;
+    let Translated { frame, untranslatable } = translated(raw, &ranges, version, batch.out_len, room).await?;
     Ok(Made { frame: Some(frame), untranslatable })
 }
 
 fn parcel(batch: Batch, made: Made, encoding: Encoding) -> Parcel {
-    let Batch { key, meta, sequences, items, raw_len, window, .. } = batch;
+    let Batch { key, meta, sequences, items, out_len: raw_len, window, .. } = batch;
     let Made { frame, untranslatable } = made;
     let mut frame = frame.unwrap_or(window);
     write_prefix(&mut frame, encoding);
-    let request = Request { signal: key.signal, encoding, frame: Bytes::from_owner(frame) };
+    let request =
+        Request { signal: key.signal, tenant: key.tenant, encoding, frame: Bytes::from_owner(frame) };
     Parcel { meta, sequences, items, raw_len, untranslatable, request }
 }
 

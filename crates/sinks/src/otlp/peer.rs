@@ -8,6 +8,7 @@ mod read;
 use super::answer::Answer;
 use super::settings::{Settings, Transport};
 use crate::http::chain;
+use crate::tenant;
 use crate::tls::TlsError;
 use bytes::Bytes;
 use client::{Client, Dial};
@@ -16,7 +17,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, Heade
 use hyper::{Method, Request as HttpRequest, Uri, Version};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tidegate_journal::{Encoding, Signal};
+use tidegate_journal::{Encoding, Signal, Tenant};
 
 /// Bytes before a message in gRPC: whether it is compressed, and how long it is.
 pub(super) const PREFIX: usize = 5;
@@ -65,6 +66,8 @@ pub(super) fn bytes(settings: &Settings) -> usize {
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) signal: Signal,
+    /// Whose data it is.
+    pub(super) tenant: Tenant,
     pub(super) encoding: Encoding,
     /// [`PREFIX`] bytes that say how long it is, and the body; holds the memory they live in.
     pub(super) frame: Bytes,
@@ -82,6 +85,7 @@ pub(super) struct Peer {
     transport: Transport,
     uris: [(Signal, Uri); 4],
     headers: HeaderMap,
+    tenant_header: Option<HeaderName>,
     timeout: Duration,
     dial: Dial,
     /// Its connections. Exchanged for new ones when an answer does not come: the way there may be dead.
@@ -122,7 +126,8 @@ impl Peer {
         let dial = Dial::new(secure, settings)?;
         let client = Mutex::new(Arc::new(dial.client()));
         let (headers, timeout, transport) = (settings.headers.clone(), settings.timeout, settings.transport);
-        Ok(Peer { transport, uris, headers, timeout, dial, client })
+        let tenant_header = settings.tenant_header.clone();
+        Ok(Peer { transport, uris, headers, tenant_header, timeout, dial, client })
     }
 
     /// Where it is.
@@ -192,6 +197,7 @@ impl Peer {
         head.uri_mut().clone_from(uri);
         head.headers_mut().clone_from(&self.headers);
         let headers = head.headers_mut();
+        tenant::put(self.tenant_header.as_ref(), &request.tenant, headers);
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         match self.transport {
             Transport::Http => {

@@ -2,7 +2,7 @@
 
 use crate::tls::Tls;
 use hyper::Uri;
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 use std::time::Duration;
 
 /// How a peer is to be served.
@@ -20,6 +20,8 @@ pub struct Settings {
     pub join_members: bool,
     /// Headers (for gRPC: metadata) that go with every request.
     pub headers: HeaderMap,
+    /// The header that says whose data a request carries, where that is to be said.
+    pub tenant_header: Option<HeaderName>,
     /// What TLS trusts and shows, for `https` endpoints.
     pub tls: Tls,
     /// Records are joined up to so many bytes before compression, and larger ones are split where that is

@@ -5,12 +5,13 @@ use crate::health::Health;
 use crate::http::{Answer, NoAnswer, Peer};
 use crate::room::Room;
 use crate::stop::Stop;
+use crate::tenant;
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use std::time::{Duration, SystemTime};
 use tidegate_journal::dead_letters::{DeadLetter, DeadLetters};
-use tidegate_journal::{Encoding, Meta, Protocol};
+use tidegate_journal::{Encoding, Meta, Protocol, Tenant};
 use tidegate_wire::remote_write::Version;
 use tokio::time::Instant;
 
@@ -118,6 +119,8 @@ impl Sum {
 pub(super) struct Exchange {
     sink: String,
     peer: Peer,
+    /// The header that says whose data a request carries.
+    tenant_header: Option<HeaderName>,
     backoff: Backoff,
     health: Health,
     dead_letters: DeadLetters,
@@ -135,7 +138,7 @@ pub(super) struct Exchange {
 impl Exchange {
     pub(super) fn new(
         sink: &str,
-        peer: Peer,
+        (peer, tenant_header): (Peer, Option<HeaderName>),
         backoff: Backoff,
         health: Health,
         dead_letters: DeadLetters,
@@ -145,6 +148,7 @@ impl Exchange {
         Exchange {
             sink: sink.to_owned(),
             peer,
+            tenant_header,
             backoff,
             health,
             dead_letters,
@@ -185,13 +189,18 @@ impl Exchange {
         self.floats_until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Sends all of `requests` at once, each until there is a verdict, and waits for all. With `patient` false
-    /// a failure is a verdict too.
-    pub(super) async fn deliver(&mut self, requests: &[Request], patient: bool) -> Vec<Verdict> {
+    /// Sends all of `requests`, which are of one `tenant`, at once, each until there is a verdict, and waits for all.
+    /// With `patient` false a failure is a verdict too.
+    pub(super) async fn deliver(
+        &mut self,
+        requests: &[Request],
+        tenant: Tenant,
+        patient: bool,
+    ) -> Vec<Verdict> {
         let mut verdicts: Vec<Option<Verdict>> = requests.iter().map(|_| None).collect();
         loop {
             let open = requests.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-            let attempts = open.map(|(request, _)| self.attempt(request));
+            let attempts = open.map(|(request, _)| self.attempt(request, &tenant));
             let mut answers = futures_util::future::join_all(attempts).await.into_iter();
             let mut again: Option<Duration> = None;
             let open = requests.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none());
@@ -248,17 +257,20 @@ impl Exchange {
         }
     }
 
-    async fn attempt(&self, request: &Request) -> Option<Result<Answer, NoAnswer>> {
+    async fn attempt(&self, request: &Request, tenant: &Tenant) -> Option<Result<Answer, NoAnswer>> {
         let (content_type, version) = match request.version {
             Version::V1 => ("application/x-protobuf", "0.1.0"),
             Version::V2 => ("application/x-protobuf;proto=io.prometheus.write.v2.Request", "2.0.0"),
         };
-        let headers = [
+        let protocol = [
             (CONTENT_TYPE, HeaderValue::from_static(content_type)),
             (CONTENT_ENCODING, HeaderValue::from_static("snappy")),
             (VERSION, HeaderValue::from_static(version)),
             (USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")))),
         ];
+        let mut headers = HeaderMap::new();
+        tenant::put(self.tenant_header.as_ref(), tenant, &mut headers);
+        headers.extend(protocol);
         let _under_way = self.health.under_way();
         self.stop.or(self.peer.post(&headers, request.body.clone())).await
     }

@@ -17,7 +17,7 @@ pub(super) use encode::To;
 use encode::{Encoded, Encoder, Most, Unfit};
 use piece::{Piece, Source};
 use tidegate_arena::{Charge, Window};
-use tidegate_journal::Encoding;
+use tidegate_journal::{Encoding, Tenant};
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::Version;
 use tidegate_wire::{gzip, snappy, zstd};
@@ -122,6 +122,11 @@ impl Recoder {
         };
         let encoder = Encoder::new(room.clone(), settings.lanes, settings.otlp.clone());
         Recoder { encoder, room, limits, points: POINTS.min(limits.items).max(1) }
+    }
+
+    /// What comes next is of `tenant`, whose deltas are added up on their own.
+    pub(super) fn turn_to(&mut self, tenant: &Tenant) {
+        self.encoder.turn_to(tenant);
     }
 
     /// What came of the requests that were given out last is final.

@@ -1,7 +1,7 @@
 //! How a peer is to be served.
 
 use hyper::Uri;
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 use std::time::Duration;
 pub use tidegate_wire::otlp::prometheus::Naming;
 
@@ -12,6 +12,8 @@ pub struct Settings {
     pub url: Uri,
     /// Headers that go with every request.
     pub headers: HeaderMap,
+    /// The header that says whose data a request carries, where that is to be said.
+    pub tenant_header: Option<HeaderName>,
     /// Which version to send.
     pub prefer: Prefer,
     /// How many requests a batch is spread over.

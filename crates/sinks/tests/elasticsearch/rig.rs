@@ -165,6 +165,7 @@ pub(crate) fn settings(node: &Node) -> ElasticsearchSettings {
         endpoints: vec![format!("http://{}/es", node.address).parse().unwrap()],
         flavour: Flavour::Elasticsearch,
         headers: Default::default(),
+        tenant_header: None,
         tls: Tls::default(),
         gzip: None,
         mapping: Mapping::Otel,

@@ -206,6 +206,7 @@ pub(crate) fn settings_for(address: SocketAddr, transport: Transport) -> OtlpSet
         compression: Compression::None,
         join_members: false,
         headers: Default::default(),
+        tenant_header: None,
         tls: Tls::default(),
         max_request_bytes: OtlpSettings::MAX_REQUEST_BYTES,
         max_in_flight: 4,

@@ -52,6 +52,7 @@ async fn a_peer_that_answers_before_it_has_read_costs_no_record() {
     let settings = RemoteWriteSettings {
         url: format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap(),
         headers: Default::default(),
+        tenant_header: None,
         prefer: Prefer::AsReceived,
         lanes: 1,
         max_bytes: 8 << 20,

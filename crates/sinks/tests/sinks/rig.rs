@@ -282,6 +282,7 @@ pub(crate) fn settings(peer: &CheckingSink) -> RemoteWriteSettings {
     RemoteWriteSettings {
         url: peer.target().to_string().parse().unwrap(),
         headers: Default::default(),
+        tenant_header: None,
         prefer: Prefer::AsReceived,
         lanes: 1,
         max_bytes: 8 << 20,

@@ -7,6 +7,7 @@ use crate::prometheus_remote_write::settings::Translation;
 use crate::room::{Held, NoRoom, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
+use tidegate_journal::Tenant;
 use tidegate_wire::otlp::prometheus::{self as otlp, Deltas};
 use tidegate_wire::output::{Counter, SliceOutput};
 use tidegate_wire::remote_write::{Request as View, Series, Symbols, Version, view};
@@ -83,6 +84,13 @@ impl Encoder {
     pub(super) fn new(room: Room, lanes: usize, translation: Translation) -> Encoder {
         let deltas = Some(translation.delta_series).filter(|series| *series > 0).map(Deltas::new);
         Encoder { room, lanes, translation, deltas, started: Instant::now(), snappy: snappy::Encoder::new() }
+    }
+
+    /// What comes next is of `tenant`.
+    pub(super) fn turn_to(&mut self, tenant: &Tenant) {
+        if let Some(deltas) = &mut self.deltas {
+            deltas.turn_to(tenant.as_str().as_bytes());
+        }
     }
 
     /// What came of the last piece is final: its deltas are not added again.

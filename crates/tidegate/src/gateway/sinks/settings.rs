@@ -20,6 +20,7 @@ pub(crate) fn remote_write(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings
     Ok(RemoteWriteSettings {
         url: Uri::try_from(sink.url.as_str())?,
         headers: headers(&sink.headers)?,
+        tenant_header: tenant_header(sink.tenant_header.as_ref())?,
         prefer: match sink.protocol {
             config::Protocol::Auto => Prefer::AsReceived,
             config::Protocol::V1 => Prefer::V1,
@@ -68,6 +69,7 @@ pub(crate) fn otlp(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
         },
         join_members: sink.join_members,
         headers: headers(&sink.headers)?,
+        tenant_header: tenant_header(sink.tenant_header.as_ref())?,
         tls: Tls {
             ca: sink.tls.ca_file.clone(),
             certificate: sink.tls.cert_file.clone().zip(sink.tls.key_file.clone()),
@@ -103,6 +105,7 @@ pub(crate) fn elasticsearch(sink: &ElasticsearchSink) -> Result<ElasticsearchSet
             config::Product::OpenSearch => Flavour::OpenSearch,
         },
         headers,
+        tenant_header: tenant_header(sink.tenant_header.as_ref())?,
         tls: Tls {
             ca: sink.tls.ca_file.clone(),
             certificate: sink.tls.cert_file.clone().zip(sink.tls.key_file.clone()),
@@ -161,6 +164,10 @@ mod tests {
     #[test]
     fn a_user_and_a_password_are_carried_in_base64() {
         let table = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")];
+fn tenant_header(configured: Option<&HeaderName>) -> Result<Option<Name>, Failure> {
+    Ok(configured.map(|name| Name::try_from(name.as_str())).transpose()?)
+}
+
         for (text, encoded) in table {
             assert_eq!(base64(text.as_bytes()), encoded);
         }

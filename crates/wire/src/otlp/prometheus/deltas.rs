@@ -87,6 +87,8 @@ pub struct Deltas {
     slots: Vec<u32>,
     limit: usize,
     seed: u64,
+    /// A hash of whose deltas are added: others' are other series.
+    owner: u64,
     /// The translation under way, and whether it has touched anything.
     translation: u64,
     is_touched: bool,
@@ -109,6 +111,7 @@ impl Deltas {
             slots: vec![0; slots_for(limit)],
             limit,
             seed: random(),
+            owner: 0,
             translation: 0,
             is_touched: false,
             now: 0,
@@ -126,6 +129,13 @@ impl Deltas {
     /// Tells it the time, in seconds of whatever clock, so that it can forget what is not heard of any more.
     pub fn tick(&mut self, now: u64) {
         self.now = self.now.max(now);
+    }
+
+    /// What is added from now on is `owner`'s: the same series of another is another one.
+    pub fn turn_to(&mut self, owner: &[u8]) {
+        let mut hash = Xxh3::with_seed(self.seed);
+        hash.update(owner);
+        self.owner = hash.digest();
     }
 
     /// What was added last counts.
@@ -169,6 +179,7 @@ impl Deltas {
     /// What a point's series are known by.
     pub(super) fn key<'a>(&self, name: &[u8], labels: impl Iterator<Item = Label<'a>>) -> Key {
         let mut hash = Xxh3::with_seed(self.seed);
+        hash.update(&self.owner.to_le_bytes());
         // Lengths, so that no two lists of texts are the same bytes.
         let mut put = |text: &[u8]| {
             hash.update(&text.len().to_le_bytes());
