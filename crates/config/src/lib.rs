@@ -51,4 +51,4 @@ pub use model::{
     SourceLimits, Sources, TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
-pub use values::{Bytes, Duration, HeaderName, Name, Secret, TenantName, Url};
+pub use values::{Bytes, Duration, HeaderName, IndexPattern, IndexPiece, Name, Secret, TenantName, Url};

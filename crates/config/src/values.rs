@@ -2,6 +2,7 @@
 
 mod bytes;
 mod duration;
+mod index;
 mod name;
 mod secret;
 mod standard;
@@ -10,6 +11,7 @@ mod url;
 
 pub use bytes::Bytes;
 pub use duration::Duration;
+pub use index::{IndexPattern, IndexPiece};
 pub use name::{HeaderName, Name};
 pub use secret::Secret;
 pub use tenant::TenantName;

@@ -13,10 +13,12 @@
 mod ecs;
 mod fields;
 mod group;
+mod index;
 mod intake;
 mod logs;
 mod native;
 mod objects;
+mod once;
 mod page;
 mod pen;
 mod point;
@@ -25,6 +27,7 @@ mod stream;
 mod tests;
 mod walk;
 
+pub use index::{Index, Piece};
 pub use logs::{Logs, to_otlp_logs, usual_logs_len};
 pub use page::{Page, Sheet};
 pub use pen::WORKING_BYTES;
@@ -68,6 +71,11 @@ pub struct Settings<'s> {
     /// Whether documents of metrics have an `_id`. Time series streams of Elasticsearch, which its own templates make
     /// of OTel-native metrics, refuse one: they make their own from dimensions and time, to the same end.
     pub metric_ids: bool,
+    /// The pattern of the names of indexes, where documents do not go to data streams. Whether a document is there is
+    /// then for its `_id` to say, which all have.
+    pub index: Option<&'s Index>,
+    /// Whose data it is; empty where nobody said.
+    pub tenant: &'s str,
     /// When the body was received, in nanoseconds since the Unix epoch, for what has no time of its own.
     pub received: u64,
 }
@@ -80,6 +88,8 @@ impl Default for Settings<'_> {
             dataset: "generic",
             namespace: "default",
             metric_ids: true,
+            index: None,
+            tenant: "",
             received: 0,
         }
     }

@@ -125,13 +125,13 @@ pub(crate) fn time(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> 
     let (year, month, day) = civil(seconds / 86_400);
     let second_of_day = seconds % 86_400;
     let mut text = *b"0000-00-00T00:00:00.000000000Z";
-    decimal(year, text.get_mut(0..4));
-    decimal(month, text.get_mut(5..7));
-    decimal(day, text.get_mut(8..10));
-    decimal(second_of_day / 3600, text.get_mut(11..13));
-    decimal(second_of_day / 60 % 60, text.get_mut(14..16));
-    decimal(second_of_day % 60, text.get_mut(17..19));
-    decimal(nanoseconds, text.get_mut(20..29));
+    decimal(year, text.get_mut(0..4).unwrap_or_default());
+    decimal(month, text.get_mut(5..7).unwrap_or_default());
+    decimal(day, text.get_mut(8..10).unwrap_or_default());
+    decimal(second_of_day / 3600, text.get_mut(11..13).unwrap_or_default());
+    decimal(second_of_day / 60 % 60, text.get_mut(14..16).unwrap_or_default());
+    decimal(second_of_day % 60, text.get_mut(17..19).unwrap_or_default());
+    decimal(nanoseconds, text.get_mut(20..29).unwrap_or_default());
     let digits = match nanoseconds {
         fraction if fraction % 1_000_000 == 0 => 23,
         fraction if fraction % 1000 == 0 => 26,
@@ -142,11 +142,20 @@ pub(crate) fn time(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> 
     out.put(b"Z\"")
 }
 
-fn decimal(mut value: u64, into: Option<&mut [u8]>) {
-    for place in into.unwrap_or_default().iter_mut().rev() {
+/// Year, month, day and hour of a time in nanoseconds since the Unix epoch.
+pub(crate) fn hour(nanoseconds: u64) -> (u64, u64, u64, u64) {
+    let seconds = nanoseconds / 1_000_000_000;
+    let (year, month, day) = civil(seconds / 86_400);
+    (year, month, day, seconds % 86_400 / 3600)
+}
+
+/// The last digits of a number, as many as there is space for.
+pub(crate) fn decimal(mut value: u64, into: &mut [u8]) -> &[u8] {
+    for place in into.iter_mut().rev() {
         *place = b'0' + low(value % 10);
         value /= 10;
     }
+    into
 }
 
 /// Year, month and day of a number of days since 1970, by the calendar of eras of 400 years that begin in March.

@@ -44,6 +44,6 @@ pub use room::Room;
 pub use signals::Signals;
 pub use stop::{Stop, Stopper};
 pub use supervisor::Supervisor;
-pub use tidegate_elastic::documents::{Flavour, Mapping};
+pub use tidegate_elastic::documents::{Flavour, Index, Mapping, Piece};
 pub use tidegate_elastic::templates::{Template, templates};
 pub use tls::{Tls, TlsError};

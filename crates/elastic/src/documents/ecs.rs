@@ -19,9 +19,11 @@ mod spans;
 pub(super) use metrics::is_nameable;
 
 use super::fields::Said;
+use super::objects::Objects;
 use super::page::Sheet;
 use super::pen::{Kind, Origin, Pen, Time};
 use super::stream::{Name, Part, Wishes, is_routing};
+use crate::intake::time::of_text;
 use crate::json;
 use tidegate_wire::otlp::{AnyValue, Attributes};
 use tidegate_wire::output::Full;
@@ -120,7 +122,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         wishes: Wishes<'a>,
         time: Time<'a>,
         extra: impl FnOnce(&mut Self) -> Result<(), Full>,
-        mut other: impl FnMut(u32, &mut S) -> Result<(), Full>,
+        mut other: impl FnMut(u32, &mut Objects<'a>, &mut S) -> Result<(), Full>,
     ) -> Result<(), Full> {
         let dataset = match wishes.dataset {
             Some(dataset) => Name::new(Part::Dataset, "", dataset, "", "generic"),
@@ -129,13 +131,17 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         };
         let namespace = wishes.namespace.unwrap_or(self.settings.namespace.as_bytes());
         let namespace = Name::new(Part::Namespace, "", namespace, "", "default");
-        self.begin(kind, &dataset, &namespace, extra)?;
+        let at = match time {
+            Time::At(time) => time,
+            Time::Said(text) => of_text(text).unwrap_or(self.settings.received),
+        };
+        self.begin(kind, &dataset, &namespace, at, extra)?;
         self.out.put(br#"{"@timestamp":"#)?;
         match time {
             Time::At(time) => json::time(time, self.out)?,
-            Time::Said(raw) => {
+            Time::Said(text) => {
                 self.out.put(b"\"")?;
-                self.out.put(raw)?;
+                self.out.put(text.raw())?;
                 self.out.put(b"\"")?;
             }
         }

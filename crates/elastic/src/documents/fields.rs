@@ -1,7 +1,11 @@
 //! Fields of a document under their dotted names, written as objects within objects: each once, with what was put
 //! last.
+//!
+//! A field that others are members of is written as their `value`, unless one of them is called that: then it is left
+//! out. Of labels with one name the last counts, numbers and texts apart.
 
 use super::objects::Objects;
+use super::once::Unescaped;
 use crate::json;
 use std::cmp::Ordering;
 use tidegate_wire::intake;
@@ -58,6 +62,8 @@ struct Field<'a> {
 enum Label<'a> {
     Otel(AnyValue<'a>),
     Json(intake::Value<'a>),
+    /// The same, under a key that is written with escapes.
+    Escaped(intake::Value<'a>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -154,9 +160,11 @@ impl<'a> Fields<'a> {
     }
 
     /// Puts a label from an intake event.
-    pub(super) fn tag(&mut self, key: &'a [u8], value: intake::Value<'a>) {
-        if value != intake::Value::Null {
-            self.labelled(key, Label::Json(value), value.number().is_some());
+    pub(super) fn tag(&mut self, key: intake::Text<'a>, value: intake::Value<'a>) {
+        match key.plain() {
+            _ if value == intake::Value::Null => {}
+            Some(key) => self.labelled(key, Label::Json(value), value.number().is_some()),
+            None => self.labelled(key.raw(), Label::Escaped(value), value.number().is_some()),
         }
     }
 
@@ -175,7 +183,7 @@ impl<'a> Fields<'a> {
         &mut self,
         objects: &mut Objects<'a>,
         out: &mut O,
-        mut other: impl FnMut(u32, &mut O) -> Result<(), Full>,
+        mut other: impl FnMut(u32, &mut Objects<'a>, &mut O) -> Result<(), Full>,
     ) -> Result<(), Full> {
         objects.lost += std::mem::take(&mut self.lost);
         let (base_fields, base_labels) = self.base;
@@ -189,6 +197,11 @@ impl<'a> Fields<'a> {
             }
             // Beside its own members a field is named as if it were one of them.
             let has_members = next.strip_prefix(field.path).is_some_and(|rest| rest.first() == Some(&b'.'));
+            let others = fields.get(at + 1..).unwrap_or_default();
+            if has_members && others.iter().map_while(|other| below(other.path, field.path)).any(is_value) {
+                objects.lost += 1;
+                continue;
+            }
             let (parent, name) = if has_members { (field.path, &b"value"[..]) } else { split(field.path) };
             while !is_within(parent, open) {
                 out.put(b"}")?;
@@ -212,7 +225,7 @@ impl<'a> Fields<'a> {
         }
         let labels = self.labels.get_mut(base_labels..).unwrap_or_default();
         labels.sort_unstable_by(|a, b| {
-            let by_key = || sanitized(a.key).cmp(sanitized(b.key));
+            let by_key = || a.name().cmp(b.name());
             a.is_number.cmp(&b.is_number).then_with(by_key).then(a.order.cmp(&b.order))
         });
         let middle = labels.partition_point(|label| !label.is_number);
@@ -236,6 +249,16 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
+/// What is behind `object` in the path of something that is in it.
+fn below<'p>(path: &'p [u8], object: &[u8]) -> Option<&'p [u8]> {
+    path.strip_prefix(object)?.strip_prefix(b".")
+}
+
+/// Whether the first name of a path is `value`.
+fn is_value(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'.').next() == Some(b"value")
+}
+
 fn is_within(path: &[u8], object: &[u8]) -> bool {
     object.is_empty()
         || path.strip_prefix(object).is_some_and(|rest| matches!(rest.first(), None | Some(b'.')))
@@ -253,7 +276,7 @@ fn said<'a, O: Output>(
     said: Said<'a>,
     objects: &mut Objects<'a>,
     out: &mut O,
-    other: &mut impl FnMut(u32, &mut O) -> Result<(), Full>,
+    other: &mut impl FnMut(u32, &mut Objects<'a>, &mut O) -> Result<(), Full>,
 ) -> Result<(), Full> {
     match said {
         Said::Text(text) => json::string(text, out),
@@ -291,6 +314,7 @@ fn said<'a, O: Output>(
         Said::Bool(value) => out.put(if value { b"true" } else { b"false" }),
         Said::Value(value) => objects.structured(value, out),
         Said::Quoted(value) => objects.quoted(value, out),
+        Said::Json(raw) if matches!(raw.first(), Some(b'{' | b'[')) => objects.free(raw, out),
         Said::Json(raw) => out.put(raw),
         Said::Escaped(raw) => {
             out.put(b"\"")?;
@@ -306,7 +330,7 @@ fn said<'a, O: Output>(
             json::string(message, out)?;
             out.put(b"}]")
         }
-        Said::Other(number) => other(number, out),
+        Said::Other(number) => other(number, objects, out),
     }
 }
 
@@ -325,11 +349,21 @@ fn word(value: intake::Value<'_>, out: &mut impl Output) -> Result<(), Full> {
     out.put(b"\"")
 }
 
-/// A label's key as the name of a field without fields in it.
-fn sanitized(key: &[u8]) -> impl Iterator<Item = u8> {
-    let blank = key.trim_ascii().is_empty().then_some(b'_');
-    let bytes = key.iter().map(|byte| if matches!(byte, b'.' | b'*' | b'"') { b'_' } else { *byte });
-    blank.into_iter().chain(bytes)
+impl Labelled<'_> {
+    /// Its key as the name of a field without fields in it, but for escapes.
+    fn name(&self) -> impl Iterator<Item = u8> {
+        let blank = self.is_blank().then_some(b'_');
+        let allowed = |byte| if matches!(byte, b'.' | b'*' | b'"') { b'_' } else { byte };
+        blank.into_iter().chain(self.bytes().map(allowed))
+    }
+
+    fn is_blank(&self) -> bool {
+        self.bytes().all(|byte| byte.is_ascii_whitespace())
+    }
+
+    fn bytes(&self) -> impl Iterator<Item = u8> {
+        Unescaped::new(self.key, matches!(self.label, Label::Escaped(_)))
+    }
 }
 
 fn labelled<'a>(
@@ -340,7 +374,7 @@ fn labelled<'a>(
 ) -> Result<(), Full> {
     let mut is_first = true;
     for (at, label) in labels.iter().enumerate() {
-        if labels.get(at + 1).is_some_and(|next| sanitized(next.key).eq(sanitized(label.key))) {
+        if labels.get(at + 1).is_some_and(|next| next.name().eq(label.name())) {
             objects.lost += 1;
             continue;
         }
@@ -352,25 +386,32 @@ fn labelled<'a>(
             out.put(b",\"")?;
         }
         is_first = false;
-        if label.key.trim_ascii().is_empty() {
+        if label.is_blank() {
             objects.lost += 1;
             out.put(b"_")?;
         }
-        for (place, part) in label.key.split(|byte| matches!(byte, b'.' | b'*' | b'"')).enumerate() {
-            if place > 0 {
-                out.put(b"_")?;
+        match label.label {
+            Label::Escaped(_) => {
+                let special = |byte| matches!(byte, b'.' | b'*' | b'"');
+                for byte in label.bytes() {
+                    json::inner(&[if special(byte) { b'_' } else { byte }], out)?;
+                }
             }
-            match label.label {
-                Label::Otel(_) => json::inner(part, out)?,
-                Label::Json(_) => out.put(part)?,
+            Label::Otel(_) | Label::Json(_) => {
+                for (place, part) in label.key.split(|byte| matches!(byte, b'.' | b'*' | b'"')).enumerate() {
+                    if place > 0 {
+                        out.put(b"_")?;
+                    }
+                    json::inner(part, out)?;
+                }
             }
         }
         out.put(b"\":")?;
         match label.label {
-            Label::Json(value) if label.is_number => {
+            Label::Json(value) | Label::Escaped(value) if label.is_number => {
                 out.put(value.number().map_or(b"0", |number| number.raw()))?
             }
-            Label::Json(value) => word(value, out)?,
+            Label::Json(value) | Label::Escaped(value) => word(value, out)?,
             Label::Otel(value) => otel_label(value, label.is_number, objects, out)?,
         }
     }

@@ -1,5 +1,6 @@
 //! Points that become one document: those of the same time, unit and attributes.
 
+use super::objects::is_field;
 use super::point::{MOST_BELOW, Of, Point};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -30,6 +31,8 @@ pub(super) struct Member<'a> {
     pub(super) of: Of,
     order: u16,
     is_done: bool,
+    /// Its name has to be written otherwise: it gets a document of its own, lest another's is the same then.
+    is_renamed: bool,
 }
 
 impl<'a> Member<'a> {
@@ -71,7 +74,8 @@ impl<'a> Group<'a> {
             return;
         }
         let (hash, message) = (hash(point, unit), point.message());
-        self.members.push(Member { hash, name, unit, message, of, order, is_done: false });
+        let is_renamed = !is_field(name);
+        self.members.push(Member { hash, name, unit, message, of, order, is_done: false, is_renamed });
     }
 
     /// Puts what belongs together next to each other, in an order that depends on the points alone.
@@ -140,7 +144,9 @@ impl<'a> Group<'a> {
 /// Whether a point says the same beside its value.
 fn shares(point: &Point<'_>, first: &Member<'_>, other: &Member<'_>) -> bool {
     first.message.as_ptr() == other.message.as_ptr()
-        || other.unit == first.unit
+        || !first.is_renamed
+            && !other.is_renamed
+            && other.unit == first.unit
             && other.point().is_some_and(|other| {
                 other.times() == point.times() && other.encoded_attributes().eq(point.encoded_attributes())
             })

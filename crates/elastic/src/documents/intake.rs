@@ -140,6 +140,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             self.fields.put(b"timestamp.us", Said::Int((time / 1000).cast_signed()));
         }
         let service = Service { name: seen.service };
+        self.service = seen.service;
         let (exception, lists) = (seen.exception, seen.lists);
         self.ecs_document(
             kind,
@@ -148,11 +149,13 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             Wishes::default(),
             time,
             |_| Ok(()),
-            |number, out| {
+            |number, objects, out| {
                 let list = usize::try_from(number).ok().and_then(|number| lists.get(number));
                 match (list, exception) {
-                    (Some(Value::Array(list)), _) => frames::frames(*list, out),
-                    (None, Some(exception)) if number == EXCEPTION => Errors::new(out).tree(exception),
+                    (Some(Value::Array(list)), _) => frames::frames(*list, objects, out),
+                    (None, Some(exception)) if number == EXCEPTION => {
+                        Errors::new(objects, out).tree(exception)
+                    }
                     (None, _) if number == LINKS => frames::links(fields, out),
                     _ => out.put(b"null"),
                 }
@@ -189,7 +192,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
                 },
                 Some(to) => self.field(to, value, seen),
                 // Log records have fields of their own making.
-                None if prefix == 0 && seen.keeps_unknown => self.fields.tag(name.raw(), value),
+                None if prefix == 0 && seen.keeps_unknown => self.fields.tag(name, value),
                 None => self.objects.lost += 1,
             }
         }
@@ -230,7 +233,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             }
             To::Labels => {
                 for (key, value) in value.object().into_iter().flat_map(Object::members) {
-                    self.fields.tag(key.raw(), value);
+                    self.fields.tag(key, value);
                 }
             }
             To::Headers(path) => {
@@ -261,7 +264,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
                 }
             }
             To::Time => match value {
-                Value::Text(text) => seen.time = Time::Said(text.raw()),
+                Value::Text(text) => seen.time = Time::Said(text),
                 Value::Number(number) => {
                     let microseconds = number.integer().and_then(|number| u64::try_from(number).ok());
                     // Go writes it with an exponent.

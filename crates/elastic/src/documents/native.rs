@@ -45,9 +45,10 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         extra: impl FnOnce(&mut Self) -> Result<(), Full>,
     ) -> Result<(), Full> {
         let (dataset, namespace) = self.stream(wishes, self.settings.dataset);
-        self.begin(kind, &dataset, &namespace, extra)?;
+        let time = if time > 0 { time } else { self.settings.received };
+        self.begin(kind, &dataset, &namespace, time, extra)?;
         self.out.put(br#"{"@timestamp":"#)?;
-        json::time(if time > 0 { time } else { self.settings.received }, self.out)?;
+        json::time(time, self.out)?;
         data_stream(kind, &dataset, &namespace, self.out)
     }
 

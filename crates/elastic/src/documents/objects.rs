@@ -1,6 +1,10 @@
 //! OpenTelemetry's attributes and values as JSON that Elasticsearch takes: no key twice, no key that is no name of a
 //! field, no number that is none.
+//!
+//! Of values with the same key the last counts. Where keys are the same only since one had to be renamed, the one that
+//! is written as it came counts, else the greatest.
 
+use super::once::Names;
 use crate::json;
 use std::mem::discriminant;
 use tidegate_wire::otlp::{AnyValue, Array, Attributes, KeyValue};
@@ -17,6 +21,8 @@ const NESTED: usize = 8;
 #[derive(Debug)]
 pub(super) struct Objects<'a> {
     pairs: Vec<KeyValue<'a>>,
+    /// What is needed to write JSON of anybody's making.
+    names: Names,
     pub(super) lost: u64,
     /// Whether lists may hold values of several kinds: where they are no fields.
     is_free: bool,
@@ -32,10 +38,10 @@ impl Output for Any<'_> {
 }
 
 impl<'a> Objects<'a> {
-    pub(super) const BYTES: usize = MOST * size_of::<KeyValue<'_>>();
+    pub(super) const BYTES: usize = MOST * size_of::<KeyValue<'_>>() + Names::BYTES;
 
     pub(super) fn new() -> Self {
-        Self { pairs: Vec::with_capacity(MOST), lost: 0, is_free: false }
+        Self { pairs: Vec::with_capacity(MOST), names: Names::new(), lost: 0, is_free: false }
     }
 
     /// Puts those of `attributes` on the stack that `wanted` says yes to, each key once with its last value. Returns
@@ -115,16 +121,61 @@ impl<'a> Objects<'a> {
     #[inline]
     pub(super) fn collected(&mut self, from: usize, depth: usize, out: &mut impl Output) -> Result<(), Full> {
         out.put(b"{")?;
-        let to = self.pairs.len();
-        for at in from..to {
-            let Some(&KeyValue { key, value }) = self.pairs.get(at) else { break };
+        let (mut at, mut to) = (from, self.pairs.len());
+        let mut is_renaming = false;
+        while let Some(&KeyValue { key, value }) = self.pairs.get(at).filter(|_| at < to) {
+            if !is_renaming && !is_field(key) {
+                is_renaming = true;
+                self.settle(from, at);
+                to = self.pairs.len();
+                continue;
+            }
             if at > from {
                 out.put(b",")?;
             }
             self.key(key, out)?;
             self.value(value, depth, out)?;
+            at += 1;
         }
         out.put(b"}")
+    }
+
+    /// Sees to it that no two of the attributes beyond `from` are written under one name, of which those before `at`
+    /// are written already, under names that are fields'.
+    #[cold]
+    fn settle(&mut self, from: usize, at: usize) {
+        let before = self.pairs.len();
+        let Some((done, rest)) =
+            self.pairs.get_mut(from..).and_then(|all| all.split_at_mut_checked(at - from))
+        else {
+            return;
+        };
+        done.sort_unstable_by(|a, b| a.key.cmp(b.key));
+        rest.sort_unstable_by(|a, b| {
+            let kept_last = || is_field(a.key).cmp(&is_field(b.key)).then(a.key.cmp(b.key));
+            written(a.key).cmp(written(b.key)).then_with(kept_last)
+        });
+        let mut kept = 0;
+        for place in 0..rest.len() {
+            let Some(&pair) = rest.get(place) else { break };
+            let is_done = || done.binary_search_by(|one| written(one.key).cmp(written(pair.key))).is_ok();
+            let is_next = rest.get(place + 1).is_some_and(|next| written(next.key).eq(written(pair.key)));
+            if is_next || is_done() {
+                continue;
+            }
+            if let Some(place) = rest.get_mut(kept) {
+                *place = pair;
+                kept += 1;
+            }
+        }
+        self.pairs.truncate(at + kept);
+        self.lost += (before - self.pairs.len()) as u64;
+    }
+
+    /// Writes JSON of anybody's making, which is an object or a list: as it stands, but for keys that come twice.
+    pub(super) fn free(&mut self, raw: &[u8], out: &mut impl Output) -> Result<(), Full> {
+        self.lost += self.names.write(raw, out)?;
+        Ok(())
     }
 
     /// Writes the attributes beyond `from` as an object of an item.
@@ -253,6 +304,17 @@ fn is_uniform(array: Array<'_>) -> bool {
         Some(AnyValue::Array(_)) => false,
         Some(first) => values.all(|value| discriminant(&value) == discriminant(&first)),
     }
+}
+
+/// A key as [`Objects::name`] writes it, but for escapes.
+fn written(key: &[u8]) -> impl Iterator<Item = u8> {
+    let is_renamed = !is_field(key);
+    let between: &[u8] = if is_renamed { b"_" } else { b"." };
+    key.split(|byte| *byte == b'.').enumerate().flat_map(move |(place, part)| {
+        let part = if is_renamed && part.trim_ascii().is_empty() { b"_" } else { part };
+        let between = if place > 0 { between } else { &[] };
+        between.iter().chain(part).copied()
+    })
 }
 
 /// Whether a name like `key` may be there already; notes it.

@@ -3,12 +3,14 @@
 use super::ecs::Service;
 use super::fields::Fields;
 use super::group::Group;
+use super::index::Of;
 use super::objects::Objects;
 use super::page::Sheet;
 use super::stream::{Name, Part, Wishes};
 use super::{Mapping, Place, Settings, Written};
 use crate::json;
 use std::ops::Range;
+use tidegate_wire::intake::Text;
 use tidegate_wire::otlp::{Resource, Scope};
 use tidegate_wire::output::Full;
 
@@ -23,6 +25,8 @@ pub(super) struct Pen<'o, 'a, 's, S> {
     pub(super) objects: Objects<'a>,
     pub(super) fields: Fields<'a>,
     pub(super) done: Written,
+    /// The name of the service, where names of indexes have it.
+    pub(super) service: &'a [u8],
     /// Where the document at hand will be, and how many of its item are whole.
     pub(super) place: Place,
     /// The end of the last document that is whole, and what was lost until then.
@@ -35,8 +39,8 @@ pub(super) struct Pen<'o, 'a, 's, S> {
 pub(super) enum Time<'a> {
     /// In nanoseconds since the Unix epoch.
     At(u64),
-    /// As a string of JSON says it, without its quotes.
-    Said(&'a [u8]),
+    /// As a string of JSON says it.
+    Said(Text<'a>),
 }
 
 /// Which of the three kinds of data streams.
@@ -80,6 +84,7 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
             objects: Objects::new(),
             fields: Fields::new(),
             done: Written::default(),
+            service: &[],
             place: from,
             whole,
             lost: 0,
@@ -93,16 +98,33 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
         kind: Kind,
         dataset: &Name,
         namespace: &Name,
+        time: u64,
         extra: impl FnOnce(&mut Self) -> Result<(), Full>,
     ) -> Result<(), Full> {
         self.out.put(br#"{"create":{"_index":""#)?;
-        self.out.put(kind.name().as_bytes())?;
-        self.out.put(b"-")?;
-        json::inner(dataset.as_bytes(), self.out)?;
-        self.out.put(b"-")?;
-        json::inner(namespace.as_bytes(), self.out)?;
+        match self.settings.index {
+            None => {
+                self.out.put(kind.name().as_bytes())?;
+                self.out.put(b"-")?;
+                json::inner(dataset.as_bytes(), self.out)?;
+                self.out.put(b"-")?;
+                json::inner(namespace.as_bytes(), self.out)?;
+            }
+            Some(index) => {
+                let of = Of {
+                    kind: kind.name(),
+                    dataset: dataset.as_bytes(),
+                    namespace: namespace.as_bytes(),
+                    service: self.service,
+                    tenant: self.settings.tenant.as_bytes(),
+                    time,
+                };
+                index.write(of, self.out)?;
+            }
+        }
         self.out.put(b"\"")?;
-        if kind != Kind::Metrics || self.settings.metric_ids {
+        let is_index = self.settings.index.is_some();
+        if kind != Kind::Metrics || self.settings.metric_ids || is_index {
             self.out.put(br#","_id":""#)?;
             self.out.put(self.prefix.as_bytes())?;
             self.out.put(b"-")?;
@@ -113,7 +135,10 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
             }
             self.out.put(b"\"")?;
         }
-        extra(self)?;
+        // Their templates are data streams'.
+        if !is_index {
+            extra(self)?;
+        }
         self.out.put(b"}}\n")
     }
 

@@ -35,17 +35,10 @@ impl Name {
         let mut name = Self { bytes: [0; MOST], len: 0 };
         let text = if text.is_empty() { fallback.as_bytes() } else { text };
         name.push(prefix.as_bytes(), suffix.len());
-        for chunk in text.utf8_chunks() {
-            for letter in chunk.valid().chars().flat_map(char::to_lowercase) {
-                let allowed =
-                    !matches!(letter, '\\' | '/' | '*' | '?' | '"' | '<' | '>' | '|' | ',' | '#' | ':')
-                        && !letter.is_whitespace()
-                        && !letter.is_control()
-                        && (part == Part::Namespace || letter != '-');
-                let letter = if allowed { letter } else { '_' };
-                if !name.push(letter.encode_utf8(&mut [0; 4]).as_bytes(), suffix.len()) {
-                    break;
-                }
+        for letter in letters(text) {
+            let letter = if part == Part::Dataset && letter == '-' { '_' } else { letter };
+            if !name.push(letter.encode_utf8(&mut [0; 4]).as_bytes(), suffix.len()) {
+                break;
             }
         }
         name.push(suffix.as_bytes(), 0);
@@ -67,6 +60,17 @@ impl Name {
             _ => false,
         }
     }
+}
+
+/// A text as a name of an index may have it: in lower case, with `_` for what is not allowed.
+pub(super) fn letters(text: &[u8]) -> impl Iterator<Item = char> {
+    let is_allowed = |letter: &char| {
+        !matches!(letter, '\\' | '/' | '*' | '?' | '"' | '<' | '>' | '|' | ',' | '#' | ':')
+            && !letter.is_whitespace()
+            && !letter.is_control()
+    };
+    let letters = text.utf8_chunks().flat_map(|chunk| chunk.valid().chars()).flat_map(char::to_lowercase);
+    letters.map(move |letter| if is_allowed(&letter) { letter } else { '_' })
 }
 
 /// What attributes say about the data stream.

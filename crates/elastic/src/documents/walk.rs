@@ -8,8 +8,8 @@ use super::point::{Of, Point};
 use super::stream::Wishes;
 use super::{Mapping, Place, Settings, Untranslatable, Written};
 use tidegate_wire::otlp::{
-    Data, Item, LogRecord, LogsRequest, Metric, MetricsRequest, ResourceGroup, ScopeGroup, Signal, Span,
-    TracesRequest, items,
+    AnyValue, Data, Item, LogRecord, LogsRequest, Metric, MetricsRequest, ResourceGroup, ScopeGroup, Signal,
+    Span, TracesRequest, items,
 };
 use tidegate_wire::output::Full;
 
@@ -51,6 +51,12 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             said: None,
             service: None,
         };
+        if self.settings.index.is_some() {
+            self.service = match resource.resource.attributes().find(b"service.name") {
+                Some(AnyValue::Text(name)) => name,
+                _ => &[],
+            };
+        }
         origin.service = match self.settings.mapping {
             Mapping::Otel => None,
             Mapping::Ecs => Some(self.ecs_origin(&origin)),

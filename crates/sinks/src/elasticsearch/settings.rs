@@ -4,7 +4,7 @@ use crate::tls::Tls;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName};
 use std::time::Duration;
-use tidegate_elastic::documents::{Flavour, Mapping};
+use tidegate_elastic::documents::{Flavour, Index, Mapping};
 
 /// How a cluster is to be served.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Settings {
     pub dataset: String,
     /// The namespace of documents that do not name one.
     pub namespace: String,
+    /// The pattern of the names of indexes, where what is made here does not go to data streams.
+    pub index: Option<Index>,
     /// Whether documents that have no `_id` get one.
     pub ids: bool,
     /// Whether documents of metrics get one too.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::{Backoff, Signal, Tls};
 use crate::declare::{choices, settings};
 use crate::model::{Journal, WhenFull};
-use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
+use crate::values::{Bytes, Duration, HeaderName, IndexPattern, Secret, Url};
 
 settings! {
     /// Elasticsearch or OpenSearch.
@@ -28,6 +28,10 @@ settings! {
         dataset: String = "generic".to_owned(),
         /// The namespace of what does not name one: it becomes the end of the data stream's name.
         namespace: String = "default".to_owned(),
+        /// A pattern for names of indexes, for example `telemetry-{service.name}-{yyyy.MM.dd}`: what is made here goes
+        /// there instead of to data streams, with an `_id` always. The date is that of the document's time. What
+        /// fields say becomes lower case, with `_` for what a name may not have.
+        index: Option<IndexPattern> = None,
         /// Whether documents without an `_id` get one, made of their place in the journal. What has to be sent again
         /// then makes no duplicates. Elasticsearch takes documents without it somewhat faster.
         ids: bool = true,

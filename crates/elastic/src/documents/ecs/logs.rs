@@ -63,7 +63,15 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         self.fields.id(b"span.id", record.span_id);
         let exception = Exception::of(record.attributes());
         let dataset = self.ecs_logged(exception, record.message(), time);
-        self.ecs_document(Kind::Logs, dataset, service, wishes, Time::At(time), |_| Ok(()), |_, _| Ok(()))?;
+        self.ecs_document(
+            Kind::Logs,
+            dataset,
+            service,
+            wishes,
+            Time::At(time),
+            |_| Ok(()),
+            |_, _, _| Ok(()),
+        )?;
         self.end(1)
     }
 

@@ -62,7 +62,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
                 Flavour::Elasticsearch => pen.ecs_templates(points, at),
                 Flavour::OpenSearch => Ok(()),
             },
-            |place, out| match points.at(place as usize) {
+            |place, _, out| match points.at(place as usize) {
                 Some((_, point)) => point.write(&mut below, out),
                 None => out.put(b"null"),
             },

@@ -182,7 +182,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             wishes,
             Time::At(time),
             |_| Ok(()),
-            |_, out| links(span, out),
+            |_, _, out| links(span, out),
         )?;
         self.end(1)
     }
@@ -211,7 +211,15 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             None => self.fields.text(b"message", event.name),
         }
         let dataset = self.ecs_logged(exception, span.span_id, time);
-        self.ecs_document(Kind::Logs, dataset, service, wishes, Time::At(time), |_| Ok(()), |_, _| Ok(()))?;
+        self.ecs_document(
+            Kind::Logs,
+            dataset,
+            service,
+            wishes,
+            Time::At(time),
+            |_| Ok(()),
+            |_, _, _| Ok(()),
+        )?;
         self.end(0)
     }
 }

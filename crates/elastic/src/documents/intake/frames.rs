@@ -1,26 +1,27 @@
 //! Stack traces, exceptions with their causes, and links, in the shapes of Elastic APM's documents.
 
-use tidegate_wire::intake::{Array, Object, Value};
+use super::super::objects::Objects;
+use tidegate_wire::intake::{Array, Object, Text, Value};
 use tidegate_wire::output::{Full, Output};
 
 /// Causes of causes that are followed.
 const DEEPEST: usize = 16;
 
 /// A list of frames.
-pub(super) fn frames(list: Array<'_>, out: &mut impl Output) -> Result<(), Full> {
+pub(super) fn frames(list: Array<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
     out.put(b"[")?;
     for (place, frame) in list.values().filter_map(Value::object).enumerate() {
         out.put(if place == 0 { b"{" } else { b",{" })?;
-        self::frame(frame, out)?;
+        self::frame(frame, objects, out)?;
         out.put(b"}")?;
     }
     out.put(b"]")
 }
 
-fn frame(frame: Object<'_>, out: &mut impl Output) -> Result<(), Full> {
+fn frame(frame: Object<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
     let mut comma = false;
     for name in ["abs_path", "filename", "classname", "function", "module", "library_frame", "vars"] {
-        member(frame, name, name, &mut comma, out)?;
+        member(frame, name, name, &mut comma, objects, out)?;
     }
     for (object, names) in [
         ("line", &[("lineno", "number"), ("colno", "column"), ("context_line", "context")][..]),
@@ -32,7 +33,7 @@ fn frame(frame: Object<'_>, out: &mut impl Output) -> Result<(), Full> {
         open(object, &mut comma, out)?;
         let mut comma = false;
         for (from, to) in names {
-            member(frame, from, to, &mut comma, out)?;
+            member(frame, from, to, &mut comma, objects, out)?;
         }
         out.put(b"}")?;
     }
@@ -48,7 +49,8 @@ pub(super) fn links(event: Object<'_>, out: &mut impl Output) -> Result<(), Full
         let mut comma = false;
         for (from, to) in [("trace_id", "trace"), ("span_id", "span")] {
             open(to, &mut comma, out)?;
-            member(link, from, "id", &mut false, out)?;
+            named("id", &mut false, out)?;
+            text(link.find(from.as_bytes()), out)?;
             out.put(b"}")?;
         }
         out.put(b"}")?;
@@ -57,14 +59,15 @@ pub(super) fn links(event: Object<'_>, out: &mut impl Output) -> Result<(), Full
 }
 
 /// Writes an exception and its causes, each with the place of the one that it caused.
-pub(super) struct Errors<'o, O> {
+pub(super) struct Errors<'o, 'a, O> {
+    objects: &'o mut Objects<'a>,
     out: &'o mut O,
     count: u64,
 }
 
-impl<'o, O: Output> Errors<'o, O> {
-    pub(super) fn new(out: &'o mut O) -> Self {
-        Self { out, count: 0 }
+impl<'o, 'a, O: Output> Errors<'o, 'a, O> {
+    pub(super) fn new(objects: &'o mut Objects<'a>, out: &'o mut O) -> Self {
+        Self { objects, out, count: 0 }
     }
 
     pub(super) fn tree(&mut self, exception: Object<'_>) -> Result<(), Full> {
@@ -79,7 +82,7 @@ impl<'o, O: Output> Errors<'o, O> {
         self.count += 1;
         let mut comma = false;
         for name in ["type", "message", "module", "handled", "attributes"] {
-            member(exception, name, name, &mut comma, self.out)?;
+            member(exception, name, name, &mut comma, self.objects, self.out)?;
         }
         if let Some(code) = exception.find(b"code") {
             named("code", &mut comma, self.out)?;
@@ -89,12 +92,12 @@ impl<'o, O: Output> Errors<'o, O> {
                     self.out.put(number.raw())?;
                     self.out.put(b"\"")?;
                 }
-                code => value(code, self.out)?,
+                code => value(code, self.objects, self.out)?,
             }
         }
         if let Some(list) = exception.find(b"stacktrace").and_then(Value::array) {
             named("stacktrace", &mut comma, self.out)?;
-            frames(list, self.out)?;
+            frames(list, self.objects, self.out)?;
         }
         // The cause of the one before needs no saying.
         if let Some(parent) = parent.filter(|parent| parent + 1 != place) {
@@ -116,11 +119,12 @@ fn member(
     name: &str,
     to: &str,
     comma: &mut bool,
+    objects: &mut Objects<'_>,
     out: &mut impl Output,
 ) -> Result<(), Full> {
     let Some(found) = from.find(name.as_bytes()) else { return Ok(()) };
     named(to, comma, out)?;
-    value(found, out)
+    value(found, objects, out)
 }
 
 fn open(name: &str, comma: &mut bool, out: &mut impl Output) -> Result<(), Full> {
@@ -134,18 +138,21 @@ fn named(name: &str, comma: &mut bool, out: &mut impl Output) -> Result<(), Full
     out.put(b"\":")
 }
 
-fn value(value: Value<'_>, out: &mut impl Output) -> Result<(), Full> {
+fn value(value: Value<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
     match value {
         Value::Null => out.put(b"null"),
         Value::Bool(true) => out.put(b"true"),
         Value::Bool(false) => out.put(b"false"),
         Value::Number(number) => out.put(number.raw()),
-        Value::Array(array) => out.put(array.raw()),
-        Value::Object(object) => out.put(object.raw()),
-        Value::Text(text) => {
-            out.put(b"\"")?;
-            out.put(text.raw())?;
-            out.put(b"\"")
-        }
+        Value::Array(array) => objects.free(array.raw(), out),
+        Value::Object(object) => objects.free(object.raw(), out),
+        Value::Text(_) => text(Some(value), out),
     }
+}
+
+/// A text as it stands; an empty one where there is none.
+fn text(value: Option<Value<'_>>, out: &mut impl Output) -> Result<(), Full> {
+    out.put(b"\"")?;
+    out.put(value.and_then(Value::text).unwrap_or(Text::EMPTY).raw())?;
+    out.put(b"\"")
 }

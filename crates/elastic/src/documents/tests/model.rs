@@ -172,13 +172,28 @@ fn attributes(all: &[KeyValue], depth: usize) -> Value {
 }
 
 fn members_of(all: &[KeyValue], depth: usize, is_free: bool) -> Value {
-    let value_of =
-        |one: &KeyValue| value_in(one.value.as_ref().and_then(|value| value.value.as_ref()), depth, is_free);
-    let mut kept = Map::new();
+    let value_of = |any: Option<&Any>| value_in(any, depth, is_free);
+    resolved(all).into_iter().map(|(key, value)| (key, value_of(value))).collect::<Map<_, _>>().into()
+}
+
+/// Attributes under the names that they are written under, each name once: of equal keys the last value, of keys that
+/// are the same only since one was renamed the one that was not, else the greatest. In the order in which they came,
+/// but from the first that was renamed on in that of their names.
+fn resolved(all: &[KeyValue]) -> Vec<(String, Option<&Any>)> {
+    let mut pairs: Vec<(&str, Option<&Any>)> = Vec::new();
     for one in all {
-        kept.insert(one.key.clone(), value_of(one));
+        let value = one.value.as_ref().and_then(|value| value.value.as_ref());
+        match pairs.iter_mut().find(|(key, _)| *key == one.key) {
+            Some((_, known)) => *known = value,
+            None => pairs.push((&one.key, value)),
+        }
     }
-    kept.into_iter().map(|(key, value)| (field(&key), value)).collect::<Map<_, _>>().into()
+    let rank = |key: &str| (field(key), field(key) == key, key.to_owned());
+    let first = pairs.iter().position(|(key, _)| field(key) != *key).unwrap_or(pairs.len());
+    pairs[first..].sort_by_key(|(key, _)| rank(key));
+    let is_beaten =
+        |key: &str| pairs.iter().any(|(other, _)| field(other) == field(key) && rank(other) > rank(key));
+    pairs.iter().filter(|(key, _)| !is_beaten(key)).map(|(key, value)| (field(key), *value)).collect()
 }
 
 fn field(key: &str) -> String {
@@ -221,18 +236,10 @@ fn as_text(any: &Any) -> String {
         Any::DoubleValue(value) => format!("{value:?}"),
         Any::ArrayValue(array) => format!("[{}]", list(array.values.iter().map(json).collect())),
         Any::KvlistValue(map) => {
-            let mut pairs: Vec<(&str, String)> = Vec::new();
-            for pair in &map.values {
-                let said = pair.value.as_ref().map_or("null".to_owned(), json);
-                match pairs.iter_mut().find(|(key, _)| *key == pair.key) {
-                    Some((_, known)) => *known = said,
-                    None => pairs.push((&pair.key, said)),
-                }
-            }
-            format!(
-                "{{{}}}",
-                list(pairs.iter().map(|(key, said)| format!("{}:{said}", escaped(&field(key)))).collect())
-            )
+            let said = |value: Option<&Any>| value.map_or("null".to_owned(), in_json);
+            let pairs = resolved(&map.values);
+            let pairs = pairs.iter().map(|(key, value)| format!("{}:{}", escaped(key), said(*value)));
+            format!("{{{}}}", list(pairs.collect()))
         }
         Any::StringValueStrindex(_) => "null".into(),
     }
@@ -240,7 +247,14 @@ fn as_text(any: &Any) -> String {
 
 /// A JSON string, with those escapes that this project uses.
 fn escaped(text: &str) -> String {
-    json!(text).to_string().replace("\\b", "\\u0008").replace("\\f", "\\u000c")
+    let mut out = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '\u{8}' | '\u{c}' => out += &format!("\\u{:04x}", u32::from(letter)),
+            letter => out += json!(letter).to_string().strip_prefix('"').unwrap().strip_suffix('"').unwrap(),
+        }
+    }
+    out + "\""
 }
 
 fn value(any: Option<&Any>, depth: usize) -> Value {

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::model::{Expected, Origin, log, span, with_times};
-use super::strategies;
+use super::{spoilt, strategies};
 use proptest::prelude::*;
 use prost::Message;
 use serde_json::Value;
@@ -22,7 +22,8 @@ pub(super) fn documents(
     (pairs(page.written()), written)
 }
 
-fn pairs(text: &[u8]) -> Vec<(Value, Value)> {
+pub(super) fn pairs(text: &[u8]) -> Vec<(Value, Value)> {
+    assert!(has_no_key_twice(text), "{}", String::from_utf8_lossy(text));
     let lines: Vec<Value> = text
         .split_inclusive(|byte| *byte == b'\n')
         .map(|line| serde_json::from_slice(line).unwrap())
@@ -35,7 +36,7 @@ fn settings() -> Settings<'static> {
 }
 
 /// No key comes twice in any object: Elasticsearch refuses the document.
-fn has_no_key_twice(text: &[u8]) -> bool {
+pub(super) fn has_no_key_twice(text: &[u8]) -> bool {
     struct Once;
     impl<'de> serde::de::DeserializeSeed<'de> for Once {
         type Value = ();
@@ -128,7 +129,8 @@ proptest! {
 
     /// A log record's document says all that the record says.
     #[test]
-    fn logs_are_said_as_the_model_says_them(request in strategies::logs(), size in 300usize..3000) {
+    fn logs_are_said_as_the_model_says_them(request in strategies::logs(), names in spoilt::names(), size in 300usize..3000) {
+        let request = names.logs(request);
         let raw = request.encode_to_vec();
         let mut expected = Vec::new();
         for resource in &request.resource_logs {
@@ -148,7 +150,8 @@ proptest! {
 
     /// A span's document says all that the span says but its events, which have their own.
     #[test]
-    fn spans_are_said_as_the_model_says_them(request in strategies::traces(), size in 300usize..3000) {
+    fn spans_are_said_as_the_model_says_them(request in strategies::traces(), names in spoilt::names(), size in 300usize..3000) {
+        let request = names.traces(request);
         let raw = request.encode_to_vec();
         let mut expected = Vec::new();
         for resource in &request.resource_spans {
@@ -169,7 +172,13 @@ proptest! {
     /// Whatever is in the requests, each line is JSON without a key twice, and every point is in one document or
     /// counted.
     #[test]
-    fn metrics_are_valid_and_counted(request in strategies::metrics(), size in 300usize..3000, es in any::<bool>()) {
+    fn metrics_are_valid_and_counted(
+        request in strategies::metrics(),
+        names in spoilt::names(),
+        size in 300usize..3000,
+        es in any::<bool>(),
+    ) {
+        let request = names.metrics(request);
         let raw = request.encode_to_vec();
         let flavour = if es { Flavour::Elasticsearch } else { Flavour::OpenSearch };
         let settings = Settings { flavour, ..settings() };
@@ -192,8 +201,11 @@ proptest! {
         logs in strategies::logs(),
         traces in strategies::traces(),
         metrics in strategies::metrics(),
+        names in spoilt::names(),
         size in 300usize..3000,
     ) {
+        let (logs, traces) = (names.clone().logs(logs), names.clone().traces(traces));
+        let metrics = names.metrics(metrics);
         let settings = Settings { mapping: Mapping::Ecs, ..settings() };
         for (signal, raw) in [
             (Signal::Logs, logs.encode_to_vec()),

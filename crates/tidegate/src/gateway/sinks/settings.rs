@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use tidegate_config as config;
 use tidegate_config::{ElasticsearchSink, HeaderName, OtlpSink, RemoteWriteSink, Secret};
 use tidegate_sinks::{
-    Compression, ElasticsearchSettings, Flavour, Mapping, Naming, OtlpSettings, Prefer, RemoteWriteSettings,
-    Tls, Translation, Transport,
+    Compression, ElasticsearchSettings, Flavour, Index, Mapping, Naming, OtlpSettings, Piece, Prefer,
+    RemoteWriteSettings, Tls, Translation, Transport,
 };
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
@@ -121,6 +121,7 @@ pub(crate) fn elasticsearch(sink: &ElasticsearchSink) -> Result<ElasticsearchSet
         },
         dataset: sink.dataset.clone(),
         namespace: sink.namespace.clone(),
+        index: sink.index.as_ref().map(index),
         ids: sink.ids,
         metric_ids: sink.metric_ids,
         max_request_bytes: sink.max_request_bytes.as_usize(),
@@ -129,6 +130,23 @@ pub(crate) fn elasticsearch(sink: &ElasticsearchSink) -> Result<ElasticsearchSet
         timeout: sink.timeout.get(),
         backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
     })
+}
+
+/// The pattern that was configured, as documents are written by.
+fn index(pattern: &config::IndexPattern) -> Index {
+    let piece = |piece: &config::IndexPiece| match piece {
+        config::IndexPiece::Text(text) => Piece::Text(text.clone()),
+        config::IndexPiece::Type => Piece::Type,
+        config::IndexPiece::Dataset => Piece::Dataset,
+        config::IndexPiece::Namespace => Piece::Namespace,
+        config::IndexPiece::Service => Piece::Service,
+        config::IndexPiece::Tenant => Piece::Tenant,
+        config::IndexPiece::Year => Piece::Year,
+        config::IndexPiece::Month => Piece::Month,
+        config::IndexPiece::Day => Piece::Day,
+        config::IndexPiece::Hour => Piece::Hour,
+    };
+    Index::new(pattern.pieces().iter().map(piece).collect())
 }
 
 /// RFC 4648, section 4: how HTTP carries a user and a password.
@@ -144,6 +162,10 @@ fn base64(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+fn tenant_header(configured: Option<&HeaderName>) -> Result<Option<Name>, Failure> {
+    Ok(configured.map(|name| Name::try_from(name.as_str())).transpose()?)
 }
 
 fn headers(configured: &BTreeMap<HeaderName, Secret>) -> Result<HeaderMap, Failure> {
@@ -164,10 +186,6 @@ mod tests {
     #[test]
     fn a_user_and_a_password_are_carried_in_base64() {
         let table = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")];
-fn tenant_header(configured: Option<&HeaderName>) -> Result<Option<Name>, Failure> {
-    Ok(configured.map(|name| Name::try_from(name.as_str())).transpose()?)
-}
-
         for (text, encoded) in table {
             assert_eq!(base64(text.as_bytes()), encoded);
         }
