@@ -10,7 +10,6 @@
 
 mod answer;
 mod apart;
-mod batch;
 mod documents;
 mod landing;
 mod letters;
@@ -24,6 +23,7 @@ pub use peer::PeerError;
 pub use settings::Settings;
 pub use setup::{SetupError, put_templates};
 
+use crate::batch::{Limits, Why, joined_most};
 use crate::endpoints::{Endpoints, Place};
 use crate::health::UnderWay;
 use crate::inbox::{AttachError, Inbox, Record, Sinkable};
@@ -35,7 +35,6 @@ use crate::room::Room;
 use crate::stop::Stop;
 use answer::Answer;
 use apart::Progress;
-use batch::{Batch, Limits, NoBody, joined_most};
 use documents::{Origin, is_spoken, outgoing_len};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -47,17 +46,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::rounded;
 use tidegate_elastic::documents::WORKING_BYTES;
-use tidegate_journal::{Encoding, IN_FLIGHT};
+use tidegate_journal::{Encoding, IN_FLIGHT, Tenant};
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
+
+/// Records of one tenant that go out together.
+type Batch = crate::batch::Batch<Tenant>;
 
 /// Batches that are filled at a time: of so many tenants.
 const OPEN: usize = 4;
 /// How long requests that are on their way may still be answered after the order to stop.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a node that has answered a request may take to read the rest of it, unless it has less for all of it,
-/// while its memory is needed.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a node that found a request too large gets smaller ones before it is asked again.
 const SMALLER_FOR: Duration = Duration::from_secs(600);
 /// No node is believed to find less than this too large for good: later requests are not made smaller.
@@ -340,12 +339,13 @@ impl Elasticsearch {
             return;
         }
         let usual = if alone { 0 } else { self.usual.min(limits.kept) };
-        match Batch::of(&record, usual, &self.settings, &self.room, &mut self.inbox).await {
+        let (tenant, out_len) = (record.meta.tenant, outgoing_len(&record.meta, &self.settings));
+        match Batch::of(&record, tenant, 0, out_len, usual, &self.room, &mut self.inbox).await {
             Ok(batch) if alone || batch.is_full(limits) => self.jobs.push_back(Job::Batch(batch)),
             Ok(batch) => self.open.push(batch),
             // The journal counts it, and goes on to the next.
-            Err(NoBody::Damaged) => {}
-            Err(NoBody::Room(_)) => {
+            Err(Why::Damaged) => {}
+            Err(Why::Room(_)) => {
                 self.close_all();
                 // Something that is held is given back some day, if there is anything.
                 self.crowded = !self.is_idle();
@@ -359,10 +359,11 @@ impl Elasticsearch {
     /// room for another.
     fn joins(&mut self, record: &Record, limits: Limits) -> bool {
         let mut joined = false;
-        if let Some(at) = self.open.iter().position(|batch| batch.meta.tenant == record.meta.tenant)
+        if let Some(at) = self.open.iter().position(|batch| batch.key == record.meta.tenant)
             && let Some(batch) = self.open.get_mut(at)
         {
-            joined = batch.add(record, limits, &self.settings, &mut self.inbox);
+            let out_len = outgoing_len(&record.meta, &self.settings);
+            joined = batch.add(record, out_len, limits, &mut self.inbox);
             if !joined || batch.is_full(limits) {
                 self.close(at);
             }

@@ -5,10 +5,15 @@
 
 use crate::backoff::Backoff;
 use crate::limit::{Law, Limit, Sent};
+use crate::room::Room;
 use hyper::Uri;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// How long a peer that has answered a request may take to read the rest of it, unless it has less for all of it, while
+/// its memory is needed.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who is behind an endpoint.
 pub(crate) trait Peer {
@@ -141,6 +146,26 @@ impl<P: Peer> Endpoints<P> {
     /// Whether one of them takes a request now.
     pub(crate) fn is_open(&self, now: Instant) -> bool {
         self.all.iter().any(|endpoint| endpoint.takes(1, now))
+    }
+
+    /// Waits until one of them takes a request.
+    pub(crate) async fn opens(&self) {
+        while !self.is_open(Instant::now()) {
+            match self.next_trial() {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => break,
+            }
+        }
+    }
+
+    /// Waits until nothing of `room` is held. Where a peer answers before it has read all of a request, the connection
+    /// keeps what is left of it to send it: the peer has a while to read that, at most the `timeout` of a request,
+    /// then the connection is closed.
+    pub(crate) async fn let_go(&self, room: &Room, timeout: Duration) {
+        if tokio::time::timeout(PATIENCE.min(timeout), room.falls_to(0)).await.is_err() {
+            self.hang_up();
+            room.falls_to(0).await;
+        }
     }
 
     /// Ends all connections; requests that are made later make others.

@@ -6,6 +6,7 @@
 //! stalls; and it goes on by itself when the peer does. It knows no source.
 
 mod backoff;
+mod batch;
 mod blackhole;
 mod decoding;
 mod elasticsearch;
@@ -22,8 +23,8 @@ mod room;
 mod signals;
 mod stop;
 mod supervisor;
-mod tls;
 mod tenant;
+mod tls;
 
 pub use blackhole::blackhole;
 pub use elasticsearch::{

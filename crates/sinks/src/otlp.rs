@@ -53,9 +53,6 @@ use tokio::time::Instant;
 const OPEN: usize = 4;
 /// How long requests that are on their way may still be answered after the order to stop.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a peer that has answered a request may take to read the rest of it, unless it has less for all of
-/// it, while its memory is needed.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a peer that found a request too large gets smaller ones before it is asked again.
 const SMALLER_FOR: Duration = Duration::from_secs(600);
 /// No peer is believed to find less than this too large: what it says so of is not made smaller, but dropped.

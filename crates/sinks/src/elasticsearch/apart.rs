@@ -4,10 +4,11 @@
 //! journal again. How many of its documents are done is remembered, so those are not sent again (but after a
 //! restart).
 
-use super::batch::{Batch, NoBody};
+use super::documents::outgoing_len;
 use super::landing::After;
-use super::parcel::{Job, Parcel, Unfit, Why, prepare};
-use super::{Elasticsearch, Landed, PATIENCE};
+use super::parcel::{Job, Parcel, Unfit, prepare};
+use super::{Batch, Elasticsearch, Landed};
+use crate::batch::Why;
 use crate::inbox::Record;
 use crate::losses::Losses;
 use std::sync::Arc;
@@ -27,30 +28,26 @@ pub(super) struct Progress {
 impl Elasticsearch {
     /// Sends a record on its own.
     pub(super) async fn send_apart(&mut self, record: Record) {
-        while !self.endpoints.is_open(Instant::now()) {
-            match self.endpoints.next_trial() {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => break,
-            }
-        }
-        self.let_go().await;
+        self.endpoints.opens().await;
+        self.endpoints.let_go(&self.room, self.settings.timeout).await;
         let _turn = self.room.turn().await;
         if let Err(why) = Box::pin(self.read_and_send(&record)).await {
             let items = u64::from(record.meta.items);
             self.inbox.settle_each([record.sequence], Losses::of(why, items));
         }
         // The turn is given back with what was borrowed.
-        self.let_go().await;
+        self.endpoints.let_go(&self.room, self.settings.timeout).await;
     }
 
     /// Sends a record, in pieces where it has to be. An error says why it is lost.
     async fn read_and_send(&mut self, record: &Record) -> Result<(), Dropped> {
-        let batch = match Batch::of(record, 0, &self.settings, &self.room, &mut self.inbox).await {
+        let (tenant, out_len) = (record.meta.tenant, outgoing_len(&record.meta, &self.settings));
+        let batch = match Batch::of(record, tenant, 0, out_len, 0, &self.room, &mut self.inbox).await {
             Ok(batch) => batch,
             // The journal counts it, and goes on to the next.
-            Err(NoBody::Damaged) => return Ok(()),
+            Err(Why::Damaged) => return Ok(()),
             // It was accepted when there was more memory.
-            Err(NoBody::Room(_)) => return Err(Dropped::TooLarge),
+            Err(Why::Room(_)) => return Err(Dropped::TooLarge),
         };
         let progress = self.progress.take().filter(|progress| progress.sequence == record.sequence);
         let mut job = Job::Batch(batch);
@@ -69,10 +66,7 @@ impl Elasticsearch {
             let mut parcel = match packed {
                 Ok(parcel) => parcel,
                 Err(Unfit { job: Job::Batch(_), why }) => {
-                    return Err(match why {
-                        Why::Room(_) => Dropped::TooLarge,
-                        Why::Damaged => Dropped::Damaged,
-                    });
+                    return Err(why.reason());
                 }
                 Err(Unfit { job: Job::Piece(mut parcel), .. }) => {
                     parcel.plain = true;
@@ -143,15 +137,5 @@ impl Elasticsearch {
         let under_way = self.letters.health().under_way();
         let answer = peer.send(&request).await;
         Ok(Landed { parcel, place, answer, _under_way: under_way })
-    }
-
-    /// Waits until nothing is held. Where a node answers before it has read all of a request, the connection keeps
-    /// what is left of it to send it: the node has a while to read that, then the connection is closed.
-    async fn let_go(&mut self) {
-        let patience = PATIENCE.min(self.settings.timeout);
-        if tokio::time::timeout(patience, self.room.falls_to(0)).await.is_err() {
-            self.endpoints.hang_up();
-            self.room.falls_to(0).await;
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! From bodies to documents: the lines of a `_bulk`.
 
-use super::batch::{Batch, Body};
-use super::parcel::Why;
+use super::Batch;
 use super::settings::Settings;
+use crate::batch::{Body, Why};
 use crate::decoding::SLACK;
 use crate::otlp::coder::Coder;
 use crate::room::{Held, Room};

@@ -1,9 +1,10 @@
 //! From answers to the books: what is settled, sent again, looked at more closely.
 
 use super::answer::{Answer, Reason};
-use super::parcel::{Job, Parcel, Unfit, Why};
+use super::parcel::{Job, Parcel, Unfit};
 use super::reply::{Fate, Reply};
 use super::{Elasticsearch, GRACE, Landed, Packed, SMALLER_FOR, SMALLEST};
+use crate::batch::Why;
 use crate::endpoints::{Place, Verdict};
 use crate::losses::Losses;
 use futures_util::stream::StreamExt;

@@ -6,13 +6,14 @@
 //! (but after a restart).
 
 use super::answer::Fault;
-use super::batch::{Batch, Key, NoBody, Way};
+use super::batch::{Batch, Key, Way};
 use super::landing::Heard;
-use super::parcel::{self, Made, Parcel, Unfit, Why};
+use super::parcel::{self, Made, Parcel, Unfit};
 use super::peer::PREFIX;
 use super::taking::spoken;
-use super::translation::{documents, said};
-use super::{Landed, Otlp, PATIENCE, SMALLEST};
+use super::translation::{documents, outgoing_len, said};
+use super::{Landed, Otlp, SMALLEST};
+use crate::batch::Why;
 use crate::inbox::Record;
 use crate::losses::Losses;
 use crate::room::NoRoom;
@@ -44,20 +45,15 @@ enum Ended {
 impl Otlp {
     /// Sends a record on its own.
     pub(super) async fn send_apart(&mut self, record: Record) {
-        while !self.endpoints.is_open(Instant::now()) {
-            match self.endpoints.next_trial() {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => break,
-            }
-        }
-        self.let_go().await;
+        self.endpoints.opens().await;
+        self.endpoints.let_go(&self.room, self.settings.timeout).await;
         let _turn = self.room.turn().await;
         if let Err(why) = Box::pin(self.read_and_send(&record)).await {
             let items = u64::from(record.meta.items);
             self.inbox.settle_each([record.sequence], Losses::of(why, items));
         }
         // The turn is given back with what was borrowed.
-        self.let_go().await;
+        self.endpoints.let_go(&self.room, self.settings.timeout).await;
     }
 
     /// Sends a record once, whole or in pieces. An error says why it is lost.
@@ -66,12 +62,13 @@ impl Otlp {
         let is_cut = self.is_cut(record);
         let way = if is_cut { Way::Recode } else { way };
         let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
-        let batch = match Batch::of(record, key, 0, &self.room, &mut self.inbox).await {
+        let out_len = outgoing_len(&record.meta);
+        let batch = match Batch::of(record, key, PREFIX, out_len, 0, &self.room, &mut self.inbox).await {
             Ok(batch) => batch,
             // The journal counts it, and goes on to the next.
-            Err(NoBody::Damaged) => return Ok(()),
+            Err(Why::Damaged) => return Ok(()),
             // It was accepted when there was more memory.
-            Err(NoBody::Room(_)) => return Err(Dropped::TooLarge),
+            Err(Why::Room(_)) => return Err(Dropped::TooLarge),
         };
         if is_cut {
             return self.send_pieces(batch).await;
@@ -266,15 +263,5 @@ impl Otlp {
         let under_way = self.letters.health().under_way();
         let answer = peer.send(&parcel.request).await;
         Some(Landed { parcel, place, answer, _under_way: under_way })
-    }
-
-    /// Waits until nothing is held. Where a peer answers before it has read all of a request, the connection
-    /// keeps what is left of it to send it: the peer has a while to read that, then the connection is closed.
-    async fn let_go(&mut self) {
-        let patience = PATIENCE.min(self.settings.timeout);
-        if tokio::time::timeout(patience, self.room.falls_to(0)).await.is_err() {
-            self.endpoints.hang_up();
-            self.room.falls_to(0).await;
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! From answers to the books: what is settled, sent again, looked at more closely.
 
 use super::answer::{Answer, Fault, Reason};
-use super::parcel::{Parcel, Unfit, Why};
+use super::parcel::{Parcel, Unfit};
 use super::{GRACE, Landed, Otlp, Packed, SMALLER_FOR, SMALLEST};
+use crate::batch::Why;
 use crate::endpoints::{Place, Verdict};
 use crate::losses::Losses;
 use futures_util::stream::StreamExt;

@@ -1,10 +1,11 @@
 //! From records to batches: what goes how, with what, and what does not.
 
-use super::batch::{self, Batch, Key, Limits, NoBody, Way};
+use super::batch::{Batch, Key, Way};
 use super::peer::{self, PREFIX};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
 use super::{OPEN, Otlp, coder};
+use crate::batch::{Limits, Why, joined_most};
 use crate::inbox::Record;
 use crate::losses::Losses;
 use tidegate_arena::rounded;
@@ -58,12 +59,13 @@ impl Otlp {
             return;
         }
         let usual = if alone { 0 } else { self.usual.min(limits.kept) };
-        match Batch::of(&record, key, usual, &self.room, &mut self.inbox).await {
+        let out_len = outgoing_len(&record.meta);
+        match Batch::of(&record, key, PREFIX, out_len, usual, &self.room, &mut self.inbox).await {
             Ok(batch) if alone || batch.is_full(limits) => self.closed.push_back(batch),
             Ok(batch) => self.open.push(batch),
             // The journal counts it, and goes on to the next.
-            Err(NoBody::Damaged) => {}
-            Err(NoBody::Room(_)) => {
+            Err(Why::Damaged) => {}
+            Err(Why::Room(_)) => {
                 self.close_all();
                 // Something that is held is given back some day, if there is anything.
                 self.crowded = !self.is_idle();
@@ -80,7 +82,7 @@ impl Otlp {
         if let Some(at) = self.open.iter().position(|batch| batch.key == key)
             && let Some(batch) = self.open.get_mut(at)
         {
-            joined = batch.add(record, limits, &mut self.inbox);
+            joined = batch.add(record, outgoing_len(&record.meta), limits, &mut self.inbox);
             if !joined || batch.is_full(limits) {
                 self.close(at);
             }
@@ -99,10 +101,10 @@ impl Otlp {
 
     /// How large a batch may become now.
     fn limits(&self) -> Limits {
-        let kept = batch::joined_most(self.room.part());
+        let kept = joined_most(self.room.part());
         // All that are on their way, and those that are being filled, are in the window of the cursor.
         let records = IN_FLIGHT / (self.settings.max_in_flight + OPEN).max(1);
-        Limits { raw: self.most().min(kept), kept, records: records.max(1) }
+        Limits { out: self.most().min(kept), kept, records: records.max(1) }
     }
 
     /// The most bytes of a request once decompressed: as configured, or what the peer is known to take.

@@ -1,7 +1,8 @@
 //! Remote write on its way to a peer of OTLP: said in OTLP before anything else is done with it.
 
-use super::parcel::{Frame, Why};
+use super::parcel::Frame;
 use super::peer::PREFIX;
+use crate::batch::Why;
 use crate::room::Room;
 use std::ops::Range;
 use tidegate_elastic::documents::{to_otlp_logs, usual_logs_len};

@@ -1,0 +1,174 @@
+//! Records that go out together: their bodies in one window, as they came.
+
+use crate::inbox::{Inbox, Record};
+use crate::room::{Held, NoRoom, Room};
+use std::ops::Range;
+use tidegate_arena::{PAGE, STEP, Window, rounded};
+use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal};
+use tidegate_ledger::Dropped;
+use tokio::time::Instant;
+
+/// How large a batch may become.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes as they go out, before compression.
+    pub(crate) out: usize,
+    /// Bytes as they are kept.
+    pub(crate) kept: usize,
+    pub(crate) records: usize,
+}
+
+/// Records that go out together.
+pub(crate) struct Batch<K> {
+    /// What they have in common.
+    pub(crate) key: K,
+    /// What is known of the first.
+    pub(crate) meta: Meta,
+    pub(crate) sequences: Vec<u64>,
+    pub(crate) items: u64,
+    /// About how long it is as it goes out, before compression.
+    pub(crate) out_len: usize,
+    /// The bodies as they came, behind the room that was asked for.
+    pub(crate) window: Held<Window>,
+    pub(crate) bodies: Vec<Body>,
+    /// Since when it waits for more.
+    pub(crate) opened: Instant,
+}
+
+/// One record's body.
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    /// Where it is in the window.
+    pub(crate) range: Range<usize>,
+    pub(crate) sequence: u64,
+    pub(crate) signal: Signal,
+    pub(crate) protocol: Protocol,
+    pub(crate) encoding: Encoding,
+    pub(crate) raw_len: usize,
+    pub(crate) items: u64,
+    pub(crate) received_at_ns: u64,
+}
+
+/// Why a record is in no batch, or a batch became no request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// There is no room for it beside what is held.
+    Room(NoRoom),
+    /// A body is not what its record says; or it cannot be read any more, which the journal's next event says.
+    Damaged,
+}
+
+impl Why {
+    /// How the books name it, of a record that had all the room that there is.
+    pub(crate) fn reason(self) -> Dropped {
+        match self {
+            Why::Room(_) => Dropped::TooLarge,
+            Why::Damaged => Dropped::Damaged,
+        }
+    }
+}
+
+impl From<ReadError> for Why {
+    fn from(error: ReadError) -> Why {
+        match error {
+            ReadError::Damaged | ReadError::NoRecord => Why::Damaged,
+            ReadError::Memory(_) => Why::Room(NoRoom::WithoutTurn),
+        }
+    }
+}
+
+impl From<NoRoom> for Why {
+    fn from(no_room: NoRoom) -> Why {
+        Why::Room(no_room)
+    }
+}
+
+impl<K> Batch<K> {
+    /// A batch of the record that came last, which is `out_len` bytes long as it goes out, with room for `before` bytes
+    /// before the first body. Others will join it until it is about as long as `usual`.
+    ///
+    /// # Errors
+    /// When its body cannot be had.
+    pub(crate) async fn of(
+        record: &Record,
+        key: K,
+        before: usize,
+        out_len: usize,
+        usual: usize,
+        room: &Room,
+        inbox: &mut Inbox,
+    ) -> Result<Batch<K>, Why> {
+        let needed = before + record.body_len as usize;
+        // Taken at once, the memory is still mapped from the last batch, as nothing that grows is.
+        let wanted = usual.max(needed);
+        let mut window = match room.window(wanted).await {
+            Err(NoRoom::WithoutTurn) if wanted > needed => room.window(needed).await?,
+            window => window?,
+        };
+        window.advance(before);
+        let mut batch = Batch {
+            key,
+            meta: record.meta,
+            sequences: Vec::new(),
+            items: 0,
+            out_len: 0,
+            window,
+            bodies: Vec::new(),
+            opened: Instant::now(),
+        };
+        batch.read(record, out_len, inbox)?;
+        Ok(batch)
+    }
+
+    /// Adds the record that came last, if it fits and memory for it is free now.
+    pub(crate) fn add(&mut self, record: &Record, out_len: usize, limits: Limits, inbox: &mut Inbox) -> bool {
+        let body_len = record.body_len as usize;
+        self.sequences.len() < limits.records
+            && self.out_len.saturating_add(out_len) <= limits.out
+            && rounded(self.window.len().saturating_add(body_len)) <= limits.kept
+            && self.window.try_reserve(body_len).is_ok()
+            && self.read(record, out_len, inbox).is_ok()
+    }
+
+    /// Whether it is of no use to wait for more.
+    pub(crate) fn is_full(&self, limits: Limits) -> bool {
+        // Half full counts: what comes next is likely as large as what came, and would not fit.
+        self.sequences.len() >= limits.records
+            || self.out_len > limits.out / 2
+            || self.window.len() > limits.kept / 2
+    }
+
+    /// The last record's number.
+    pub(crate) fn last(&self) -> u64 {
+        self.sequences.last().copied().unwrap_or_default()
+    }
+
+    fn read(&mut self, record: &Record, out_len: usize, inbox: &mut Inbox) -> Result<(), Why> {
+        let start = self.window.len();
+        inbox.follower().read_into(&mut self.window)?;
+        let Meta { signal, protocol, encoding, items, raw_len, received_at_ns, .. } = record.meta;
+        self.bodies.push(Body {
+            range: start..self.window.len(),
+            sequence: record.sequence,
+            signal,
+            protocol,
+            encoding,
+            raw_len: raw_len as usize,
+            items: u64::from(items),
+            received_at_ns,
+        });
+        self.sequences.push(record.sequence);
+        self.items += u64::from(items);
+        self.out_len = self.out_len.saturating_add(out_len);
+        Ok(())
+    }
+}
+
+/// The most bytes of bodies that are joined, for a sink with `part` bytes of its own: some batches are being filled,
+/// beside one there is what is made of it, and the rest is for those on their way. In whole steps of the arena, since
+/// those are paid for.
+pub(crate) const fn joined_most(part: usize) -> usize {
+    let most = part / 8;
+    let unit = if most < STEP { PAGE } else { STEP };
+    most / unit * unit
+}
