@@ -30,6 +30,8 @@ fn children_send_what_they_made_and_nothing_of_their_parent() {
         .endpoint(peer.url())
         .ring_bytes(16 << 20)
         .flush_interval(Duration::from_millis(5))
+        // A request that is sent twice would be taken for one of two processes.
+        .timeout(LONG)
         .start()
         .unwrap();
     let (made, stop) = (AtomicU64::new(0), AtomicBool::new(false));
