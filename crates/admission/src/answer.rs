@@ -36,6 +36,7 @@ pub const WRITTEN: &[&str] = &[
 ];
 
 /// The answer to `refused`, for a client of `protocol`.
+#[inline]
 pub fn answer(refused: Refused, protocol: Protocol) -> Reply {
     if let Words::Standing(standing) = refused.words {
         let reply = Reply::prepared(prepared(standing, protocol));
@@ -63,6 +64,7 @@ static PREPARED: LazyLock<Box<[Prepared]>> = LazyLock::new(|| {
     Protocol::ALL.into_iter().flat_map(of).collect()
 });
 
+#[inline]
 fn prepared(standing: Standing, protocol: Protocol) -> &'static Prepared {
     // One for each of both, in this order.
     &PREPARED[protocol.index() * Standing::ALL.len() + standing as usize]

@@ -28,6 +28,7 @@ impl Passage {
 }
 
 /// Why a limit forbids a request, with the delay that its client gets.
+#[inline]
 pub(crate) fn refused(denied: Denied, pressure: &Pressure) -> Refused {
     use Standing::*;
     let (standing, Reached { wait, .. }) = match denied {

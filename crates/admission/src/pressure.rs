@@ -47,6 +47,7 @@ impl Pressure {
     }
 
     /// `seconds`, or the shortest delay, plus up to half as much again, or one: never less than was asked for.
+    #[inline]
     pub fn jitter(&self, seconds: u64) -> u32 {
         let seconds = seconds.clamp(SHORTEST, u32::MAX.into());
         // A Weyl sequence: successive callers land evenly over the interval, without a random generator. Two at the

@@ -35,6 +35,7 @@ impl Refused {
     }
 
     /// Refused as many are.
+    #[inline]
     pub const fn standing(standing: Standing) -> Refused {
         Refused { reason: standing.reason(), words: Words::Standing(standing), retry_after: None }
     }
@@ -62,6 +63,7 @@ impl Refused {
 
     /// The same, worth another try after `seconds`.
     #[must_use]
+    #[inline]
     pub const fn retry_after(mut self, seconds: u32) -> Refused {
         self.retry_after = Some(seconds);
         self

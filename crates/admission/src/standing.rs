@@ -16,6 +16,7 @@ macro_rules! standing {
             pub const ALL: &[Standing] = &[$(Standing::$name),+];
 
             /// The reason in the books.
+            #[inline]
             pub const fn reason(self) -> Refusal {
                 match self { $(Standing::$name => Refusal::$reason,)+ }
             }

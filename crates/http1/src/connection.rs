@@ -9,11 +9,12 @@ mod link;
 mod pace;
 mod receive;
 
+use link::{Left, SCRATCH, put, with_scratch};
 pub(crate) use link::{Link, Read, Unsent};
 pub use pace::Pace;
 
 use crate::clock::coarse_ns;
-use crate::head::{Framing, Length, Version, parse};
+use crate::head::{Framing, Head, Length, Progress, Scan, Version, parse};
 use crate::refusal::Refusal;
 use crate::reply::{Ending, Reply};
 use crate::server::{Ended, Server};
@@ -93,6 +94,15 @@ impl After {
     };
 }
 
+/// A request that was let in, and what is left to send of the answers to those before it.
+struct Entered<T> {
+    window: Window,
+    framing: Framing,
+    max_body: usize,
+    ticket: T,
+    unsent: Option<Box<Unsent>>,
+}
+
 /// What woke an idle connection.
 enum Woken {
     Readable,
@@ -161,27 +171,17 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             Ok(window) => window,
             Err(fault) => return Err(self.failed(fault, None, 0, After::END)),
         };
-        let (start, end) = match self.receive_head(&mut window).await {
+        let head = match self.receive_head(&mut window).await {
             Ok(found) => found,
             Err(fault) => return Err(self.failed(fault, None, window.len(), After::END)),
         };
-        let service = &self.server.service;
-        let bytes = window.get(start..end).unwrap_or_default();
-        let now_ns = coarse_ns();
-        let (framing, max_body, mut ticket) =
-            match parse(bytes, *self.peer, self.link.certificate(), now_ns, |head| {
-                (head.framing, service.admit(head))
-            }) {
-                // From here on the head is all that comes before the body.
-                Ok((framing, Ok(Admitted { max_body, ticket }))) => {
-                    (Framing { head: end, ..framing }, max_body, ticket)
-                }
-                Ok((framing, Err(reply))) => {
-                    let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
-                    return Err(self.answered(reply, after, now_ns));
-                }
-                Err(refusal) => return Err(self.failed(refusal.into(), None, window.len(), After::END)),
-            };
+        let Entered { mut window, framing, max_body, mut ticket, unsent } = self.decide(window, head)?;
+        if let Some(unsent) = unsent {
+            let deadline = Instant::now() + self.server.settings.write;
+            if self.link.send_rest(&unsent, deadline).await.is_err() {
+                return Err(Err(Ended::Lost));
+            }
+        }
         let patient = self.server.service.is_patient(&ticket);
         match self.receive_body(&mut window, &framing, max_body, patient, &mut ticket).await {
             Ok(extent) => {
@@ -196,6 +196,67 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 let after = After { ending: ending(true, &framing), ..After::END };
                 Err(self.failed(fault, Some(&ticket), window.len(), after))
             }
+        }
+    }
+
+    /// Asks whether the request whose head is in the window may send its body. Where it may not, those behind it are
+    /// asked about as well, as long as their heads are there already, and the answers leave together: a client that
+    /// sends many at once is refused with one write.
+    fn decide(
+        &mut self,
+        mut window: Window,
+        (mut start, mut end): (usize, usize),
+    ) -> Result<Entered<S::Ticket>, Answered> {
+        let server = self.server;
+        with_scratch(|out| {
+            let (left, after) = loop {
+                let now_ns = coarse_ns();
+                let bytes = window.get(start..end).unwrap_or_default();
+                let look = |head: &Head<'_>| (head.framing, server.service.admit(head));
+                let (reply, after) = match parse(bytes, *self.peer, self.link.certificate(), now_ns, look) {
+                    Ok((framing, Ok(Admitted { max_body, ticket }))) => {
+                        // From here on the head is all that comes before the body.
+                        let framing = Framing { head: end, ..framing };
+                        let unsent = match out.is_empty() {
+                            true => None,
+                            false => self.link.send(out, Left::NOTHING).map_err(|_| Err(Ended::Lost))?,
+                        };
+                        return Ok(Entered { window, framing, max_body, ticket, unsent });
+                    }
+                    Ok((framing, Err(reply))) => {
+                        let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
+                        (reply, after)
+                    }
+                    Err(refusal) => {
+                        let context = Context { peer: *self.peer, ticket: None, received: window.len() };
+                        (server.service.refuse(refusal, context), After::END)
+                    }
+                };
+                let left = put(reply, after.ending, now_ns, out);
+                let goes_on = !after.ending.close && after.discard == 0;
+                let has_room = left.is_nothing() && out.len() < SCRATCH / 2;
+                let next = if goes_on && has_room { self.next_head() } else { None };
+                match next {
+                    Some(next) => (window, (start, end)) = next,
+                    None => break (left, after),
+                }
+            };
+            let sent = self.link.send(out, left);
+            Err(sent.map(|unsent| (unsent, after)).map_err(|_| Ended::Lost))
+        })
+    }
+
+    /// What arrived ahead, where that has a whole head, and where the head is.
+    fn next_head(&mut self) -> Option<(Window, (usize, usize))> {
+        let Ahead::Bytes(window) = &self.ahead else { return None };
+        let Ok(Progress::Complete { start, end }) =
+            Scan::default().advance(window, self.server.settings.max_head)
+        else {
+            return None;
+        };
+        match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
+            Ahead::Bytes(window) => Some((window, (start, end))),
+            _ => None,
         }
     }
 

@@ -142,6 +142,7 @@ impl Reply {
 
     /// Appends its bytes, as they go out on a connection that stays open, for a request that was
     /// [received](crate::Head::received_ns) at `now_ns`.
+    #[inline]
     pub fn put(&self, now_ns: u64, out: &mut Vec<u8>) {
         if render_head(self, Ending { close: false, keep_alive: false, bodiless: false }, now_ns, out) {
             out.extend_from_slice(self.bytes());

@@ -273,6 +273,7 @@ impl Journal {
     }
 
     /// What an append would be refused with now, when that is known without trying.
+    #[inline]
     pub fn barred(&self) -> Option<Refused> {
         self.shared.queue.barred(|| self.shared.clock.monotonic_ns()).and_then(Result::err)
     }

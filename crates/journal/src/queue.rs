@@ -255,6 +255,7 @@ impl<T, R: Copy> Queue<T, R> {
     }
 
     /// What submissions are answered now, while they are.
+    #[inline]
     pub(crate) fn barred(&self, now: impl FnOnce() -> u64) -> Option<R> {
         if !self.may_be_barred.load(Relaxed) {
             return None;

@@ -87,6 +87,7 @@ impl Table {
     }
 
     /// The route whose page this is.
+    #[inline]
     pub fn route(&self, books: &Source) -> Option<RouteId> {
         let at = self.routes.iter().position(|route| route.books.is(books))?;
         u8::try_from(at).ok().map(RouteId)
@@ -118,6 +119,7 @@ impl Table {
     ///
     /// # Errors
     /// The first thing that forbids it; nothing is taken then.
+    #[inline]
     pub fn enter(
         self: &Arc<Self>,
         now: Moment,

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::time::{Instant, Sleep};
 
 /// Bytes of an answer that are put together before they are written; also the size of the sink below.
-const SCRATCH: usize = 4 << 10;
+pub(crate) const SCRATCH: usize = 4 << 10;
 /// Bytes thrown away per read.
 const SINK: usize = 16 << 10;
 
@@ -152,33 +152,30 @@ impl<'a, T: Stream> Link<'a, T> {
         ending: Ending,
         now_ns: u64,
     ) -> io::Result<Option<Box<Unsent>>> {
+        with_scratch(|out| {
+            let left = put(reply, ending, now_ns, out);
+            self.send(out, left)
+        })
+    }
+
+    /// Begins to send `out`, and then what is left of the content of the last answer in it.
+    pub(crate) fn send(&mut self, out: &[u8], left: Left) -> io::Result<Option<Box<Unsent>>> {
         // Nobody has to be woken: whoever gets something back polls again.
         let mut context = Context::from_waker(Waker::noop());
-        OUT.with_borrow_mut(|out| {
-            out.clear();
-            let content = if render_head(&reply, ending, now_ns, out) { reply.bytes() } else { &[] };
-            let room = content.len().min(SCRATCH.saturating_sub(out.len()));
-            out.extend_from_slice(content.get(..room).unwrap_or_default());
-            let written = match self.stream.poll_write(&mut context, out)? {
-                Poll::Ready(written) => written,
-                Poll::Pending => 0,
-            };
-            if written == out.len()
-                && room == content.len()
-                && self.stream.poll_flush(&mut context)?.is_ready()
-            {
-                return Ok(None);
-            }
-            let sent = if content.is_empty() { reply.bytes().len() } else { room };
-            let scratch = out.get(written..).unwrap_or_default().into();
-            Ok(Some(Box::new(Unsent { scratch, content: reply.into_content(), sent })))
-        })
+        let written = match self.stream.poll_write(&mut context, out)? {
+            Poll::Ready(written) => written,
+            Poll::Pending => 0,
+        };
+        if written == out.len() && left.is_nothing() && self.stream.poll_flush(&mut context)?.is_ready() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Unsent { scratch: out.get(written..).unwrap_or_default().into(), left })))
     }
 
     /// Sends what is left of an answer.
     pub(crate) async fn send_rest(&mut self, unsent: &Unsent, deadline: Instant) -> io::Result<()> {
         self.write_all(&unsent.scratch, deadline).await?;
-        self.write_all(unsent.content.bytes().get(unsent.sent..).unwrap_or_default(), deadline).await?;
+        self.write_all(unsent.left.bytes(), deadline).await?;
         poll_fn(|context| match self.stream.poll_flush(context) {
             Poll::Ready(flushed) => Poll::Ready(flushed),
             Poll::Pending => self.poll_late(context, deadline).map(|()| Err(io::ErrorKind::TimedOut.into())),
@@ -238,7 +235,45 @@ impl<'a, T: Stream> Link<'a, T> {
 pub(crate) struct Unsent {
     /// Of what was put together.
     scratch: Box<[u8]>,
+    left: Left,
+}
+
+/// What of an answer's content was not put behind its head.
+#[derive(Debug)]
+pub(crate) struct Left {
     content: Content,
     /// How much of the content needs no sending any more.
     sent: usize,
+}
+
+impl Left {
+    pub(crate) const NOTHING: Left = Left { content: Content::Empty, sent: 0 };
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.bytes().is_empty()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.content.bytes().get(self.sent..).unwrap_or_default()
+    }
+}
+
+/// Lends the place where answers are put together, empty.
+pub(crate) fn with_scratch<R>(put: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    OUT.with_borrow_mut(|out| {
+        out.clear();
+        put(out)
+    })
+}
+
+/// Appends an answer to what is put together, but for the content that finds no room.
+pub(crate) fn put(reply: Reply, ending: Ending, now_ns: u64, out: &mut Vec<u8>) -> Left {
+    let follows = render_head(&reply, ending, now_ns, out);
+    let content = reply.into_content();
+    let mut sent = content.bytes().len();
+    if follows {
+        sent = sent.min(SCRATCH.saturating_sub(out.len()));
+        out.extend_from_slice(content.bytes().get(..sent).unwrap_or_default());
+    }
+    Left { content, sent }
 }

@@ -1,7 +1,8 @@
 //! The `Date` header, made once a second and thread.
 
 use rustix::time::{ClockId, clock_gettime};
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::ops::Range;
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`
 type Text = [u8; 29];
@@ -10,24 +11,35 @@ type Text = [u8; 29];
 pub(super) const NO_DATE: &[u8] = &[b' '; size_of::<Text>()];
 
 thread_local! {
-    /// From when until when, by the monotonic clock, a text is the date.
-    static LAST: Cell<(u64, u64, Text)> = const { Cell::new((0, 0, [b' '; 29])) };
+    static LAST: RefCell<Last> = const { RefCell::new(Last { valid: 0..0, text: [b' '; 29] }) };
 }
 
-/// The date as HTTP writes it (RFC 9110, section 5.6.7), at a moment of the coarse monotonic clock, which is now.
+struct Last {
+    /// From when until when, by the monotonic clock, it is the date.
+    valid: Range<u64>,
+    text: Text,
+}
+
+/// Shows the date as HTTP writes it (RFC 9110, section 5.6.7), at a moment of the coarse monotonic clock, which is
+/// now.
 #[inline]
-pub(super) fn date(now_ns: u64) -> Text {
-    let (from, until, text) = LAST.get();
-    if (from..until).contains(&now_ns) { text } else { next(now_ns) }
+pub(super) fn with_date(now_ns: u64, look: impl FnOnce(&Text)) {
+    LAST.with_borrow_mut(|last| {
+        if !last.valid.contains(&now_ns) {
+            last.advance(now_ns);
+        }
+        look(&last.text);
+    });
 }
 
-#[cold]
-fn next(now_ns: u64) -> Text {
-    let now = clock_gettime(ClockId::RealtimeCoarse);
-    let text = written(u64::try_from(now.tv_sec).unwrap_or_default());
-    let left = 1_000_000_000_u64.saturating_sub(u64::try_from(now.tv_nsec).unwrap_or_default());
-    LAST.set((now_ns, now_ns.saturating_add(left), text));
-    text
+impl Last {
+    #[cold]
+    fn advance(&mut self, now_ns: u64) {
+        let now = clock_gettime(ClockId::RealtimeCoarse);
+        let left = 1_000_000_000_u64.saturating_sub(u64::try_from(now.tv_nsec).unwrap_or_default());
+        self.valid = now_ns..now_ns.saturating_add(left);
+        self.text = written(u64::try_from(now.tv_sec).unwrap_or_default());
+    }
 }
 
 /// The date of a second since 1970, in UTC.

@@ -1,7 +1,7 @@
 //! An answer that is put together once, and then only dated.
 
 use super::Reply;
-use super::date::{NO_DATE, date};
+use super::date::{NO_DATE, with_date};
 use super::render::{END, Ending, connection, delay, fields, opening, put_text};
 
 /// All bytes of an answer but its date, its delay, and what the connection adds. Made at the start from the reply
@@ -49,12 +49,13 @@ impl Prepared {
         self.head.len() + self.rest.len()
     }
 
+    #[inline]
     pub(super) fn render(&self, retry_after: Option<u32>, ending: Ending, now_ns: u64, out: &mut Vec<u8>) {
         out.reserve(self.size() + ADDED);
         let from = out.len() + self.date;
         out.extend_from_slice(&self.head);
         if let Some(place) = out.get_mut(from..from + NO_DATE.len()) {
-            place.copy_from_slice(&date(now_ns));
+            with_date(now_ns, |date| place.copy_from_slice(date));
         }
         connection(ending, out);
         delay(retry_after, out);

@@ -1,6 +1,6 @@
 //! An answer's bytes on the wire.
 
-use super::date::date;
+use super::date::with_date;
 use super::{Content, Reply, Shape};
 
 /// What the request and the connection add to an answer.
@@ -19,13 +19,14 @@ pub(super) const END: &[u8] = b"\r\n\r\n";
 
 /// Appends all of `reply` but the bytes of [`Content::bytes`], with the date of `now_ns`, a moment of the coarse
 /// monotonic clock. Returns whether those bytes are to follow.
+#[inline]
 pub(crate) fn render_head(reply: &Reply, ending: Ending, now_ns: u64, out: &mut Vec<u8>) -> bool {
     if let Content::Prepared(prepared) = &reply.content {
         prepared.render(reply.retry_after, ending, now_ns, out);
         return false;
     }
     opening(reply, out);
-    out.extend_from_slice(&date(now_ns));
+    with_date(now_ns, |date| out.extend_from_slice(date));
     fields(reply, out);
     connection(ending, out);
     delay(reply.retry_after, out);

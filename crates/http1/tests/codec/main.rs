@@ -9,3 +9,4 @@ mod pipe;
 mod record;
 mod strict;
 mod tcp;
+mod together;

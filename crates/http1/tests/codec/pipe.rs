@@ -21,6 +21,8 @@ struct State {
     /// The most bytes of answers the client takes.
     room: usize,
     answers: Vec<u8>,
+    /// How many writes they came in.
+    writes: usize,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
@@ -51,6 +53,11 @@ impl Client {
         let mut state = self.0.lock().unwrap();
         state.room = room;
         wake(state.writer.take());
+    }
+
+    /// How many writes of the server brought that.
+    pub(crate) fn writes(&self) -> usize {
+        self.0.lock().unwrap().writes
     }
 
     /// What the server has answered so far.
@@ -102,6 +109,7 @@ impl Stream for Pipe {
             return Poll::Pending;
         }
         state.answers.extend_from_slice(&bytes[..now]);
+        state.writes += 1;
         Poll::Ready(Ok(now))
     }
 
