@@ -1,6 +1,8 @@
 //! The gate: the questions that a source asks, in the order in which it asks them.
 
 mod places;
+mod room;
+mod turn;
 
 use crate::access::Access;
 use crate::caller::Caller;
@@ -10,11 +12,12 @@ use crate::refused::{Refused, Words};
 use crate::standing::Standing;
 use crate::tenancy::Tenancy;
 use places::{Place, Places};
+pub use room::{LIGHT, Room};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_arena::{Arena, Charge, Share, ShareUse, Window};
+use tidegate_arena::{Arena, Charge, Share, ShareUse};
 use tidegate_journal::{Batch, Journal, Meta, Refused as JournalRefused, Tenant};
 use tidegate_ledger::{Counts, HandedOver, Open, Refusal};
 use tidegate_limit::{Moment, Oversize, Table};
@@ -160,6 +163,7 @@ impl Gate {
         }
     }
 
+    #[inline]
     fn limited(
         &self,
         caller: &Caller<'_>,
@@ -220,30 +224,6 @@ impl Gate {
     /// The most bytes that anybody can hold beyond their own part, as the plan is now.
     pub fn most_held(&self) -> usize {
         usize::try_from(self.0.arena.ceiling(Share::Decode)).unwrap_or(usize::MAX)
-    }
-
-    /// A window in which `bytes` can be decompressed to be checked. To be given back before anything else
-    /// is waited for: those who hold decode memory never wait, which is why nobody waits for ever.
-    ///
-    /// # Errors
-    /// `memory` when there is none within the time that a request may wait, `too_large` when there never
-    /// is.
-    pub async fn room_to_decode(&self, bytes: usize) -> Result<Window, Refused> {
-        let arena = &self.0.arena;
-        let refused = match arena.try_window(Share::Decode, bytes) {
-            Err(tidegate_arena::Refused::Short) => {
-                let waiting = arena.window(Share::Decode, bytes);
-                match tokio::time::timeout(self.0.memory_wait, waiting).await {
-                    Ok(answer) => answer,
-                    Err(_elapsed) => Err(tidegate_arena::Refused::Short),
-                }
-            }
-            answer => answer,
-        };
-        refused.map_err(|refused| match refused {
-            tidegate_arena::Refused::Never { .. } => Refused::too_large(self.most_decoded()),
-            _ => self.no_memory(),
-        })
     }
 
     /// Gives a checked body to the journal and enters the verdict in the books. Returns when the body is

@@ -27,7 +27,7 @@ pub mod tenancy;
 
 pub use answer::{PREPARED_BYTES, Protocol, WRITTEN, answer, codec, prepare};
 pub use caller::{Caller, Headers};
-pub use gate::{Gate, Rules};
+pub use gate::{Gate, LIGHT, Room, Rules};
 pub use passage::Passage;
 pub use pressure::Pressure;
 pub use refused::{Refused, Words};

@@ -21,7 +21,7 @@ use agents::Agents;
 use inspect::{Content, Verdict};
 use rum::Rum;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Protocol, Refused};
+use tidegate_admission::{Gate, Passage, Protocol, Refused};
 use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Meta, Protocol as Layout, Signal, Tenant};
@@ -86,7 +86,16 @@ impl ElasticApm {
     ) -> Result<ElasticApm, BadSettings> {
         let agents = Agents::new(settings)?;
         let rum = limits.rum.map(|rate| Arc::new(Rum::new(rate)));
-        Ok(ElasticApm { books, arena, pool, limits, agents, rum, strangers: None, root: answer::root(version) })
+        Ok(ElasticApm {
+            books,
+            arena,
+            pool,
+            limits,
+            agents,
+            rum,
+            strangers: None,
+            root: answer::root(version),
+        })
     }
 
     /// Hears these agents in browsers without credentials, where browsers are heard at all.
@@ -130,11 +139,18 @@ impl ElasticApm {
     }
 
     /// Answers a request whose body is complete.
-    pub(crate) async fn receive(&self, gate: &Gate, open: Open, form: Form, body: Body) -> Reply {
+    pub(crate) async fn receive(
+        &self,
+        gate: &Gate,
+        passage: &Passage,
+        open: Open,
+        form: Form,
+        body: Body,
+    ) -> Reply {
         match form {
             Form::Events(events) => {
                 let (window, range) = body.into_parts();
-                self.take(gate, open, events, Received { window, range }).await
+                self.take((gate, passage), open, events, Received { window, range }).await
             }
             Form::Agent { json, known, .. } => {
                 open.accept_empty(Booked::Events);
@@ -145,9 +161,15 @@ impl ElasticApm {
     }
 
     /// Checks a body and gives what can be used of it to the journal; answers when that is durable.
-    async fn take(&self, gate: &Gate, open: Open, form: form::Events, body: Received) -> Reply {
+    async fn take(
+        &self,
+        (gate, passage): (&Gate, &Passage),
+        open: Open,
+        form: form::Events,
+        body: Received,
+    ) -> Reply {
         let protocol = form.protocol();
-        match self.inspect(gate, form, body).await {
+        match self.inspect((gate, passage), form, body).await {
             Ok(Verdict::Useful(body, content)) => self.keep(gate, open, form, content, body).await,
             Ok(Verdict::Useless(report)) => {
                 open.refuse(Refusal::Malformed);

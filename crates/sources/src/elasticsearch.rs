@@ -21,13 +21,13 @@ use form::{Bulk, Route};
 use request::Request;
 use rewrite::Defaults;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Protocol, Refused, answer};
+use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, answer};
 use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Refusal, Source};
-use tidegate_pool::{Failed, Pool};
+use tidegate_pool::Pool;
 use tidegate_wire::bulk::{Field, items};
 use tidegate_wire::output::SliceOutput;
 
@@ -101,7 +101,14 @@ impl Elasticsearch {
     }
 
     /// Answers a request: of a `_bulk` when it is durable.
-    pub(crate) async fn receive(&self, gate: &Gate, open: Open, form: Form, body: Body) -> Reply {
+    pub(crate) async fn receive(
+        &self,
+        gate: &Gate,
+        passage: &Passage,
+        open: Open,
+        form: Form,
+        body: Body,
+    ) -> Reply {
         let (window, range) = body.into_parts();
         let bulk = match form.route {
             Route::Bulk(bulk) => bulk,
@@ -111,7 +118,7 @@ impl Elasticsearch {
                 return probe::answer(&Request::of(head, form.prefix), &self.0.settings);
             }
         };
-        let outcome = match self.inspect(gate, form, bulk, Received { window, range }).await {
+        let outcome = match self.inspect((gate, passage), form, bulk, Received { window, range }).await {
             Ok((body, content)) => self.keep(gate, open, content, body).await,
             Err(refused) => {
                 open.refuse(refused.reason);
@@ -127,7 +134,7 @@ impl Elasticsearch {
     /// Checks the body, decompressed in memory of its own, which is free again on return.
     async fn inspect(
         &self,
-        gate: &Gate,
+        (gate, passage): (&Gate, &Passage),
         form: Form,
         bulk: Bulk,
         mut body: Received,
@@ -137,10 +144,12 @@ impl Elasticsearch {
         if bulk.encoding != Encoding::Identity {
             expected = decode::expected(bulk.encoding, body.bytes()).max(1).min(self.most(gate));
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
-            room = Some(gate.room_to_decode(expected).await?);
+            let here = expected.max(body.range.len()) <= LARGE;
+            room = Some(gate.room_to_decode(passage, expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
-            match self.check(gate, form, bulk, &mut body, room.as_mut(), LARGE) {
+            let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
+            match self.check(gate, form, bulk, &mut body, room.as_mut(), most) {
                 Ok(content) => return Ok((body, content)),
                 Err(Unfinished::Refused(refused)) => return Err(refused),
                 // It is larger than it said.
@@ -149,25 +158,11 @@ impl Elasticsearch {
         }
         let (source, its_gate) = (self.clone(), gate.clone());
         let most = self.most(gate);
-        let checked = self.0.pool.run(move || {
+        let look = move || {
             let content = source.check(&its_gate, form, bulk, &mut body, room.as_mut(), most)?;
             Ok((body, content))
-        });
-        let checked = checked.await.unwrap_or_else(|failed| {
-            let refused = match failed {
-                Failed::Stopped => {
-                    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
-                }
-                Failed::Panicked(_) => {
-                    Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
-                }
-            };
-            Err(Unfinished::Refused(refused.retry_after(gate.memory_delay())))
-        });
-        checked.map_err(|unfinished| match unfinished {
-            Unfinished::Refused(refused) => refused,
-            Unfinished::Larger => Refused::too_large(most),
-        })
+        };
+        decode::in_pool(&self.0.pool, gate, most, look).await
     }
 
     /// Decompresses the body into `room`, checks it, answers it, and writes it anew where that is needed. `most`
@@ -178,7 +173,7 @@ impl Elasticsearch {
         form: Form,
         bulk: Bulk,
         body: &mut Received,
-        room: Option<&mut Window>,
+        room: Option<&mut Room>,
         most: usize,
     ) -> Result<Content, Unfinished> {
         let as_sent = body.range.len();
@@ -206,7 +201,7 @@ impl Elasticsearch {
                 continue;
             }
             let missing = defaults.missing_len(&item.action);
-            anew |= missing > 0;
+            anew |= missing > 0 || item.action.has(Field::Type);
             written_len = written_len.saturating_add(item.written_len(missing));
             taken += 1;
             answer.accept(gate, &item, &defaults)?;

@@ -225,6 +225,9 @@ impl Service for Http {
         let (entered, route) = self.0.enter(head, route, &mut open);
         let decided = match (entered, route) {
             (Ok(passage), route) => route.map(|route| (route, passage)),
+            (Err(refused), Ok(route @ Route::Elasticsearch(form))) if form.is_heard(&refused) => {
+                Ok((route, Passage::default()))
+            }
             (Err(refused), Ok(route)) => Err((refused, route.protocol())),
             (Err(refused), Err((_, protocol))) => Err((refused, protocol)),
         };
@@ -268,16 +271,20 @@ impl Service for Http {
             // The ticket stays as it is until the end, and with it the passage.
             let reply = match (ticket.open.take(), ticket.route) {
                 (Some(open), Route::RemoteWrite(form)) => {
-                    self.0.remote_write.receive(&self.0.gate, open, form, body).await
+                    self.0.remote_write.receive(&self.0.gate, &ticket.passage, open, form, body).await
                 }
-                (Some(open), Route::Otlp(form)) => self.otlp_reply(open, form, body).await,
+                (Some(open), Route::Otlp(form)) => self.otlp_reply(&ticket.passage, open, form, body).await,
                 (Some(open), Route::ElasticApm(form)) => match &self.0.elastic_apm {
-                    Some(elastic_apm) => Box::pin(elastic_apm.receive(&self.0.gate, open, form, body)).await,
+                    Some(elastic_apm) => {
+                        Box::pin(elastic_apm.receive(&self.0.gate, &ticket.passage, open, form, body)).await
+                    }
                     None => Reply::new(500),
                 },
                 // On the heap, so that a connection's task has no room for what only these requests need.
                 (Some(open), Route::Elasticsearch(form)) => match &self.0.elasticsearch {
-                    Some(source) => Box::pin(source.receive(&self.0.gate, open, form, body)).await,
+                    Some(source) => {
+                        Box::pin(source.receive(&self.0.gate, &ticket.passage, open, form, body)).await
+                    }
                     None => Reply::new(500),
                 },
                 // The codec answers a request once; there is nothing to enter.
@@ -318,10 +325,10 @@ const NOTHING: &str = "nothing is served under this path; remote write is taken 
 
 impl Http {
     /// Success is the empty message: nothing was rejected, and so nothing is said about it.
-    async fn otlp_reply(&self, open: Open, form: otlp::Form, body: Body) -> Reply {
+    async fn otlp_reply(&self, passage: &Passage, open: Open, form: otlp::Form, body: Body) -> Reply {
         let Some(otlp) = self.otlp() else { return Reply::new(500) };
         let (window, range) = body.into_parts();
-        match otlp.receive(&self.0.gate, open, form, Received { window, range }).await {
+        match otlp.receive(&self.0.gate, passage, open, form, Received { window, range }).await {
             Ok(()) => otlp::accepted(form.media),
             Err(refused) => answer(refused, Protocol::Otlp(form.media)),
         }

@@ -10,15 +10,17 @@ pub(crate) use form::{Form, Headers, SERVICES, encoding_of};
 
 use crate::clock::now_ns;
 use decode::{LARGE, Unfinished};
+use futures_util::future::Either;
+use std::future::ready;
 use std::ops::Range;
 use tidegate_admission::otlp::Media;
-use tidegate_admission::{Gate, Refused};
+use tidegate_admission::{Gate, Passage, Refused, Room};
 use tidegate_arena::{Arena, Window};
 use tidegate_http1::Reply;
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Refusal, Source};
-use tidegate_pool::{Failed, Pool};
+use tidegate_ledger::{Open, Source};
+use tidegate_pool::Pool;
 use tidegate_wire::otlp::check;
 
 /// The source `otlp`. Clones are the same source.
@@ -91,11 +93,12 @@ impl Otlp {
     pub(crate) async fn receive(
         &self,
         gate: &Gate,
+        passage: &Passage,
         open: Open,
         form: Form,
         body: Received,
     ) -> Result<(), Refused> {
-        match self.inspect(gate, form, body).await {
+        match self.inspect(gate, passage, form, body).await {
             Ok((body, content)) => self.keep(gate, open, form, content, body).await,
             Err(refused) => {
                 open.refuse(refused.reason);
@@ -108,6 +111,7 @@ impl Otlp {
     async fn inspect(
         &self,
         gate: &Gate,
+        passage: &Passage,
         form: Form,
         mut body: Received,
     ) -> Result<(Received, Content), Refused> {
@@ -118,10 +122,12 @@ impl Otlp {
             expected = decode::expected(form.encoding, body.bytes()).max(1).min(self.most(gate));
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for
             // more.
-            room = Some(gate.room_to_decode(expected).await?);
+            let here = expected.max(body.range.len()) <= LARGE;
+            room = Some(gate.room_to_decode(passage, expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
-            match self.check(gate, form, &mut body, room.as_mut(), LARGE) {
+            let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
+            match self.check(gate, form, &mut body, room.as_mut(), most) {
                 Ok(content) => return Ok((body, content)),
                 Err(Unfinished::Refused(refused)) => return Err(refused),
                 // It is larger than it said.
@@ -131,36 +137,21 @@ impl Otlp {
         self.inspect_large(gate, form, body, room).await
     }
 
-    /// The same by the pool: large bodies would hold up the other connections of their worker for milliseconds.
-    async fn inspect_large(
+    /// The same by the pool.
+    fn inspect_large(
         &self,
         gate: &Gate,
         form: Form,
         mut body: Received,
-        mut room: Option<Window>,
-    ) -> Result<(Received, Content), Refused> {
+        mut room: Option<Room>,
+    ) -> impl Future<Output = Result<(Received, Content), Refused>> + Send {
         let (source, its_gate) = (self.clone(), gate.clone());
         let most = self.most(gate);
-        // On the heap, so that a connection's task has no room for what only large bodies need.
-        let checked = Box::pin(self.pool.run(move || {
+        let look = move || {
             let content = source.check(&its_gate, form, &mut body, room.as_mut(), most)?;
             Ok((body, content))
-        }));
-        let checked = checked.await.unwrap_or_else(|failed| {
-            let refused = match failed {
-                Failed::Stopped => {
-                    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
-                }
-                Failed::Panicked(_) => {
-                    Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
-                }
-            };
-            Err(Unfinished::Refused(refused.retry_after(gate.memory_delay())))
-        });
-        checked.map_err(|unfinished| match unfinished {
-            Unfinished::Refused(refused) => refused,
-            Unfinished::Larger => Refused::too_large(most),
-        })
+        };
+        decode::in_pool(&self.pool, gate, most, look)
     }
 
     /// Decompresses the body into `room`, checks it, and translates it if it is JSON. `most` bounds what it
@@ -170,7 +161,7 @@ impl Otlp {
         gate: &Gate,
         form: Form,
         body: &mut Received,
-        room: Option<&mut Window>,
+        room: Option<&mut Room>,
         most: usize,
     ) -> Result<Content, Unfinished> {
         let as_sent = body.range.len();
@@ -212,18 +203,19 @@ impl Otlp {
         if as_sent + raw + raw / 4 > most { Err(Refused::too_large(most / 9 * 4)) } else { Ok(()) }
     }
 
-    async fn keep(
+    /// Not an `async fn`: a connection's task has no room for the body beside the wait for the disk.
+    fn keep(
         &self,
         gate: &Gate,
         open: Open,
         form: Form,
         content: Content,
         body: Received,
-    ) -> Result<(), Refused> {
+    ) -> impl Future<Output = Result<(), Refused>> + Send {
         let (booked, signal) = form.signals();
         if content.items == 0 {
             open.accept_empty(booked);
-            return Ok(());
+            return Either::Left(ready(Ok(())));
         }
         let Received { window, range } = body;
         let counts =
@@ -237,6 +229,6 @@ impl Otlp {
             raw_len: content.raw_len,
             received_at_ns: now_ns(),
         };
-        gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }).await
+        Either::Right(gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }))
     }
 }

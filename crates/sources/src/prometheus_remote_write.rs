@@ -9,14 +9,17 @@ mod form;
 pub(crate) use form::Form;
 
 use crate::clock::now_ns;
+use crate::otlp::decode::in_pool;
+use futures_util::future::Either;
 use std::cell::RefCell;
-use tidegate_admission::{Gate, Protocol, Refused, WRITTEN, answer};
-use tidegate_arena::{Arena, Charge, Share, Window};
+use std::future::ready;
+use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, WRITTEN, answer};
+use tidegate_arena::{Arena, Charge, Share};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Refusal, Source};
-use tidegate_pool::{Failed, Pool};
+use tidegate_ledger::{Open, Source};
+use tidegate_pool::Pool;
 use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check, join};
 use tidegate_wire::snappy;
 
@@ -75,8 +78,15 @@ impl RemoteWrite {
     }
 
     /// Checks a body, gives it to the journal, and answers when it is durable.
-    pub(crate) async fn receive(&self, gate: &Gate, open: Open, form: Form, body: Body) -> Reply {
-        let refused = match self.inspect(gate, form.version, body).await {
+    pub(crate) async fn receive(
+        &self,
+        gate: &Gate,
+        passage: &Passage,
+        open: Open,
+        form: Form,
+        body: Body,
+    ) -> Reply {
+        let refused = match self.inspect((gate, passage), form.version, body).await {
             Ok((body, content)) => match self.keep(gate, open, form.version, content, body).await {
                 Ok(()) => return accepted(&content.counts),
                 Err(refused) => refused,
@@ -90,31 +100,27 @@ impl RemoteWrite {
     }
 
     /// Decompresses the body into memory of its own and checks it; that memory is free again on return.
-    async fn inspect(&self, gate: &Gate, version: Version, body: Body) -> Result<(Body, Content), Refused> {
+    async fn inspect(
+        &self,
+        (gate, passage): (&Gate, &Passage),
+        version: Version,
+        body: Body,
+    ) -> Result<(Body, Content), Refused> {
         let raw_len = self.claimed(gate, &body)?;
         // With what a symbol table usually takes: whoever has a body in hand must not wait for more.
         let scratch = if version == Version::V2 { raw_len / 4 } else { 0 };
-        let room = gate.room_to_decode((raw_len + scratch).min(gate.most_decoded())).await?;
+        let bytes = (raw_len + scratch).min(gate.most_decoded());
+        let room = gate.room_to_decode(passage, bytes, raw_len <= LARGE).await?;
         if raw_len <= LARGE {
             let content = self.check(gate, version, &body, room, raw_len)?;
             return Ok((body, content));
         }
-        let (source, gate) = (self.clone(), gate.clone());
-        // On the heap, so that a connection's task has no room for what only large bodies need.
-        let checked = Box::pin(self.pool.run(move || {
-            let content = source.check(&gate, version, &body, room, raw_len)?;
+        let (source, its_gate) = (self.clone(), gate.clone());
+        let look = move || {
+            let content = source.check(&its_gate, version, &body, room, raw_len)?;
             Ok((body, content))
-        }));
-        checked.await.unwrap_or_else(|failed| {
-            Err(match failed {
-                Failed::Stopped => {
-                    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
-                }
-                Failed::Panicked(_) => {
-                    Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
-                }
-            })
-        })
+        };
+        in_pool(&self.pool, gate, raw_len, look).await
     }
 
     /// The length that the preamble claims, when the body can hold it and it is allowed.
@@ -140,7 +146,7 @@ impl RemoteWrite {
         gate: &Gate,
         version: Version,
         body: &[u8],
-        mut room: Window,
+        mut room: Room,
         raw_len: usize,
     ) -> Result<Content, Refused> {
         let decoded = snappy::decode(body, room.spare_mut()).map_err(Refused::malformed)?;
@@ -150,7 +156,7 @@ impl RemoteWrite {
         let rewriting = join::Scratch::bytes_for(scratch / size_of::<u32>());
         self.holdable(gate, body.len() + decoded + if version == Version::V2 { rewriting } else { 0 })?;
         // Held until the symbol table has shrunk again.
-        let _charge = self.pay_scratch(gate, &room, scratch)?;
+        let _charge = self.pay_scratch(gate, &mut room, scratch)?;
         let counts = SYMBOLS.with_borrow_mut(|symbols| {
             let counts = check(version, &room, &self.limits, symbols);
             symbols.shrink(KEPT_SCRATCH);
@@ -165,30 +171,28 @@ impl RemoteWrite {
 
     /// Charges what a symbol table takes beyond what the worker keeps for it and what is charged behind the
     /// decompressed body. Not waited for: decode memory is in hand.
-    fn pay_scratch(&self, gate: &Gate, room: &Window, bytes: usize) -> Result<Option<Charge>, Refused> {
+    fn pay_scratch(&self, gate: &Gate, room: &mut Room, bytes: usize) -> Result<Option<Charge>, Refused> {
         if bytes <= room.spare().max(KEPT_SCRATCH) {
             return Ok(None);
         }
         if (room.charged() + bytes) as u64 > self.arena.ceiling(Share::Decode) {
             return Err(Refused::too_large(self.max_body / 2));
         }
-        match self.arena.try_charge(Share::Decode, bytes as u64) {
-            Ok(charge) => Ok(Some(charge)),
-            Err(_) => Err(gate.no_memory()),
-        }
+        room.beside(gate, bytes).map(Some)
     }
 
-    async fn keep(
+    /// Not an `async fn`: a connection's task has no room for the body beside the wait for the disk.
+    fn keep(
         &self,
         gate: &Gate,
         open: Open,
         version: Version,
         content: Content,
         body: Body,
-    ) -> Result<(), Refused> {
+    ) -> impl Future<Output = Result<(), Refused>> + Send {
         if content.items == 0 {
             open.accept_empty(ledger::Signal::Metrics);
-            return Ok(());
+            return Either::Left(ready(Ok(())));
         }
         let (window, range) = body.into_parts();
         let counts = ledger::Counts {
@@ -208,7 +212,7 @@ impl RemoteWrite {
             raw_len: content.raw_len,
             received_at_ns: now_ns(),
         };
-        gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }).await
+        Either::Right(gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }))
     }
 }
 

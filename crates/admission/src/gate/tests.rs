@@ -3,6 +3,7 @@
 
 mod enter;
 mod places;
+mod room;
 
 use super::*;
 use tidegate_arena::Floors;
@@ -97,10 +98,13 @@ async fn the_wait_for_memory_has_an_end() {
     let rig = rig(1 << 30);
     let _held = take_all_but(&rig, 4096);
     let asked = Instant::now();
-    let refused = rig.gate.room_to_decode(1 << 20).await.err().unwrap();
+    let refused = rig.gate.room_to_decode(&Passage::default(), 1 << 20, false).await.err().unwrap();
     assert_eq!((refused.reason, asked.elapsed()), (Refusal::Memory, WAIT));
     assert!(refused.retry_after.is_some_and(|seconds| seconds > 0));
-    assert!(rig.gate.room_to_decode(4096).await.is_ok(), "what fits does not wait");
+    assert!(
+        rig.gate.room_to_decode(&Passage::default(), 4096, true).await.is_ok(),
+        "what fits does not wait"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +116,8 @@ async fn who_waits_gets_what_becomes_free() {
         tokio::time::sleep(WAIT / 2).await;
         drop(held);
     };
-    let (room, ()) = tokio::join!(rig.gate.room_to_decode(1 << 20), frees);
+    let passage = Passage::default();
+    let (room, ()) = tokio::join!(rig.gate.room_to_decode(&passage, 1 << 20, true), frees);
     assert!(room.is_ok());
     assert_eq!(asked.elapsed(), WAIT / 2);
 }
@@ -121,7 +126,8 @@ async fn who_waits_gets_what_becomes_free() {
 async fn what_never_fits_is_refused_at_once_and_for_good() {
     let rig = rig(1 << 30);
     let asked = Instant::now();
-    let refused = rig.gate.room_to_decode(rig.gate.most_decoded() + 1).await.err().unwrap();
+    let refused =
+        rig.gate.room_to_decode(&Passage::default(), rig.gate.most_decoded() + 1, false).await.err().unwrap();
     assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));
     assert_eq!(asked.elapsed(), Duration::ZERO);
 }

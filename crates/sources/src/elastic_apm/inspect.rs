@@ -1,12 +1,12 @@
 //! From a body as it came to what the journal gets of it.
 
-use super::ElasticApm;
 use super::form::{Events, sniffed};
 use super::report::Report;
+use super::{ElasticApm, Strangers, agents};
 use crate::otlp::Received;
 use crate::otlp::decode::{self, LARGE, Unfinished};
-use tidegate_admission::{Gate, Refused};
-use tidegate_arena::{Refused as NoMemory, Share, Window};
+use tidegate_admission::{Gate, Passage, Refused, Room};
+use tidegate_arena::{Refused as NoMemory, Share};
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
 use tidegate_pool::Failed;
@@ -17,6 +17,9 @@ use tidegate_wire::intake;
 const MOST_RATIO: usize = 256;
 /// What counts as long there.
 const LONG: usize = 8 << 20;
+
+const UNHEARD: &str =
+    "without credentials only agents in browsers are heard; see `sources.elastic_apm.rum.anonymous_agents`\n";
 
 /// What became of a body.
 pub(super) enum Verdict {
@@ -41,7 +44,7 @@ impl ElasticApm {
     /// Checks the body, decompressed in memory of its own, which is free again on return.
     pub(super) async fn inspect(
         &self,
-        gate: &Gate,
+        (gate, passage): (&Gate, &Passage),
         form: Events,
         mut body: Received,
     ) -> Result<Verdict, Refused> {
@@ -52,33 +55,35 @@ impl ElasticApm {
         if encoding != Encoding::Identity {
             expected = decode::expected(encoding, body.bytes()).max(1).min(most);
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
-            room = Some(gate.room_to_decode(expected).await?);
+            let here = expected.max(body.range.len()) <= LARGE;
+            room = Some(gate.room_to_decode(passage, expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
-            match self.check(gate, encoding, &mut body, room.as_mut(), LARGE.min(most)) {
+            let here = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE)).min(most);
+            match self.check(gate, (encoding, form.stranger), &mut body, room.as_mut(), here) {
                 Ok(checked) => return Ok(checked.of(body)),
                 Err(Unfinished::Refused(refused)) => return Err(refused),
-                Err(Unfinished::Larger) if most <= LARGE => return Err(Refused::too_large(most)),
+                Err(Unfinished::Larger) if most <= here => return Err(Refused::too_large(most)),
                 // It is larger than it said.
                 Err(Unfinished::Larger) => {}
             }
         }
-        self.inspect_large(gate, encoding, body, room, most).await
+        self.inspect_large(gate, (encoding, form.stranger), body, room, most).await
     }
 
     /// The same by the pool: large bodies would hold up the other connections of their worker for milliseconds.
     async fn inspect_large(
         &self,
         gate: &Gate,
-        encoding: Encoding,
+        form: (Encoding, bool),
         mut body: Received,
-        mut room: Option<Window>,
+        mut room: Option<Room>,
         most: usize,
     ) -> Result<Verdict, Refused> {
         let (source, its_gate) = (self.clone(), gate.clone());
         // On the heap, so that a connection's task has no room for what only large bodies need.
         let checked = Box::pin(self.pool.run(move || {
-            let checked = source.check(&its_gate, encoding, &mut body, room.as_mut(), most)?;
+            let checked = source.check(&its_gate, form, &mut body, room.as_mut(), most)?;
             Ok(checked.of(body))
         }));
         let checked = checked.await.unwrap_or_else(|failed| {
@@ -103,9 +108,9 @@ impl ElasticApm {
     fn check(
         &self,
         gate: &Gate,
-        encoding: Encoding,
+        (encoding, stranger): (Encoding, bool),
         body: &mut Received,
-        mut room: Option<&mut Window>,
+        mut room: Option<&mut Room>,
         most: usize,
     ) -> Result<Checked, Unfinished> {
         let as_sent = body.range.len();
@@ -119,6 +124,9 @@ impl ElasticApm {
         let raw_len = raw.len();
         let compressed = if encoding == Encoding::Identity { 0 } else { as_sent };
         self.holdable(gate, compressed, raw_len)?;
+        if stranger && !self.is_heard(raw) {
+            return Err(Refused::new(Refusal::Forbidden, UNHEARD).into());
+        }
         let mut report = None::<Box<Report>>;
         let found = intake::check(raw, self.limits.max_event, |line, fault| {
             let line = raw.get(line).unwrap_or_default();
@@ -148,9 +156,16 @@ impl ElasticApm {
         Ok(Checked::Useful(content))
     }
 
+    /// Whether the agent that a body says it is of needs no credentials.
+    fn is_heard(&self, raw: &[u8]) -> bool {
+        let Some(Strangers(agents)) = &self.strangers else { return false };
+        let name = agents::name_of(raw);
+        name.is_some_and(|name| agents.iter().any(|agent| agent.as_bytes() == name))
+    }
+
     /// Takes the lines out of a body that were refused; what was decompressed becomes the body. Returns how long that
     /// is.
-    fn cut(&self, gate: &Gate, body: &mut Received, room: Option<&mut Window>) -> Result<usize, Unfinished> {
+    fn cut(&self, gate: &Gate, body: &mut Received, room: Option<&mut Room>) -> Result<usize, Unfinished> {
         let longest = self.limits.max_event;
         let Some(room) = room else {
             let raw = body.window.get_mut(body.range.clone()).unwrap_or_default();

@@ -115,7 +115,7 @@ async fn exchange(
         }
     };
     let arrived = Stamp::now();
-    let outcome = otlp.receive(intake.gate, open, form, received).await;
+    let outcome = otlp.receive(intake.gate, intake.passage, open, form, received).await;
     server.http.durations().observe(arrived.elapsed_ns());
     Ok(outcome?)
 }

@@ -1,9 +1,11 @@
 //! From a body as it came to protobuf, in memory that is paid for step by step and never waited for.
 
 use std::cell::RefCell;
-use tidegate_admission::{Gate, Refused};
+use tidegate_admission::{Gate, Refused, Room};
 use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
 use tidegate_journal::Encoding;
+use tidegate_ledger::Refusal;
+use tidegate_pool::{Failed, Pool};
 use tidegate_wire::coding::{self, Decode as _, Grow, Stopped};
 use tidegate_wire::otlp::{Signal, json};
 use tidegate_wire::{gzip, zstd};
@@ -32,6 +34,39 @@ impl From<Refused> for Unfinished {
     }
 }
 
+/// Has the pool look at a body that may decompress to `most` bytes: large ones would hold up the other connections
+/// of their worker for milliseconds.
+///
+/// # Errors
+/// What `look` refuses, and what keeps the pool from looking.
+pub(crate) fn in_pool<T: Send + 'static>(
+    pool: &Pool,
+    gate: &Gate,
+    most: usize,
+    look: impl FnOnce() -> Result<T, Unfinished> + Send + 'static,
+) -> impl Future<Output = Result<T, Refused>> + Send {
+    // On the heap before it is awaited, so that a connection's task has no room for what only large bodies need.
+    let looking = Box::pin(pool.run(look));
+    async move {
+        match looking.await {
+            Ok(Ok(looked)) => Ok(looked),
+            Ok(Err(Unfinished::Refused(refused))) => Err(refused),
+            Ok(Err(Unfinished::Larger)) => Err(Refused::too_large(most)),
+            Err(failed) => Err(unseen(failed).retry_after(gate.memory_delay())),
+        }
+    }
+}
+
+/// Why the pool did not look at a body.
+pub(crate) fn unseen(failed: Failed) -> Refused {
+    match failed {
+        Failed::Stopped => Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"),
+        Failed::Panicked(_) => {
+            Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
+        }
+    }
+}
+
 /// How long `body` says that it will be when decompressed.
 pub(crate) fn expected(encoding: Encoding, body: &[u8]) -> usize {
     match encoding {
@@ -47,11 +82,11 @@ pub(crate) fn decode(
     gate: &Gate,
     encoding: Encoding,
     body: &[u8],
-    room: &mut Window,
+    room: &mut Room,
     most: usize,
 ) -> Result<(), Unfinished> {
     room.clear();
-    let mut paid = Paid { window: room, most, short: false };
+    let mut paid = Paid { gate, room, most, refused: None };
     let refused = match encoding {
         Encoding::Gzip => GZIP.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
         Encoding::Zstd => ZSTD.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
@@ -63,8 +98,7 @@ pub(crate) fn decode(
     match refused {
         None => Ok(()),
         Some(Stopped::Fault(refused)) => Err(refused.into()),
-        Some(Stopped::Room) if paid.short => Err(gate.no_memory().into()),
-        Some(Stopped::Room) => Err(Unfinished::Larger),
+        Some(Stopped::Room) => Err(paid.refused.map_or(Unfinished::Larger, Unfinished::Refused)),
     }
 }
 
@@ -77,41 +111,38 @@ fn stopped<F: std::error::Error>(outcome: Result<usize, Stopped<F>>) -> Option<S
     }
 }
 
-/// A window as a decoder sees it: it grows while memory is free, up to a limit.
+/// A room as a decoder sees it: it grows while memory is free, up to a limit.
 struct Paid<'a> {
-    window: &'a mut Window,
+    gate: &'a Gate,
+    room: &'a mut Room,
     most: usize,
-    /// Whether it was memory that stopped it.
-    short: bool,
+    /// What stopped it, if it was the memory.
+    refused: Option<Refused>,
 }
 
 impl Grow for Paid<'_> {
     fn spare(&mut self) -> &mut [u8] {
-        let left = self.most.saturating_sub(self.window.len());
-        let spare = self.window.spare_mut();
+        let left = self.most.saturating_sub(self.room.len());
+        let spare = self.room.spare_mut();
         let len = spare.len().min(left);
         spare.get_mut(..len).unwrap_or_default()
     }
 
     fn advance(&mut self, bytes: usize) {
-        self.window.advance(bytes);
+        self.room.advance(bytes);
     }
 
     fn grow(&mut self, more: usize) -> bool {
-        let left = self.most.saturating_sub(self.window.len());
-        let spare = self.window.spare();
+        let left = self.most.saturating_sub(self.room.len());
+        let spare = self.room.spare();
         if spare >= left {
             return false;
         }
         // Holding decode memory, nobody waits for more: that is why nobody waits for ever.
-        match self.window.try_reserve(spare.saturating_add(more).min(left)) {
-            Ok(()) => true,
-            Err(NoMemory::Never { .. }) => false,
-            Err(NoMemory::Short | NoMemory::Crowded) => {
-                self.short = true;
-                false
-            }
-        }
+        self.room.grow(self.gate, spare.saturating_add(more).min(left)).unwrap_or_else(|refused| {
+            self.refused = Some(refused);
+            false
+        })
     }
 }
 

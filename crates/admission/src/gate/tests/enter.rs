@@ -18,7 +18,7 @@ impl Headers for Said {
 }
 
 /// A gate with these limits of its one route, and with four tenants or none.
-fn limited(limits: Limits, with_tenants: bool) -> Rig {
+pub(super) fn limited(limits: Limits, with_tenants: bool) -> Rig {
     rig_with(1 << 30, |ledger, source| {
         let tenants = with_tenants.then(|| Tenants::new(4, Default::default(), ledger.clone()));
         let tenancy =
@@ -29,7 +29,11 @@ fn limited(limits: Limits, with_tenants: bool) -> Rig {
 }
 
 impl Rig {
-    fn enter(&self, tenant: Option<&'static str>, bytes: Option<u64>) -> Result<(Passage, Open), Refused> {
+    pub(super) fn enter(
+        &self,
+        tenant: Option<&'static str>,
+        bytes: Option<u64>,
+    ) -> Result<(Passage, Open), Refused> {
         let headers = Said(tenant.map(str::as_bytes));
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let caller = Caller { peer, certificate: None, headers: &headers, bytes, now: Moment::now() };
@@ -43,7 +47,7 @@ impl Rig {
         }
     }
 
-    fn accounts(&self) -> Vec<(String, u64, u64)> {
+    pub(super) fn accounts(&self) -> Vec<(String, u64, u64)> {
         let table = self.gate.rules().limits.clone().unwrap();
         let accounts = table.tenants().unwrap().accounts();
         let shown = accounts.map(|account| {

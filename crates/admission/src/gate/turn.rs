@@ -1,0 +1,92 @@
+//! Whose turn it is to check a body that is not light, on a thread that has many connections.
+//!
+//! Decompressing some megabytes takes milliseconds, in which nothing else happens on the thread. A runtime looks at the
+//! sockets only after dozens of tasks: if each of them did that, a request of a few bytes would wait for all. So one
+//! such body is checked at a time, and the thread looks at its sockets before each.
+
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+thread_local! {
+    static TURNS: Arc<Semaphore> = Arc::new(Semaphore::new(1));
+}
+
+/// The turn of one body. Dropping it is the next one's turn, also from another thread.
+#[derive(Debug)]
+pub(crate) struct Turn(Arc<Semaphore>);
+
+impl Turn {
+    /// Waits until it is this body's turn, in the order in which they came, and whatever else was ready has been
+    /// looked at.
+    pub(crate) async fn come() -> Turn {
+        let turns = TURNS.with(Arc::clone);
+        let waits = match turns.try_acquire() {
+            Ok(permit) => {
+                permit.forget();
+                false
+            }
+            Err(_) => true,
+        };
+        if waits {
+            // On the heap, so that a connection's task has no room for a wait that is rare. It is never closed.
+            if let Ok(permit) = Box::pin(turns.acquire()).await {
+                permit.forget();
+            }
+        }
+        let turn = Turn(turns);
+        // Tasks that yield are woken after the sockets have been looked at.
+        tokio::task::yield_now().await;
+        turn
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.add_permits(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::task::Poll;
+
+    /// One at a time, in order; and what was ready before runs before each of them.
+    #[tokio::test]
+    async fn others_come_to_pass_between_two_turns() {
+        let seen = RefCell::new(Vec::new());
+        let heavy = |name| {
+            let seen = &seen;
+            async move {
+                let _turn = Turn::come().await;
+                seen.borrow_mut().push(name);
+            }
+        };
+        let light = async {
+            for _ in 0..3 {
+                seen.borrow_mut().push("light");
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(heavy("first"), heavy("second"), heavy("third"), light);
+        let seen = seen.into_inner();
+        let order: Vec<_> = seen.iter().filter(|name| **name != "light").copied().collect();
+        assert_eq!(order, ["first", "second", "third"]);
+        let between = seen.windows(2).filter(|pair| !pair.contains(&"light")).count();
+        assert!(between <= 1, "{seen:?}");
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_waiting_takes_no_turn() {
+        let turn = Turn::come().await;
+        {
+            let mut waiting = std::pin::pin!(Turn::come());
+            let polled = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context))).await;
+            assert!(polled.is_pending());
+        }
+        drop(turn);
+        drop(Turn::come().await);
+        assert_eq!(TURNS.with(|turns| turns.available_permits()), 1);
+    }
+}
