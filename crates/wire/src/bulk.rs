@@ -127,7 +127,7 @@ impl Item<'_> {
         if self.utf8 || is_utf8(document) { Ok(()) } else { Err(Flaw::new(0, "bytes that are not UTF-8")) }
     }
 
-    /// Writes the item with `more` fields in its action, each as `"name":value`.
+    /// Writes the item with `more` fields in its action, each as `"name":value`, and without a type.
     ///
     /// # Errors
     /// [`Full`].
@@ -145,7 +145,13 @@ impl Item<'_> {
         if !first && self.action.has_fields {
             output.put(b",")?;
         }
-        output.put(behind)?;
+        match self.action.type_at {
+            None => output.put(behind)?,
+            Some((from, to)) => {
+                output.put(self.line.get(self.action.fields_at..from).ok_or(Full)?)?;
+                output.put(self.line.get(to..).ok_or(Full)?)?;
+            }
+        }
         output.put(b"\n")?;
         match self.document {
             Some(document) => {

@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use crate::otlp::encoding_of;
-use tidegate_admission::Refused;
+use tidegate_admission::{Refused, Standing, Words};
 use tidegate_http1::Head;
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
@@ -96,6 +96,16 @@ impl Form {
             return Ok(Form { route: Route::Probe, prefix });
         }
         Err(Refused::new(Refusal::NotFound, NOTHING))
+    }
+
+    /// Whether the request is answered although documents would be refused so now: what clients ask before they send
+    /// brings none, and those that are refused it take the node for dead.
+    pub(crate) fn is_heard(&self, refused: &Refused) -> bool {
+        use Standing::{DiskFails, DiskFull, Quota, RouteBytes, RouteItems, TenantBytes, TenantItems};
+        let Words::Standing(standing) = refused.words else { return false };
+        let of_documents = [Quota, DiskFull, DiskFails, RouteItems, RouteBytes, TenantItems, TenantBytes]
+            .contains(&standing);
+        self.route == Route::Probe && of_documents
     }
 }
 

@@ -67,6 +67,21 @@ async fn what_the_address_says_is_kept_with_the_items() {
     assert_eq!(json_of(&answer)["items"][0]["create"]["_index"], "<logs-{now}>");
 }
 
+/// Types, which senders that were made for Elasticsearch 7 still name, are left out: its successors refuse a request
+/// that has one, and by then the document was taken here.
+#[tokio::test]
+async fn types_are_left_out() {
+    let body =
+        b"{\"index\":{\"_index\":\"a\",\"_type\":\"_doc\"}}\n{}\n{\"index\":{\"_type\":\"events\"}}\n{}\n\
+                 {\"create\":{\"_type\": null , \"_id\":\"1\"}}\n{}\n{\"create\":{\"_id\":\"2\"}}\n{}\n";
+    let rig = Rig::new();
+    let (answer, meta, kept) = sent(&rig, "/elasticsearch/b/events/_bulk", &[NDJSON], body).await;
+    let wanted = "{\"index\":{\"_index\":\"a\"}}\n{}\n{\"index\":{\"_index\":\"b\"}}\n{}\n\
+                  {\"create\":{\"_index\":\"b\", \"_id\":\"1\"}}\n{}\n{\"create\":{\"_index\":\"b\",\"_id\":\"2\"}}\n{}\n";
+    assert_eq!(String::from_utf8(kept).unwrap(), wanted);
+    assert_eq!((meta.items, &json_of(&answer)["errors"]), (4, &Value::Bool(false)));
+}
+
 /// A document that is no JSON is answered as Elasticsearch would, and its neighbours are kept.
 #[tokio::test]
 async fn a_document_that_is_none_spoils_only_itself() {

@@ -83,3 +83,28 @@ async fn pressure_is_said_as_elasticsearch_says_it() {
     assert!(answer.header("retry-after").is_some());
     assert_eq!(rig.books_of("elasticsearch").refused, [(Refusal::Memory, 1)]);
 }
+
+/// While nothing can be taken, those who ask whether somebody is there are told so: they would take the node for dead.
+#[tokio::test]
+async fn whoever_asks_first_is_answered_under_pressure() {
+    let rig = Rig::with(2 << 20, settings());
+    let body = GOOD.repeat(4000);
+    let request = post("/elasticsearch/_bulk", &[NDJSON], &body);
+    let mut accepted = 0;
+    let answer = loop {
+        let answer = rig.serve(async |address| raw(address, &request).await).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        accepted += 1;
+        assert!(accepted < 200, "the quota holds");
+    };
+    assert_eq!(answer.status, 429, "{}", answer.text());
+    assert!(answer.text().contains("quota"), "{}", answer.text());
+    for path in ["/", "/_license", "/_xpack", "/_cluster/health"] {
+        let request = format!("GET /elasticsearch{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let answer = rig.serve(async |address| raw(address, request.as_bytes()).await).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+    assert_eq!(rig.books_of("elasticsearch").refused, [(Refusal::Disk, 1)]);
+}

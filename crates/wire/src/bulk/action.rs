@@ -31,6 +31,8 @@ pub enum Field {
     RequireAlias,
     /// `require_data_stream`
     RequireDataStream,
+    /// `_type`, which Elasticsearch 8 and OpenSearch 2 refuse: [`Item::write`](super::Item::write) leaves it out.
+    Type,
 }
 
 /// What an action's line says. Other fields are checked to be JSON, and kept as they are.
@@ -46,8 +48,10 @@ pub struct Action<'a> {
     fields: u8,
     /// Where in the line the fields begin.
     pub(super) fields_at: usize,
-    /// Whether there are any.
+    /// Whether there are any but a type.
     pub(super) has_fields: bool,
+    /// Where in the line the type is, with the comma that goes with it.
+    pub(super) type_at: Option<(usize, usize)>,
 }
 
 impl Kind {
@@ -67,7 +71,7 @@ impl Kind {
 
 impl Field {
     /// Every field with its name.
-    const NAMES: [(&'static [u8], Field); 8] = [
+    const NAMES: [(&'static [u8], Field); 9] = [
         (b"\"_index\"", Field::Index),
         (b"\"_id\"", Field::Id),
         (b"\"pipeline\"", Field::Pipeline),
@@ -76,6 +80,7 @@ impl Field {
         (b"\"require_alias\"", Field::RequireAlias),
         (b"\"require_data_stream\"", Field::RequireDataStream),
         (b"\"_require_data_stream\"", Field::RequireDataStream),
+        (b"\"_type\"", Field::Type),
     ];
 
     fn named(name: &[u8]) -> Option<Field> {
@@ -107,16 +112,26 @@ pub(super) fn read(line: &[u8]) -> Result<Action<'_>, Flaw> {
     cursor.take(b':', "no colon behind a name")?;
     cursor.take(b'{', "no JSON object")?;
     let fields_at = cursor.at();
-    let mut action = Action { kind, index: None, id: None, fields: 0, fields_at, has_fields: false };
+    let mut action =
+        Action { kind, index: None, id: None, fields: 0, fields_at, has_fields: false, type_at: None };
     cursor.space();
     if cursor.peek() != Some(b'}') {
-        action.has_fields = true;
+        // Where the comma before a field is, or where the first one begins.
+        let mut before = cursor.at();
         loop {
-            field(&mut cursor, &mut action)?;
+            let from = cursor.at();
+            let is_type = field(&mut cursor, &mut action)? == Some(Field::Type);
             cursor.space();
-            if cursor.peek() == Some(b'}') {
+            let is_last = cursor.peek() == Some(b'}');
+            if is_type {
+                action.type_at = Some(if is_last { (before, cursor.at()) } else { (from, cursor.at() + 1) });
+            } else {
+                action.has_fields = true;
+            }
+            if is_last {
                 break;
             }
+            before = cursor.at();
             cursor.take(b',', "neither a comma nor the end of what is open")?;
         }
     }
@@ -127,7 +142,7 @@ pub(super) fn read(line: &[u8]) -> Result<Action<'_>, Flaw> {
 }
 
 #[inline]
-fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<(), Flaw> {
+fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<Option<Field>, Flaw> {
     let name = cursor.string()?;
     let repeated = cursor.flaw("a field that was given before");
     cursor.take(b':', "no colon behind a name")?;
@@ -135,7 +150,7 @@ fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<(), Fla
     let from = cursor.at();
     let first = cursor.peek();
     cursor.value()?;
-    let Some(field) = Field::named(name) else { return Ok(()) };
+    let Some(field) = Field::named(name) else { return Ok(None) };
     if action.has(field) {
         return Err(repeated);
     }
@@ -149,5 +164,5 @@ fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<(), Fla
         (Field::Id, _) => return Err(Flaw::new(from, "an `_id` that is no text")),
         _ => {}
     }
-    Ok(())
+    Ok(Some(field))
 }

@@ -48,10 +48,12 @@ fn model() -> impl Strategy<Value = Model> {
         prop::option::of(prop_oneof![text.prop_map(Value::from), any::<u32>().prop_map(Value::from)]),
         prop::option::of(text),
         prop::option::of(value()),
+        prop::option::of(text),
     );
     (0..4usize, fields, object(), any::<bool>()).prop_map(
-        |(kind, (index, id, pipeline, other), document, blank)| {
+        |(kind, (index, id, pipeline, other, kept_as), document, blank)| {
             let mut fields = serde_json::Map::new();
+            kept_as.map(|kept_as| fields.insert("_type".into(), kept_as.into()));
             index.map(|index| fields.insert("_index".into(), index.into()));
             id.map(|id| fields.insert("_id".into(), id));
             pipeline.map(|pipeline| fields.insert("pipeline".into(), pipeline.into()));
@@ -133,7 +135,7 @@ proptest! {
         prop_assert!(body.as_bytes().starts_with(&joined));
     }
 
-    /// An item with more fields is the same item with more fields.
+    /// An item with more fields is the same item with more fields, and without a type.
     #[test]
     fn fields_are_added_to_what_is_there(model in model()) {
         let body = written(std::slice::from_ref(&model));
@@ -160,6 +162,7 @@ proptest! {
 
 fn with(fields: &serde_json::Map<String, Value>) -> serde_json::Map<String, Value> {
     let mut fields = fields.clone();
+    fields.remove("_type");
     fields.extend([("x".to_owned(), json!(1)), ("y".to_owned(), json!({}))]);
     fields
 }
