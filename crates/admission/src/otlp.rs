@@ -3,6 +3,13 @@
 //!
 //! Specification: <https://opentelemetry.io/docs/specs/otlp/>, "Failures" of each transport.
 
+mod prepared;
+
+#[cfg(test)]
+pub(crate) use prepared::BYTES as PREPARED_BYTES;
+pub(crate) use prepared::prepare;
+pub use prepared::{Ready, ready};
+
 use crate::refused::{Refused, Words};
 use crate::status::{Code, Detail, json, protobuf};
 use std::fmt::Write as _;
@@ -185,21 +192,25 @@ fn percent_encode<'a>(bytes: impl Iterator<Item = &'a u8>, out: &mut String) {
 
 /// RFC 4648, section 4, without the padding, which gRPC says not to send.
 fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let mut group = [0; 3];
-        for (to, from) in group.iter_mut().zip(chunk) {
-            *to = *from;
-        }
-        let [a, b, c] = group;
-        let bits = u32::from_be_bytes([0, a, b, c]);
-        for digit in 0..=chunk.len() {
-            let index = bits >> (18 - 6 * digit) & 63;
-            out.push(DIGITS.get(index as usize).map_or('=', |digit| char::from(*digit)));
-        }
+        let (digits, count) = digits(chunk);
+        out.extend(digits.into_iter().take(count).map(char::from));
     }
     out
+}
+
+/// The digits of up to three bytes, and how many they are.
+fn digits(chunk: &[u8]) -> ([u8; 4], usize) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut group = [0; 3];
+    for (to, from) in group.iter_mut().zip(chunk) {
+        *to = *from;
+    }
+    let [a, b, c] = group;
+    let bits = u32::from_be_bytes([0, a, b, c]);
+    let digit = |at: u32| DIGITS.get((bits >> (18 - 6 * at) & 63) as usize).copied().unwrap_or(b'=');
+    ([digit(0), digit(1), digit(2), digit(3)], (chunk.len() + 1).min(4))
 }
 
 #[cfg(test)]

@@ -1,13 +1,23 @@
 //! Answers over HTTP/2. That an answer cannot be sent means that nobody waits for it.
+//!
+//! What is said by the thousand is put together at the start (`admission::otlp::Ready`); what differs, the seconds and
+//! the date, is written into a buffer of the thread. So a refusal takes nothing from the heap but what the codec takes for
+//! any answer.
+
+mod scratch;
+
+pub(super) use scratch::BYTES as SCRATCH_BYTES;
 
 use crate::grpc::{ENCODINGS, Fault};
 use bytes::Bytes;
 use h2::server::SendResponse;
 use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use scratch::written;
+use std::fmt::Write as _;
 use std::time::SystemTime;
 use tidegate_admission::access::CHALLENGE;
-use tidegate_admission::otlp::{self, Media};
+use tidegate_admission::otlp::{self, Media, Ready};
 use tidegate_admission::{Code, Refused};
 use tidegate_ledger::Refusal;
 
@@ -35,8 +45,20 @@ pub(super) fn grpc(respond: &mut SendResponse<Bytes>, fault: Option<&Fault>) {
         return drop(sent);
     };
     // Trailers only: the head is the trailers.
-    trailers(fault, headers);
+    match otlp::ready(&fault.refused).filter(|_| fault.code.is_none()) {
+        Some(ready) => prepared_trailers(ready, headers),
+        None => trailers(fault, headers),
+    }
     let _ = respond.send_response(response, true);
+}
+
+fn prepared_trailers(ready: Ready, headers: &mut HeaderMap) {
+    headers.insert(GRPC_STATUS, HeaderValue::from_static(digits(ready.code())));
+    headers.insert(GRPC_MESSAGE, HeaderValue::from_static(ready.message()));
+    let details = written(|out| ready.details(|part| out.extend_from_slice(part)));
+    if let Ok(details) = HeaderValue::from_maybe_shared(details) {
+        headers.insert(GRPC_DETAILS, details);
+    }
 }
 
 fn trailers(fault: &Fault, headers: &mut HeaderMap) {
@@ -66,29 +88,39 @@ const fn digits(code: Code) -> &'static str {
 
 /// Answers a request of OTLP over HTTP.
 pub(super) fn http(respond: &mut SendResponse<Bytes>, outcome: Result<(), Refused>, media: Media) {
-    let (mut response, body) = match &outcome {
-        Ok(()) => {
-            let body: &[u8] = if media == Media::Json { b"{}" } else { b"" };
-            (Response::new(()), Bytes::from_static(body))
-        }
-        Err(refused) => {
-            let answer = otlp::http(refused, media);
-            let mut response = Response::new(());
-            *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or_default();
-            if let Some(seconds) = answer.retry_after {
-                response.headers_mut().insert(RETRY_AFTER, seconds.into());
-            }
-            if refused.reason == Refusal::Unauthorized {
-                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
-            }
-            if refused.reason == Refusal::Method {
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-            }
-            (response, Bytes::from(answer.body))
-        }
+    let mut response = Response::new(());
+    let body = match outcome {
+        Ok(()) => Bytes::from_static(if media == Media::Json { b"{}" } else { b"" }),
+        Err(refused) => refusal(&refused, media, &mut response),
     };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media.content_type()));
     send(respond, response, body);
+}
+
+/// Puts the head of a refusal together, and its body.
+fn refusal(refused: &Refused, media: Media, response: &mut Response<()>) -> Bytes {
+    let (status, seconds, body) = match otlp::ready(refused) {
+        Some(ready) => {
+            let body = written(|out| ready.body(media, |part| out.extend_from_slice(part)));
+            (ready.status(), Some(ready.seconds()), body)
+        }
+        None => {
+            let answer = otlp::http(refused, media);
+            (answer.status, answer.retry_after, Bytes::from(answer.body))
+        }
+    };
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+    let headers = response.headers_mut();
+    if let Some(Ok(seconds)) = seconds.map(|seconds| shown(seconds.into())) {
+        headers.insert(RETRY_AFTER, seconds);
+    }
+    if refused.reason == Refusal::Unauthorized {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
+    }
+    if refused.reason == Refusal::Method {
+        headers.insert(ALLOW, HeaderValue::from_static("POST"));
+    }
+    body
 }
 
 /// Answers a request that leads nowhere.
@@ -100,13 +132,20 @@ pub(super) fn nowhere(respond: &mut SendResponse<Bytes>, words: &'static str) {
 }
 
 fn send(respond: &mut SendResponse<Bytes>, mut response: Response<()>, body: Bytes) {
-    response.headers_mut().insert(CONTENT_LENGTH, body.len().into());
-    // RFC 9110, section 6.6.1.
-    if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now())) {
+    if let Ok(length) = shown(body.len() as u64) {
+        response.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+    // RFC 9110, section 6.6.1. Writing to a buffer that grows does not fail.
+    let date = written(|out| _ = write!(out, "{}", httpdate::HttpDate::from(SystemTime::now())));
+    if let Ok(date) = HeaderValue::from_maybe_shared(date) {
         response.headers_mut().insert(DATE, date);
     }
     let sent = respond.send_response(response, body.is_empty());
     if !body.is_empty() {
         let _ = sent.and_then(|mut stream| stream.send_data(body, true));
     }
+}
+
+fn shown(number: u64) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
+    HeaderValue::from_maybe_shared(written(|out| _ = write!(out, "{number}")))
 }

@@ -1,5 +1,6 @@
 //! The entry: the connections that are served, and how many there may be.
 
+use super::answer;
 use super::connection;
 use super::frames::PREFACE;
 use super::transport::Transport;
@@ -43,7 +44,8 @@ impl Http2 {
     pub const PLACES: usize = 12;
     /// What parsing the frames of one turn may take in passing, in bytes, on each thread that serves
     /// connections: as many streams as may be open, each with as many of the smallest headers there are as are allowed.
-    pub const WORKER_BYTES: usize = 1 << 20;
+    /// And what a thread keeps for answers.
+    pub const WORKER_BYTES: usize = (1 << 20) + answer::SCRATCH_BYTES;
 
     /// A server that answers with the sources of `http`, within `settings`, from the memory of `arena`, for as
     /// many connections as there are `places`.

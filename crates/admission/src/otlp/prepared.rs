@@ -1,0 +1,212 @@
+//! The refusals that come by the thousand, as gRPC and HTTP/2 have them: put together at the start, so that only the
+//! seconds are put in.
+
+use super::{GrpcAnswer, HttpAnswer, Media, base64, grpc, http};
+use crate::refused::{Refused, Words};
+use crate::standing::Standing;
+use crate::status::{Code, Detail, protobuf};
+use std::sync::LazyLock;
+
+/// What they take at most, in bytes: a part of [`PREPARED_BYTES`](crate::PREPARED_BYTES).
+#[cfg(test)]
+pub(crate) const BYTES: usize = 24 << 10;
+/// The seconds that are put in have at most so many bytes as protobuf has them: that is four hours and a half.
+const LONGEST: usize = 2;
+
+/// A refusal that is ready but for the seconds.
+#[derive(Clone, Copy)]
+pub struct Ready {
+    parts: &'static Parts,
+    seconds: u32,
+}
+
+struct Parts {
+    code: Code,
+    status: u16,
+    message: Box<str>,
+    /// The `Status` in protobuf, by the bytes of its seconds, which are its last; and the same in base64.
+    statuses: [(Box<[u8]>, Box<[u8]>); LONGEST],
+    /// The `Status` in JSON, up to the seconds.
+    json: Box<[u8]>,
+}
+
+/// What is behind the seconds in JSON.
+const BEHIND: &[u8] = b"s\"}]}";
+
+/// By what is refused.
+static ALL: LazyLock<Box<[Parts]>> =
+    LazyLock::new(|| Standing::ALL.iter().map(|standing| Parts::of(*standing)).collect());
+
+/// Puts them together. Otherwise the first that is needed does it.
+pub(crate) fn prepare() {
+    LazyLock::force(&ALL);
+}
+
+/// What is ready to be said to one who is refused so.
+pub fn ready(refused: &Refused) -> Option<Ready> {
+    match (&refused.words, refused.retry_after) {
+        (Words::Standing(standing), Some(seconds)) if varint(seconds).1 <= LONGEST => {
+            // There is one for each, in this order.
+            ALL.get(*standing as usize).map(|parts| Ready { parts, seconds })
+        }
+        _ => None,
+    }
+}
+
+impl Ready {
+    /// `grpc-status`
+    pub fn code(self) -> Code {
+        self.parts.code
+    }
+
+    /// The status of HTTP.
+    pub fn status(self) -> u16 {
+        self.parts.status
+    }
+
+    /// `grpc-message`, percent-encoded.
+    pub fn message(self) -> &'static str {
+        &self.parts.message
+    }
+
+    /// `Retry-After`
+    pub fn seconds(self) -> u32 {
+        self.seconds
+    }
+
+    /// `grpc-status-details-bin`, in base64, in pieces.
+    pub fn details(self, mut put: impl FnMut(&[u8])) {
+        let (bytes, len) = varint(self.seconds);
+        let Some((raw, text)) = self.parts.of_len(len) else { return };
+        // Up to the last three bytes that stay the same, and from there on anew.
+        let same = (raw.len() - len) / 3 * 3;
+        let mut tail = [0; 2 + LONGEST];
+        let kept = raw.get(same..raw.len() - len).unwrap_or_default();
+        let behind = kept.iter().chain(&bytes).take(kept.len() + len);
+        let tail_len = tail.iter_mut().zip(behind).map(|(to, from)| *to = *from).count();
+        put(text.get(..same / 3 * 4).unwrap_or_default());
+        for chunk in tail.get(..tail_len).unwrap_or_default().chunks(3) {
+            let (digits, count) = super::digits(chunk);
+            put(digits.get(..count).unwrap_or_default());
+        }
+    }
+
+    /// The body of an answer of HTTP, in pieces.
+    pub fn body(self, media: Media, mut put: impl FnMut(&[u8])) {
+        match media {
+            Media::Protobuf => {
+                let (bytes, len) = varint(self.seconds);
+                let Some((raw, _)) = self.parts.of_len(len) else { return };
+                put(raw.get(..raw.len() - len).unwrap_or_default());
+                put(bytes.get(..len).unwrap_or_default());
+            }
+            Media::Json => {
+                put(&self.parts.json);
+                let (digits, from) = decimal(self.seconds);
+                put(digits.get(from..).unwrap_or_default());
+                put(BEHIND);
+            }
+        }
+    }
+}
+
+impl Parts {
+    /// Cut out of what the ordinary code says.
+    fn of(standing: Standing) -> Parts {
+        let refused = Refused::standing(standing).retry_after(0);
+        let GrpcAnswer { code, message, .. } = grpc(&refused, None);
+        let HttpAnswer { status, body, .. } = http(&refused, Media::Json);
+        let json = body.get(..body.len() - BEHIND.len() - 1).unwrap_or_default().into();
+        let statuses = [0, 0x80].map(|seconds| {
+            let mut raw = Vec::new();
+            protobuf(&mut raw, code, [standing.words().as_bytes(), &[], &[]], Detail::RetryIn(seconds));
+            let text = base64(&raw).into_bytes();
+            (raw.into(), text.into())
+        });
+        Parts { code, status, message: message.into(), statuses, json }
+    }
+
+    fn of_len(&self, len: usize) -> Option<(&[u8], &[u8])> {
+        self.statuses.get(len.checked_sub(1)?).map(|(raw, text)| (&**raw, &**text))
+    }
+
+    #[cfg(test)]
+    fn size(&self) -> usize {
+        let statuses: usize = self.statuses.iter().map(|(raw, text)| raw.len() + text.len()).sum();
+        size_of::<Parts>() + self.message.len() + statuses + self.json.len()
+    }
+}
+
+/// Seven bits in each byte, the least significant first.
+fn varint(mut value: u32) -> ([u8; 5], usize) {
+    let (mut bytes, mut len) = ([0; 5], 0);
+    for byte in &mut bytes {
+        len += 1;
+        // The low seven bits fit a byte.
+        *byte = (value & 0x7f) as u8;
+        value >>= 7;
+        if value == 0 {
+            break;
+        }
+        *byte |= 0x80;
+    }
+    (bytes, len)
+}
+
+/// The digits, which begin at the place that is said.
+fn decimal(mut value: u32) -> ([u8; 10], usize) {
+    let (mut digits, mut from) = ([b'0'; 10], 10);
+    for digit in digits.iter_mut().rev() {
+        // A remainder of ten fits a byte.
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+        from -= 1;
+        if value == 0 {
+            break;
+        }
+    }
+    (digits, from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is prepared is what would be said, to the byte, for every refusal and however long the seconds are.
+    #[test]
+    fn what_is_prepared_is_what_would_be_said() {
+        for standing in Standing::ALL {
+            for seconds in [0, 1, 9, 10, 99, 100, 127, 128, 300, 9999, 10_000, 16_383] {
+                let refused = Refused::standing(*standing).retry_after(seconds);
+                let ready = ready(&refused).unwrap();
+                let said = grpc(&refused, None);
+                let mut details = Vec::new();
+                ready.details(|part| details.extend_from_slice(part));
+                assert_eq!(String::from_utf8(details).ok(), said.details, "{standing:?} {seconds}");
+                assert_eq!((ready.code(), ready.message()), (said.code, said.message.as_str()));
+                for media in [Media::Protobuf, Media::Json] {
+                    let said = http(&refused, media);
+                    let mut body = Vec::new();
+                    ready.body(media, |part| body.extend_from_slice(part));
+                    assert_eq!(body, said.body, "{standing:?} {seconds} {media:?}");
+                    assert_eq!((ready.status(), Some(ready.seconds())), (said.status, said.retry_after));
+                }
+            }
+        }
+    }
+
+    /// What is rare is said by the ordinary code.
+    #[test]
+    fn what_is_not_prepared_is_said_so() {
+        let standing = Refused::standing(Standing::Memory);
+        assert!(ready(&standing).is_none());
+        assert!(ready(&standing.clone().retry_after(16_384)).is_none());
+        assert!(ready(&Refused::too_large(1).retry_after(1)).is_none());
+    }
+
+    #[test]
+    fn they_fit_the_space_that_is_declared_for_them() {
+        let bytes: usize = ALL.iter().map(Parts::size).sum();
+        assert!(bytes <= BYTES, "{bytes} bytes");
+    }
+}
