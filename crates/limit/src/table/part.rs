@@ -22,7 +22,9 @@ impl Hold {
     /// # Errors
     /// [`Denied::Share`], when its tenant has its part already.
     pub fn part(&self, bytes: u64, free: u64) -> Result<Option<Part>, Denied> {
-        let Some((tenant, account)) = self.tenant.zip(self.table.account(self.tenant)) else { return Ok(None) };
+        let Some((tenant, account)) = self.tenant.zip(self.table.account(self.tenant)) else {
+            return Ok(None);
+        };
         let bytes = countable(bytes);
         match account.decode(0, bytes.into(), free) {
             Some(before) => {
