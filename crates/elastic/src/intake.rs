@@ -11,7 +11,7 @@ mod metrics;
 mod spans;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod time;
 pub(crate) mod writer;
 

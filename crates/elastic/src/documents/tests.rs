@@ -1,4 +1,6 @@
+mod apm;
 mod captured;
+mod intake;
 mod logs;
 mod metrics;
 mod model;

@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 mod captured;
-mod round_trip;
+pub(crate) mod round_trip;
 mod said;
 
 use super::*;

@@ -1,5 +1,6 @@
 //! What documents in OpenTelemetry's own words say, worked out over whole objects from what prost decodes.
 
+use super::apm;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
@@ -327,21 +328,8 @@ fn time(nanoseconds: u64) -> Value {
 pub(super) fn with_times(mut document: Value) -> Value {
     for name in ["@timestamp", "observed_timestamp", "start_timestamp"] {
         if let Some(text) = document.get(name).and_then(Value::as_str) {
-            document[name] = time(nanoseconds(text));
+            document[name] = time(apm::nanoseconds(text).unwrap());
         }
     }
     document
-}
-
-fn nanoseconds(text: &str) -> u64 {
-    let number = |from: usize, to: usize| text[from..to].parse::<u64>().unwrap();
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let (year, month) = (number(0, 4), number(5, 7));
-    let mut days: u64 = (1970..year).map(|year| if leap(year) { 366 } else { 365 }).sum();
-    let of_month = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    days += of_month.iter().take(month as usize - 1).sum::<u64>() + number(8, 10) - 1;
-    let seconds = days * 86_400 + number(11, 13) * 3600 + number(14, 16) * 60 + number(17, 19);
-    let fraction = text[20..].trim_end_matches('Z');
-    let digits = fraction.len() as u32;
-    seconds * 1_000_000_000 + fraction.parse::<u64>().unwrap() * 10u64.pow(9 - digits)
 }

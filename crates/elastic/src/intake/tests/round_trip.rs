@@ -2,7 +2,7 @@
 //! `design/intake.md`, and knows nothing of the tables by which events are said.
 
 mod back;
-mod events;
+pub(crate) mod events;
 
 use super::*;
 use back::{alike, attributes, hex, normal, plain, span_back};

@@ -212,12 +212,12 @@ fn duration() -> BoxedStrategy<Json> {
     prop_oneof![(0.0..1e7f64).prop_map(Json::from), (0..10_000).prop_map(Json::from)].boxed()
 }
 
-pub(super) fn transaction() -> impl Strategy<Value = Json> {
+pub(crate) fn transaction() -> impl Strategy<Value = Json> {
     let base = json!({"type": "request", "span_count": {"started": 3}});
     (event(base, TRANSACTION), value(Is::Id), value(Is::Id), duration()).prop_map(required)
 }
 
-pub(super) fn span() -> impl Strategy<Value = Json> {
+pub(crate) fn span() -> impl Strategy<Value = Json> {
     let base = json!({"name": "n", "type": "db", "start": 1});
     (event(base, SPAN), value(Is::Id), value(Is::Id), duration()).prop_map(|parts| {
         let mut event = required(parts);
@@ -226,7 +226,7 @@ pub(super) fn span() -> impl Strategy<Value = Json> {
     })
 }
 
-pub(super) fn error() -> impl Strategy<Value = Json> {
+pub(crate) fn error() -> impl Strategy<Value = Json> {
     let base =
         json!({"exception": {"message": "boom"}, "log": {"message": "m", "level": "warn", "other": [1]}});
     (event(base, ERROR), value(Is::Id), value(Is::Id)).prop_map(|(mut event, id, trace_id)| {
@@ -237,7 +237,7 @@ pub(super) fn error() -> impl Strategy<Value = Json> {
     })
 }
 
-pub(super) fn metricset() -> impl Strategy<Value = Json> {
+pub(crate) fn metricset() -> impl Strategy<Value = Json> {
     let sample = prop_oneof![
         number().prop_map(|value| json!({"value": value})),
         number().prop_map(|value| json!({"value": value, "type": "counter", "unit": "byte"})),
