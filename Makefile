@@ -6,6 +6,7 @@ NODE   ?= $(TARGET)/test-node
 COLLECTOR ?= $(TARGET)/test-collector
 OPENSEARCH ?= $(TARGET)/test-opensearch
 APM    ?= $(TARGET)/test-apm
+SHIPPERS ?= $(TARGET)/test-shippers
 export CARGO_TARGET_DIR := $(TARGET)
 export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
 export TIDEGATE_TEST_NODE_MODULES := $(NODE)/node_modules
@@ -13,6 +14,7 @@ export TIDEGATE_TEST_COLLECTOR := $(COLLECTOR)/collector
 export TIDEGATE_TEST_OPENSEARCH := $(OPENSEARCH)
 export TIDEGATE_TEST_APM_GO := $(APM)/agent-go
 export TIDEGATE_TEST_APM_JAVA := $(APM)/java
+export TIDEGATE_TEST_SHIPPERS := $(SHIPPERS)
 export TIDEGATE_BIN := $(TARGET)/release/tidegate
 
 .PHONY: demo test unit loom programs python fuzz bench lint install setup setup-test docs
@@ -70,4 +72,4 @@ setup:
 	@scripts/setup build
 
 setup-test: setup
-	@scripts/setup test $(VENV) $(NODE) $(COLLECTOR) $(OPENSEARCH) $(APM)
+	@scripts/setup test $(VENV) $(NODE) $(COLLECTOR) $(OPENSEARCH) $(APM) $(SHIPPERS)

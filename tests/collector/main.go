@@ -1,5 +1,5 @@
-// An OpenTelemetry Collector for the tests: the Collector's own service and OTLP receiver, and an exporter
-// that writes down what was received.
+// An OpenTelemetry Collector for the tests: the Collector's own service and OTLP receiver, an exporter that writes
+// down what was received, and the one that sends to Elasticsearch.
 //
 // `collector --config FILE` is the Collector. `collector partial ADDRESS` is the bare gRPC server of its
 // libraries, which takes everything but one item of each request and says so: the Collector's receiver never does.
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/elasticsearchexporter"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
@@ -46,6 +47,6 @@ func factories() (factories otelcol.Factories, err error) {
 	if err != nil {
 		return factories, err
 	}
-	factories.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](newRecorderFactory())
+	factories.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](newRecorderFactory(), elasticsearchexporter.NewFactory())
 	return factories, err
 }
