@@ -60,35 +60,51 @@ fn a_request_over_http1_allocates_nothing() {
     }
 }
 
+/// Allocations of this thread, client and server, for each request on one connection of HTTP/2.
+fn per_stream(rig: &Rig, frames: &[u8]) -> f64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (mut frames, mut stream_id) = (frames.to_vec(), 1);
+    let allocations = runtime.block_on(rig.serve(async |address| {
+        let (mut stream, mut answers) = (connected(address).await, [0; 4096]);
+        stream.write_all(&[wire::PREFACE, &wire::SETTINGS].concat()).await.unwrap();
+        let mut before = 0;
+        for round in 0..WARM + COUNTED {
+            if round == WARM {
+                before = allocations_of_this_thread();
+            }
+            wire::renumber(&mut frames, stream_id);
+            stream_id += 2;
+            stream.write_all(&frames).await.unwrap();
+            let mut read = 0;
+            while !wire::ended(&answers[..read]).unwrap() {
+                read += stream.read(&mut answers[read..]).await.unwrap();
+            }
+        }
+        allocations_of_this_thread() - before
+    }));
+    allocations as f64 / f64::from(COUNTED)
+}
+
+/// What a refusal takes is the codec's: its stream, and the two of its table of headers. Ours is made at the start.
+#[test]
+fn a_refused_call_allocates_no_more_than_its_stream_needs() {
+    let rig = Rig::new();
+    rig.gate.stop();
+    let each = per_stream(&rig, &wire::call(TRACES, &traces(1, 300)));
+    println!("a refused call: {each:.2} allocations");
+    assert_eq!(rig.books().refused, [(tidegate_ledger::Refusal::Shutdown, u64::from(WARM + COUNTED))]);
+    assert!(each <= 8.0, "{each}");
+}
+
 /// The figure is the codec's; it is asserted so that it is noticed when it changes.
 #[test]
 fn a_call_allocates_what_its_stream_needs() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for (spans, most) in [(1, 12), (50, 16)] {
         let rig = Rig::new();
-        let mut frames = wire::call(TRACES, &traces(spans, 300));
-        let (mut stream_id, len) = (1, frames.len());
-        let allocations = runtime.block_on(rig.serve(async |address| {
-            let (mut stream, mut answers) = (connected(address).await, [0; 4096]);
-            stream.write_all(&[wire::PREFACE, &wire::SETTINGS].concat()).await.unwrap();
-            let mut before = 0;
-            for round in 0..WARM + COUNTED {
-                if round == WARM {
-                    before = allocations_of_this_thread();
-                }
-                wire::renumber(&mut frames, stream_id);
-                stream_id += 2;
-                stream.write_all(&frames).await.unwrap();
-                let mut read = 0;
-                while !wire::ended(&answers[..read]).unwrap() {
-                    read += stream.read(&mut answers[read..]).await.unwrap();
-                }
-            }
-            allocations_of_this_thread() - before
-        }));
+        let frames = wire::call(TRACES, &traces(spans, 300));
+        let each = per_stream(&rig, &frames);
         assert_eq!(rig.books().accepted, u64::from(WARM + COUNTED));
-        let each = allocations as f64 / f64::from(COUNTED);
-        println!("a call of {len} bytes: {each:.1} allocations");
+        println!("a call of {} bytes: {each:.1} allocations", frames.len());
         assert!(each <= f64::from(most), "{each}");
     }
 }

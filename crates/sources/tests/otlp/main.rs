@@ -8,6 +8,7 @@ mod body;
 mod client;
 mod connections;
 mod grpc;
+mod limits;
 mod pressure;
 mod refuses;
 mod rig;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_admission::Gate;
+use tidegate_admission::{Gate, Rules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
 use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFull};
@@ -75,6 +75,11 @@ impl Rig {
 
     /// Before a journal that may take `quota` bytes.
     pub(crate) fn with(quota: u64, settings: Settings) -> Rig {
+        Rig::ruled(quota, settings, |_| Rules::default())
+    }
+
+    /// The same, with rules.
+    pub(crate) fn ruled(quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> Rules) -> Rig {
         let dir = tempfile::tempdir().unwrap();
         let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
         let arena = Arena::new(TOTAL, floors, 8 << 20, 64, 64).unwrap();
@@ -87,7 +92,7 @@ impl Rig {
         let ledger = Ledger::new(&Registry::new(1), recovery.items);
         let head = ledger.head();
         journal.observe(move |items| head.advance_to(items));
-        let gate = Gate::new(arena.clone(), journal.clone(), MEMORY_WAIT);
+        let gate = Gate::ruled(arena.clone(), journal.clone(), MEMORY_WAIT, None, rules(&ledger));
         let source = |name| ledger.source(name).unwrap();
         let pool = Pool::start(1, 64).unwrap();
         let books = source("prometheus_remote_write");
@@ -131,6 +136,11 @@ impl Rig {
         let ended = async { while connections.join_next().await.is_some_and(|ended| ended.is_ok()) {} };
         tokio::time::timeout(20 * SECOND, ended).await.expect("connections end");
         outcome
+    }
+
+    /// A page of the books.
+    pub(crate) fn source(&self, name: &str) -> Source {
+        self.ledger.source(name).unwrap()
     }
 
     /// What the books say of OTLP, after a look whether everything closes, nothing is under way and all
