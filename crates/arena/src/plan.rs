@@ -91,7 +91,7 @@ impl Plan {
     /// Whether everything fits.
     ///
     /// # Errors
-    /// When it does not; the message names the largest declarations that a setting can shrink.
+    /// When it does not; the message names the largest declarations that a setting can shrink, where that would help.
     pub fn check(&self) -> Result<(), DoesNotFit> {
         let needed = self.overhead().saturating_add(self.floors.sum());
         if needed <= self.memory {
@@ -102,7 +102,11 @@ impl Plan {
             "the configuration needs {} of memory, {missing} more than `memory: {memory}` allows.\n",
             Bytes(needed)
         );
-        let mut movable: Vec<&Declared> = self.declared.iter().filter(|d| d.setting.is_some()).collect();
+        // What would be a small part of what is missing helps nobody.
+        let helps = |declared: &&Declared| {
+            declared.setting.is_some() && declared.bytes() >= (needed - self.memory) / 20
+        };
+        let mut movable: Vec<&Declared> = self.declared.iter().filter(helps).collect();
         movable.sort_by_key(|declared| std::cmp::Reverse(declared.bytes()));
         message.push_str(&format!("Raise `memory` to at least {}", Bytes(needed.next_multiple_of(1 << 20))));
         for declared in movable.iter().take(3) {

@@ -320,8 +320,9 @@ impl Service for Http {
     }
 }
 
-const NOTHING: &str = "nothing is served under this path; remote write is taken at /api/v1/write, and OTLP at \
-                       /v1/traces, /v1/metrics, /v1/logs and /v1development/profiles\n";
+const NOTHING: &str = "nothing is served under this path; remote write is taken at /api/v1/write, OTLP at /v1/traces, \
+                       /v1/metrics, /v1/logs and /v1development/profiles, documents at /elasticsearch/_bulk, and \
+                       events of Elastic APM at /intake/v2/events\n";
 
 impl Http {
     /// Success is the empty message: nothing was rejected, and so nothing is said about it.

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 /// A telemetry gateway that holds its memory budget and loses nothing that it acknowledged.
 ///
-/// tidegate receives metrics from Prometheus servers and agents, puts them in a journal on disk, answers,
-/// and hands them on to every configured sink: other Prometheus-compatible servers, and a lake of Parquet
-/// files. When something downstream is slow, the journal grows and memory does not.
+/// tidegate receives metrics, logs and traces (OTLP, Prometheus Remote-Write, Elasticsearch's `_bulk`, Elastic APM),
+/// puts them in a journal on disk, answers, and hands them on to every configured sink: other receivers of OTLP,
+/// Prometheus-compatible servers, Elasticsearch and OpenSearch, and a lake of Parquet files. When something downstream
+/// is slow, the journal grows and memory does not.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate", version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -38,8 +39,9 @@ pub(crate) enum Command {
     /// ./tidegate-data.
     ///
     /// SIGTERM and SIGINT: stop accepting, answer what is in flight, sync, leave.
-    /// SIGHUP: read the configuration again and take over its sinks; other settings that changed are named, and
-    /// need a restart. An invalid configuration is reported, and the old one stays.
+    /// SIGHUP: read the configuration again and take over its sinks and what sources, tenants and addresses may
+    /// send; read certificates and credentials again. Other settings that changed are named, and need a restart.
+    /// An invalid configuration is reported, and the old one stays.
     Run(ConfigArgs),
     /// Check a configuration, and whether it fits in its memory
     ///
@@ -170,7 +172,8 @@ pub(crate) enum TokenKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct TapArgs {
-    /// What this source receives: otlp, prometheus_remote_write, or `*`. All of it by default, unless --sink is given
+    /// What this source receives: otlp, prometheus_remote_write, elasticsearch, elastic_apm, or `*`. All of it by default,
+    /// unless --sink is given
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
     /// What this sink takes from the journal; `*` for all sinks

@@ -68,6 +68,10 @@ fn time(microseconds: i64) -> String {
     Timestamp::from_microsecond(microseconds).map_or_else(|_| "-".to_owned(), |time| time.to_string())
 }
 
+/// For who looks sooner than there can be something.
+const NO_ROWS: &str = "no rows; what came last is seen when its file is finished: after the sink's `file_age`, a minute \
+                       if nothing else is configured, or when the gateway is stopped";
+
 fn cat(args: &CatArgs) -> Outcome {
     let Some(table) = Table::of_name(&args.table) else {
         let known: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
@@ -103,10 +107,19 @@ fn cat(args: &CatArgs) -> Outcome {
         Format::Csv => tidegate_lake::Format::Csv,
     };
     let mut out = Output::new(format, BufWriter::new(io::stdout().lock()), scan.columns()?);
-    let written = scan.try_for_each(|batch| out.write(&batch?));
+    let mut rows = 0;
+    let written = scan.try_for_each(|batch| {
+        let batch = batch?;
+        rows += batch.num_rows();
+        out.write(&batch)
+    });
     match written.and_then(|()| out.finish().map(drop)) {
         // The reader of a pipe has seen enough.
         Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Ok(()) if rows == 0 => {
+            output::error(NO_ROWS);
+            Ok(())
+        }
         outcome => Ok(outcome?),
     }
 }
