@@ -9,7 +9,6 @@ use tidegate_admission::{Gate, Passage, Refused, Room};
 use tidegate_arena::{Refused as NoMemory, Share};
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
-use tidegate_pool::Failed;
 use tidegate_wire::intake;
 
 /// What a body may become, in lengths of itself, where that is long: agents' lines are much alike, and become about
@@ -71,7 +70,7 @@ impl ElasticApm {
         self.inspect_large(gate, (encoding, form.stranger), body, room, most).await
     }
 
-    /// The same by the pool: large bodies would hold up the other connections of their worker for milliseconds.
+    /// The same by the pool.
     async fn inspect_large(
         &self,
         gate: &Gate,
@@ -81,26 +80,11 @@ impl ElasticApm {
         most: usize,
     ) -> Result<Verdict, Refused> {
         let (source, its_gate) = (self.clone(), gate.clone());
-        // On the heap, so that a connection's task has no room for what only large bodies need.
-        let checked = Box::pin(self.pool.run(move || {
+        let look = move || {
             let checked = source.check(&its_gate, form, &mut body, room.as_mut(), most)?;
             Ok(checked.of(body))
-        }));
-        let checked = checked.await.unwrap_or_else(|failed| {
-            let refused = match failed {
-                Failed::Stopped => {
-                    Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n")
-                }
-                Failed::Panicked(_) => {
-                    Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
-                }
-            };
-            Err(Unfinished::Refused(refused.retry_after(gate.memory_delay())))
-        });
-        checked.map_err(|unfinished| match unfinished {
-            Unfinished::Refused(refused) => refused,
-            Unfinished::Larger => Refused::too_large(most),
-        })
+        };
+        decode::in_pool(&self.pool, gate, most, look).await
     }
 
     /// Decompresses the body into `room` and checks it. Where lines are refused, the body becomes one without them.

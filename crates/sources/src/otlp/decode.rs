@@ -58,7 +58,7 @@ pub(crate) fn in_pool<T: Send + 'static>(
 }
 
 /// Why the pool did not look at a body.
-pub(crate) fn unseen(failed: Failed) -> Refused {
+fn unseen(failed: Failed) -> Refused {
     match failed {
         Failed::Stopped => Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"),
         Failed::Panicked(_) => {
