@@ -33,7 +33,7 @@ const READING: u64 = 48 << 10;
 /// and not by this, so it is as large as most requests: they need no round trip.
 pub(super) const WINDOW: u32 = 512 << 10;
 /// The codec's buffer, as it is made; longer frames make it grow for good.
-const BUFFER: usize = 8 << 10;
+pub(super) const BUFFER: usize = 8 << 10;
 /// What the codec's buffer takes when it has grown to the longest frame that is allowed.
 const GROWN: u64 = 16 << 10;
 
@@ -146,7 +146,7 @@ impl Flow {
 
     /// Whether what was read last is not paid for.
     pub(super) fn is_refused(&self) -> bool {
-        matches!(self.state().payment, Payment::Refused)
+        self.state().is_refused()
     }
 
     /// Ends a turn: gives back what is not needed any more.
@@ -313,6 +313,11 @@ impl State {
             }
         }
         Poll::Ready(())
+    }
+
+    /// Whether what is read is not paid for, and will not be until the connection falls quiet.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self.payment, Payment::Refused)
     }
 
     /// Whether what is read is paid for.

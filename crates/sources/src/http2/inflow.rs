@@ -16,8 +16,9 @@ use tokio::io::ReadBuf;
 
 /// What is read while no window is to be filled: heads of frames, and the first bytes of a body.
 const PIECE: usize = 4 << 10;
-/// What is read where there is no memory, for calls to be refused.
-const UNPAID: usize = 512;
+/// What is read at a time where there is no memory, for calls to be refused. It is the connection's own, as the codec's
+/// buffer is: its places pay for both (`Http2::PLACES`), so what is given to the codec then comes in frames that fit.
+pub(super) const UNPAID: usize = 512;
 /// From so many missing bytes on, a body is read into its window.
 const DIRECT: usize = 1 << 10;
 /// The most that is read at a time.
@@ -38,6 +39,8 @@ pub(super) struct Inflow {
     last: u32,
     /// A stream whose `DATA` nobody waits for.
     unknown: u32,
+    /// The longest `DATA` that the codec is given: longer ones would make its buffer grow.
+    most: usize,
 }
 
 /// What the next byte is a part of.
@@ -145,7 +148,8 @@ impl Inflow {
     /// Before a preface of so many bytes.
     pub(super) fn after(preface: usize) -> Inflow {
         let part = Part::Whole(preface, None);
-        Inflow { part, made: Made::default(), kept: Kept::NOTHING, piece: Vec::new(), last: 0, unknown: 0 }
+        let (made, piece) = (Made::default(), Vec::new());
+        Inflow { part, made, kept: Kept::NOTHING, piece, last: 0, unknown: 0, most: LONGEST }
     }
 
     /// Whether nothing was begun that the codec does not know of.
@@ -169,6 +173,14 @@ impl Inflow {
         }
     }
 
+    /// So many bytes, at most, are still to come of a frame that the codec gets as it is.
+    pub(super) fn whole(&self) -> usize {
+        match self.part {
+            Part::Whole(left, _) => left,
+            _ => 0,
+        }
+    }
+
     /// Notes that so many bytes were read into the codec's buffer.
     pub(super) fn passed(&mut self, bytes: usize) {
         if let Part::Whole(left, then) = self.part {
@@ -178,6 +190,7 @@ impl Inflow {
 
     /// Where the next bytes are to be read to, once what was read is looked at.
     pub(super) fn room<'a>(&'a mut self, bodies: &'a mut Bodies, paid: bool) -> &'a mut [u8] {
+        self.most = if paid { LONGEST } else { UNPAID };
         let stream = if let Part::Data(Data { stream, .. }) = self.part { stream } else { self.last };
         let missing = bodies.missing(stream);
         if missing >= DIRECT
@@ -322,14 +335,14 @@ impl Inflow {
         let Data { stream, left, .. } = data;
         match bodies.place(stream) {
             Place::Unknown if self.holds(stream, bodies) => Err(Step::Held),
-            Place::Unknown | Place::Codec => Ok(self.through_codec(data, left)),
+            Place::Unknown | Place::Codec => Ok(self.through_codec(data, left.min(self.most))),
             Place::Prefix(0) if left > 0 => Err(Step::Held),
             Place::Prefix(missing) => {
                 let some = missing.min(left);
                 bodies.prefix(stream, some);
                 Ok(self.through_codec(data, some))
             }
-            Place::Window(0) if left > 0 => Ok(self.through_codec(data, left)),
+            Place::Window(0) if left > 0 => Ok(self.through_codec(data, left.min(self.most))),
             Place::Window(missing) if left > 0 => {
                 let some = missing.min(left).min(self.kept.len());
                 if some == 0 {

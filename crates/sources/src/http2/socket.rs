@@ -1,7 +1,7 @@
 //! The socket as the codec sees it.
 
-use super::flow::{Flow, State};
-use super::inflow::Step;
+use super::flow::{BUFFER, Flow, State};
+use super::inflow::{Step, UNPAID};
 use super::transport::Transport;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -56,6 +56,10 @@ impl<T: Transport> AsyncRead for Socket<T> {
             if state.allowance == 0 {
                 break;
             }
+            if state.is_refused() && state.inflow.whole() > BUFFER {
+                // No head that is allowed is as long as this, and the codec's buffer would grow for it.
+                return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+            }
             if !state.is_paid() {
                 // Nothing is taken for a connection that says nothing.
                 ready!(stream.poll_read_ready(context))?;
@@ -82,7 +86,8 @@ impl State {
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<usize>> {
         let paid = self.is_paid();
-        let direct = self.inflow.direct().min(out.remaining());
+        let most = if paid { out.remaining() } else { out.remaining().min(UNPAID) };
+        let direct = self.inflow.direct().min(most);
         let room = match direct {
             0 => self.inflow.room(&mut self.bodies, paid),
             _ => out.initialize_unfilled_to(direct),

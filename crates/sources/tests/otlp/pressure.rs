@@ -4,9 +4,11 @@
 use crate::body::{gzip, message, traces};
 use crate::client::{JSON, PROTOBUF, TRACES, call, call_to, connect};
 use crate::rig::Rig;
+use crate::wire;
 use tidegate_arena::{Charge, Share};
 use tidegate_journal::Event;
 use tidegate_ledger::Refusal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// All of `share` that can be had, but for `left` bytes.
 fn take(rig: &Rig, share: Share, left: u64) -> Charge {
@@ -212,4 +214,23 @@ async fn nobody_is_held_up_by_who_waits_on_the_same_connection() {
     .await;
     let books = rig.books();
     assert_eq!((books.accepted, books.refused), (1, vec![(Refusal::Memory, 1)]));
+}
+
+/// A head that is longer than any that is allowed would make the codec's buffer grow: without memory to grow in, its
+/// connection ends.
+#[tokio::test]
+async fn without_any_memory_no_frame_is_read_that_is_longer_than_a_head_may_be() {
+    let rig = Rig::new();
+    let held = take(&rig, Share::Ingest, 0);
+    let frame = [&[0, 0x3f, 0xff, 1, 4, 0, 0, 0, 1][..], &[0; 2000]].concat();
+    rig.serve(async |address| {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(&[wire::PREFACE, &wire::SETTINGS, &frame].concat()).await.unwrap();
+        let mut answer = Vec::new();
+        // Whether it is closed or reset is not ours to say: bytes of the client may be unread.
+        let _ = stream.read_to_end(&mut answer).await;
+    })
+    .await;
+    drop(held);
+    assert_eq!(rig.call(TRACES, &[], &message(false, &traces(1, 1))).await.code, 0);
 }

@@ -241,3 +241,36 @@ fn padding_longer_than_its_frame_reaches_the_codec() {
     rig.read(&mut dice, &wire);
     assert_eq!(rig.fed[PREFACE.len()..][..HEAD + 1], [0, 0, 1, DATA, PADDED, 0, 0, 0, 1, 9]);
 }
+
+/// Without memory the codec gets frames that fit its buffer as it is.
+#[test]
+fn what_is_not_paid_for_comes_to_the_codec_in_short_frames() {
+    let mut rig = Rig::new();
+    let bytes: Vec<u8> = (0..40_000).map(|at: u32| at.to_be_bytes()[3]).collect();
+    let frames = bytes.chunks(15_000).flat_map(|piece| frame(DATA, 0, 1, piece));
+    let wire: Vec<u8> =
+        PREFACE.iter().copied().chain(frames).chain(frame(DATA, END_STREAM, 1, &[])).collect();
+    let (mut wire, mut fed) = (&wire[..], Vec::new());
+    while !wire.is_empty() {
+        let some = rig.inflow.room(&mut rig.bodies, false);
+        assert_eq!(some.len(), UNPAID);
+        let len = some.len().min(wire.len());
+        some[..len].copy_from_slice(&wire[..len]);
+        wire = &wire[len..];
+        rig.inflow.filled(len);
+        let mut out = vec![0; 2 * UNPAID];
+        let mut step = Step::Held;
+        while step != Step::Hungry {
+            let mut out = ReadBuf::new(&mut out);
+            step = rig.inflow.step(&mut out, &mut rig.bodies, &mut rig.owed);
+            fed.extend_from_slice(out.filled());
+        }
+    }
+    assert_eq!(heard(&fed), BTreeMap::from([(1, (bytes, 1))]));
+    let (mut at, mut longest) = (PREFACE.len(), 0);
+    while at < fed.len() {
+        let head = Head::of(fed[at..at + HEAD].try_into().unwrap());
+        (at, longest) = (at + HEAD + head.len, longest.max(head.len));
+    }
+    assert_eq!(longest, UNPAID);
+}
