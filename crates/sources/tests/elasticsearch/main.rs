@@ -12,3 +12,4 @@ mod rig;
 mod accepts;
 mod asks;
 mod refuses;
+mod senders;
