@@ -28,7 +28,7 @@ use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Refusal, Source};
 use tidegate_pool::Pool;
-use tidegate_wire::bulk::{Field, items};
+use tidegate_wire::bulk::{Field, Kind, items};
 use tidegate_wire::output::SliceOutput;
 
 /// The longest body of a request that is not a `_bulk`: templates with all fields of a Beat have about a MiB.
@@ -193,6 +193,10 @@ impl Elasticsearch {
             let item = item.map_err(Refused::malformed)?;
             if !item.action.has(Field::Index) && defaults.index().is_none() {
                 let words = "Validation Failed: 1: index is missing;\n";
+                return Err(Refused::new(Refusal::Malformed, words).into());
+            }
+            if item.action.id.is_none() && matches!(item.action.kind, Kind::Update | Kind::Delete) {
+                let words = "Validation Failed: 1: id is missing;\n";
                 return Err(Refused::new(Refusal::Malformed, words).into());
             }
             if let Err(flaw) = item.check() {

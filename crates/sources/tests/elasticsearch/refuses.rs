@@ -28,6 +28,18 @@ async fn mistakes_are_told() {
         (post(path, &[NDJSON], b""), 400, "request body is required", Refusal::Malformed),
         (post(path, &[NDJSON], b"{\"create\":{}}\n{}\n"), 400, "index is missing", Refusal::Malformed),
         (
+            post(path, &[NDJSON], b"{\"delete\":{\"_index\":\"a\"}}\n"),
+            400,
+            "id is missing",
+            Refusal::Malformed,
+        ),
+        (
+            post(path, &[NDJSON], b"{\"update\":{\"_index\":\"a\",\"_id\":null}}\n{\"doc\":{}}\n"),
+            400,
+            "id is missing",
+            Refusal::Malformed,
+        ),
+        (
             post(path, &[NDJSON], b"{\"create\":{\"_index\":\"a\"}}\n{}"),
             400,
             "terminated by a newline",
