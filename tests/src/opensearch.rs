@@ -30,9 +30,21 @@ impl OpenSearch {
     /// # Panics
     /// When it does not become ready.
     pub fn started(settings: &[&str]) -> Option<OpenSearch> {
-        let found = std::env::var_os("TIDEGATE_TEST_OPENSEARCH").filter(|value| !value.is_empty());
-        let Some(artefacts) = found.map(PathBuf::from) else {
-            skip("TIDEGATE_TEST_OPENSEARCH is not set; `make test` sets it", true);
+        OpenSearch::of("TIDEGATE_TEST_OPENSEARCH", "", settings)
+    }
+
+    /// The same of Elasticsearch 7.17, whose parts are in `tests/shippers/elasticsearch`: it has no data streams.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub fn elasticsearch(settings: &[&str]) -> Option<OpenSearch> {
+        OpenSearch::of("TIDEGATE_TEST_SHIPPERS", "elasticsearch", settings)
+    }
+
+    fn of(variable: &str, folder: &str, settings: &[&str]) -> Option<OpenSearch> {
+        let found = std::env::var_os(variable).filter(|value| !value.is_empty());
+        let Some(artefacts) = found.map(|found| PathBuf::from(found).join(folder)) else {
+            skip(&format!("{variable} is not set; `make test` sets it"), true);
             return None;
         };
         let folder = tempfile::Builder::new().prefix("opensearch-test-").tempdir().unwrap();
@@ -75,6 +87,11 @@ impl OpenSearch {
     /// When it is not running.
     pub fn kill9(&mut self) {
         self.process.take().expect("OpenSearch is not running").kill9();
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Where it is.
