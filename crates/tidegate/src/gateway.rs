@@ -21,6 +21,7 @@ use acceptor::{Doorkeeper, accept, listen};
 use ingest::{Guarded, Ingest, IngestTls};
 use keys::Keys;
 use plan::Planned;
+pub(crate) use rules::CHANGES;
 use sinks::Running;
 pub(crate) use sinks::settings;
 use status::View;
@@ -166,8 +167,7 @@ impl Gateway {
             };
             Arc::new(Ingest::new(shutdowns.iter().map(door).collect(), service.clone(), gate.clone()))
         };
-        let door =
-            Arc::new(Doorkeeper::new(places.clone()).with_peers(config.limits.connections_per_peer));
+        let door = Arc::new(Doorkeeper::new(places.clone()).with_peers(config.limits.connections_per_peer));
 
         let doorways = keys.doorways(&config, &arena);
         let view = Arc::new(View {
@@ -247,7 +247,8 @@ impl Gateway {
         self.workers.worker(0)
     }
 
-    /// Takes over what can be changed while running: the sinks, and the limits of sources and tenants. Names what else differs, and needs a restart.
+    /// Takes over what can be changed while running: the sinks, the limits of sources, tenants and addresses, and what
+    /// is in the files of certificates and credentials. Names what else differs, and needs a restart.
     ///
     /// # Errors
     /// When the new sinks do not fit, or one of them cannot be started; nothing has changed then.

@@ -123,7 +123,10 @@ impl Reason {
     fn of_error(error: &io::Error) -> Reason {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
             Some(Error::NoCertificatesPresented) => Reason::NoCertificate,
-            Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => Reason::UnknownAuthority,
+            // The signature is another's where an authority was made anew under the name of the old one.
+            Some(Error::InvalidCertificate(
+                CertificateError::UnknownIssuer | CertificateError::BadSignature,
+            )) => Reason::UnknownAuthority,
             Some(Error::InvalidCertificate(_)) => Reason::BadCertificate,
             Some(Error::PeerIncompatible(_)) => Reason::Incompatible,
             Some(Error::AlertReceived(_)) => Reason::Alert,
@@ -198,6 +201,7 @@ mod tests {
         let table = [
             (Error::NoCertificatesPresented, Reason::NoCertificate),
             (CertificateError::UnknownIssuer.into(), Reason::UnknownAuthority),
+            (CertificateError::BadSignature.into(), Reason::UnknownAuthority),
             (CertificateError::Expired.into(), Reason::BadCertificate),
             (Error::AlertReceived(rustls::AlertDescription::UnknownCA), Reason::Alert),
             (rustls::PeerIncompatible::NoCipherSuitesInCommon.into(), Reason::Incompatible),

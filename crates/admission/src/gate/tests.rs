@@ -4,6 +4,7 @@
 mod enter;
 mod places;
 mod room;
+mod strangers;
 
 use super::*;
 use tidegate_arena::Floors;

@@ -109,3 +109,21 @@ fn a_certificate_decides_alone_and_must_have_its_field() {
     assert_eq!(found(Field::CommonName, Some(&empty)), Err(Refusal::Tenant));
     assert_eq!(found(Field::CommonName, None), Err(Refusal::Tenant), "the header does not count");
 }
+
+#[test]
+fn an_address_has_its_own_default_and_what_strangers_say_does_not_count() {
+    let tenancy = Tenancy { default: Some("anybody".into()), ..by_header() };
+    let headers = Said(vec![b"a"]);
+    let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let caller = |headers| Caller { peer, certificate: None, headers, bytes: None, now: Moment::now() };
+    let granted = Granted::default();
+    assert_eq!(tenancy.name(&caller(&headers), &granted, Some("shop")).unwrap(), "a");
+    let silent = Said(vec![]);
+    assert_eq!(tenancy.name(&caller(&silent), &granted, Some("shop")).unwrap(), "shop");
+    assert_eq!(tenancy.name(&caller(&silent), &granted, None).unwrap(), "anybody");
+    assert_eq!(tenancy.of_strangers(Some("shop")).unwrap(), "shop");
+    assert_eq!(tenancy.of_strangers(None).unwrap(), "anybody");
+    assert_eq!(by_header().of_strangers(None).unwrap_err().reason, Refusal::Tenant);
+    let by_certificate = Tenancy { certificate: Some(Field::CommonName), ..tenancy };
+    assert_eq!(by_certificate.of_strangers(Some("shop")).unwrap_err().reason, Refusal::Tenant);
+}

@@ -263,6 +263,29 @@ mod tests {
         assert_eq!(agents.told(Some(asked("other", "")), None, true).status(), 200);
     }
 
+    /// The name is where agents say it and nowhere else.
+    #[test]
+    fn the_agent_of_a_body_is_the_one_of_its_metadata() {
+        let name = |body: &str| name_of(body.as_bytes()).map(|name| String::from_utf8(name).unwrap());
+        let said = r#"{"metadata":{"service":{"name":"shop","agent":{"name":"rum-js","version":"5"}}}}"#;
+        assert_eq!(name(said).as_deref(), Some("rum-js"));
+        assert_eq!(name(&format!("\n\r\n{said}\n{{\"transaction\":{{}}}}")).as_deref(), Some("rum-js"));
+        for none in [
+            "",
+            "{}",
+            "[]",
+            r#"{"metadata":{"service":{"agent":"rum-js"}}}"#,
+            r#"{"metadata":{"agent":{"name":"rum-js"}}}"#,
+            r#"{"transaction":{"service":{"agent":{"name":"rum-js"}}}}"#,
+            r#"{"metadata":{"service":{"agent":{"name":null}}}}"#,
+            &format!("{{\"metadata\":{{}}}}\n{said}"),
+        ] {
+            assert_eq!(name(none), None, "{none}");
+        }
+        let another = r#"{"metadata":{"service":{"agent":{"name":"rum-js\u0000"}}}}"#;
+        assert_ne!(name(another).as_deref(), Some("rum-js"));
+    }
+
     #[test]
     fn questions_are_read_in_both_forms() {
         let query = by_query(Some("service.name=a%20b%2fc&x=y&service.environment=t+u"));

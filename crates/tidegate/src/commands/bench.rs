@@ -20,6 +20,7 @@ mod otlp;
 mod report;
 mod storm;
 mod subject;
+mod tls;
 mod traffic;
 
 use crate::cli::BenchArgs;
@@ -27,7 +28,7 @@ use crate::{Failure, Outcome, output};
 use figure::{Bench, Figure, Row};
 
 /// Everything that can be measured, in the order in which it is.
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 15] = [
     cpu::FORWARDING,
     cpu::INGEST,
     durability::ROW,
@@ -39,6 +40,7 @@ const ROWS: [Row; 14] = [
     elasticsearch::ROW,
     storm::ROW,
     connections::ROW,
+    tls::ROW,
     idle::ROW,
     observation::ROW,
     backlog::ROW,

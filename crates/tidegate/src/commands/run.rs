@@ -2,7 +2,7 @@
 
 use super::check::config;
 use crate::cli::ConfigArgs;
-use crate::gateway::Gateway;
+use crate::gateway::{CHANGES, Gateway};
 use crate::{Failure, Outcome, output};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -36,7 +36,7 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
                 if !waiting.is_empty() {
                     tracing::warn!(
                         settings = waiting.join(", "),
-                        "only `sinks` can change while running; these settings have changed too, and are as \
+                        "what can change while running is {CHANGES}; these settings have changed too, and are as \
                          they were until tidegate is restarted"
                     );
                 }

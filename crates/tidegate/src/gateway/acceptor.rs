@@ -199,3 +199,6 @@ fn is_of_the_connection(error: &io::Error) -> bool {
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,10 @@ const SOURCES: [&str; 4] = ["otlp", "prometheus_remote_write", "elasticsearch", 
 const CHANGEABLE: [&str; 4] =
     ["limits.sources.", "limits.connections_per_peer", "tenants.limits.", "tenants.overrides"];
 
+/// What changes while running, in words: [`CHANGEABLE`], and what others take over.
+pub(crate) const CHANGES: &str = "`sinks`, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
+                                  `tenants.overrides`, and what files of certificates and credentials say";
+
 /// Whether a setting that differs needs no restart.
 pub(super) fn is_changeable(setting: &str) -> bool {
     CHANGEABLE.iter().any(|changeable| setting.starts_with(changeable))
@@ -102,6 +106,13 @@ fn limits(allowance: &Allowance) -> Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_name_all_that_changes() {
+        for setting in CHANGEABLE {
+            assert!(CHANGES.contains(&format!("`{}`", setting.trim_end_matches('.'))), "{setting}");
+        }
+    }
 
     #[test]
     fn every_source_that_can_be_configured_can_be_limited() {

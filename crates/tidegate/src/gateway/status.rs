@@ -9,8 +9,8 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, Plan, heap};
 use tidegate_config::Durability;
 use tidegate_console::{
-    Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, Memory, Payload, Resident, Sink,
-    Status, Syncs, Tenant, Tenants,
+    Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, Memory,
+    Payload, Resident, Sink, Status, Syncs, Tenant, Tenants,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};

@@ -1,8 +1,8 @@
 //! Promises: a handshake has an end; who speaks something else can be told so; who is not trusted does not get in.
 
-use crate::rig::{Authority, LIMIT, rig};
+use crate::rig::{Authority, LIMIT, files, rig, write};
 use std::sync::Arc;
-use tidegate_tls::{ClientAuth, Failure};
+use tidegate_tls::{ClientAuth, Failure, Identity, Reason};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -11,7 +11,8 @@ use tokio::time::Instant;
 async fn only_certificates_of_the_authority_let_in() {
     let rig = rig(ClientAuth::Required).await;
     let stranger = Authority::new().sign("agent", "Acme");
-    for shows in [None, Some(&stranger)] {
+    let reasons = [Reason::NoCertificate, Reason::UnknownAuthority];
+    for (shows, reason) in [None, Some(&stranger)].into_iter().zip(reasons) {
         let config = Arc::new(rig.client(shows));
         let client = async {
             // With TLS 1.3 the client learns it when it reads.
@@ -20,6 +21,7 @@ async fn only_certificates_of_the_authority_let_in() {
         };
         let (entered, told) = tokio::join!(rig.enter(), client);
         assert!(matches!(entered, Err(Failure::Lost(_))));
+        assert_eq!(rig.doorway.tally().failed(reason), 1, "{reason:?}");
         assert!(told.unwrap_err().to_string().contains("lert"), "an alert");
     }
 }
@@ -33,6 +35,7 @@ async fn who_speaks_plain_http_gets_the_socket_back() {
     let mut request = [0; 16];
     socket.read_exact(&mut request).await.unwrap();
     assert_eq!(&request, b"GET / HTTP/1.1\r\n");
+    assert_eq!(rig.doorway.tally().failed(Reason::NotTls), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,6 +49,7 @@ async fn a_handshake_has_an_end() {
         assert!(matches!(rig.doorway.enter(socket).await, Err(Failure::Late)), "{begins:?}");
         assert_eq!(began.elapsed(), LIMIT);
     }
+    assert_eq!(rig.doorway.tally().failed(Reason::Timeout), 3);
     assert_eq!(rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), 0);
 }
 
@@ -56,7 +60,8 @@ async fn handshakes_are_charged() {
     let _held = rig.arena.try_charge(tidegate_arena::Share::Ingest, 64 << 20).unwrap();
     let mut client = TcpStream::connect(rig.address).await.unwrap();
     client.write_all(&[22, 3, 1]).await.unwrap();
-    assert!(matches!(rig.enter().await, Err(Failure::Late)));
+    assert!(matches!(rig.enter().await, Err(Failure::Crowded)));
+    assert_eq!(rig.doorway.tally().failed(Reason::NoRoom), 1);
     let mut alert = [0; 7];
     client.read_exact(&mut alert).await.unwrap();
     assert_eq!(alert, [21, 3, 3, 0, 2, 2, 80]);
@@ -79,6 +84,7 @@ async fn hostile_hellos_end_and_nothing_more() {
         vec![21, 3, 3, 0, 2, 2, 80],
         vec![22, 3, 1, 0, 1, 1, 23, 3, 3, 0, 1, 0],
     ];
+    let many = hellos.len() as u64;
     for hello in hellos {
         let client = async {
             let mut client = TcpStream::connect(rig.address).await.unwrap();
@@ -91,4 +97,44 @@ async fn hostile_hellos_end_and_nothing_more() {
         assert!(refused, "{:?}", &hello[..hello.len().min(20)]);
     }
     assert_eq!(rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), 0);
+    let tally = rig.doorway.tally();
+    let failed: u64 = Reason::ALL.map(|reason| tally.failed(reason)).iter().sum();
+    assert_eq!((failed, tally.done()), (many, 0));
+    assert!(tally.failed(Reason::Protocol) > 0);
+}
+
+/// A client that does not trust what it is shown says so, and that has a reason of its own.
+#[tokio::test]
+async fn a_client_that_refuses_is_counted_apart() {
+    let rig = rig(ClientAuth::None).await;
+    let strange = crate::rig::rig(ClientAuth::None).await;
+    let config = Arc::new(strange.client(None));
+    let (entered, connected) = tokio::join!(rig.enter(), rig.connect(&config));
+    assert!(entered.is_err() && connected.is_err());
+    assert_eq!(rig.doorway.tally().failed(Reason::Alert), 1);
+}
+
+/// Two doorways show two certificates and ask for two authorities, and count together.
+#[tokio::test]
+async fn doorways_beside_each_other_show_and_ask_for_what_is_their_own() {
+    let rig = rig(ClientAuth::None).await;
+    let (dir, other) = (tempfile::tempdir().unwrap(), Authority::new());
+    let files = files(&dir, ClientAuth::Required);
+    write(&files, &rig.authority.sign("second", "us"));
+    std::fs::write(files.client_ca.as_ref().unwrap(), other.pem()).unwrap();
+    let second = rig.doorway.beside(Identity::new(files).unwrap());
+    let agent = other.sign("agent", "Acme");
+    for (doorway, shows, name) in [(&rig.doorway, None, None), (&second, Some(&agent), Some("agent"))] {
+        let config = Arc::new(rig.client(shows));
+        let entering = async { doorway.enter(rig.socket().await).await.unwrap() };
+        let (entered, connected) = tokio::join!(entering, rig.connect(&config));
+        let connected = connected.unwrap();
+        let certificate = entered.shared_certificate();
+        assert_eq!(certificate.as_ref().and_then(|names| names.common_name.as_deref()), name);
+        let (_, session) = connected.get_ref();
+        let shown = &session.peer_certificates().unwrap()[0];
+        let is_second = shown.windows(6).any(|part| part == b"second");
+        assert_eq!(is_second, name.is_some());
+    }
+    assert_eq!((rig.doorway.tally().done(), second.tally().done()), (2, 2));
 }

@@ -52,13 +52,13 @@ settings! {
         backoff: Backoff = Backoff::default(),
         /// Headers to add to every request. Their values are never shown.
         headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
+        /// A header that says whose data a request carries, for example `X-Scope-OrgID`: the name of the tenant with
+        /// which the data came. What came without one is sent without the header.
+        tenant_header: Option<HeaderName> = None,
         /// Whom to trust and who to be, for endpoints that begin with `https`.
         tls: Tls = Tls::default(),
         /// What happens when this sink is so far behind that the journal is full. Without it: as
         /// `journal.when_full` says.
-        /// A header that says whose data a request carries, for example `X-Scope-OrgID`: the name of the tenant with
-        /// which the data came. What came without one is sent without the header.
-        tenant_header: Option<HeaderName> = None,
         when_full: Option<WhenFull> = None,
     }
 }

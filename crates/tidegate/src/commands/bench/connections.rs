@@ -18,7 +18,7 @@ pub(super) const ROW: Row = Row {
 
 const CONNECTIONS: usize = 10_000;
 /// What each asks: refused, and the connection goes on.
-const REQUEST: &[u8] = b"GET /nothing HTTP/1.1\r\nHost: gateway\r\n\r\n";
+pub(super) const REQUEST: &[u8] = b"GET /nothing HTTP/1.1\r\nHost: gateway\r\n\r\n";
 
 fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     allow_files(CONNECTIONS as u64 + 256)?;
@@ -54,7 +54,7 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
 }
 
 /// Resident memory once it has not moved for a second.
-fn settled(subject: &Subject) -> Result<f64, Failure> {
+pub(super) fn settled(subject: &Subject) -> Result<f64, Failure> {
     let begun = Instant::now();
     let mut last = subject.memory("VmRSS")?;
     let mut same = 0;
@@ -78,7 +78,7 @@ fn used_once(address: SocketAddr) -> std::io::Result<TcpStream> {
     }
 }
 
-fn allow_files(needed: u64) -> Result<(), Failure> {
+pub(super) fn allow_files(needed: u64) -> Result<(), Failure> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());

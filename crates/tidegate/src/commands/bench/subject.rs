@@ -73,11 +73,16 @@ impl Drop for Folder {
 impl Subject {
     /// Starts a gateway that keeps its data in `folder`, with these settings beside addresses and data.
     pub(super) fn start(folder: &Folder, settings: &str) -> Result<Subject, Failure> {
+        Subject::start_listening(folder, "", settings)
+    }
+
+    /// The same, with these settings of `listen` beside the addresses.
+    pub(super) fn start_listening(folder: &Folder, listen: &str, settings: &str) -> Result<Subject, Failure> {
         let (http, admin) = (free_address()?, free_address()?);
         let file = folder.path().join("tidegate.yaml");
         let data = folder.path().join("data");
         let config = format!(
-            "data: {:?}\nlisten: {{ http: {http}, grpc: {http}, admin: {admin} }}\n{settings}\n",
+            "data: {:?}\nlisten: {{ http: {http}, grpc: {http}, admin: {admin}, {listen} }}\n{settings}\n",
             data
         );
         std::fs::write(&file, config).map_err(|error| format!("writing {}: {error}", file.display()))?;
