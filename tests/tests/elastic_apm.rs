@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "support/agents.rs"]
+mod agents;
+
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidegate_load::elastic_apm::AGENTS;
-use tidegate_tests::{Gateway, SOON, finish, http, skip, until};
+use tidegate_tests::{Gateway, SOON, finish, http, until};
 
 const SPANS: &str =
     "service_name,trace_id,span_id,parent_span_id,span_name,kind,status_code,resource,attributes,duration_ns";
@@ -15,45 +17,22 @@ const LOGS: &str = "service_name,body,severity_number,trace_id,span_id,attribute
 
 #[test]
 fn python() {
-    let Some(python) = tool("TIDEGATE_TEST_PYTHON") else { return };
-    let mut agent = Command::new(python);
-    agent.arg(folder().join("python.py"));
-    is_kept(agent);
+    is_kept(agents::python);
 }
 
 #[test]
 fn node() {
-    let Some(modules) = tool("TIDEGATE_TEST_NODE_MODULES") else { return };
-    let mut agent = Command::new("node");
-    agent.arg(folder().join("node.cjs")).env("NODE_MODULES", modules);
-    is_kept(agent);
+    is_kept(agents::node);
 }
 
 #[test]
 fn go() {
-    let Some(program) = tool("TIDEGATE_TEST_APM_GO") else { return };
-    is_kept(Command::new(program));
+    is_kept(agents::go);
 }
 
-/// Java's agent is configured outside the program, which gets the address besides.
 #[test]
 fn java() {
-    let Some(jars) = tool("TIDEGATE_TEST_APM_JAVA") else { return };
-    let mut agent = Command::new("java");
-    agent.env("JARS", &jars);
-    is_kept(agent);
-}
-
-fn tool(name: &str) -> Option<PathBuf> {
-    let found = std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if found.is_none() {
-        skip(&format!("{name} is not set; `make test` sets it"), true);
-    }
-    found
-}
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("apm")
+    is_kept(agents::java);
 }
 
 fn gateway() -> Gateway {
@@ -65,18 +44,14 @@ fn gateway() -> Gateway {
 }
 
 /// What the agent says that it sent is in the lake.
-fn is_kept(mut agent: Command) {
-    let mut gateway = gateway();
-    let url = format!("http://{}", gateway.http());
-    if let Some((_, Some(jars))) = agent.get_envs().find(|(name, _)| *name == "JARS") {
-        let jars = PathBuf::from(jars);
-        agent
-            .args(java_options(&url))
-            .arg(format!("-javaagent:{}", jars.join("elastic-apm-agent.jar").display()));
-        let classes = format!("{}:{}", jars.display(), jars.join("apm-agent-api.jar").display());
-        agent.args(["-cp", &classes, "App"]);
+fn is_kept(agent: impl Fn(&str) -> Option<Command>) {
+    // Asked before the gateway is started, which is of no use without it.
+    if agent("").is_none() {
+        return;
     }
-    let printed = finish(agent.arg(&url)).succeeded();
+    let mut gateway = gateway();
+    let mut agent = agent(&format!("http://{}", gateway.http())).unwrap();
+    let printed = finish(&mut agent).succeeded();
     let said = printed.lines().find_map(|line| serde_json::from_str::<Value>(line).ok()).expect(&printed);
     gateway.at_rest(SOON);
     until(SOON, "all tables to have rows", || {
@@ -91,25 +66,6 @@ fn is_kept(mut agent: Command) {
     assert_eq!(source.unwrap()["refused"], json!({}), "{books}");
     gateway.books_close();
     assert_eq!(gateway.term(), 0);
-}
-
-fn java_options(url: &str) -> Vec<String> {
-    [
-        ("server_url", url),
-        ("service_name", "shop-java"),
-        ("service_version", "1.2.3"),
-        ("environment", "test"),
-        ("global_labels", "team=core"),
-        ("api_request_time", "1s"),
-        ("metrics_interval", "1s"),
-        ("cloud_provider", "NONE"),
-        ("secret_token", "secret"),
-        ("span_compression_enabled", "false"),
-        ("log_level", "ERROR"),
-    ]
-    .iter()
-    .map(|(name, value)| format!("-Delastic.apm.{name}={value}"))
-    .collect()
 }
 
 fn spans(gateway: &Gateway, said: &Value) {
