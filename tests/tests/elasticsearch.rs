@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
+use tidegate_load::elastic_apm::AGENTS;
 use tidegate_tests::{Finished, Gateway, OpenSearch, Program, SOON, free_address, http, skip, until};
 
 /// How long everything may take to arrive, on a busy machine.
@@ -148,4 +149,51 @@ fn what_is_not_wanted_is_kept_and_templates_are_set_up() {
         assert_eq!(node.ask("GET", &format!("/_index_template/{name}"), "").status, 200, "{name}");
     }
     assert_eq!(setup.stdout.lines().count(), 6);
+    // On the same node, since one takes long to start.
+    documents_are_once_where_a_pattern_says(&node);
+}
+
+/// What is made here goes to the index that a pattern names, and is there once though it is sent twice: by two sinks,
+/// which make the same documents of a record.
+fn documents_are_once_where_a_pattern_says(node: &OpenSearch) {
+    let sink = json!({
+        "type": "elasticsearch", "product": "opensearch", "endpoints": [node.url()], "linger": "20ms",
+        "index": "telemetry-{service.name}-{type}-{yyyy.MM}",
+    });
+    let mut gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"one": sink, "two": sink}}));
+    let head = ["POST /intake/v2/events HTTP/1.1", "Content-Type: application/x-ndjson"];
+    let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+    for agent in AGENTS {
+        let answer = http::request(gateway.http(), &head, agent.busy.as_bytes()).unwrap();
+        assert_eq!(answer.status, 202, "{}", answer.text());
+        let lines: Vec<Value> = agent.busy.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let service = lines[0]["metadata"]["service"]["name"].as_str().unwrap().to_lowercase();
+        for line in &lines[1..] {
+            let (kind, event) = line.as_object().unwrap().iter().next().unwrap();
+            let kind = match kind.as_str() {
+                "transaction" | "span" => "traces",
+                "metricset" => "metrics",
+                _ => "logs",
+            };
+            // Microseconds; all of them are of this month.
+            let time = event["timestamp"].as_f64().unwrap();
+            assert!((1_793_500_800e6..1_796_083_200e6).contains(&time), "{time}");
+            *expected.entry(format!("telemetry-{service}-{kind}-2026.11")).or_default() += 1;
+        }
+    }
+    gateway.at_rest(DRAINED);
+    for (index, count) in &expected {
+        let documents = node.documents(index);
+        assert_eq!(documents.len() as u64, *count, "{index}");
+        assert!(documents.iter().all(|(id, _)| !id.is_empty()));
+    }
+    let all: u64 = expected.values().sum();
+    assert_eq!(node.documents("telemetry-*").len() as u64, all);
+    for name in ["one", "two"] {
+        let sink = gateway.sink(name);
+        let dropped = sink["dropped"].as_object().into_iter().flatten();
+        assert_eq!(dropped.filter_map(|(_, items)| items.as_u64()).sum::<u64>(), 0, "{sink}");
+    }
+    gateway.books_close();
+    assert_eq!(gateway.term(), 0);
 }

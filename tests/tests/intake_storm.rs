@@ -5,10 +5,11 @@
 
 use serde_json::json;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-use tidegate_tests::{Gateway, SOON, http, until};
+use std::time::Duration;
+use tidegate_tests::http::{self, Client};
+use tidegate_tests::{Gateway, SOON, until};
 
 const MIB: u64 = 1 << 20;
 const METADATA: &str =
@@ -26,57 +27,98 @@ fn alone() -> MutexGuard<'static, ()> {
 #[test]
 fn half_sent_uploads_are_in_nobodys_way() {
     const UPLOADS: usize = 2000;
+    const REQUESTS: usize = 2000;
     let _alone = alone();
     let mut gateway = Gateway::started(json!({
         "memory": "128MiB",
         "limits": {"connections": 4000},
+        // The disk is not asked here.
+        "journal": {"durability": "page_cache"},
         "sinks": {"out": {"type": "blackhole"}},
     }));
     let body = [METADATA, LOG].concat();
     let address = gateway.http();
-    let normal = || {
-        let begun = Instant::now();
-        let answer = http::request(address, &HEAD, body.as_bytes()).unwrap();
-        assert_eq!(answer.status, 202);
-        begun.elapsed()
+    // On a connection that is kept, so that the gateway's part is most of what a request costs.
+    let mut agent = Client::connect(address).unwrap();
+    let head = format!("{}\r\n{}\r\nHost: a\r\nContent-Length: {}\r\n\r\n", HEAD[0], HEAD[1], body.len());
+    let mut normal = |gateway: &mut Gateway| {
+        let before = gateway.process().cpu();
+        for _ in 0..REQUESTS {
+            agent.send(format!("{head}{body}").as_bytes()).unwrap();
+            assert_eq!(agent.answer().unwrap().status, 202);
+        }
+        gateway.process().cpu() - before
     };
-    let mut usual: Vec<Duration> = (0..100).map(|_| normal()).collect();
-    usual.sort_unstable();
+    let usual = normal(&mut gateway);
     let before = gateway.process().private();
-    let uploads: Vec<TcpStream> = (0..UPLOADS)
-        .map(|_| {
-            let mut stream = TcpStream::connect(gateway.http()).unwrap();
-            stream.set_read_timeout(Some(SOON)).unwrap();
-            let head = format!("{}\r\n{}\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", HEAD[0], HEAD[1]);
-            let part = format!("{:x}\r\n{METADATA}\r\n{:x}\r\n{LOG}", METADATA.len(), 2 * LOG.len());
-            stream.write_all(format!("{head}{part}").as_bytes()).unwrap();
-            stream
-        })
-        .collect();
+    let uploads: Vec<TcpStream> = (0..UPLOADS).map(|_| half_sent(address)).collect();
     until(SOON, "all of them to be open", || {
         gateway.status()["memory"]["connections_open"].as_u64().unwrap_or(0) >= UPLOADS as u64
     });
-    let mut times: Vec<Duration> = (0..200).map(|_| normal()).collect();
-    times.sort_unstable();
+    let beside = normal(&mut gateway);
     let each = gateway.process().private().saturating_sub(before) / UPLOADS as u64;
     eprintln!(
-        "{each} bytes for each of {UPLOADS} uploads; a normal request takes {:?}, {:?} at most",
-        times[100], times[199]
+        "{each} bytes for each of {UPLOADS} uploads; {REQUESTS} normal requests cost {beside:?}, {usual:?} before"
     );
     assert!(each <= 8 << 10, "{each} bytes each");
-    // It does not wait for any of them: beside that, what a machine is busy with comes and goes.
-    let bar = Duration::from_millis(50).max(usual[50] * 4);
-    assert!(times[100] < bar, "{:?} of {bar:?}", times[100]);
-    for mut stream in uploads {
-        stream.write_all(format!("{LOG}\r\n0\r\n\r\n").as_bytes()).unwrap();
-        let mut answer = [0; 12];
-        stream.read_exact(&mut answer).unwrap();
-        assert_eq!(&answer, b"HTTP/1.1 202");
+    // Processor time, which is the same however many others want the machine; how long a request takes is for
+    // `tidegate bench apm-uploads` to say.
+    assert!(beside <= 3 * usual + Duration::from_millis(100), "{beside:?}, {usual:?} before");
+    for mut upload in uploads {
+        end(&mut upload);
+        assert_taken(&mut upload);
     }
     gateway.at_rest(SOON);
     gateway.books_close();
     assert!(gateway.hwm() <= 128 * MIB);
     assert_eq!(gateway.term(), 0);
+}
+
+/// Uploads that end in one instant, more of them than can wait for the disk at a time, are all taken.
+#[test]
+fn uploads_that_end_at_once_are_all_taken() {
+    const UPLOADS: usize = 2500;
+    let _alone = alone();
+    let mut gateway = Gateway::started(json!({
+        "memory": "128MiB",
+        // A wait for the disk ends when one for memory would; however slow the disk is, it does not end here.
+        "limits": {"connections": 4000, "memory_wait": "5m"},
+        "sinks": {"out": {"type": "blackhole"}},
+    }));
+    let mut uploads: Vec<TcpStream> = (0..UPLOADS).map(|_| half_sent(gateway.http())).collect();
+    until(SOON, "all of them to be open", || {
+        gateway.status()["memory"]["connections_open"].as_u64().unwrap_or(0) >= UPLOADS as u64
+    });
+    uploads.iter_mut().for_each(end);
+    uploads.iter_mut().for_each(assert_taken);
+    let status = gateway.at_rest(SOON);
+    let source =
+        status["books"]["sources"].as_array().unwrap().iter().find(|one| one["name"] == "elastic_apm");
+    assert_eq!(source.unwrap()["refused"], json!({}), "{status}");
+    gateway.books_close();
+    assert!(gateway.hwm() <= 128 * MIB);
+    assert_eq!(gateway.term(), 0);
+}
+
+/// An upload of which the metadata and half of a chunk are sent.
+fn half_sent(address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    let head = format!("{}\r\n{}\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", HEAD[0], HEAD[1]);
+    let part = format!("{:x}\r\n{METADATA}\r\n{:x}\r\n{LOG}", METADATA.len(), 2 * LOG.len());
+    stream.write_all(format!("{head}{part}").as_bytes()).unwrap();
+    stream
+}
+
+/// Sends the rest of it.
+fn end(upload: &mut TcpStream) {
+    upload.write_all(format!("{LOG}\r\n0\r\n\r\n").as_bytes()).unwrap();
+}
+
+fn assert_taken(upload: &mut TcpStream) {
+    let mut answer = [0; 12];
+    upload.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 202");
 }
 
 /// Sixty-four bodies of 58 MB in 79 KB each: every one is answered, with memory for none of them.
