@@ -94,7 +94,7 @@ fn a_moody_receiver() {
 #[test]
 fn a_thousand_idle_connections() {
     let _alone = alone();
-    let mut storm = Storm::start_with(64 * MIB, 2_000, json!({}), json!({"connections": 13_500}));
+    let mut storm = Storm::start_with(72 * MIB, 2_000, json!({}), json!({"connections": 15_500}));
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let target = storm.target();
     let idle = runtime.block_on(async {

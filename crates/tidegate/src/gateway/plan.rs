@@ -146,7 +146,7 @@ fn declare(
     let turns = Http2::WORKER_BYTES as u64;
     plan.declare(line("workers", "frames of HTTP/2 being looked at", workers as u64, turns));
     let parked =
-        line("connections", "a parked connection; HTTP/2 counts as thirteen", connections.into(), CONNECTION);
+        line("connections", "a parked connection; HTTP/2 counts as fifteen", connections.into(), CONNECTION);
     plan.declare(limited("limits.connections", parked));
     if config.listen.tls.is_any_on() {
         let secrets =
