@@ -20,7 +20,7 @@ pub(crate) struct Limits {
 
 /// Records that go out together.
 pub(crate) struct Batch<K> {
-    /// What they have in common.
+    /// What they have in common beside what is known of the first.
     pub(crate) key: K,
     /// What is known of the first.
     pub(crate) meta: Meta,

@@ -46,12 +46,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::rounded;
 use tidegate_elastic::documents::WORKING_BYTES;
-use tidegate_journal::{Encoding, IN_FLIGHT, Tenant};
+use tidegate_journal::{Encoding, IN_FLIGHT};
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
 
 /// Records of one tenant that go out together.
-type Batch = crate::batch::Batch<Tenant>;
+type Batch = crate::batch::Batch<()>;
 
 /// Batches that are filled at a time: of so many tenants.
 const OPEN: usize = 4;
@@ -339,8 +339,8 @@ impl Elasticsearch {
             return;
         }
         let usual = if alone { 0 } else { self.usual.min(limits.kept) };
-        let (tenant, out_len) = (record.meta.tenant, outgoing_len(&record.meta, &self.settings));
-        match Batch::of(&record, tenant, 0, out_len, usual, &self.room, &mut self.inbox).await {
+        let out_len = outgoing_len(&record.meta, &self.settings);
+        match Batch::of(&record, (), 0, out_len, usual, &self.room, &mut self.inbox).await {
             Ok(batch) if alone || batch.is_full(limits) => self.jobs.push_back(Job::Batch(batch)),
             Ok(batch) => self.open.push(batch),
             // The journal counts it, and goes on to the next.
@@ -359,7 +359,7 @@ impl Elasticsearch {
     /// room for another.
     fn joins(&mut self, record: &Record, limits: Limits) -> bool {
         let mut joined = false;
-        if let Some(at) = self.open.iter().position(|batch| batch.key == record.meta.tenant)
+        if let Some(at) = self.open.iter().position(|batch| batch.meta.tenant == record.meta.tenant)
             && let Some(batch) = self.open.get_mut(at)
         {
             let out_len = outgoing_len(&record.meta, &self.settings);

@@ -41,8 +41,8 @@ impl Elasticsearch {
 
     /// Sends a record, in pieces where it has to be. An error says why it is lost.
     async fn read_and_send(&mut self, record: &Record) -> Result<(), Dropped> {
-        let (tenant, out_len) = (record.meta.tenant, outgoing_len(&record.meta, &self.settings));
-        let batch = match Batch::of(record, tenant, 0, out_len, 0, &self.room, &mut self.inbox).await {
+        let out_len = outgoing_len(&record.meta, &self.settings);
+        let batch = match Batch::of(record, (), 0, out_len, 0, &self.room, &mut self.inbox).await {
             Ok(batch) => batch,
             // The journal counts it, and goes on to the next.
             Err(Why::Damaged) => return Ok(()),

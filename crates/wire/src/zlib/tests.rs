@@ -96,7 +96,7 @@ fn refusals_say_why() {
 
 #[test]
 fn output_is_limited() {
-    assert_output_is_limited(Decoder::new(), &compress(9, &[0; 10 << 20]), 10 << 20);
+    assert_output_is_limited(Decoder::new(), &compress(9, &vec![0; 10 << 20]), 10 << 20);
 }
 
 #[test]
