@@ -52,9 +52,9 @@ pub(crate) enum Command {
     },
     /// Print who may use how much memory, and the largest body that fits
     Plan(ConfigArgs),
-    /// Run the gateway with no configuration and send it a trickle of metrics
+    /// Run the gateway with no configuration and send it a trickle of telemetry
     ///
-    /// Everything is kept under the data folder; look at it with `tidegate lake cat metric_points`.
+    /// Everything is kept under the data folder; look at it with `tidegate lake cat metric_points`, `spans` and `logs`.
     Demo(DemoArgs),
     /// Measure what this gateway costs, each figure against its bar
     ///

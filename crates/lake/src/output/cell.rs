@@ -38,7 +38,10 @@ impl Cell {
                 let nanos = nanos.map_or(0, |nanos| nanos.value(row));
                 Cell::Text(rfc3339(column.as_primitive::<TimestampMicrosecondType>().value(row), nanos))
             }
-            _ => Cell::Json(json(column, row).to_string()),
+            _ => match json(column, row) {
+                Value::String(text) => Cell::Text(text),
+                value => Cell::Json(value.to_string()),
+            },
         }
     }
 

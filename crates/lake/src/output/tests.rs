@@ -1,6 +1,8 @@
 use super::*;
 use crate::table::timestamp;
-use arrow::array::{Float64Array, Int32Array, StringViewArray, TimestampMicrosecondArray};
+use arrow::array::{
+    FixedSizeBinaryArray, Float64Array, Int32Array, StringViewArray, TimestampMicrosecondArray,
+};
 use arrow::datatypes::{DataType, Field, Schema};
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ fn written(format: Format) -> String {
         Field::new("time", timestamp(), false),
         Field::new("attributes", DataType::Utf8View, false),
         Field::new("job", DataType::Utf8View, true),
+        Field::new("id", DataType::FixedSizeBinary(2), true),
         Field::new("value", DataType::Float64, true),
         Field::new("time_ns", DataType::Int32, false),
     ]);
@@ -19,11 +22,15 @@ fn written(format: Format) -> String {
             Arc::new(times),
             Arc::new(StringViewArray::from(vec![r#"{"a":"é"}"#, "{}"])),
             Arc::new(StringViewArray::from(vec![Some("a,\"b\"\n"), None])),
+            Arc::new(
+                FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some([0xab, 1]), None].into_iter(), 2)
+                    .unwrap(),
+            ),
             Arc::new(Float64Array::from(vec![Some(f64::NAN), Some(1.5)])),
             Arc::new(Int32Array::from(vec![7, 0])),
         ],
     );
-    let columns = ["time", "attributes", "job", "value"].map(str::to_owned).to_vec();
+    let columns = ["time", "attributes", "job", "id", "value"].map(str::to_owned).to_vec();
     let mut output = Output::new(format, Vec::new(), columns);
     output.write(&batch.unwrap()).unwrap();
     String::from_utf8(output.finish().unwrap()).unwrap()
@@ -31,16 +38,16 @@ fn written(format: Format) -> String {
 
 #[test]
 fn csv_is_quoted_as_rfc_4180_says() {
-    let expected = "time,attributes,job,value\r\n\
-        2023-11-14T22:13:20.000001007Z,\"{\"\"a\"\":\"\"é\"\"}\",\"a,\"\"b\"\"\n\",NaN\r\n\
-        1970-01-01T00:00:00.000000000Z,{},,1.5\r\n";
+    let expected = "time,attributes,job,id,value\r\n\
+        2023-11-14T22:13:20.000001007Z,\"{\"\"a\"\":\"\"é\"\"}\",\"a,\"\"b\"\"\n\",ab01,NaN\r\n\
+        1970-01-01T00:00:00.000000000Z,{},,,1.5\r\n";
     assert_eq!(written(Format::Csv), expected);
 }
 
 #[test]
 fn ndjson_is_json_line_by_line() {
-    let expected = r#"{"time":"2023-11-14T22:13:20.000001007Z","attributes":{"a":"é"},"job":"a,\"b\"\n","value":"NaN"}
-{"time":"1970-01-01T00:00:00.000000000Z","attributes":{},"job":null,"value":1.5}
+    let expected = r#"{"time":"2023-11-14T22:13:20.000001007Z","attributes":{"a":"é"},"job":"a,\"b\"\n","id":"ab01","value":"NaN"}
+{"time":"1970-01-01T00:00:00.000000000Z","attributes":{},"job":null,"id":null,"value":1.5}
 "#;
     assert_eq!(written(Format::Ndjson), expected);
 }
@@ -48,9 +55,9 @@ fn ndjson_is_json_line_by_line() {
 #[test]
 fn tables_are_aligned_and_control_characters_escaped() {
     let expected = concat!(
-        "time                            attributes  job      value\n",
-        "2023-11-14T22:13:20.000001007Z  {\"a\":\"é\"}   a,\"b\"\\n  NaN\n",
-        "1970-01-01T00:00:00.000000000Z  {}                   1.5\n",
+        "time                            attributes  job      id    value\n",
+        "2023-11-14T22:13:20.000001007Z  {\"a\":\"é\"}   a,\"b\"\\n  ab01  NaN\n",
+        "1970-01-01T00:00:00.000000000Z  {}                         1.5\n",
     );
     assert_eq!(written(Format::Table), expected);
 }

@@ -37,7 +37,7 @@ pub async fn put_templates(settings: &Settings) -> Result<Vec<&'static str>, Set
     let mut outcome = Err(SetupError::NoEndpoint);
     for uri in &settings.endpoints {
         let peer = Peer::new(uri, settings)?;
-        outcome = put_at(&peer, settings).await;
+        outcome = put_at(&peer, uri, settings).await;
         peer.close().await;
         if outcome.is_ok() {
             break;
@@ -46,13 +46,13 @@ pub async fn put_templates(settings: &Settings) -> Result<Vec<&'static str>, Set
     outcome
 }
 
-async fn put_at(peer: &Peer, settings: &Settings) -> Result<Vec<&'static str>, SetupError> {
+async fn put_at(peer: &Peer, uri: &Uri, settings: &Settings) -> Result<Vec<&'static str>, SetupError> {
     let mut names = Vec::new();
     for template in templates(settings.flavour) {
         let path = format!("/_index_template/{}", template.name);
         let refused = |said: Reason| SetupError::Refused {
             name: template.name,
-            uri: peer.uri().clone(),
+            uri: uri.clone(),
             said: said.to_string(),
         };
         peer.put(&path, template.body).await.map_err(refused)?;
