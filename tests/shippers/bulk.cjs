@@ -4,6 +4,7 @@
 // With `own` each document has an `_id` of its own and bodies are compressed, with `made` it has none. Says on
 // standard error when it sends again for the first time; prints the version and how often it did.
 
+const { readFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { setTimeout: sleep } = require('node:timers/promises');
 const load = createRequire(`${process.env.NODE_MODULES}/`);
@@ -36,7 +37,7 @@ async function main() {
       }
     }
   }
-  console.log(load(`${name}/package.json`).version, again);
+  console.log(JSON.parse(readFileSync(`${process.env.NODE_MODULES}/${name}/package.json`)).version, again);
 }
 
 main().catch((error) => { console.error(error); process.exit(1); });

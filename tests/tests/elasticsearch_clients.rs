@@ -175,7 +175,11 @@ fn collector() {
             "exporters": {"elasticsearch": {
                 "endpoints": [flow.url], "logs_dynamic_id": {"enabled": true},
                 "retry": {"max_retries": 1000, "initial_interval": "100ms", "max_interval": "500ms"},
-                "sending_queue": {"batch": {"min_size": 0, "max_size": 0, "flush_timeout": "50ms"}},
+                // One at a time, since those that come together are let in together.
+                "sending_queue": {
+                    "num_consumers": 1,
+                    "batch": {"sizer": "items", "min_size": 50, "max_size": 50, "flush_timeout": "50ms"},
+                },
             }},
             "service": {
                 "telemetry": {"metrics": {"level": "none"}},
@@ -301,7 +305,7 @@ fn ships_when(shipper: Shipper, ready: impl Fn() -> bool, command: impl FnOnce(&
         let mut file = std::fs::OpenOptions::new().append(true).open(&lines).unwrap();
         file.write_all(text(first..EACH).as_bytes()).unwrap();
         // Until it has noticed that nobody is there.
-        until(DRAINED, "the shipper to miss the gateway", || program.stderr().contains("Connection refused"));
+        until(DRAINED, "the shipper to miss the gateway", || program.stderr().contains("server failure"));
         flow.start(json!({}));
     }
     let lines: BTreeSet<String> = (0..EACH).map(line).collect();
