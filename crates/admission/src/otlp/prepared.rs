@@ -24,10 +24,16 @@ struct Parts {
     code: Code,
     status: u16,
     message: Box<str>,
-    /// The `Status` in protobuf, by the bytes of its seconds, which are its last; and the same in base64.
-    statuses: [(Box<[u8]>, Box<[u8]>); LONGEST],
+    /// By the bytes of the seconds.
+    statuses: [Status; LONGEST],
     /// The `Status` in JSON, up to the seconds.
     json: Box<[u8]>,
+}
+
+/// The `Status` in protobuf, in which the seconds are the last bytes; and the same in base64.
+struct Status {
+    raw: Box<[u8]>,
+    text: Box<[u8]>,
 }
 
 /// What is behind the seconds in JSON.
@@ -77,7 +83,7 @@ impl Ready {
     /// `grpc-status-details-bin`, in base64, in pieces.
     pub fn details(self, mut put: impl FnMut(&[u8])) {
         let (bytes, len) = varint(self.seconds);
-        let Some((raw, text)) = self.parts.of_len(len) else { return };
+        let Some(Status { raw, text }) = self.parts.of_len(len) else { return };
         // Up to the last three bytes that stay the same, and from there on anew.
         let same = (raw.len() - len) / 3 * 3;
         let mut tail = [0; 2 + LONGEST];
@@ -96,7 +102,7 @@ impl Ready {
         match media {
             Media::Protobuf => {
                 let (bytes, len) = varint(self.seconds);
-                let Some((raw, _)) = self.parts.of_len(len) else { return };
+                let Some(Status { raw, .. }) = self.parts.of_len(len) else { return };
                 put(raw.get(..raw.len() - len).unwrap_or_default());
                 put(bytes.get(..len).unwrap_or_default());
             }
@@ -121,18 +127,18 @@ impl Parts {
             let mut raw = Vec::new();
             protobuf(&mut raw, code, [standing.words().as_bytes(), &[], &[]], Detail::RetryIn(seconds));
             let text = base64(&raw).into_bytes();
-            (raw.into(), text.into())
+            Status { raw: raw.into(), text: text.into() }
         });
         Parts { code, status, message: message.into(), statuses, json }
     }
 
-    fn of_len(&self, len: usize) -> Option<(&[u8], &[u8])> {
-        self.statuses.get(len.checked_sub(1)?).map(|(raw, text)| (&**raw, &**text))
+    fn of_len(&self, len: usize) -> Option<&Status> {
+        self.statuses.get(len.checked_sub(1)?)
     }
 
     #[cfg(test)]
     fn size(&self) -> usize {
-        let statuses: usize = self.statuses.iter().map(|(raw, text)| raw.len() + text.len()).sum();
+        let statuses: usize = self.statuses.iter().map(|status| status.raw.len() + status.text.len()).sum();
         size_of::<Parts>() + self.message.len() + statuses + self.json.len()
     }
 }
