@@ -96,9 +96,7 @@ impl Ingest {
             );
         }
         let ended = match failure {
-            Failure::NotTls(stream) => {
-                turn_away(stream, Reply::new(400).text(NOT_TLS), &self.settings).await
-            }
+            Failure::NotTls(stream) => turn_away(stream, Reply::new(400).text(NOT_TLS), &self.settings).await,
             Failure::Late | Failure::Crowded => Ended::Idle,
             Failure::Lost(_) => Ended::Lost,
         };
