@@ -22,13 +22,14 @@ mod storm;
 mod subject;
 mod tls;
 mod traffic;
+mod uploads;
 
 use crate::cli::BenchArgs;
 use crate::{Failure, Outcome, output};
 use figure::{Bench, Figure, Row};
 
 /// Everything that can be measured, in the order in which it is.
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 16] = [
     cpu::FORWARDING,
     cpu::INGEST,
     durability::ROW,
@@ -37,6 +38,7 @@ const ROWS: [Row; 15] = [
     otlp::FORWARDING,
     otlp::ALLOCATIONS,
     apm::ROW,
+    uploads::ROW,
     elasticsearch::ROW,
     storm::ROW,
     connections::ROW,
