@@ -33,3 +33,4 @@ mod a17_small_items;
 mod a18_on_the_hour;
 mod a20_any_memory;
 mod noisy_neighbour;
+mod swelling_neighbour;

@@ -17,13 +17,13 @@ const FLOOD: usize = 48;
 const LARGE: u64 = 500;
 /// What each tenant may send.
 const SHARE: &str = "1MiB";
-const SMALL: usize = 100;
+pub(crate) const SMALL: usize = 100;
 /// How many times longer the quiet one may wait.
-const MOST_TIMES: u32 = 2;
+pub(crate) const MOST_TIMES: u32 = 2;
 /// Below this a delay is the machine's, on which everything here runs.
-const NOISE: Duration = Duration::from_millis(250);
+pub(crate) const NOISE: Duration = Duration::from_millis(250);
 
-fn head(target: &Target, tenant: &str, kind: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn head(target: &Target, tenant: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     let Target { authority, path } = target;
     format!(
         "POST {path} HTTP/1.1\r\nHost: {authority}\r\nX-Scope-OrgID: {tenant}\r\n\
@@ -43,7 +43,7 @@ fn body(model: &Model, number: u64) -> Vec<u8> {
 }
 
 /// A small request every 10 ms for `time`; how long each took. All are taken.
-async fn trickle(target: Target, model: &Model, first: u64, time: Duration) -> Vec<Duration> {
+pub(crate) async fn trickle(target: Target, model: &Model, first: u64, time: Duration) -> Vec<Duration> {
     let mut connection = Connection::open(&target, PATIENCE).await.unwrap();
     let mut beat = interval(Duration::from_millis(10));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -59,7 +59,7 @@ async fn trickle(target: Target, model: &Model, first: u64, time: Duration) -> V
     took
 }
 
-fn p99(took: &[Duration]) -> Duration {
+pub(crate) fn p99(took: &[Duration]) -> Duration {
     let mut sorted = took.to_vec();
     sorted.sort_unstable();
     sorted[sorted.len() * 99 / 100]
