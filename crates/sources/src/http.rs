@@ -165,11 +165,13 @@ impl Inner {
         open: &mut Open,
     ) -> (Result<Passage, Refused>, Result<Route, (Refused, Protocol)>) {
         let caller = Caller::of(head);
-        match (route, &self.elastic_apm) {
-            (Ok(Route::ElasticApm(form)), Some(elastic_apm)) if elastic_apm.hears_strangers(head) => {
-                match self.gate.enter_openly(&caller, open) {
-                    Ok((passage, stranger)) => {
-                        (Ok(passage), Ok(Route::ElasticApm(if stranger { form.of_stranger() } else { form })))
+        // What is refused for its form or its rate comes from strangers, too, and is no attempt at guessing.
+        let may_be_theirs = !self.alone && matches!(route, Ok(Route::ElasticApm(_)) | Err(_));
+        match &self.elastic_apm {
+            Some(elastic_apm) if may_be_theirs && elastic_apm.hears_strangers(head) => {
+                match (self.gate.enter_openly(&caller, open), route) {
+                    (Ok((passage, true)), Ok(Route::ElasticApm(form))) => {
+                        (Ok(passage), Ok(Route::ElasticApm(form.of_stranger())))
                     }
                     Err(refused) => (Err(refused), Ok(Route::ElasticApm(form))),
                 }
