@@ -173,10 +173,10 @@ impl Inner {
                     (Ok((passage, true)), Ok(Route::ElasticApm(form))) => {
                         (Ok(passage), Ok(Route::ElasticApm(form.of_stranger())))
                     }
-                    Err(refused) => (Err(refused), Ok(Route::ElasticApm(form))),
+                    (entered, route) => (entered.map(|(passage, _stranger)| passage), route),
                 }
             }
-            (route, _) => (self.gate.enter(&caller, open), route),
+            _ => (self.gate.enter(&caller, open), route),
         }
     }
 
