@@ -6,3 +6,4 @@ mod failures;
 mod node;
 mod passing;
 mod rig;
+mod tenants;

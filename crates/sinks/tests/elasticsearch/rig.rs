@@ -28,6 +28,8 @@ pub(crate) struct Rig {
     turn: Arc<Semaphore>,
     pub(crate) health: Health,
     part: usize,
+    /// Whose data is put in.
+    pub(crate) tenant: Tenant,
     /// The number of the next document.
     next: u64,
 }
@@ -52,7 +54,8 @@ impl Rig {
         journal.observe(move |items| head.advance_to(items));
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
-        Rig { dir, arena, journal, ledger, letters, turn, health, part, next }
+        let tenant = Tenant::NONE;
+        Rig { dir, arena, journal, ledger, letters, turn, health, part, tenant, next }
     }
 
     /// The same after a restart of the process.
@@ -79,7 +82,7 @@ impl Rig {
             _ => raw.as_bytes().to_vec(),
         };
         let meta = Meta {
-            tenant: Tenant::NONE,
+            tenant: self.tenant,
             signal: Signal::Logs,
             protocol: Protocol::Bulk,
             encoding,

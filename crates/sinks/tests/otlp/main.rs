@@ -16,4 +16,5 @@ mod remote_write;
 mod restarts;
 mod rig;
 mod storm;
+mod tenants;
 mod tls;

@@ -33,6 +33,8 @@ pub(crate) struct Rig {
     pub(crate) turn: Arc<Semaphore>,
     pub(crate) health: Health,
     part: usize,
+    /// Whose data is put in.
+    pub(crate) tenant: Tenant,
     /// The number of the next item.
     pub(crate) next: u64,
 }
@@ -57,7 +59,8 @@ impl Rig {
         journal.observe(move |items| head.advance_to(items));
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
-        Rig { dir, arena, journal, ledger, letters, turn, health, part, next }
+        let tenant = Tenant::NONE;
+        Rig { dir, arena, journal, ledger, letters, turn, health, part, tenant, next }
     }
 
     /// The same after a restart of the process.
@@ -103,7 +106,7 @@ impl Rig {
         items: u64,
     ) {
         let meta = Meta {
-            tenant: Tenant::NONE,
+            tenant: self.tenant,
             signal,
             protocol,
             encoding,
