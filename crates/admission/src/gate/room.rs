@@ -30,7 +30,7 @@ impl Gate {
     /// `share` when its tenant has its part of the memory, `memory` when there is none within the time that a request
     /// may wait, `too_large` when there never is.
     pub async fn room_to_decode(&self, passage: &Passage, bytes: usize, here: bool) -> Result<Room, Refused> {
-        let mut part = match &passage.0 {
+        let part = match &passage.0 {
             Some(hold) => {
                 let free = self.0.arena.free(Share::Decode);
                 hold.part(bytes as u64, free).map_err(|denied| self.denied(denied))?
@@ -45,7 +45,7 @@ impl Gate {
                 Box::pin(self.wait_for_window(bytes)).await
             }
             Err(NoMemory::Short) => {
-                let held = part.take().map_or(0, |part| part.bytes());
+                let held = part.map_or(0, |part| part.held());
                 return Err(self.denied(Denied::Share { held }));
             }
             taken => taken,

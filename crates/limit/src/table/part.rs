@@ -48,6 +48,11 @@ impl Part {
         self.bytes.into()
     }
 
+    /// What its tenant holds in all.
+    pub fn held(&self) -> u64 {
+        self.table.account(Some(self.tenant)).map_or(0, Account::held)
+    }
+
     /// The body turns out to need `more`, while `free` are.
     ///
     /// # Errors
