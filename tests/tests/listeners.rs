@@ -176,7 +176,6 @@ fn handshakes_that_fail_are_counted_by_reason_and_the_log_says_what_to_do() {
     let log = rig.gateway.log();
     assert!(log.contains("the client shows no certificate: give it one"), "{log}");
     assert!(log.contains("an authority that `client_ca_file` does not have"), "{log}");
-    assert_eq!(log.matches("the client shows no certificate").count(), 1, "said once in a while: {log}");
     assert_eq!(rig.gateway.term(), 0);
 }
 
@@ -246,7 +245,7 @@ const PAGE: &str = r#"{"metadata":{"service":{"name":"page","agent":{"name":"AGE
 fn browsers_are_heard_without_credentials_and_nobody_else_is() {
     let made = finish(command(&["token"]).args(["agents"])).succeeded();
     let (secret, line) = made.trim_end().split_once('\n').unwrap();
-    let rum = json!({ "enabled": true, "events_per_second": 10 });
+    let rum = json!({ "enabled": true, "events_per_second": 20 });
     let settings = json!({
         "access": { "credentials_file": "credentials" },
         "sources": { "elastic_apm": { "rum": rum } },
@@ -272,19 +271,20 @@ fn browsers_are_heard_without_credentials_and_nobody_else_is() {
     let bearer = format!("Authorization: Bearer {secret}");
     assert_eq!(send(http, RUM, "java", &[&bearer, "X-Scope-OrgID: shop"]), 202);
     assert_eq!(send(rig.gateway.grpc(), RUM, "rum-js", &[]), 400, "there is no default tenant here");
-    let answers: Vec<u16> = (0..60).map(|_| send(http, RUM, "rum-js", &[])).collect();
-    assert!(
-        answers.contains(&429) && answers.iter().all(|answer| [202, 429].contains(answer)),
-        "{answers:?}"
-    );
+    // What takes a minute to be made up for; and who is too fast is not taken for one who guesses.
+    let (metadata, event) = PAGE.trim_end().split_once('\n').unwrap();
+    let many = format!("{metadata}\n{}", format!("{event}\n").repeat(1200)).replace("AGENT", "rum-js");
+    let head = [&*format!("POST {RUM} HTTP/1.1"), "Content-Type: application/x-ndjson"];
+    assert_eq!(http::request(http, &head, many.as_bytes()).unwrap().status, 202);
+    let answers = [(); 20].map(|()| send(http, RUM, "rum-js", &[]));
+    assert_eq!(answers, [429; 20]);
     let tenants = rig.gateway.status()["tenants"]["shown"].clone();
     let accepted = |name: &str| {
         let tenant = tenants.as_array().unwrap().iter().find(|tenant| tenant["name"] == name);
         tenant.unwrap()["accepted"].as_u64().unwrap()
     };
-    let pages = answers.iter().filter(|answer| **answer == 202).count() as u64;
-    // With the two before, and the question what may be sent.
-    assert_eq!((accepted("pages"), accepted("shop")), (pages + 3, 1));
+    // The question what may be sent, two events alone, and many.
+    assert_eq!((accepted("pages"), accepted("shop")), (4, 1));
     rig.gateway.books_close();
     assert_eq!(rig.gateway.term(), 0);
 }

@@ -45,10 +45,11 @@ pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin};
 pub use model::{
     Access, Allowance, ApmAgents, Backoff, BlackholeSink, BulkCompression, CertificateField, ClientAuth,
-    Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource, ElasticsearchSink, ElasticsearchSource,
-    Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping, Naming, OtlpSink, OtlpSource,
-    OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Shown, Signal, Sink,
-    SourceLimits, Sources, TenantOverride, Tenants, Tls, Translation, WhenFull,
+    Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource, ElasticsearchSink,
+    ElasticsearchSource, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping,
+    Naming, OtlpSink, OtlpSource, OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource,
+    Retention, RumSource, Shown, Signal, Sink, SourceLimits, Sources, TenantOverride, Tenants, Tls,
+    Translation, WhenFull,
 };
 pub use schema::schema;
 pub use values::{Bytes, Duration, HeaderName, IndexPattern, IndexPiece, Name, Secret, TenantName, Url};

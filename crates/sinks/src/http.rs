@@ -112,11 +112,7 @@ impl Peer {
     ///
     /// # Errors
     /// When the connection fails or the answer takes too long.
-    pub(crate) async fn post(
-        &self,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Answer, NoAnswer> {
+    pub(crate) async fn post(&self, headers: &HeaderMap, body: Bytes) -> Result<Answer, NoAnswer> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         request.uri_mut().clone_from(&self.uri);

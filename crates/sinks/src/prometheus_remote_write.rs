@@ -108,8 +108,15 @@ impl RemoteWrite {
         let health = sinkable.health.clone();
         let dead_letters = sinkable.dead_letters.clone();
         let inbox = sinkable.attach()?;
-        let exchange =
-            Exchange::new(inbox.name(), (peer, settings.tenant_header.clone()), backoff, health, dead_letters, stop, settings.timeout);
+        let exchange = Exchange::new(
+            inbox.name(),
+            (peer, settings.tenant_header.clone()),
+            backoff,
+            health,
+            dead_letters,
+            stop,
+            settings.timeout,
+        );
         let recoder = Recoder::new(room.clone(), &settings);
         Ok(RemoteWrite { inbox, room, settings, exchange, recoder, usual: 0, held: None, singly: 0 })
     }

@@ -40,7 +40,10 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     }
     let asks = |shown: &Shown<'_>| shown.client_auth != ClientAuth::None;
     let tls = &config.listen.tls;
-    if tenants.certificate.is_some() && tls.client_auth == ClientAuth::None && !tls.all_shown().iter().any(asks) {
+    if tenants.certificate.is_some()
+        && tls.client_auth == ClientAuth::None
+        && !tls.all_shown().iter().any(asks)
+    {
         clashes.push(Clash {
             about: vec![path(["tenants", "certificate"])],
             message: "`tenants.certificate` is set, and no client is asked for a certificate".to_owned(),
@@ -174,7 +177,9 @@ fn own(config: &Config, clashes: &mut Vec<Clash>) {
         let Some(shown) = tls.shown(listener) else {
             clash(
                 first,
-                format!("`listen.tls.{listener}` asks for certificates on an address that does not speak TLS"),
+                format!(
+                    "`listen.tls.{listener}` asks for certificates on an address that does not speak TLS"
+                ),
                 "give `cert_file` and `key_file` too, here or in `listen.tls`",
             );
             continue;
@@ -183,14 +188,18 @@ fn own(config: &Config, clashes: &mut Vec<Clash>) {
         if asks && shown.client_ca_file.is_none() && client_auth.is_some() {
             clash(
                 "client_auth",
-                format!("`listen.tls.{listener}.client_auth` asks for certificates that nobody could have signed"),
+                format!(
+                    "`listen.tls.{listener}.client_auth` asks for certificates that nobody could have signed"
+                ),
                 "give `client_ca_file`, here or in `listen.tls`",
             );
         }
         if !asks && client_ca_file.is_some() {
             clash(
                 "client_ca_file",
-                format!("`listen.tls.{listener}.client_ca_file` is given, and clients are not asked for a certificate"),
+                format!(
+                    "`listen.tls.{listener}.client_ca_file` is given, and clients are not asked for a certificate"
+                ),
                 "set `client_auth` to `required`, or to `optional`",
             );
         }
