@@ -26,7 +26,7 @@ const OUT: usize = PLAIN + 256;
 /// The scratch of a thread that serves connections, in bytes.
 pub const WORKER_BYTES: usize = TOGETHER * LONGEST + OUT;
 /// What an idle connection takes beyond one without TLS, in bytes: its secrets, the certificate that it has shown,
-/// and a task of its own (`cargo run --release -p tidegate-tls --example idle`).
+/// and a task of its own (`cargo test -p tidegate-tls --test idle`).
 pub const CONNECTION_BYTES: usize = 6 << 10;
 
 thread_local! {

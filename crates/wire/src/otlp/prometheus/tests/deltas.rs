@@ -273,6 +273,20 @@ fn the_table_has_an_end() {
     assert_eq!((done.dropped.crowded, &values[..], deltas.len()), (0, &[7.0, 12.0][..], 2));
 }
 
+/// The same series of two owners are two, and each goes on where it was.
+#[test]
+fn owners_are_added_up_apart() {
+    let mut deltas = Deltas::new(4);
+    let mut add = |owner: &[u8], time: u64, delta: u64| {
+        deltas.turn_to(owner);
+        let (_, said) = translate(Version::V1, &request(&[sum(1, time, delta)]), 0..1, &mut deltas);
+        deltas.keep();
+        f64::from_bits(said[0].1)
+    };
+    let sums = [add(b"a", 10, 5), add(b"b", 11, 7), add(b"a", 20, 1), add(b"", 21, 2), add(b"b", 30, 1)];
+    assert_eq!(sums, [5.0, 7.0, 6.0, 2.0, 8.0]);
+}
+
 /// What cannot be a counter's growth is refused, and harms nothing.
 #[test]
 fn deltas_that_are_none_are_invalid() {
