@@ -27,11 +27,9 @@ impl Turn {
             }
             Err(_) => true,
         };
-        if waits {
-            // On the heap, so that a connection's task has no room for a wait that is rare. It is never closed.
-            if let Ok(permit) = Box::pin(turns.acquire()).await {
-                permit.forget();
-            }
+        // It is never closed.
+        if waits && let Ok(permit) = turns.acquire().await {
+            permit.forget();
         }
         let turn = Turn(turns);
         // Tasks that yield are woken after the sockets have been looked at.
