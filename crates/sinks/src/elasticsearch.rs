@@ -87,6 +87,9 @@ pub struct Elasticsearch {
     origin: Origin,
     endpoints: Endpoints<Peer>,
     letters: Letters,
+    /// Where the journal ended when this began, if the sink had begun before: what was there may have been sent then, by
+    /// one that did not live to note it.
+    inherited: u64,
     stop: Stop,
     /// Batches that are being filled, at most [`OPEN`].
     open: Vec<Batch>,
@@ -172,8 +175,10 @@ impl Elasticsearch {
         let origin = Origin::new(sinkable.journal.id());
         let tools = Tools { coder: Coder::new(compression(&settings))?, origin: origin.clone() };
         let letters = Letters::new(sinkable.name, sinkable.health.clone(), sinkable.dead_letters.clone());
+        let had_begun = sinkable.journal.sinks().iter().any(|name| name == sinkable.name);
         let mut inbox = sinkable.attach()?;
         inbox.any_order();
+        let inherited = if had_begun { sinkable.journal.stats().head } else { 0 };
         Ok(Elasticsearch {
             inbox,
             room,
@@ -181,6 +186,7 @@ impl Elasticsearch {
             origin,
             endpoints,
             letters,
+            inherited,
             stop,
             open: Vec::with_capacity(OPEN),
             jobs: VecDeque::new(),

@@ -110,6 +110,7 @@ impl Elasticsearch {
         let mut rejected = 0;
         if let Some(words) = &reply.conflict {
             // What was made here, or sent before, is there because it was sent before.
+            let again = again || parcel.sequences.first().is_some_and(|first| *first < self.inherited);
             let foreign = fates(Fate::Conflict)
                 .filter(|item| item.action.kind != Kind::Create || !(again || self.origin.made(item)));
             rejected += self.letters.bury(&parcel, foreign.map(|item| item.bytes), words);

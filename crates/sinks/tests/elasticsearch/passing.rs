@@ -107,22 +107,27 @@ fn meta(signal: Signal, protocol: Protocol) -> Meta {
 /// After a restart nothing that was answered is sent again; what was not is, and makes no duplicate.
 #[tokio::test]
 async fn a_restart_makes_no_duplicates() {
-    let (mut rig, node) = (Rig::new(PART), Node::new([]).always(Answer::Lost));
-    for _ in 0..10 {
-        rig.put(Encoding::Identity, CREATE, 5, 100).await;
-    }
-    let (sink, stopper) = rig.sink(ElasticsearchSettings { max_request_bytes: 64 << 10, ..settings(&node) });
-    let stopping = async {
-        while node.seen().requests.len() < 5 {
-            tokio::task::yield_now().await;
+    // The ids are ours, or the clients'.
+    for action in [CREATE, "{\"create\":{\"_index\":\"logs\",\"_id\":\"own-#\"}}"] {
+        let (mut rig, node) = (Rig::new(PART), Node::new([]).always(Answer::Lost));
+        for _ in 0..10 {
+            rig.put(Encoding::Identity, action, 5, 100).await;
         }
-        stopper.stop();
-    };
-    let (ended, ()) = tokio::join!(tokio::time::timeout(60 * SECOND, sink.run()), stopping);
-    ended.unwrap();
-    let rig = rig.restarted();
-    let node = node.always(Answer::Ok);
-    rig.drain(settings(&node)).await;
-    node.assert_has(0..50);
-    assert_eq!(rig.page().dropped, vec![]);
+        let (sink, stopper) =
+            rig.sink(ElasticsearchSettings { max_request_bytes: 64 << 10, ..settings(&node) });
+        let stopping = async {
+            while node.seen().requests.len() < 5 {
+                tokio::task::yield_now().await;
+            }
+            stopper.stop();
+        };
+        let (ended, ()) = tokio::join!(tokio::time::timeout(60 * SECOND, sink.run()), stopping);
+        ended.unwrap();
+        let rig = rig.restarted();
+        let node = node.always(Answer::Ok);
+        rig.drain(settings(&node)).await;
+        node.assert_has(0..50);
+        assert!(node.seen().repeated > 0);
+        assert_eq!((rig.page().delivered, rig.page().dropped), (50, vec![]));
+    }
 }
