@@ -89,6 +89,13 @@ impl Collector {
     /// When it is not running.
     pub fn kill9(&mut self) {
         self.process.take().expect("the Collector is not running").kill9();
+        // What it was writing it has not answered for, and what comes next begins a line.
+        for [file, ..] in SIGNALS {
+            let path = self.folder.path().join(file);
+            let Ok(text) = fs::read(&path) else { continue };
+            let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            fs::write(&path, &text[..whole]).unwrap();
+        }
     }
 
     /// Where it takes OTLP over gRPC.
