@@ -17,6 +17,7 @@ mod inbox;
 mod lake;
 mod limit;
 mod losses;
+mod need;
 mod otlp;
 mod prometheus_remote_write;
 mod room;
@@ -34,6 +35,7 @@ pub use elasticsearch::{
 pub use health::{Activity, Health, Trouble};
 pub use inbox::{AttachError, Sinkable};
 pub use lake::{Lake, LakeError};
+pub use need::Need;
 pub use otlp::{
     BadLevel as OtlpBadLevel, Compression, Otlp, PeerError as OtlpPeerError, Settings as OtlpSettings,
     StartError as OtlpStartError, Transport,
