@@ -140,12 +140,14 @@ impl Cell {
     /// of the items completed and the items before the new low-water mark.
     pub(crate) fn commit_through(
         &self,
-        (sequence, items_after, bytes_after): (u64, u64, u64),
+        sequence: u64,
+        after: (u64, u64),
+        received_at_ns: u64,
         enter: impl FnOnce(u64, &Cursor) -> Book,
     ) {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
-        let completed = state.cursor.complete_through(sequence, items_after, bytes_after);
+        let completed = state.cursor.complete_through(sequence, after, received_at_ns);
         state.cursor.book = enter(completed, &state.cursor);
         let change = state.changed();
         drop(state);

@@ -13,6 +13,7 @@ pub const BOOK: usize = 256;
 pub(crate) const WRITTEN: usize = 456;
 const MAGIC: [u8; 4] = [0xF5, b'T', b'C', 1];
 const BITMAP: usize = IN_FLIGHT / 8;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// What a sink writes beside its position, to be given back to it after a restart. Opaque here.
 pub type Book = [u8; BOOK];
@@ -32,6 +33,8 @@ pub(crate) struct Cursor {
     pub(crate) dropped: u64,
     /// Items passed over because they could not be read, since it began.
     pub(crate) damaged: u64,
+    /// The record `low` was received then or later, in nanoseconds since 1970; zero where that is not known.
+    received_at_ns: u64,
     pub(crate) book: Book,
     /// Records handed out, and gaps passed, from `low` on: at most [`IN_FLIGHT`], and one more where
     /// the last is damaged.
@@ -50,6 +53,8 @@ struct Flight {
     items: u64,
     items_after: u64,
     bytes_after: u64,
+    /// When the first record that the entry stands for was received, or a little before; zero for a gap.
+    received_at_ns: u64,
     done: bool,
     /// It could not be read.
     gap: bool,
@@ -71,6 +76,7 @@ impl Cursor {
             born: items,
             dropped: 0,
             damaged: 0,
+            received_at_ns: 0,
             book: [0; BOOK],
             flight: VecDeque::with_capacity(IN_FLIGHT + 1),
             in_order: false,
@@ -108,15 +114,24 @@ impl Cursor {
 
     /// Notes that a record is handed out. True when it is only to be passed: it was completed before the last
     /// restart, or dropped since the sink looked for it.
-    pub(crate) fn hand_out(&mut self, sequence: u64, items: u64, items_after: u64, bytes_after: u64) -> bool {
+    pub(crate) fn hand_out(
+        &mut self,
+        sequence: u64,
+        items: u64,
+        (items_after, bytes_after): (u64, u64),
+        received_at_ns: u64,
+    ) -> bool {
         if sequence < self.low {
             return true;
         }
         let known = self.restored.binary_search_by_key(&sequence, |(sequence, _)| *sequence);
         let done = known.is_ok_and(|at| self.restored.remove(at).is_some());
-        let entry = Flight { sequence, items, items_after, bytes_after, done, gap: false };
+        let entry = Flight { sequence, items, items_after, bytes_after, received_at_ns, done, gap: false };
         match self.flight.back_mut().filter(|back| self.in_order && !done && !back.done) {
-            Some(back) => *back = Flight { items: back.items + items, ..entry },
+            Some(back) => {
+                let (items, received_at_ns) = (back.items + items, back.received_at_ns);
+                *back = Flight { items, received_at_ns, ..entry };
+            }
             None => self.flight.push_back(entry),
         }
         self.settle();
@@ -143,6 +158,7 @@ impl Cursor {
             items,
             items_after,
             bytes_after,
+            received_at_ns: 0,
             done: true,
             gap: true,
         };
@@ -214,9 +230,14 @@ impl Cursor {
     }
 
     /// Notes that every record up to and with `sequence` is completed, behind which there are `items_after`
-    /// items and `bytes_after` bytes. Returns the items that this completed: fewer than were handed out when
-    /// some were dropped in the meantime.
-    pub(crate) fn complete_through(&mut self, sequence: u64, items_after: u64, bytes_after: u64) -> u64 {
+    /// items and `bytes_after` bytes; it was received at `received_at_ns`. Returns the items that this completed:
+    /// fewer than were handed out when some were dropped in the meantime.
+    pub(crate) fn complete_through(
+        &mut self,
+        sequence: u64,
+        (items_after, bytes_after): (u64, u64),
+        received_at_ns: u64,
+    ) -> u64 {
         let mut completed = 0;
         for entry in &mut self.flight {
             if entry.sequence <= sequence {
@@ -228,6 +249,8 @@ impl Cursor {
                 let items = items_after.saturating_sub(before);
                 completed += items;
                 entry.items -= items.min(entry.items);
+                // What is left came after that.
+                entry.received_at_ns = entry.received_at_ns.max(received_at_ns);
                 break;
             }
         }
@@ -236,6 +259,9 @@ impl Cursor {
             && self.flight.front().is_some_and(|entry| entry.sequence > sequence && !entry.done)
         {
             (self.low, self.items, self.bytes) = (sequence + 1, items_after, bytes_after);
+        }
+        if self.low == sequence + 1 {
+            self.received_at_ns = self.received_at_ns.max(received_at_ns);
         }
         completed
     }
@@ -286,10 +312,16 @@ impl Cursor {
 
     /// Forgets what is in flight, so that it is handed out again; what was completed among it is not.
     pub(crate) fn rewind(&mut self) {
+        self.received_at_ns = self.received_at_ns();
         let done = self.flight.iter().filter(|entry| entry.done && !entry.gap);
         self.restored.extend(done.map(|entry| (entry.sequence, entry.items)));
         self.restored.make_contiguous().sort_unstable();
         self.flight.clear();
+    }
+
+    /// The record `low` was received then or later, in nanoseconds since 1970; zero where that is not known.
+    pub(crate) fn received_at_ns(&self) -> u64 {
+        self.flight.front().map_or(0, |entry| entry.received_at_ns).max(self.received_at_ns)
     }
 
     fn find(&mut self, sequence: u64) -> Option<&mut Flight> {
@@ -303,6 +335,7 @@ impl Cursor {
             self.low = entry.sequence + 1;
             self.items = entry.items_after;
             self.bytes = entry.bytes_after;
+            self.received_at_ns = self.received_at_ns.max(entry.received_at_ns);
             self.damaged += if entry.gap { entry.items } else { 0 };
             self.flight.pop_front();
         }
@@ -316,7 +349,9 @@ impl Cursor {
         let mut bytes = [0; WRITTEN];
         let mut out = Out { bytes: &mut bytes, at: 0 };
         out.put(&MAGIC);
-        out.put(&[0; 4]);
+        // Whole seconds do, and end in 2106.
+        let received_at = u32::try_from(self.received_at_ns() / SECOND_NS).unwrap_or_default();
+        out.put(&received_at.to_le_bytes());
         for number in [generation, salt, self.low, self.items, self.born, self.dropped, self.damaged] {
             out.put(&number.to_le_bytes());
         }
@@ -363,6 +398,7 @@ impl Written {
         cursor.born = u64_at(bytes, 40);
         cursor.dropped = u64_at(bytes, 48);
         cursor.damaged = u64_at(bytes, 56);
+        cursor.received_at_ns = u64::from(u32_at(bytes, 4)) * SECOND_NS;
         let bitmap = *bytes.get(64..)?.first_chunk()?;
         cursor.book = *bytes.get(64 + BITMAP..)?.first_chunk()?;
         Some(Written { generation: u64_at(bytes, 8), salt: u64_at(bytes, 16), cursor, bitmap })

@@ -225,7 +225,8 @@ impl Follower {
     /// completed: cursor and book are written together, once.
     pub fn commit_through(&self, last: &Record, enter: impl FnOnce(Completed) -> Book) {
         let items_after = last.items_before + u64::from(last.meta.items);
-        self.commit.cell.commit_through((last.sequence, items_after, last.bytes_after), |items, cursor| {
+        let (after, received_at_ns) = ((items_after, last.bytes_after), last.meta.received_at_ns);
+        self.commit.cell.commit_through(last.sequence, after, received_at_ns, |items, cursor| {
             enter(Completed::of(items, cursor))
         });
         self.commit.notify();

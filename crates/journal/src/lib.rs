@@ -35,6 +35,7 @@ mod segment;
 mod settings;
 mod stats;
 mod sync;
+mod times;
 mod walker;
 mod writer;
 

@@ -12,6 +12,7 @@ use crate::recover::oldest;
 use crate::segment::{Segment, SegmentHead};
 use crate::settings::{Refused, Settings};
 use crate::sync::Mutex;
+use crate::times::Times;
 use crate::writer::Order;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub(crate) struct Log {
     /// [`SPARES`](crate::writer::SPARES).
     pub(crate) spares: VecDeque<(String, u64)>,
     pub(crate) drain: Drain,
+    /// When records were received.
+    pub(crate) times: Times,
     pub(crate) counters: Counters,
 }
 
@@ -132,13 +135,14 @@ impl Log {
         }
     }
 
-    /// The last segment, when a record was just written to it.
+    /// The last segment, when a group was just written to it: up to `end`, beginning with `first`.
     pub(crate) fn grow(&mut self, end: u64, head: Head, first: SegmentHead) {
         self.segments.extend(self.begun.take());
         if let Some(segment) = self.segments.back_mut() {
             segment.end = end;
             segment.head.get_or_insert(first);
         }
+        self.times.note(self.head.sequence, first.received_at_ns);
         self.advance(head);
     }
 
@@ -150,11 +154,22 @@ impl Log {
         }
     }
 
-    /// When the first record of the segment that holds `sequence` was received, or of the oldest.
-    pub(crate) fn received_at_ns(&self, sequence: u64) -> Option<u64> {
+    /// When the oldest record that is there was received.
+    pub(crate) fn oldest_at_ns(&self) -> Option<u64> {
         let held = || self.held.front().map(|held| held.header.received_at_ns);
+        self.segments.front().map_or_else(held, |segment| segment.head.map(|head| head.received_at_ns))
+    }
+
+    /// When the record `sequence` was received, or a little before.
+    pub(crate) fn received_at_ns(&self, sequence: u64) -> Option<u64> {
+        if let Some(oldest) = self.held.front() {
+            let ahead = usize::try_from(sequence.saturating_sub(oldest.header.sequence)).ok()?;
+            return self.held.get(ahead).map(|held| held.header.received_at_ns);
+        }
+        // One that was there when the journal was opened is as old as its segment at the most.
         let at = self.segments.partition_point(|segment| segment.first <= sequence).saturating_sub(1);
-        self.segments.get(at).map_or_else(held, |segment| segment.head.map(|head| head.received_at_ns))
+        let segment = self.segments.get(at).and_then(|segment| segment.head).map(|head| head.received_at_ns);
+        self.times.at(sequence).max(segment)
     }
 
     /// Whether completing everything before `low` can set something free.

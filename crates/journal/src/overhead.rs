@@ -7,6 +7,7 @@ use crate::queue;
 use crate::record::HEADER;
 use crate::segment::Segment;
 use crate::settings::Settings;
+use crate::times::{MARKS, Mark};
 use crate::walker::READ_AHEAD;
 use crate::writer::{Entry, STACK};
 use std::mem::size_of;
@@ -18,7 +19,7 @@ const SUNDRIES: usize = 1024;
 
 impl Settings {
     /// At most so many things of at most so many bytes each: the journal's entries in the plan.
-    pub fn overhead(&self) -> [Declared; 4] {
+    pub fn overhead(&self) -> [Declared; 5] {
         let hands = self.durability.hands();
         // In its slot, in the group that was taken, its outcome and its waker with the writer or in one of the
         // groups on their way, its header.
@@ -41,6 +42,7 @@ impl Settings {
             declared("batches on their way to the disk", self.queue as u64, batch, None),
             declared("threads that write, beside the first", hands as u64 - 1, STACK, None),
             declared("sinks' cursors", self.followers as u64, sink, Some("sinks")),
+            declared("marks of when records were received", MARKS as u64, size_of::<Mark>(), None),
             // A deque keeps up to twice what it holds.
             declared(
                 "segments, as known in memory",

@@ -69,6 +69,7 @@ pub(crate) fn recover(
         quarantined: found.quarantined,
         spares: found.spares,
         drain: Drain::default(),
+        times: found.times,
         counters: found.counters,
     };
     let shared = Shared {

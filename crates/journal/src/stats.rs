@@ -60,8 +60,8 @@ pub struct SinkStats {
     pub lag_items: u64,
     /// The bytes between it and the head.
     pub lag_bytes: u64,
-    /// How long ago the segment that it is in was begun, where it is behind the head: at least the age of
-    /// its oldest record.
+    /// How long ago the first record that it has not completed was received, where it is behind the head: exact
+    /// where the sink has taken that record, else known to an eighth.
     pub lag_age: Option<Duration>,
     /// Cursors that could not be written.
     pub write_errors: u64,
@@ -75,9 +75,12 @@ impl Stats {
         let log = lock(&shared.log);
         let (head, counters) = (log.head, log.counters);
         let sinks = log.cells.iter().map(|cell| {
-            let (position, bytes) = cell.with(|cursor| (Position::of(cursor), cursor.bytes));
+            let (position, bytes, taken_at) =
+                cell.with(|cursor| (Position::of(cursor), cursor.bytes, cursor.received_at_ns()));
             let behind = position.sequence < head.sequence;
-            let received = behind.then(|| log.received_at_ns(position.sequence)).flatten();
+            // Each of the two is the time itself, or one before it.
+            let received = log.received_at_ns(position.sequence).max(Some(taken_at).filter(|at| *at > 0));
+            let received = received.filter(|_| behind);
             SinkStats {
                 name: cell.name.clone(),
                 position,
@@ -94,7 +97,7 @@ impl Stats {
             bytes: log.bytes(),
             quota: shared.settings.quota,
             segments: log.segments.len(),
-            oldest_age: log.received_at_ns(0).map(age),
+            oldest_age: log.oldest_at_ns().map(age),
             head: head.sequence,
             items: head.items,
             queued,

@@ -12,6 +12,7 @@ use tidegate_arena::{Arena, Floors, Share, Window};
 mod allocations;
 mod crashes;
 mod damage;
+mod lag;
 mod overlap;
 mod pressure;
 

@@ -33,6 +33,8 @@ impl Need {
     /// they are compressed, of which the largest item with what encloses it has `item`.
     #[must_use]
     pub const fn of(self, kept: usize, decoded: usize, item: usize) -> usize {
-        kept.saturating_add(decoded).saturating_add(self.working).saturating_add(item.saturating_mul(self.factor))
+        kept.saturating_add(decoded)
+            .saturating_add(self.working)
+            .saturating_add(item.saturating_mul(self.factor))
     }
 }

@@ -53,6 +53,11 @@ fn before(sequence: u64) -> u64 {
     (0..sequence).map(items).sum()
 }
 
+/// When a record was received: a second after the one before it.
+fn at(sequence: u64) -> u64 {
+    (1_700_000_000 + sequence) * 1_000_000_000
+}
+
 struct Model {
     cursor: Cursor,
     fates: Vec<Fate>,
@@ -91,7 +96,12 @@ impl Model {
                 let sequence = self.next;
                 self.next += 1;
                 let fate = &mut self.fates[sequence as usize];
-                let done = self.cursor.hand_out(sequence, items(sequence), before(self.next), 8 * self.next);
+                let done = self.cursor.hand_out(
+                    sequence,
+                    items(sequence),
+                    (before(self.next), 8 * self.next),
+                    at(sequence),
+                );
                 let passed = sequence < self.cursor.low;
                 assert_eq!(done, passed || *fate == Fate::Completed, "what is done is not handed out");
                 if !done {
@@ -137,7 +147,8 @@ impl Model {
             Step::Through(pick) => {
                 let in_flight = self.in_flight();
                 let Some(last) = in_flight.get(pick % in_flight.len().max(1)).copied() else { return };
-                let completed = self.cursor.complete_through(last, before(last + 1), 8 * (last + 1));
+                let completed =
+                    self.cursor.complete_through(last, (before(last + 1), 8 * (last + 1)), at(last));
                 let through = in_flight.iter().filter(|sequence| **sequence <= last);
                 assert_eq!(completed, through.clone().map(|sequence| items(*sequence)).sum::<u64>());
                 self.completed += completed;
@@ -213,6 +224,12 @@ proptest! {
                 model.cursor.items + ahead
             );
             prop_assert!(model.cursor.flight.len() <= IN_FLIGHT + 1);
+            // The age of what is not completed: exact where the sink has taken that record by itself.
+            let (received, low) = (model.cursor.received_at_ns(), model.cursor.low);
+            prop_assert!(received <= at(low));
+            if !in_order && model.fates.get(low as usize) == Some(&Fate::InFlight) {
+                prop_assert_eq!(received, at(low));
+            }
         }
     }
 

@@ -111,9 +111,8 @@ impl Reader {
         place.offset = at + header.size();
         (self.next, self.items) = (header.sequence + 1, header.items_after());
         let bytes_after = bytes_before + header.size();
-        let done = cell.with(|cursor| {
-            cursor.hand_out(header.sequence, u64::from(header.items), self.items, bytes_after)
-        });
+        let (items, after) = (u64::from(header.items), (self.items, bytes_after));
+        let done = cell.with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns));
         if done {
             return Ok(Step::On);
         }
@@ -293,7 +292,9 @@ impl Reader {
             drop(log);
             (self.next, self.items) = (header.sequence + 1, header.items_after());
             let items = u64::from(header.items);
-            let done = cell.with(|cursor| cursor.hand_out(header.sequence, items, self.items, bytes_after));
+            let after = (self.items, bytes_after);
+            let done =
+                cell.with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns));
             if !done {
                 let Header { sequence, items_before, body_len, .. } = header;
                 let record = Record { sequence, items_before, bytes_after, body_len, meta };

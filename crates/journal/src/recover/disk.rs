@@ -10,6 +10,7 @@ use crate::log::{Counters, Head};
 use crate::record::{HEADER, Header, key, salt_of};
 use crate::segment::{Segment, SegmentHead, file_name, is_kept, is_spare, kept_name, parse_name};
 use crate::settings::Settings;
+use crate::times::Times;
 use crate::walker::Walker;
 use crate::writer::{QUARANTINED, SPARES, Tail};
 use std::collections::{BTreeMap, VecDeque};
@@ -26,6 +27,7 @@ pub(super) struct Found {
     pub(super) head: Head,
     pub(super) tail: Option<Tail>,
     pub(super) counters: Counters,
+    pub(super) times: Times,
     pub(super) recovery: Recovery,
 }
 
@@ -142,7 +144,7 @@ impl Found {
                 continue;
             };
             let known = self.salt.map(|salt| key(salt, last.first));
-            let scan = scan(file.clone(), last.len, last.first, known);
+            let scan = scan(file.clone(), last.len, last.first, known, &mut self.times);
             if scan.records == 0 && self.is_blank(&*file, &last) {
                 // Begun and never written to.
                 drop(files.remove(&name));
@@ -324,14 +326,15 @@ struct Scan {
     items: u64,
 }
 
-/// Reads a segment and checks every record.
-fn scan(file: Arc<dyn File>, len: u64, first: u64, key: Option<u64>) -> Scan {
+/// Reads a segment and checks every record; notes when each was received.
+fn scan(file: Arc<dyn File>, len: u64, first: u64, key: Option<u64>, times: &mut Times) -> Scan {
     let mut walker = Walker::new(file.clone(), key);
     let mut scan = Scan { key, end: 0, records: 0, damaged: 0, torn: 0, next: first, items: 0 };
     let mut at = 0;
     while let Some((found, header)) = walker.find(at, len, scan.next..u64::MAX) {
         at = found + header.size();
         if walker.is_whole(found, &header) {
+            times.note(header.sequence, header.received_at_ns);
             scan.damaged += header.sequence - scan.next;
             scan.records += 1;
             (scan.end, scan.next, scan.items) = (at, header.sequence + 1, header.items_after());
