@@ -6,11 +6,13 @@ mod turn;
 
 use crate::access::Access;
 use crate::caller::Caller;
+use crate::deliverable::{Bound, Deliverable, Size};
 use crate::passage::{self, Passage};
 use crate::pressure::Pressure;
 use crate::refused::{Refused, Words};
 use crate::standing::Standing;
 use crate::tenancy::Tenancy;
+use arc_swap::ArcSwap;
 use places::{Place, Places};
 pub use room::{LIGHT, Room};
 use std::pin::Pin;
@@ -18,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Share, ShareUse};
-use tidegate_journal::{Batch, Journal, Meta, Refused as JournalRefused, Tenant};
+use tidegate_journal::{Batch, Journal, Meta, Protocol, Refused as JournalRefused, Signal, Tenant};
 use tidegate_ledger::{Counts, HandedOver, Open, Refusal};
 use tidegate_limit::{Moment, Oversize, Table};
 use tidegate_tap::{At, Tap};
@@ -39,6 +41,8 @@ struct Inner {
     /// Where what is handed to the journal can be looked at.
     tap: Option<Tap>,
     rules: Rules,
+    /// What the sinks can deliver, as they are now.
+    deliverable: ArcSwap<Deliverable>,
 }
 
 /// Who may send, whose it is, and how much that may be. By default everybody, nobody's, and anything.
@@ -75,7 +79,9 @@ impl Gate {
         crate::answer::prepare();
         let (memory, stopping) = (Pressure::default(), AtomicBool::new(false));
         let places = Places::of(&journal);
-        Gate(Arc::new(Inner { arena, journal, memory_wait, memory, places, stopping, tap, rules }), None)
+        let deliverable = ArcSwap::default();
+        let inner = Inner { arena, journal, memory_wait, memory, places, stopping, tap, rules, deliverable };
+        Gate(Arc::new(inner), None)
     }
 
     /// The same gate for those who come to one address: what does not name its tenant is `tenant`'s there.
@@ -221,9 +227,24 @@ impl Gate {
         ceiling.min(self.0.arena.window_len())
     }
 
-    /// The most bytes that anybody can hold beyond their own part, as the plan is now.
-    pub fn most_held(&self) -> usize {
-        usize::try_from(self.0.arena.ceiling(Share::Decode)).unwrap_or(usize::MAX)
+    /// From now on the sinks can deliver this.
+    pub fn set_deliverable(&self, deliverable: Deliverable) {
+        self.0.deliverable.store(Arc::new(deliverable));
+    }
+
+    /// The bound on records of this protocol and signal: what every sink can deliver, and what can be received at all.
+    pub fn bound(&self, protocol: Protocol, signal: Signal) -> Bound {
+        let bound = self.0.deliverable.load().bound(protocol, signal);
+        let ceiling = usize::try_from(self.0.arena.ceiling(Share::Ingest)).unwrap_or(usize::MAX);
+        Bound { most: bound.most.min(ceiling).min(self.most_decoded()), ..bound }
+    }
+
+    /// Whether every sink can deliver a checked body of this size. Asked before it is given to the journal.
+    ///
+    /// # Errors
+    /// `too_large` when one of them never could.
+    pub fn judge(&self, protocol: Protocol, signal: Signal, size: Size) -> Result<(), Refused> {
+        Ok(self.bound(protocol, signal).judge(size)?)
     }
 
     /// Gives a checked body to the journal and enters the verdict in the books. Returns when the body is

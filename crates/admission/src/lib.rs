@@ -14,6 +14,7 @@
 pub mod access;
 mod answer;
 mod caller;
+mod deliverable;
 pub mod elastic;
 mod gate;
 pub mod intake;
@@ -27,6 +28,7 @@ pub mod tenancy;
 
 pub use answer::{PREPARED_BYTES, Protocol, WRITTEN, answer, codec, prepare};
 pub use caller::{Caller, Headers};
+pub use deliverable::{Bound, Deliverable, Size, Undeliverable};
 pub use gate::{Gate, LIGHT, Room, Rules};
 pub use passage::Passage;
 pub use pressure::Pressure;

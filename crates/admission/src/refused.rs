@@ -1,5 +1,6 @@
 //! A refusal: the reason, the words, and when to return.
 
+use crate::deliverable::Undeliverable;
 use crate::standing::Standing;
 use tidegate_http1::Content;
 use tidegate_ledger::Refusal;
@@ -54,6 +55,15 @@ impl Refused {
         Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
     }
 
+    /// An item of the body, with what encloses it, is larger than `most` bytes.
+    pub const fn item_too_large(most: usize) -> Refused {
+        let around = &[
+            "one item is too large to be forwarded; here it may have at most ",
+            " bytes, with the resource or metadata that it carries: make it smaller, or raise `memory`\n",
+        ];
+        Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
+    }
+
     /// The request has more than `most` items.
     pub const fn too_many(most: usize) -> Refused {
         let around =
@@ -67,6 +77,15 @@ impl Refused {
     pub const fn retry_after(mut self, seconds: u32) -> Refused {
         self.retry_after = Some(seconds);
         self
+    }
+}
+
+impl From<Undeliverable> for Refused {
+    fn from(undeliverable: Undeliverable) -> Refused {
+        match undeliverable {
+            Undeliverable::Body(most) => Refused::too_large(most),
+            Undeliverable::Item(most) => Refused::item_too_large(most),
+        }
     }
 }
 

@@ -115,7 +115,7 @@ fn anchors_and_merges_share_settings() {
 fn connections_follow_memory_unless_set() {
     let limits = Config::default().limits;
     assert_eq!(limits.connections(Bytes::gib(1), false), 12_000);
-    assert_eq!(limits.connections(Bytes::mib(64), false), 10_386);
+    assert_eq!(limits.connections(Bytes::mib(64), false), 4_544);
     assert_eq!(limits.connections(Bytes::mib(32), false), 1024);
     assert_eq!(limits.connections(Bytes::new(1), false), 1024);
 }

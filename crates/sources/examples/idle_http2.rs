@@ -56,10 +56,9 @@ fn ingest(dir: &std::path::Path) -> (Arc<Ingest>, Arena) {
     let gate = Gate::new(arena.clone(), journal, Duration::from_secs(1));
     let pool = Pool::start(1, 1).unwrap();
     let source = |name| ledger.source(name).unwrap();
-    let remote_write =
-        RemoteWrite::new(source("remote_write"), arena.clone(), pool.clone(), 1 << 20, 4 << 20);
+    let remote_write = RemoteWrite::new(source("remote_write"), arena.clone(), pool.clone(), 1 << 20);
     let http = Http::new(gate, source("http"), remote_write, Histogram::new(Buckets::durations(), 1))
-        .with_otlp(Otlp::new(source("otlp"), arena.clone(), pool, 1 << 20, 4 << 20));
+        .with_otlp(Otlp::new(source("otlp"), arena.clone(), pool, 1 << 20));
     let (settings, shutdown) = (Settings::default(), Shutdown::new());
     let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
     let http2 = Http2::new(http, settings, arena.clone(), Places::new(usize::MAX));

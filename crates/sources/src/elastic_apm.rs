@@ -52,9 +52,6 @@ pub struct ApmLimits {
     pub max_body: usize,
     /// The longest line, in bytes.
     pub max_event: usize,
-    /// The most bytes that a sink can hold of a body: as it came, decompressed, and as long again for what is made
-    /// of it.
-    pub most_held: usize,
     /// Events a second that one address may send whose agent is in a browser; nothing where those are not heard.
     pub rum: Option<u32>,
 }

@@ -21,7 +21,7 @@ use form::{Bulk, Route};
 use request::Request;
 use rewrite::Defaults;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, answer};
+use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, answer};
 use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
@@ -55,9 +55,6 @@ pub struct Settings {
     pub version: String,
     /// The most bytes of a body, as sent and when decompressed.
     pub max_body: usize,
-    /// The most bytes that a sink can hold of a body: as it came, decompressed, and a quarter of that for what is
-    /// made of it.
-    pub most_held: usize,
 }
 
 /// What a checked body holds.
@@ -220,11 +217,11 @@ impl Elasticsearch {
             (encoding, raw_len) = (Encoding::Identity, window.len());
             *body = Received { range: 0..window.len(), window };
         }
-        let compressed = if encoding == Encoding::Identity { 0 } else { as_sent };
-        let held = self.0.settings.most_held.min(gate.most_held());
-        if compressed + raw_len + raw_len / 4 > held {
-            return Err(Refused::too_large(held / 9 * 4).into());
-        }
+        let size = match encoding {
+            Encoding::Identity => Size { kept: raw_len, decoded: 0, item: 0 },
+            _ => Size { kept: as_sent, decoded: raw_len, item: 0 },
+        };
+        gate.judge(Layout::Bulk, Signal::Logs, size)?;
         let answer = answer.finish(gate)?;
         match (u32::try_from(raw_len), u32::try_from(taken)) {
             (Ok(raw_len), Ok(items)) => Ok(Content { items, raw_len, encoding, as_sent, answer }),

@@ -14,7 +14,7 @@ use futures_util::future::Either;
 use std::future::ready;
 use std::ops::Range;
 use tidegate_admission::otlp::Media;
-use tidegate_admission::{Gate, Passage, Refused, Room};
+use tidegate_admission::{Gate, Passage, Refused, Room, Size};
 use tidegate_arena::{Arena, Window};
 use tidegate_http1::Reply;
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
@@ -32,9 +32,6 @@ pub struct Otlp {
     pool: Pool,
     /// The most bytes of a body, as sent and when decompressed.
     max_body: usize,
-    /// The most bytes that a sink can hold of a body: as it came, decompressed, and a quarter of that for
-    /// what is made of it.
-    most_held: usize,
 }
 
 /// A body as it was received.
@@ -74,10 +71,9 @@ impl Otlp {
     pub const WORKER_BYTES: usize = decode::BYTES;
 
     /// A source that takes bodies of up to `max_body` bytes, as sent and when decompressed, if all sinks can
-    /// hold them: in both forms, and a quarter for what is made of them, in `most_held` bytes. Large ones are
-    /// checked by `pool`.
-    pub fn new(books: Source, arena: Arena, pool: Pool, max_body: usize, most_held: usize) -> Otlp {
-        Otlp { books, arena, pool, max_body, most_held }
+    /// deliver them. Large ones are checked by `pool`.
+    pub fn new(books: Source, arena: Arena, pool: Pool, max_body: usize) -> Otlp {
+        Otlp { books, arena, pool, max_body }
     }
 
     pub(crate) fn books(&self) -> &Source {
@@ -115,7 +111,6 @@ impl Otlp {
         form: Form,
         mut body: Received,
     ) -> Result<(Received, Content), Refused> {
-        self.holdable(gate, body.range.len(), 0)?;
         let mut room = None;
         let mut expected = body.range.len();
         if form.encoding != Encoding::Identity {
@@ -181,7 +176,11 @@ impl Otlp {
         let raw_len = raw.len();
         let compressed =
             if form.is_kept_as_sent() && form.encoding != Encoding::Identity { as_sent } else { 0 };
-        self.holdable(gate, compressed, raw_len)?;
+        let size = match compressed {
+            0 => Size { kept: raw_len, decoded: 0, item: 0 },
+            kept => Size { kept, decoded: raw_len, item: 0 },
+        };
+        gate.judge(Protocol::Otlp, form.signals().1, size)?;
         if let Some(window) = translated {
             *body = Received { range: 0..window.len(), window };
         }
@@ -194,13 +193,6 @@ impl Otlp {
     /// The most bytes that a body may decompress to now.
     fn most(&self, gate: &Gate) -> usize {
         self.max_body.min(gate.most_decoded())
-    }
-
-    /// Whether a sink could hold a body in both forms, and a quarter of it for what is made of it: what it
-    /// cannot hold it could not deliver either. The plan may have changed since the start.
-    fn holdable(&self, gate: &Gate, as_sent: usize, raw: usize) -> Result<(), Refused> {
-        let most = self.most_held.min(gate.most_held());
-        if as_sent + raw + raw / 4 > most { Err(Refused::too_large(most / 9 * 4)) } else { Ok(()) }
     }
 
     /// Not an `async fn`: a connection's task has no room for the body beside the wait for the disk.

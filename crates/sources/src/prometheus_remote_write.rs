@@ -13,14 +13,14 @@ use crate::otlp::decode::in_pool;
 use futures_util::future::Either;
 use std::cell::RefCell;
 use std::future::ready;
-use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, WRITTEN, answer};
+use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, WRITTEN, answer};
 use tidegate_arena::{Arena, Charge, Share};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Source};
 use tidegate_pool::Pool;
-use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check, join};
+use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check};
 use tidegate_wire::snappy;
 
 /// Bodies that decompress to more than this are checked by the pool: they would hold up the other connections of
@@ -43,9 +43,6 @@ pub struct RemoteWrite {
     pool: Pool,
     /// The most bytes that a body may decompress to.
     max_body: usize,
-    /// The most bytes that a sink can hold of a body: as it came, decompressed, and a quarter of that for
-    /// what is made of it.
-    most_held: usize,
     limits: Limits,
 }
 
@@ -55,11 +52,10 @@ impl RemoteWrite {
     /// What a worker, or a thread of the pool, keeps for it between requests, in bytes: a line of the memory plan.
     pub const WORKER_BYTES: usize = KEPT_SCRATCH;
 
-    /// A source that takes bodies of up to `max_body` bytes when decompressed, if all sinks can hold them:
-    /// as they came, decompressed, and a quarter of that for what is made of them, in `most_held` bytes.
+    /// A source that takes bodies of up to `max_body` bytes when decompressed, if all sinks can deliver them.
     /// Large ones are checked by `pool`.
-    pub fn new(books: Source, arena: Arena, pool: Pool, max_body: usize, most_held: usize) -> RemoteWrite {
-        RemoteWrite { books, arena, pool, max_body, most_held, limits: Limits::default() }
+    pub fn new(books: Source, arena: Arena, pool: Pool, max_body: usize) -> RemoteWrite {
+        RemoteWrite { books, arena, pool, max_body, limits: Limits::default() }
     }
 
     pub(crate) fn books(&self) -> &Source {
@@ -106,7 +102,7 @@ impl RemoteWrite {
         version: Version,
         body: Body,
     ) -> Result<(Body, Content), Refused> {
-        let raw_len = self.claimed(gate, &body)?;
+        let raw_len = self.claimed(gate, version, &body)?;
         // With what a symbol table usually takes: whoever has a body in hand must not wait for more.
         let scratch = if version == Version::V2 { raw_len / 4 } else { 0 };
         let bytes = (raw_len + scratch).min(gate.most_decoded());
@@ -124,21 +120,14 @@ impl RemoteWrite {
     }
 
     /// The length that the preamble claims, when the body can hold it and it is allowed.
-    fn claimed(&self, gate: &Gate, body: &[u8]) -> Result<usize, Refused> {
+    fn claimed(&self, gate: &Gate, version: Version, body: &[u8]) -> Result<usize, Refused> {
         let most = self.max_body.min(gate.most_decoded());
         let claimed = snappy::decoded_len(body).map_err(Refused::malformed)?;
         if claimed > most {
             return Err(Refused::too_large(most));
         }
-        self.holdable(gate, body.len() + claimed + claimed / 4)?;
+        gate.judge(layout(version), Signal::Metrics, Size { kept: body.len(), decoded: claimed, item: 0 })?;
         snappy::plausible(body).map_err(Refused::malformed)
-    }
-
-    /// Whether a sink could hold `bytes` for one body: what it cannot hold it could not deliver either. The
-    /// plan may have changed since the start.
-    fn holdable(&self, gate: &Gate, bytes: usize) -> Result<(), Refused> {
-        let most = self.most_held.min(gate.most_held());
-        if bytes > most { Err(Refused::too_large(most / 9 * 4)) } else { Ok(()) }
     }
 
     fn check(
@@ -152,9 +141,8 @@ impl RemoteWrite {
         let decoded = snappy::decode(body, room.spare_mut()).map_err(Refused::malformed)?;
         room.advance(decoded);
         let scratch = if version == Version::V2 { Symbols::bytes_for(&room) } else { 0 };
-        // What a sink needs to write the symbols anew, beside the body in both forms.
-        let rewriting = join::Scratch::bytes_for(scratch / size_of::<u32>());
-        self.holdable(gate, body.len() + decoded + if version == Version::V2 { rewriting } else { 0 })?;
+        let size = Size { kept: body.len(), decoded, item: 0 };
+        gate.judge(layout(version), Signal::Metrics, size)?;
         // Held until the symbol table has shrunk again.
         let _charge = self.pay_scratch(gate, &mut room, scratch)?;
         let counts = SYMBOLS.with_borrow_mut(|symbols| {
@@ -203,10 +191,7 @@ impl RemoteWrite {
         let meta = Meta {
             tenant: Tenant::NONE,
             signal: Signal::Metrics,
-            protocol: match version {
-                Version::V1 => Layout::RemoteWrite1,
-                Version::V2 => Layout::RemoteWrite2,
-            },
+            protocol: layout(version),
             encoding: Encoding::Snappy,
             items: content.items,
             raw_len: content.raw_len,
@@ -222,6 +207,14 @@ struct Content {
     counts: Counts,
     raw_len: u32,
     items: u32,
+}
+
+/// How the journal names a body of this version.
+const fn layout(version: Version) -> Layout {
+    match version {
+        Version::V1 => Layout::RemoteWrite1,
+        Version::V2 => Layout::RemoteWrite2,
+    }
 }
 
 /// Everything that a sink can deliver or lose.

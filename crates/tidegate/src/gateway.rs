@@ -5,6 +5,7 @@
 
 pub(crate) mod acceptor;
 mod apm;
+mod backlog;
 mod ingest;
 mod keys;
 mod metrics;
@@ -20,7 +21,7 @@ use crate::Failure;
 use acceptor::{Doorkeeper, accept, listen};
 use ingest::{Guarded, Ingest, IngestTls};
 use keys::Keys;
-use plan::Planned;
+use plan::{Announced, Planned};
 pub(crate) use rules::CHANGES;
 use sinks::Running;
 pub(crate) use sinks::settings;
@@ -88,6 +89,7 @@ impl Gateway {
         // refuse.
         let held_bytes = planned.plan.ceiling(Share::Ingest) / 2;
         let journal = tidegate_journal::Settings { held_bytes, ..journal_settings(&config) };
+        backlog::check(&config, &planned)?;
         let (journal, recovery) = Journal::open(journal)?;
         tell(&recovery);
         let registry = Registry::new(planned.workers + 2);
@@ -104,26 +106,16 @@ impl Gateway {
         let memory_wait = config.limits.memory_wait.get();
         let rules = Rules { access: keys.senders.clone(), ..rules::of(&config, &ledger)? };
         let gate = Gate::ruled(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
-        let source = &config.sources.prometheus_remote_write;
+        gate.set_deliverable(planned.deliverable.clone());
+        let [remote_write, otlp, elastic_apm, elasticsearch] =
+            planned.announced.each_ref().map(Announced::max_body);
         let remote_write = RemoteWrite::new(
             ledger.source("prometheus_remote_write")?,
             arena.clone(),
             pool.clone(),
-            source.max_body.as_usize().min(usize::try_from(planned.largest_body).unwrap_or(usize::MAX)),
-            usize::try_from(planned.most_held).unwrap_or(usize::MAX),
+            remote_write,
         );
-        let otlp = Otlp::new(
-            ledger.source("otlp")?,
-            arena.clone(),
-            pool.clone(),
-            config
-                .sources
-                .otlp
-                .max_body
-                .as_usize()
-                .min(usize::try_from(planned.largest_otlp).unwrap_or(usize::MAX)),
-            usize::try_from(planned.most_held).unwrap_or(usize::MAX),
-        );
+        let otlp = Otlp::new(ledger.source("otlp")?, arena.clone(), pool.clone(), otlp);
         let source = &config.sources.elasticsearch;
         let elasticsearch = Elasticsearch::new(
             ledger.source("elasticsearch")?,
@@ -132,13 +124,10 @@ impl Gateway {
             ElasticsearchSettings {
                 prefix: prefix(&source.prefix),
                 version: source.version.clone(),
-                max_body: source
-                    .max_body
-                    .as_usize()
-                    .min(usize::try_from(planned.largest_bulk).unwrap_or(usize::MAX)),
-                most_held: usize::try_from(planned.most_held).unwrap_or(usize::MAX),
+                max_body: elasticsearch,
             },
         );
+        let elastic_apm = apm::source(&config, elastic_apm, &ledger, &arena, &pool)?;
         let http_service = Http::new(
             gate.clone(),
             ledger.source("http")?,
@@ -146,7 +135,7 @@ impl Gateway {
             registry.histogram(metrics::REQUEST_DURATION, Buckets::durations()),
         )
         .with_otlp(otlp)
-        .with_elastic_apm(apm::source(&config, &planned, &ledger, &arena, &pool)?)
+        .with_elastic_apm(elastic_apm)
         .with_elasticsearch(elasticsearch);
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
@@ -278,6 +267,7 @@ impl Gateway {
         *sinks() = running;
         changed?;
         rules::change(self.gate.rules(), &new);
+        self.gate.set_deliverable(planned.deliverable);
         self.door.change_peers(new.limits.connections_per_peer);
         self.view.replan(planned.plan);
         *config = new;

@@ -5,9 +5,9 @@ use super::report::Report;
 use super::{ElasticApm, Strangers, agents};
 use crate::otlp::Received;
 use crate::otlp::decode::{self, LARGE, Unfinished};
-use tidegate_admission::{Gate, Passage, Refused, Room};
+use tidegate_admission::{Gate, Passage, Refused, Room, Size};
 use tidegate_arena::{Refused as NoMemory, Share};
-use tidegate_journal::Encoding;
+use tidegate_journal::{Encoding, Protocol as Layout, Signal};
 use tidegate_ledger::Refusal;
 use tidegate_wire::intake;
 
@@ -106,8 +106,11 @@ impl ElasticApm {
             }
         };
         let raw_len = raw.len();
-        let compressed = if encoding == Encoding::Identity { 0 } else { as_sent };
-        self.holdable(gate, compressed, raw_len)?;
+        let size = match encoding {
+            Encoding::Identity => Size { kept: raw_len, decoded: 0, item: 0 },
+            _ => Size { kept: as_sent, decoded: raw_len, item: 0 },
+        };
+        gate.judge(Layout::Intake, Signal::Traces, size)?;
         if stranger && !self.is_heard(raw) {
             return Err(Refused::new(Refusal::Forbidden, UNHEARD).into());
         }
@@ -173,21 +176,10 @@ impl ElasticApm {
 
     /// The most bytes that a body of `as_sent` bytes may decompress to now.
     fn most(&self, gate: &Gate, encoding: Encoding, as_sent: usize) -> usize {
-        let most = self.limits.max_body.min(gate.most_decoded()).min(gate.most_held() / 2);
+        let most = self.limits.max_body.min(gate.most_decoded());
         match encoding {
             Encoding::Identity => most,
             _ => most.min(as_sent.saturating_mul(MOST_RATIO).max(LONG)),
-        }
-    }
-
-    /// Whether a sink could hold a body in both forms, and as long again for what is made of it: what it cannot hold
-    /// it could not deliver either. The plan may have changed since the start.
-    fn holdable(&self, gate: &Gate, as_sent: usize, raw: usize) -> Result<(), Refused> {
-        let most = self.limits.most_held.min(gate.most_held());
-        if as_sent.saturating_add(raw).saturating_add(raw) > most {
-            Err(Refused::too_large(most / 9 * 4))
-        } else {
-            Ok(())
         }
     }
 }

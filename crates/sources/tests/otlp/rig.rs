@@ -49,7 +49,7 @@ pub(crate) fn settings() -> Settings {
 }
 
 fn elastic_apm(books: Source, arena: &Arena, pool: &Pool) -> ElasticApm {
-    let limits = ApmLimits { max_body: MAX_BODY, max_event: 300 << 10, most_held: 14 << 20, rum: Some(10) };
+    let limits = ApmLimits { max_body: MAX_BODY, max_event: 300 << 10, rum: Some(10) };
     let settings = AgentSettings {
         service: "shop".to_owned(),
         environment: String::new(),
@@ -63,7 +63,6 @@ fn elasticsearch(books: Source, arena: &Arena, pool: &Pool) -> Elasticsearch {
         prefix: "/elasticsearch".to_owned(),
         version: "8.19.0".to_owned(),
         max_body: MAX_BODY,
-        most_held: 14 << 20,
     };
     Elasticsearch::new(books, arena.clone(), pool.clone(), settings)
 }
@@ -96,14 +95,13 @@ impl Rig {
         let source = |name| ledger.source(name).unwrap();
         let pool = Pool::start(1, 64).unwrap();
         let books = source("prometheus_remote_write");
-        let remote_write = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY, 14 << 20);
+        let remote_write = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY);
         let durations = Histogram::new(Buckets::durations(), 1);
         let http = Http::new(gate.clone(), source("http"), remote_write, durations).with_otlp(Otlp::new(
             source("otlp"),
             arena.clone(),
             pool.clone(),
             MAX_BODY,
-            14 << 20,
         ));
         let http = http
             .with_elastic_apm(elastic_apm(source("elastic_apm"), &arena, &pool))

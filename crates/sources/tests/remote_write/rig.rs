@@ -70,7 +70,7 @@ impl Rig {
         let gate = Gate::ruled(arena.clone(), journal.clone(), MEMORY_WAIT, None, rules(&ledger));
         let pool = Pool::start(1, 1).unwrap();
         let books = ledger.source("prometheus_remote_write").unwrap();
-        let source = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY, 12 << 20);
+        let source = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY);
         let http = Http::new(
             gate.clone(),
             ledger.source("http").unwrap(),

@@ -78,7 +78,7 @@ pub(crate) fn greeting(config: &Config, gateway: &Gateway) -> String {
         env!("CARGO_PKG_VERSION"),
         planned.budget,
         Bytes(planned.plan.payload()),
-        Bytes(planned.largest_body),
+        Bytes(planned.announced.iter().map(|source| source.max_body() as u64).min().unwrap_or(0)),
         config.data.display(),
     );
     for (name, sink) in &config.sinks {

@@ -1,6 +1,5 @@
 //! The source `elastic_apm`, as configured.
 
-use super::plan::Planned;
 use crate::Failure;
 use tidegate_arena::Arena;
 use tidegate_config::{Config, Name};
@@ -8,20 +7,18 @@ use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
 use tidegate_sources::{AgentSettings, ApmLimits, ElasticApm, Strangers};
 
-/// The source that `config` says.
+/// The source that `config` says, for bodies of up to `max_body` bytes.
 pub(super) fn source(
     config: &Config,
-    planned: &Planned,
+    max_body: usize,
     ledger: &Ledger,
     arena: &Arena,
     pool: &Pool,
 ) -> Result<ElasticApm, Failure> {
     let source = &config.sources.elastic_apm;
-    let most_held = usize::try_from(planned.most_held).unwrap_or(usize::MAX);
     let limits = ApmLimits {
-        max_body: source.max_body.as_usize().min(most_held / 5 * 2),
+        max_body,
         max_event: source.max_event.as_usize(),
-        most_held,
         rum: source.rum.enabled.then_some(source.rum.events_per_second),
     };
     let text = |(name, value): (&Name, &String)| (name.as_str().to_owned(), value.clone());

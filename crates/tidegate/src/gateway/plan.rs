@@ -1,14 +1,19 @@
 //! The memory plan of a configuration: what every part of the program may take, and what is left for
 //! payload. `design/memory.md` has the argument; here are the numbers.
 
+mod deliverable;
+
+pub(crate) use deliverable::{Announced, announced};
+
 use super::sinks::settings;
 use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
-use tidegate_admission::access;
+use tidegate_admission::{Bound, Deliverable, access};
 use tidegate_arena::{Bytes, Declared, Plan, Program, Share};
 use tidegate_config::{Config, Deltas, MemoryBudget, Sink};
 use tidegate_console::Console;
+use tidegate_journal::{Protocol, Signal};
 use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
@@ -38,6 +43,8 @@ pub(crate) const JOURNAL_QUEUE: usize = 1024;
 pub(crate) const WAITERS: usize = 4096;
 /// The least part of the payload with which a sink works.
 const LEAST_PART: u64 = MIB / 2;
+/// How many times its own length an item may take when a sink has written it out.
+const WRITTEN_OUT: u64 = 8;
 /// The largest lake writer's slice: beyond it files do not become better.
 const LARGEST_SLICE: u64 = 24 * MIB;
 
@@ -54,14 +61,14 @@ pub(crate) struct Planned {
     pub(crate) slice: u64,
     /// What the lake may hold of the journal beside its slice, in bytes.
     pub(crate) lake_part: u64,
-    /// The most bytes of a body, received and decompressed together with a quarter for what is made of it.
-    pub(crate) most_held: u64,
-    /// The most bytes that a body may decompress to.
-    pub(crate) largest_body: u64,
-    /// The same of OTLP, which may not be compressed at all.
-    pub(crate) largest_otlp: u64,
-    /// The same of `_bulk`.
-    pub(crate) largest_bulk: u64,
+    /// What any other sink may always hold, in bytes.
+    pub(crate) sink_part: u64,
+    /// What belongs to nobody: one sink at a time may borrow all of it, in bytes.
+    pub(crate) common: u64,
+    /// What every sink can deliver.
+    pub(crate) deliverable: Deliverable,
+    /// The largest requests of each source that follow from that.
+    pub(crate) announced: [Announced; 4],
     /// The length of a window's address space, in bytes.
     pub(crate) window: usize,
     /// How many windows the arena has.
@@ -95,18 +102,19 @@ pub(crate) fn of(config: &Config) -> Planned {
 
     let common = payload.saturating_sub(plan.floors().sum());
     let most_held = common + part(16);
-    let allowed = config.sources.prometheus_remote_write.max_body.get();
-    // A quarter for what is made of it, and Snappy's usual gain of four and more for how it came.
-    let largest_body = allowed.min(most_held / 3 * 2);
-    // Uncompressed it is there once, with what is made of it.
-    let allowed_otlp = config.sources.otlp.max_body.get();
-    let largest_otlp = allowed_otlp.min(most_held / 5 * 4);
-    // The largest body in any form, as received (Snappy may add a sixth) and with its head; and what a sink
-    // joins from smaller ones. Address space is free, but not endless.
-    let allowed_bulk = config.sources.elasticsearch.max_body.get();
-    let longest = (allowed / 6 * 7).max(allowed_otlp).max(allowed_bulk) + MIB;
+    let sources = &config.sources;
+    let allowed = [
+        // Snappy may add a sixth.
+        sources.prometheus_remote_write.max_body.get() / 6 * 7,
+        sources.otlp.max_body.get(),
+        sources.elastic_apm.max_body.get(),
+        sources.elasticsearch.max_body.get(),
+    ];
+    // The largest body with its head; and what a sink makes of an item as large. Address space is free, but not
+    // endless.
+    let longest = allowed.into_iter().max().unwrap_or(0).saturating_mul(WRITTEN_OUT) + MIB;
     let window = most_held.min(longest.max(sink_part)).max(MIB) + 64 * KIB;
-    Planned {
+    let mut planned = Planned {
         window: usize::try_from(window).unwrap_or(usize::MAX),
         budget,
         plan,
@@ -115,11 +123,28 @@ pub(crate) fn of(config: &Config) -> Planned {
         connections,
         slice: if lakes > 0 { slice } else { 0 },
         lake_part,
-        most_held,
-        largest_body,
-        largest_otlp,
-        largest_bulk: allowed_bulk.min(most_held / 5 * 4),
+        sink_part,
+        common,
+        deliverable: Deliverable::default(),
+        announced: Default::default(),
         windows,
+    };
+    planned.deliverable = deliverable::bounds(config, &planned);
+    planned.announced = announced(config, &planned);
+    planned
+}
+
+impl Planned {
+    /// The most bytes that this sink can ever hold.
+    pub(crate) fn most_of(&self, sink: &Sink) -> u64 {
+        self.common + if matches!(sink, Sink::Lake(_)) { self.lake_part } else { self.sink_part }
+    }
+
+    /// The bound on records of this protocol and signal: what every sink can deliver, of what can be received at all.
+    pub(crate) fn bound(&self, protocol: Protocol, signal: Signal) -> Bound {
+        let ceiling = self.plan.ceiling(Share::Ingest).min(self.plan.ceiling(Share::Decode));
+        let received = usize::try_from(ceiling).unwrap_or(usize::MAX).min(self.window);
+        self.deliverable.bound(protocol, signal).and(Bound { most: received, factor: 0 })
     }
 }
 
@@ -217,7 +242,11 @@ impl fmt::Display for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "memory {}\n", self.budget)?;
         writeln!(f, "{}", self.plan)?;
-        writeln!(f, "largest body: {} when decompressed", Bytes(self.largest_body))?;
+        writeln!(f, "{:<44} {:>10} {:>10}", "largest requests, decompressed", "body", "one item")?;
+        for announced in &self.announced {
+            writeln!(f, "{announced}")?;
+        }
+        writeln!(f)?;
         if self.slice > 0 {
             writeln!(f, "lake writer's slice: {}", Bytes(self.slice))?;
         }

@@ -6,6 +6,7 @@ pub(crate) mod settings;
 use super::plan::Planned;
 use super::workers::Workers;
 use crate::Failure;
+pub(crate) use recipe::journal_signal;
 use recipe::{Recipe, Task};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

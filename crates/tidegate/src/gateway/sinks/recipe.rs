@@ -136,7 +136,8 @@ impl Recipe {
     }
 }
 
-fn journal_signal(signal: &tidegate_config::Signal) -> Signal {
+/// A signal of the configuration, as the journal names it.
+pub(crate) fn journal_signal(signal: &tidegate_config::Signal) -> Signal {
     match signal {
         tidegate_config::Signal::Traces => Signal::Traces,
         tidegate_config::Signal::Metrics => Signal::Metrics,

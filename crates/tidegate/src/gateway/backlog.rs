@@ -1,0 +1,199 @@
+//! What is queued was accepted under the bounds of its time. With less memory, or with more demanding sinks, a sink may
+//! not be able to hold it any more: then the gateway does not start, and names what is in the way.
+//!
+//! The bounds are kept beside the journal, so that the backlog is read only when they have become tighter. What a record
+//! of several items holds is not known from its header: it is delivered in pieces, and an item in it that no longer
+//! fits is dropped as `too_large`, with a line on the log.
+
+use super::plan::{self, Planned};
+use crate::Failure;
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use tidegate_admission::{Bound, Deliverable, Size};
+use tidegate_arena::Bytes;
+use tidegate_config::{self as config, Config};
+use tidegate_journal::inspect::{Inspection, RecordInfo, inspect};
+use tidegate_journal::{Encoding, Meta};
+
+/// The file beside the journal.
+const FILE: &str = "accepted";
+/// More memory than this is not looked for, in MiB.
+const MOST_MIB: u64 = 16 << 10;
+/// Its first line: what it is, and its version.
+const HEADER: &str = "tidegate accepted 1";
+
+/// Checks that what is queued in the data folder fits the plan of `config`, and remembers the plan's bounds for the next start.
+///
+/// # Errors
+/// In words: the largest record that does not fit, and how much memory it needs; or what of the folder cannot be read
+/// or written.
+pub(super) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
+    let data = &config.data;
+    let file = data.join(FILE);
+    let journal = data.join("journal");
+    let now = &planned.deliverable;
+    let then = match std::fs::read_to_string(&file) {
+        Ok(text) => Some(read(&text).ok_or_else(|| unreadable(&file))?),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(failure("reading", &file, &error)),
+    };
+    let backlog = match journal.is_dir() {
+        true => Some(inspect(&journal).map_err(|error| failure("reading", &journal, &error))?),
+        false => None,
+    };
+    let backlog = backlog.filter(has_queued);
+    let keep = match (then, backlog) {
+        (Some(then), Some(backlog)) => {
+            let union = then.or(now);
+            if union != *now {
+                find_misfit(&backlog, config, planned)?;
+            }
+            union
+        }
+        // A journal without the file was filled by a version that kept none.
+        (None, Some(backlog)) => {
+            find_misfit(&backlog, config, planned)?;
+            now.clone()
+        }
+        (_, None) => now.clone(),
+    };
+    let temporary = data.join(format!("{FILE}.new"));
+    std::fs::write(&temporary, written(&keep)).map_err(|error| failure("writing", &temporary, &error))?;
+    std::fs::rename(&temporary, &file).map_err(|error| failure("writing", &file, &error))
+}
+
+/// The first sequence that some sink still wants.
+fn begin(backlog: &Inspection) -> u64 {
+    let positions = backlog.cursors.iter().map(|(_, position)| position.map_or(0, |it| it.sequence));
+    positions.min().unwrap_or(0)
+}
+
+fn has_queued(backlog: &Inspection) -> bool {
+    let begin = begin(backlog);
+    let queued = backlog.segments.iter().filter(|segment| segment.next.is_none_or(|next| next > begin));
+    queued
+        .filter_map(|segment| backlog.records(segment).ok())
+        .flatten()
+        .any(|record| record.sequence >= begin)
+}
+
+/// Looks for the queued record that needs the most beyond what there is.
+fn find_misfit(backlog: &Inspection, config: &Config, planned: &Planned) -> Result<(), Failure> {
+    let begin = begin(backlog);
+    let mut worst: Option<(u64, RecordInfo, Meta)> = None;
+    for segment in backlog.segments.iter().filter(|segment| segment.next.is_none_or(|next| next > begin)) {
+        for record in backlog.records(segment).into_iter().flatten().filter(|it| it.sequence >= begin) {
+            let Some(meta) = record.meta else { continue };
+            let bound = planned.deliverable.bound(meta.protocol, meta.signal);
+            let missing = missing(bound, size(&record, &meta));
+            if missing > worst.as_ref().map_or(0, |(most, ..)| *most) {
+                worst = Some((missing, record, meta));
+            }
+        }
+    }
+    let Some((_, record, meta)) = worst else { return Ok(()) };
+    Err(Failure(format!(
+        "the journal holds a request that was accepted with more memory or other sinks, and that the sinks cannot send \
+         with `memory: {}`: record {}, {} items of {}, {} when decompressed. Start with `memory: {}` or more until it is \
+         delivered (`/status` shows when nothing is queued), and lower it then",
+        planned.budget.bytes,
+        record.sequence,
+        record.items,
+        meta.signal.name(),
+        Bytes(u64::from(meta.raw_len)),
+        sufficient(config, planned, &record, &meta),
+    )))
+}
+
+/// The least memory, in whole MiB, with which a record can be delivered.
+fn sufficient(config: &Config, planned: &Planned, record: &RecordInfo, meta: &Meta) -> config::Bytes {
+    let mut mib = planned.budget.bytes.get().div_ceil(1 << 20);
+    loop {
+        mib += 1;
+        let memory = config::Bytes::mib(mib);
+        let planned = plan::of(&Config { memory: Some(memory), ..config.clone() });
+        let bound = planned.deliverable.bound(meta.protocol, meta.signal);
+        // A record that was accepted fits some memory; the bound is for one that is not what it says.
+        if missing(bound, size(record, meta)) == 0 || mib > MOST_MIB {
+            return memory;
+        }
+    }
+}
+
+/// How large a record is, as far as its header says.
+fn size(record: &RecordInfo, meta: &Meta) -> Size {
+    let (kept, raw_len) = (record.body_len as usize, meta.raw_len as usize);
+    let decoded = if meta.encoding == Encoding::Identity { 0 } else { raw_len };
+    Size { kept, decoded, item: if record.items == 1 { raw_len } else { 0 } }
+}
+
+/// How many bytes are missing to deliver it.
+fn missing(bound: Bound, size: Size) -> u64 {
+    let needed =
+        size.kept.saturating_add(size.decoded).saturating_add(size.item.saturating_mul(bound.factor));
+    needed.saturating_sub(bound.most) as u64
+}
+
+fn written(deliverable: &Deliverable) -> String {
+    let mut text = format!("{HEADER}\n");
+    for bound in deliverable.rows() {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{} {}", bound.most, bound.factor);
+    }
+    text
+}
+
+fn read(text: &str) -> Option<Deliverable> {
+    let mut lines = text.lines();
+    lines.next().filter(|line| *line == HEADER)?;
+    let bound = |line: &str| {
+        let (most, factor) = line.split_once(' ')?;
+        Some(Bound { most: most.parse().ok()?, factor: factor.parse().ok()? })
+    };
+    Deliverable::of_rows(lines.map(bound).collect::<Option<Vec<Bound>>>()?)
+}
+
+fn unreadable(file: &Path) -> Failure {
+    Failure(format!(
+        "{} is not what this version of tidegate writes: was the data folder used by a newer one? If nothing is queued in \
+         the journal, the file may be removed",
+        file.display()
+    ))
+}
+
+fn failure(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
+    let path: PathBuf = path.to_owned();
+    Failure(format!("{doing} {} (`data`): {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is written is read back, of every version that this one knows, and nothing else is.
+    #[test]
+    fn bounds_survive_a_restart() {
+        let deliverable = Deliverable::new(|protocol, signal| Bound {
+            most: 1000 * protocol as usize,
+            factor: signal as usize,
+        });
+        assert_eq!(read(&written(&deliverable)), Some(deliverable));
+        assert_eq!(read(&written(&Deliverable::default())), Some(Deliverable::default()));
+        for other in ["", "tidegate accepted 2\n", "tidegate accepted 1\n1 1\n", "tidegate accepted 1\nx y\n"]
+        {
+            assert_eq!(read(other), None, "{other:?}");
+        }
+    }
+
+    /// A record of one item is judged with it, one of several without.
+    #[test]
+    fn names_what_is_missing() {
+        let bound = Bound { most: 1000, factor: 4 };
+        assert_eq!(missing(bound, Size { kept: 100, decoded: 900, item: 0 }), 0);
+        assert_eq!(missing(bound, Size { kept: 100, decoded: 901, item: 0 }), 1);
+        assert_eq!(missing(bound, Size { kept: 200, decoded: 0, item: 200 }), 0);
+        assert_eq!(missing(bound, Size { kept: 201, decoded: 0, item: 201 }), 5);
+        assert_eq!(missing(Bound::NONE, Size { kept: 1 << 30, decoded: 1 << 30, item: 1 << 30 }), 0);
+    }
+}

@@ -1,0 +1,112 @@
+//! What every configured sink can deliver, and so what the sources may accept.
+
+use super::Planned;
+use crate::gateway::sinks::journal_signal;
+use std::fmt;
+use tidegate_admission::{Bound, Deliverable};
+use tidegate_arena::Bytes;
+use tidegate_config::{Config, Sink};
+use tidegate_journal::{Protocol, Signal};
+use tidegate_sinks::Need;
+
+/// What windows take beyond what they were asked for: the arena's steps, of as many as a sink has at a time.
+const ROUNDING: u64 = 4 * (64 << 10);
+
+/// What every kind is taken to need.
+const PROVISIONAL: Need = Need { working: 512 << 10, factor: 8 };
+
+/// The largest requests of a source.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Announced {
+    /// The setting that bounds them.
+    pub(crate) setting: &'static str,
+    /// What it says, in bytes.
+    pub(crate) configured: u64,
+    /// What every sink can deliver, in bytes: the body when decompressed, with its compressed form if there is one.
+    pub(crate) body: u64,
+    /// The largest item with what encloses it, in bytes.
+    pub(crate) item: u64,
+}
+
+/// The bounds that follow from the sinks of `config`, each of which can hold what `planned` says.
+pub(super) fn bounds(config: &Config, planned: &Planned) -> Deliverable {
+    Deliverable::new(|protocol, signal| {
+        let sinks =
+            config.sinks.values().filter(|sink| sink.signals().iter().any(|it| journal_signal(it) == signal));
+        let needs = sinks.filter_map(|sink| Some((sink, need(sink, protocol, signal)?)));
+        needs.map(|(sink, need)| bound(need, planned.most_of(sink))).fold(Bound::NONE, Bound::and)
+    })
+}
+
+/// What a sink that can hold `most` bytes delivers.
+fn bound(need: Need, most: u64) -> Bound {
+    let most = most.saturating_sub(ROUNDING).saturating_sub(need.working as u64);
+    Bound { most: usize::try_from(most).unwrap_or(usize::MAX), factor: need.factor }
+}
+
+/// What a kind of sink needs for records of this protocol and signal; nothing when it takes none of them.
+fn need(sink: &Sink, _protocol: Protocol, _signal: Signal) -> Option<Need> {
+    match sink {
+        Sink::Blackhole(_) => None,
+        // Until each kind declares its own.
+        _ => Some(PROVISIONAL),
+    }
+}
+
+/// The largest requests of each source.
+pub(crate) fn announced(config: &Config, planned: &Planned) -> [Announced; 4] {
+    let sources = &config.sources;
+    let of = |setting, configured: u64, kinds: &[(Protocol, Signal)]| {
+        let bounds = kinds.iter().map(|(protocol, signal)| planned.bound(*protocol, *signal));
+        let bound = bounds.fold(Bound::NONE, Bound::and);
+        let (body, item) = (bound.largest_body() as u64, bound.largest_item() as u64);
+        Announced { setting, configured, body, item }
+    };
+    [
+        of(
+            "sources.prometheus_remote_write.max_body",
+            sources.prometheus_remote_write.max_body.get(),
+            &[(Protocol::RemoteWrite1, Signal::Metrics), (Protocol::RemoteWrite2, Signal::Metrics)],
+        ),
+        of(
+            "sources.otlp.max_body",
+            sources.otlp.max_body.get(),
+            &[Signal::Traces, Signal::Metrics, Signal::Logs].map(|signal| (Protocol::Otlp, signal)),
+        ),
+        of(
+            "sources.elastic_apm.max_body",
+            sources.elastic_apm.max_body.get(),
+            &[(Protocol::Intake, Signal::Traces)],
+        ),
+        of(
+            "sources.elasticsearch.max_body",
+            sources.elasticsearch.max_body.get(),
+            &[(Protocol::Bulk, Signal::Logs)],
+        ),
+    ]
+}
+
+impl Announced {
+    /// The most bytes of a body.
+    pub(crate) fn max_body(&self) -> usize {
+        usize::try_from(self.configured.min(self.body)).unwrap_or(usize::MAX)
+    }
+
+    /// Whether the setting allows more than can be delivered.
+    pub(crate) const fn is_short(&self) -> bool {
+        self.body < self.configured
+    }
+}
+
+impl fmt::Display for Announced {
+    /// A line of `tidegate plan`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let body = Bytes(self.configured.min(self.body)).to_string();
+        let item = Bytes(self.configured.min(self.item)).to_string();
+        write!(f, "  {:<42} {body:>10} {item:>10}", self.setting)?;
+        if self.is_short() {
+            write!(f, "  configured: {}, which does not fit", Bytes(self.configured))?;
+        }
+        Ok(())
+    }
+}
