@@ -185,11 +185,14 @@ impl Otlp {
                 start = end;
                 continue;
             }
+            // Nothing below waits where there is no room, or nothing to be sent.
+            tokio::task::yield_now().await;
             let Ok(frame) = self.written(&piece).await else {
-                if piece.len() > SMALLEST {
+                if is_cuttable(&piece, most) {
                     cut.most = piece.len() / 2;
                     return Err(Ended::Smaller);
                 }
+                self.letters.too_large(cut.sequence, whole.1, end - cut.done.max(start), piece.len());
                 cut.losses.add(Dropped::TooLarge, end - cut.done.max(start));
                 (cut.done, start) = (end, end);
                 continue;
@@ -203,11 +206,12 @@ impl Otlp {
             }
             let parcel = match self.piece_packed(frame, items, piece.len(), whole).await {
                 Ok(parcel) => parcel,
-                Err(_) if piece.len() > SMALLEST => {
+                Err(_) if is_cuttable(&piece, most) => {
                     cut.most = piece.len() / 2;
                     return Err(Ended::Smaller);
                 }
                 Err(why) => {
+                    self.letters.too_large(cut.sequence, whole.1, items, piece.len());
                     cut.losses.add(why.reason(), items);
                     (cut.done, start) = (end, end);
                     continue;
@@ -219,7 +223,7 @@ impl Otlp {
             match self.hear(&parcel, place, answer) {
                 Heard::Taken(rejected) => cut.losses.add(Dropped::Rejected, rejected),
                 Heard::Later => return Err(Ended::Later),
-                Heard::Refused(reason, Fault::Size) if parcel.is_cuttable() && items > 1 => {
+                Heard::Refused(reason, Fault::Size) if is_cuttable(&piece, most) => {
                     self.letters.refused_in_part(&reason);
                     cut.most = piece.len() / 2;
                     return Err(Ended::Smaller);
@@ -264,4 +268,10 @@ impl Otlp {
         let answer = peer.send(&parcel.request).await;
         Some(Landed { parcel, place, answer, _under_way: under_way })
     }
+}
+
+/// Whether cutting into half as much gives smaller pieces than this one of at most `most` bytes. One that is longer is
+/// a single item with what encloses it.
+fn is_cuttable(piece: &Piece<'_>, most: usize) -> bool {
+    piece.len() > SMALLEST && piece.len() <= most && piece.items() > 1
 }

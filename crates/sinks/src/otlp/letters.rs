@@ -95,6 +95,22 @@ impl Letters {
         }
     }
 
+    /// Items of a record do not fit into the memory there is.
+    pub(super) fn too_large(&mut self, sequence: u64, meta: Meta, items: u64, bytes: usize) {
+        self.health.noted(&format!("{items} items of {bytes} bytes do not fit into the memory of this sink"));
+        if self.is_time() {
+            tracing::warn!(
+                sink = self.sink,
+                signal = ?meta.signal,
+                protocol = ?meta.protocol,
+                sequence,
+                items,
+                bytes,
+                "items need more memory than there is and are dropped as too large; raise `memory`"
+            );
+        }
+    }
+
     fn is_time(&mut self) -> bool {
         let is_time = self.logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY);
         if is_time {

@@ -42,7 +42,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-fn put(out: &mut Vec<u8>, field: u8, bytes: &[u8]) {
+pub(crate) fn put(out: &mut Vec<u8>, field: u8, bytes: &[u8]) {
     out.push(field << 3 | 2);
     let mut len = bytes.len();
     while len >= 0x80 {

@@ -7,6 +7,7 @@ mod bodies;
 mod bulk;
 mod early;
 mod endpoints;
+mod huge;
 mod intake;
 mod joining;
 mod limits;

@@ -21,6 +21,8 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const NAME: &str = "upstream";
 /// Enough for everything to go the usual way.
 pub(crate) const PART: usize = 4 << 20;
+/// The floor of what is put in.
+const INGEST: u64 = 4 << 20;
 pub(crate) const BOTH: [Transport; 2] = [Transport::Http, Transport::Grpc];
 
 /// Everything on the near side of the peer.
@@ -33,6 +35,7 @@ pub(crate) struct Rig {
     pub(crate) turn: Arc<Semaphore>,
     pub(crate) health: Health,
     part: usize,
+    total: u64,
     /// Whose data is put in.
     pub(crate) tenant: Tenant,
     /// The number of the next item.
@@ -42,12 +45,18 @@ pub(crate) struct Rig {
 impl Rig {
     /// With a sink that may hold `part` bytes.
     pub(crate) fn new(part: usize) -> Rig {
-        Rig::of(part, tempfile::tempdir().unwrap(), 0)
+        Rig::of((part, 64 << 20), tempfile::tempdir().unwrap(), 0)
     }
 
-    fn of(part: usize, dir: tempfile::TempDir, next: u64) -> Rig {
-        let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, 4 << 20);
-        let arena = Arena::new(64 << 20, floors, 8 << 20, 256, 64).unwrap();
+    /// With a sink that may hold `part` bytes, and with its turn `most`.
+    pub(crate) fn narrow(part: usize, most: u64) -> Rig {
+        // Its ceiling is all but the floor of ingest, and another sink has as large a part.
+        Rig::of((part, most + part as u64 + INGEST), tempfile::tempdir().unwrap(), 0)
+    }
+
+    fn of((part, total): (usize, u64), dir: tempfile::TempDir, next: u64) -> Rig {
+        let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, INGEST);
+        let arena = Arena::new(total, floors, 8 << 20, 256, 64).unwrap();
         let settings = tidegate_journal::Settings {
             segment_bytes: 16 << 20,
             durability: Durability::PageCache,
@@ -60,15 +69,15 @@ impl Rig {
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
         let tenant = Tenant::NONE;
-        Rig { dir, arena, journal, ledger, letters, turn, health, part, tenant, next }
+        Rig { dir, arena, journal, ledger, letters, turn, health, part, total, tenant, next }
     }
 
     /// The same after a restart of the process.
     pub(crate) fn restarted(self) -> Rig {
-        let Rig { dir, arena, journal, ledger, letters, part, next, .. } = self;
+        let Rig { dir, arena, journal, ledger, letters, part, total, next, .. } = self;
         assert!(journal.close(60 * SECOND));
         drop((arena, journal, ledger, letters));
-        Rig::of(part, dir, next)
+        Rig::of((part, total), dir, next)
     }
 
     pub(crate) fn letters_dir(&self) -> PathBuf {
