@@ -304,7 +304,8 @@ impl Lake {
         let mut said = error.to_string();
         loop {
             self.health.failed(&said, SystemTime::now().checked_add(AFTER_ERROR));
-            if self.wait(tokio::time::sleep(AFTER_ERROR)).is_err() {
+            // Made inside the wait: on this thread there is no runtime that could tell the time.
+            if self.wait(async { tokio::time::sleep(AFTER_ERROR).await }).is_err() {
                 return;
             }
             match self.writer.recover() {

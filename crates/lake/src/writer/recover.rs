@@ -67,7 +67,10 @@ impl Writer {
                 _ => self.cut = None,
             }
         }
-        remove_all(&self.layout.temporary())?;
+        let temporary = self.layout.temporary();
+        remove_all(&temporary)?;
+        // Whoever cleared the disk may have taken it.
+        std::fs::create_dir_all(&temporary).map_err(Error::io("creating", &temporary))?;
         self.read_manifests()?;
         self.failed = false;
         Ok(self.durable)

@@ -175,6 +175,28 @@ async fn a_crash_between_the_commit_and_the_cursor_writes_no_row_twice() {
     assert_eq!(rig.assert_closed(0).dropped, []);
 }
 
+/// A disk that cannot be written is waited for: the lake says so, goes on by itself, and no row is lost or there twice.
+#[tokio::test]
+async fn a_lake_that_cannot_be_written_waits_and_goes_on() {
+    let mut rig = Rig::new(10, 1 << 20);
+    let lake = Running::start(&rig, |settings| Settings { file_age: Duration::from_millis(1), ..settings });
+    let temporary = folder(&rig).join("v1").join("tmp");
+    std::fs::remove_dir_all(&temporary).unwrap();
+    std::fs::write(&temporary, b"in the way").unwrap();
+    rig.put(Version::V1, 0..10, 3).await;
+    // It fails, and fails again when it tries to go on.
+    until(|| rig.health.activity().failures >= 2).await;
+    let trouble = rig.health.trouble();
+    assert!(trouble.retry_at.is_some() && trouble.last_error.is_some(), "{trouble:?}");
+    assert_eq!(rig.page().delivered, 0);
+    std::fs::remove_file(&temporary).unwrap();
+    until(|| rig.page().delivered == 30).await;
+    assert_eq!(rig.health.trouble().retry_at, None);
+    lake.stop().await;
+    assert_once(&rig);
+    assert_eq!(rig.assert_closed(0).dropped, []);
+}
+
 /// What cannot become rows is counted, and does not hold up the cursor although no commit comes.
 #[tokio::test]
 async fn unusable_records_go_to_the_books_and_not_in_the_way() {
