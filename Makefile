@@ -14,6 +14,7 @@ export TIDEGATE_TEST_COLLECTOR := $(COLLECTOR)/collector
 export TIDEGATE_TEST_OPENSEARCH := $(OPENSEARCH)
 export TIDEGATE_TEST_APM_GO := $(APM)/agent-go
 export TIDEGATE_TEST_APM_JAVA := $(APM)/java
+export TIDEGATE_TEST_APM_ORACLE := $(APM)/oracle
 export TIDEGATE_TEST_SHIPPERS := $(SHIPPERS)
 export TIDEGATE_BIN := $(TARGET)/release/tidegate
 
