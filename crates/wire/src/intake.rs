@@ -5,12 +5,13 @@
 //!
 //! Checked: that each line is JSON, that its only member names a kind of event, that required fields are there, and
 //! that known fields are of their type and no longer than they may be. Fields that are not known are passed over,
-//! and `null` is the same as no field, and so is an object without members. A known field must not be given twice.
+//! and `null` is the same as no field, and so is an object without members. Of a field that is given twice the last counts.
 //! Names of fields that are written with escapes are not known.
 //!
 //! Specification: <https://github.com/elastic/apm-data/tree/main/input/elasticapm/docs/spec/v2>, and where that says
 //! less than the server checks, its decoder.
 
+pub mod address;
 mod check;
 mod cursor;
 mod fault;
@@ -170,6 +171,15 @@ fn checked(line: &[u8], longest: usize, all_utf8: bool) -> Result<Event<'_>, Fau
 /// The events of a checked body, the metadata first.
 pub fn events(raw: &[u8]) -> impl Iterator<Item = Event<'_>> {
     lines(raw).filter_map(|(_, line)| event(line))
+}
+
+/// Where the metadata of a checked body end: at their closing brace, before which there is a member.
+#[must_use]
+pub fn end_of_metadata(raw: &[u8]) -> Option<usize> {
+    let (_, line) = lines(raw).next()?;
+    let metadata = event(line).filter(|event| event.kind == Kind::Metadata)?;
+    let start = metadata.raw.as_ptr().addr().checked_sub(raw.as_ptr().addr())?;
+    (start + metadata.raw.len()).checked_sub(1)
 }
 
 /// The event of a checked line.

@@ -5,21 +5,68 @@ use super::writer::{Name, Writer};
 use tidegate_wire::intake::{Object, Text, Value};
 
 /// Writes the members of `object` as attributes in field `field`.
-pub(super) fn table(out: &mut Writer<'_>, field: u8, object: Object<'_>, table: &'static Table) {
-    for (name, value) in object.members() {
-        member(out, field, name, value, table);
+pub(super) fn table(out: &mut Writer<'_>, field: u8, object: Object<'_>, known: &'static Table) {
+    members(out, field, object, known, |_, _| {});
+}
+
+/// The same, and shows each of them. Of members with a known name the last that is not `null` counts; what was shown
+/// before it did not.
+pub(super) fn members<'a>(
+    out: &mut Writer<'_>,
+    field: u8,
+    object: Object<'a>,
+    known: &'static Table,
+    mut see: impl FnMut(&[u8], Value<'a>),
+) {
+    let start = out.mark();
+    let mut seen = 0u64;
+    for (name, value) in object.members().filter(|(_, value)| *value != Value::Null) {
+        let found = name.plain().and_then(|name| known.of(name));
+        if let Some((place, _)) = found {
+            let bit = 1u64.checked_shl(place).unwrap_or(0);
+            if seen & bit != 0 {
+                out.back_to(start);
+                return last_of_each(out, field, object, known, see);
+            }
+            seen |= bit;
+        }
+        see(name.plain().unwrap_or_default(), value);
+        member(out, field, name, value, found.map(|(_, to)| to), known);
+    }
+}
+
+/// What is not known, and then of each known name the last.
+#[cold]
+fn last_of_each<'a>(
+    out: &mut Writer<'_>,
+    field: u8,
+    object: Object<'a>,
+    known: &'static Table,
+    mut see: impl FnMut(&[u8], Value<'a>),
+) {
+    let is_known = |name: Text<'_>| name.plain().is_some_and(|name| known.of(name).is_some());
+    for (name, value) in object.members().filter(|(name, _)| !is_known(*name)) {
+        member(out, field, name, value, None, known);
+    }
+    for (known_name, to) in known.known {
+        let is_it = |name: Text<'_>| name.plain() == Some(known_name.as_bytes());
+        let last = object.members().filter(|(name, value)| is_it(*name) && *value != Value::Null).last();
+        if let Some((name, value)) = last {
+            see(known_name.as_bytes(), value);
+            member(out, field, name, value, Some(*to), known);
+        }
     }
 }
 
 /// Writes one member of an object.
-pub(super) fn member(
+fn member(
     out: &mut Writer<'_>,
     field: u8,
     name: Text<'_>,
     value: Value<'_>,
+    to: Option<To>,
     known: &'static Table,
 ) {
-    let to = name.plain().and_then(|name| known.of(name));
     match (to, value) {
         (Some(To::Skip), _) => {}
         (Some(To::As(name)), value) => out.attribute(field, Name::fixed(name), value),

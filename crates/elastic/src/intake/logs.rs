@@ -1,6 +1,6 @@
 //! Errors and log events as log records.
 
-use super::attributes::member;
+use super::attributes::table;
 use super::ids::id;
 use super::tables::ERROR;
 use super::time::{of_micros, of_text};
@@ -16,9 +16,7 @@ const MOST_NESTED: usize = 8;
 
 pub(super) fn error(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64) {
     let record = out.open(RECORDS);
-    for (name, value) in fields.members() {
-        member(out, ATTRIBUTES, name, value, &ERROR);
-    }
+    table(out, ATTRIBUTES, fields, &ERROR);
     time(out, of_micros(fields.find(b"timestamp")), fields.find(b"timestamp"), received_at_ns);
     id::<16>(out, 9, fields.find(b"trace_id"), true, ATTRIBUTES, "elastic.trace_id");
     id::<8>(out, 10, fields.find(b"parent_id"), true, ATTRIBUTES, "elastic.parent_id");

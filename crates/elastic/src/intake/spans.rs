@@ -1,6 +1,6 @@
 //! Transactions and spans as spans.
 
-use super::attributes::member;
+use super::attributes::members;
 use super::ids::id;
 use super::tables::{SPAN, TRANSACTION, Table};
 use super::time::{of_micros, of_millis};
@@ -82,34 +82,31 @@ pub(super) fn span(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64
 /// Writes what becomes attributes, and finds what does not.
 fn said<'a>(out: &mut Writer<'_>, fields: Object<'a>, table: &'static Table) -> Said<'a> {
     let mut said = Said::default();
-    for (name, value) in fields.members() {
-        match name.plain().unwrap_or_default() {
-            b"id" => said.id = Some(value),
-            b"trace_id" => said.trace_id = Some(value),
-            b"parent_id" => said.parent_id = Some(value),
-            b"name" => said.name = Some(value),
-            b"timestamp" => said.timestamp = Some(value),
-            b"start" => said.start = value.number(),
-            b"duration" => said.duration = value.number(),
-            b"sample_rate" => said.sample_rate = value.number(),
-            b"outcome" => said.outcome = value.text(),
-            b"links" => said.links = Some(value),
-            b"type" => said.r#type = value.text(),
-            b"action" => said.action = value.text(),
-            b"otel" => {
-                said.kind = value.object().and_then(|otel| otel.find(b"span_kind")).and_then(Value::text);
-            }
-            b"context" => {
-                let has = |name: &[u8]| {
-                    let part = value.object().and_then(|context| context.find(name)).and_then(Value::object);
-                    part.is_some_and(|part| !part.is_empty())
-                };
-                (said.has_request, said.has_message) = (has(b"request"), has(b"message"));
-            }
-            _ => {}
+    members(out, ATTRIBUTES, fields, table, |name, value| match name {
+        b"id" => said.id = Some(value),
+        b"trace_id" => said.trace_id = Some(value),
+        b"parent_id" => said.parent_id = Some(value),
+        b"name" => said.name = Some(value),
+        b"timestamp" => said.timestamp = Some(value),
+        b"start" => said.start = value.number(),
+        b"duration" => said.duration = value.number(),
+        b"sample_rate" => said.sample_rate = value.number(),
+        b"outcome" => said.outcome = value.text(),
+        b"links" => said.links = Some(value),
+        b"type" => said.r#type = value.text(),
+        b"action" => said.action = value.text(),
+        b"otel" => {
+            said.kind = value.object().and_then(|otel| otel.find(b"span_kind")).and_then(Value::text);
         }
-        member(out, ATTRIBUTES, name, value, table);
-    }
+        b"context" => {
+            let has = |name: &[u8]| {
+                let part = value.object().and_then(|context| context.find(name)).and_then(Value::object);
+                part.is_some_and(|part| !part.is_empty())
+            };
+            (said.has_request, said.has_message) = (has(b"request"), has(b"message"));
+        }
+        _ => {}
+    });
     said
 }
 

@@ -24,8 +24,10 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn of(&self, name: &[u8]) -> Option<To> {
-        self.known.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, to)| *to)
+    /// What becomes of a member, and where it stands among the known ones.
+    pub(super) fn of(&self, name: &[u8]) -> Option<(u32, To)> {
+        let found = (0..).zip(self.known).find(|(_, (known, _))| known.as_bytes() == name);
+        found.map(|(place, (_, to))| (place, *to))
     }
 }
 
@@ -45,6 +47,19 @@ pub(super) static METADATA: Table = table(
         ("user", Into(&METADATA_USER)),
         ("labels", Labels),
         ("network", Into(&NETWORK)),
+        ("tidegate", Into(&REQUESTED)),
+    ],
+);
+
+/// What the source knew of a browser's request.
+static REQUESTED: Table = table(
+    "elastic.metadata.tidegate.",
+    &[
+        ("client", As("client.address")),
+        ("source", As("source.address")),
+        ("port", As("source.port")),
+        ("nat", As("source.nat.ip")),
+        ("user_agent", As("user_agent.original")),
     ],
 );
 

@@ -53,6 +53,16 @@ impl<'o> Writer<'o> {
         self.is_full
     }
 
+    /// Where the next field will be.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.len)
+    }
+
+    /// Takes back what was written since.
+    pub(crate) fn back_to(&mut self, Mark(len): Mark) {
+        self.len = self.len.min(len);
+    }
+
     #[inline]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());

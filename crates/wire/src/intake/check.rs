@@ -46,21 +46,16 @@ pub(super) fn event(line: &[u8]) -> Result<Event<'_>, Fault> {
 /// good as no object: whether that may be is for the one around it to say.
 fn object(cursor: &mut Cursor<'_>, known: &'static Fields, depth: u32) -> Result<bool, Problem> {
     cursor.take(b'{')?;
-    // Which were given at all, and which with a value.
-    let (mut seen, mut set) = (0u64, 0u64);
+    // Which were given with a value.
+    let mut set = 0u64;
     if !cursor.takes(b'}') {
         loop {
             let (name, _) = cursor.name()?;
             match known.find(name) {
                 None => cursor.skip(depth + 1)?,
                 Some((at, field)) => {
-                    let bit = 1_u64 << at;
-                    if seen & bit != 0 {
-                        return Err(Problem::Twice(field.name));
-                    }
-                    seen |= bit;
                     if value(cursor, field.name, field.rule, depth + 1)? {
-                        set |= bit;
+                        set |= 1_u64 << at;
                     }
                 }
             }

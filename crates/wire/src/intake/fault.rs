@@ -35,8 +35,6 @@ pub enum Problem {
     OneOf(&'static str),
     /// This field has a value of another type.
     Type(&'static str),
-    /// This field is given twice.
-    Twice(&'static str),
     /// This field is longer than 1,024 characters.
     TooManyCharacters(&'static str),
     /// This field has a value that it may not have.
@@ -62,7 +60,6 @@ impl fmt::Display for Fault {
                 write!(f, "validation error: {kind}: requires at least one of {fields}")
             }
             Problem::Type(field) => write!(f, "decode error: {kind}: '{field}' has a value of another type"),
-            Problem::Twice(field) => write!(f, "decode error: {kind}: '{field}' is given twice"),
             Problem::TooManyCharacters(field) => {
                 write!(f, "validation error: {kind}: '{field}' is longer than 1024 characters")
             }

@@ -83,3 +83,25 @@ fn absurd_numbers_are_said_as_well_as_they_can_be() {
     let odd = span("span", r#","type":"t","timestamp":18446744073709551615"#);
     assert_eq!(odd.start_time_unix_nano, RECEIVED + 2_000_000);
 }
+
+/// Of a field that is given twice the last value counts that says something; each attribute is there once.
+#[test]
+fn the_last_of_a_field_is_said() {
+    let twice = concat!(
+        r#","type":"a","type":"request","name":"one","name":"two","name":null,"result":"x","own":1,"result":"y""#,
+        r#","context":{"user":{"id":"1","id":"2"}}"#
+    );
+    let span = span("transaction", twice);
+    assert_eq!((span.name.as_str(), span.kind), ("two", 2));
+    let values = |name: &str| {
+        let all = span.attributes.iter().filter(|attribute| attribute.key == name);
+        all.map(|attribute| format!("{:?}", attribute.value)).collect::<Vec<_>>()
+    };
+    for (name, value) in
+        [("transaction.type", "request"), ("transaction.result", "\"y\""), ("user.id", "\"2\"")]
+    {
+        let found = values(name);
+        assert!(found.len() == 1 && found[0].contains(value), "{name}: {found:?}");
+    }
+    assert_eq!(values("elastic.transaction.own").len(), 1);
+}

@@ -88,7 +88,6 @@ fn known_fields_have_a_type() {
         (r#""outcome":"perhaps""#, "validation error: transaction: 'outcome' has no permitted value"),
         (r#""context":[]"#, "decode error: transaction: 'context' has a value of another type"),
         (r#""context":{"tags":{"a":{}}}"#, "decode error: transaction: 'tags' has a value of another type"),
-        (r#""id":"1""#, "decode error: transaction: 'id' is given twice"),
     ] {
         refused(&with(field), words);
     }
@@ -100,6 +99,32 @@ fn known_fields_have_a_type() {
     let words = "validation error: transaction: 'name' is longer than 1024 characters";
     refused(&with(&format!(r#""name":"{}""#, "é".repeat(1025))), words);
     refused(&with(&format!(r#""name":"{}""#, "\\u00e9".repeat(1025))), words);
+}
+
+/// Of a field that is given twice the last value counts, and `null` is none.
+#[test]
+fn the_last_of_a_field_counts() {
+    let with = |field: &str| format!(r#"{{"transaction":{{{TRANSACTION},{field}}}}}"#);
+    accepted(&with(r#""id":"3","id":null"#));
+    let line = with(r#""id":"3","id":null,"name":"a","name":"b""#);
+    let body = format!("{METADATA}\n{line}\n");
+    let event = events(body.as_bytes()).nth(1).unwrap().fields();
+    let text = |name: &[u8]| event.find(name).and_then(Value::text).and_then(Text::plain);
+    assert_eq!((text(b"id"), text(b"name")), (Some(&b"3"[..]), Some(&b"b"[..])));
+    refused(&with(r#""id":1"#), "decode error: transaction: 'id' has a value of another type");
+}
+
+/// What is known besides can be put behind the last of the metadata.
+#[test]
+fn the_metadata_end_at_their_brace() {
+    let body = format!("\n {} \n{{\"log\":{{}}}}\n", METADATA.replace("}}}}", "}},\"x\":{}} ,\"y\":{}}"));
+    let end = end_of_metadata(body.as_bytes()).unwrap();
+    let (before, after) = body.split_at(end);
+    assert_eq!(&after[..2], "} ");
+    let longer = format!("{before},\"more\":{{\"a\":1}}{after}");
+    check(longer.as_bytes(), LONGEST_LINE, |_, fault| panic!("{fault}")).unwrap();
+    let metadata = events(longer.as_bytes()).next().unwrap().fields();
+    assert!(metadata.at(&[b"more", b"a"]).is_some() && metadata.at(&[b"service", b"name"]).is_some());
 }
 
 /// A metric has a value, or values and counts.
