@@ -21,9 +21,8 @@ pub(super) use metrics::is_nameable;
 use super::fields::Said;
 use super::objects::Objects;
 use super::page::Sheet;
-use super::pen::{Kind, Origin, Pen, Time};
+use super::pen::{Kind, Origin, Pen};
 use super::stream::{Name, Part, Wishes, is_routing};
-use crate::intake::time::of_text;
 use crate::json;
 use tidegate_wire::otlp::{AnyValue, Attributes};
 use tidegate_wire::output::Full;
@@ -120,7 +119,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         dataset: &str,
         service: Service<'a>,
         wishes: Wishes<'a>,
-        time: Time<'a>,
+        time: u64,
         extra: impl FnOnce(&mut Self) -> Result<(), Full>,
         mut other: impl FnMut(u32, &mut Objects<'a>, &mut S) -> Result<(), Full>,
     ) -> Result<(), Full> {
@@ -131,20 +130,9 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         };
         let namespace = wishes.namespace.unwrap_or(self.settings.namespace.as_bytes());
         let namespace = Name::new(Part::Namespace, "", namespace, "", "default");
-        let at = match time {
-            Time::At(time) => time,
-            Time::Said(text) => of_text(text).unwrap_or(self.settings.received),
-        };
-        self.begin(kind, &dataset, &namespace, at, extra)?;
+        self.begin(kind, &dataset, &namespace, time, extra)?;
         self.out.put(br#"{"@timestamp":"#)?;
-        match time {
-            Time::At(time) => json::time(time, self.out)?,
-            Time::Said(text) => {
-                self.out.put(b"\"")?;
-                self.out.put(text.raw())?;
-                self.out.put(b"\"")?;
-            }
-        }
+        json::time(time, self.out)?;
         self.out.put(br#","data_stream":{"type":""#)?;
         self.out.put(kind.name().as_bytes())?;
         self.out.put(br#"","dataset":"#)?;

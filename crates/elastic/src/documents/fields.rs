@@ -4,10 +4,12 @@
 //! A field that others are members of is written as their `value`, unless one of them is called that: then it is left
 //! out. Of labels with one name the last counts, numbers and texts apart.
 
+use super::intake::{Shape, shaped};
 use super::objects::Objects;
 use super::once::Unescaped;
 use crate::json;
 use std::cmp::Ordering;
+use std::net::IpAddr;
 use tidegate_wire::intake;
 use tidegate_wire::otlp::AnyValue;
 use tidegate_wire::output::{Full, Output};
@@ -48,6 +50,16 @@ pub(super) enum Said<'a> {
     Exception(&'a [u8], &'a [u8]),
     /// Something else, by its number, that the writer of the document knows.
     Other(u32),
+    /// No field, though one was put before: the resource's is not that of the document.
+    Nothing,
+    /// An address.
+    Ip(IpAddr),
+    /// A text in which `%` stands before the digits of a byte.
+    Percent(&'a [u8]),
+    /// A value of an intake event that is written in a shape of its own.
+    Event(Shape, intake::Value<'a>),
+    /// A metric of an intake event: its number.
+    Sample(intake::Number<'a>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +92,8 @@ pub(super) struct Fields<'a> {
     fields: Vec<Field<'a>>,
     labels: Vec<Labelled<'a>>,
     base: (usize, usize),
+    /// Whether the document's fields are in order, and each is there once.
+    is_settled: bool,
     lost: u64,
 }
 
@@ -88,7 +102,7 @@ impl<'a> Fields<'a> {
 
     /// Without room, until there is need.
     pub(super) fn new() -> Self {
-        Self { fields: Vec::new(), labels: Vec::new(), base: (0, 0), lost: 0 }
+        Self { fields: Vec::new(), labels: Vec::new(), base: (0, 0), is_settled: false, lost: 0 }
     }
 
     /// Begins with a resource.
@@ -109,6 +123,7 @@ impl<'a> Fields<'a> {
 
     /// Begins a document, with all that is the resource's.
     pub(super) fn begin(&mut self) {
+        self.is_settled = false;
         let (fields, labels) = self.base;
         self.fields.truncate(fields);
         self.labels.truncate(labels);
@@ -161,10 +176,17 @@ impl<'a> Fields<'a> {
 
     /// Puts a label from an intake event.
     pub(super) fn tag(&mut self, key: intake::Text<'a>, value: intake::Value<'a>) {
+        let is_number = match value {
+            intake::Value::Null => return,
+            intake::Value::Number(_) => true,
+            intake::Value::Array(array) => {
+                array.values().next().is_some() && array.values().all(|value| value.number().is_some())
+            }
+            _ => false,
+        };
         match key.plain() {
-            _ if value == intake::Value::Null => {}
-            Some(key) => self.labelled(key, Label::Json(value), value.number().is_some()),
-            None => self.labelled(key.raw(), Label::Escaped(value), value.number().is_some()),
+            Some(key) => self.labelled(key, Label::Json(value), is_number),
+            None => self.labelled(key.raw(), Label::Escaped(value), is_number),
         }
     }
 
@@ -178,6 +200,53 @@ impl<'a> Fields<'a> {
         self.labels.push(Labelled { key, label, is_number, order });
     }
 
+    /// Puts the fields in order, and keeps of each what was put last.
+    fn settle(&mut self) {
+        if std::mem::replace(&mut self.is_settled, true) {
+            return;
+        }
+        let base = self.base.0;
+        let fields = self.fields.get_mut(base..).unwrap_or_default();
+        fields.sort_unstable_by(|a, b| in_order(a.path, b.path).then(a.order.cmp(&b.order)));
+        let mut kept = 0;
+        for at in 0..fields.len() {
+            let Some(&field) = fields.get(at) else { break };
+            let is_last = fields.get(at + 1).is_none_or(|next| next.path != field.path);
+            if is_last
+                && !matches!(field.said, Said::Nothing)
+                && let Some(place) = fields.get_mut(kept)
+            {
+                *place = field;
+                kept += 1;
+            }
+        }
+        self.fields.truncate(base + kept);
+    }
+
+    /// Writes which template each metric of an intake event is of, as Elastic APM's templates have them: members of an
+    /// object, with commas between them.
+    pub(super) fn templates(&mut self, out: &mut impl Output) -> Result<(), Full> {
+        self.settle();
+        let fields = self.fields.get(self.base.0..).unwrap_or_default();
+        let mut comma = false;
+        for (at, field) in fields.iter().enumerate() {
+            let template = match field.said {
+                Said::Sample(_) => "\"double_metrics\"",
+                Said::Event(Shape::Histogram, _) => "\"histogram_metrics\"",
+                _ => continue,
+            };
+            if std::mem::replace(&mut comma, true) {
+                out.put(b",")?;
+            }
+            let next = fields.get(at + 1).map(|next| next.path).unwrap_or_default();
+            out.put(b"\"")?;
+            json::inner(field.path, out)?;
+            out.put(if below(next, field.path).is_some() { b".value\":" } else { b"\":" })?;
+            out.put(template.as_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Writes the document's members, each with a comma before it. `other` writes what is [`Said::Other`].
     pub(super) fn write<O: Output>(
         &mut self,
@@ -186,15 +255,12 @@ impl<'a> Fields<'a> {
         mut other: impl FnMut(u32, &mut Objects<'a>, &mut O) -> Result<(), Full>,
     ) -> Result<(), Full> {
         objects.lost += std::mem::take(&mut self.lost);
+        self.settle();
         let (base_fields, base_labels) = self.base;
-        let fields = self.fields.get_mut(base_fields..).unwrap_or_default();
-        fields.sort_unstable_by(|a, b| in_order(a.path, b.path).then(a.order.cmp(&b.order)));
+        let fields = self.fields.get(base_fields..).unwrap_or_default();
         let (mut open, mut comma): (&[u8], bool) = (&[], true);
         for (at, field) in fields.iter().enumerate() {
             let next = fields.get(at + 1).map(|next| next.path).unwrap_or_default();
-            if next == field.path {
-                continue;
-            }
             // Beside its own members a field is named as if it were one of them.
             let has_members = next.strip_prefix(field.path).is_some_and(|rest| rest.first() == Some(&b'.'));
             let others = fields.get(at + 1..).unwrap_or_default();
@@ -331,7 +397,39 @@ fn said<'a, O: Output>(
             out.put(b"}]")
         }
         Said::Other(number) => other(number, objects, out),
+        Said::Nothing => out.put(b"null"),
+        Said::Ip(address) => json::formatted(format_args!("\"{address}\""), out),
+        Said::Percent(text) => {
+            out.put(b"\"")?;
+            percent(text, out)?;
+            out.put(b"\"")
+        }
+        Said::Event(shape, value) => shaped(shape, value, objects, out),
+        Said::Sample(number) => out.put(number.raw()),
     }
+}
+
+/// A text of UTF-8 without its escapes; as it stands where they stand for something else.
+fn percent(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    let mut bytes = [0; 4096];
+    let mut len = 0;
+    let mut rest = text;
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    while let Some((&byte, after)) = rest.split_first() {
+        let (byte, after) = match rest {
+            [b'%', high, low, after @ ..] => match (digit(*high), digit(*low)) {
+                (Some(high), Some(low)) => (high << 4 | low, after),
+                _ => return json::inner(text, out),
+            },
+            _ => (byte, after),
+        };
+        let Some(place) = bytes.get_mut(len) else { return json::inner(text, out) };
+        *place = byte;
+        len += 1;
+        rest = after;
+    }
+    let plain = bytes.get(..len).unwrap_or_default();
+    json::inner(if str::from_utf8(plain).is_ok() { plain } else { text }, out)
 }
 
 /// A scalar of JSON as a string.
@@ -408,14 +506,35 @@ fn labelled<'a>(
         }
         out.put(b"\":")?;
         match label.label {
-            Label::Json(value) | Label::Escaped(value) if label.is_number => {
-                out.put(value.number().map_or(b"0", |number| number.raw()))?
+            Label::Json(intake::Value::Number(value)) | Label::Escaped(intake::Value::Number(value)) => {
+                out.put(value.raw())?;
             }
-            Label::Json(value) | Label::Escaped(value) => word(value, out)?,
+            Label::Json(intake::Value::Array(value)) | Label::Escaped(intake::Value::Array(value))
+                if label.is_number =>
+            {
+                out.put(value.raw())?;
+            }
+            Label::Json(value) | Label::Escaped(value) => intake_label(value, out)?,
             Label::Otel(value) => otel_label(value, label.is_number, objects, out)?,
         }
     }
     if is_first { Ok(()) } else { out.put(b"}") }
+}
+
+/// A label of an intake event: a list of scalars stays one.
+fn intake_label(value: intake::Value<'_>, out: &mut impl Output) -> Result<(), Full> {
+    let is_scalar = |value: intake::Value<'_>| value.array().is_none() && value.object().is_none();
+    let Some(array) = value.array().filter(|array| array.values().all(is_scalar)) else {
+        return word(value, out);
+    };
+    out.put(b"[")?;
+    for (place, value) in array.values().enumerate() {
+        if place > 0 {
+            out.put(b",")?;
+        }
+        word(value, out)?;
+    }
+    out.put(b"]")
 }
 
 /// A label of OpenTelemetry: lists of scalars stay lists, what else is no scalar becomes JSON in a text.

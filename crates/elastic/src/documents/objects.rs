@@ -7,6 +7,7 @@
 use super::once::Names;
 use crate::json;
 use std::mem::discriminant;
+use tidegate_wire::intake;
 use tidegate_wire::otlp::{AnyValue, Array, Attributes, KeyValue};
 use tidegate_wire::output::{Full, Output};
 
@@ -175,6 +176,26 @@ impl<'a> Objects<'a> {
     /// Writes JSON of anybody's making, which is an object or a list: as it stands, but for keys that come twice.
     pub(super) fn free(&mut self, raw: &[u8], out: &mut impl Output) -> Result<(), Full> {
         self.lost += self.names.write(raw, out)?;
+        Ok(())
+    }
+
+    /// Writes an object of anybody's making as its own member names can be fields: without fields in them.
+    pub(super) fn renamed_members(
+        &mut self,
+        object: intake::Object<'_>,
+        out: &mut impl Output,
+    ) -> Result<(), Full> {
+        self.lost += self.names.write_renamed(object, out)?;
+        Ok(())
+    }
+
+    /// The same of objects within an object, of which only numbers are kept.
+    pub(super) fn renamed_numbers(
+        &mut self,
+        object: intake::Object<'_>,
+        out: &mut impl Output,
+    ) -> Result<(), Full> {
+        self.lost += self.names.write_numbers(object, out)?;
         Ok(())
     }
 

@@ -35,6 +35,30 @@ impl Names {
         self.value(Value::of(raw), NESTED, out)
     }
 
+    /// Writes an object whose own names must be no paths of fields: what is reserved in them becomes `_`.
+    pub(super) fn write_renamed(&mut self, object: Object<'_>, out: &mut impl Output) -> Result<u64, Full> {
+        self.0.clear();
+        if object.members().any(|(name, _)| is_renamed(name)) {
+            self.members(object, true, |names, value, out| names.value(value, NESTED - 1, out), out)
+        } else {
+            self.value(Value::Object(object), NESTED, out)
+        }
+    }
+
+    /// The same of objects within an object, of whose members numbers are written and nothing else.
+    pub(super) fn write_numbers(&mut self, object: Object<'_>, out: &mut impl Output) -> Result<u64, Full> {
+        self.0.clear();
+        let number = |_: &mut Self, value: Value<'_>, out: &mut _| match value {
+            Value::Number(number) => Output::put(out, number.raw()).map(|()| 0),
+            _ => Output::put(out, b"null").map(|()| 1),
+        };
+        let inner = |names: &mut Self, value: Value<'_>, out: &mut _| match value {
+            Value::Object(object) => names.members(object, true, number, out),
+            _ => Output::put(out, b"null").map(|()| 1),
+        };
+        self.members(object, true, inner, out)
+    }
+
     fn value(&mut self, value: Value<'_>, depth: usize, out: &mut impl Output) -> Result<u64, Full> {
         let raw = match value {
             Value::Null => b"null",
@@ -77,8 +101,19 @@ impl Names {
     }
 
     fn object(&mut self, object: Object<'_>, depth: usize, out: &mut impl Output) -> Result<u64, Full> {
+        self.members(object, false, |names, value, out| names.value(value, depth, out), out)
+    }
+
+    /// Writes the last member of each name, by `write`.
+    fn members<O: Output>(
+        &mut self,
+        object: Object<'_>,
+        renamed: bool,
+        write: impl Fn(&mut Self, Value<'_>, &mut O) -> Result<u64, Full>,
+        out: &mut O,
+    ) -> Result<u64, Full> {
         let from = self.0.len();
-        let mut lost = self.last_of_each(object, from);
+        let mut lost = self.last_of_each(object, renamed, from);
         let mut next = from;
         out.put(b"{")?;
         for (place, (name, value)) in object.members().enumerate() {
@@ -90,9 +125,15 @@ impl Names {
             }
             next += 1;
             out.put(b"\"")?;
-            out.put(name.raw())?;
+            if renamed && is_renamed(name) {
+                for byte in Unescaped::new(name.raw(), name.plain().is_none()) {
+                    json::inner(&[if is_reserved(byte) { b'_' } else { byte }], out)?;
+                }
+            } else {
+                out.put(name.raw())?;
+            }
             out.put(b"\":")?;
-            lost += self.value(value, depth, out)?;
+            lost += write(self, value, out)?;
         }
         self.0.truncate(from);
         out.put(b"}")?;
@@ -101,7 +142,7 @@ impl Names {
 
     /// Puts the places of an object's members on the stack, in their order, the last of each name. How many are not
     /// among them.
-    fn last_of_each(&mut self, object: Object<'_>, from: usize) -> u64 {
+    fn last_of_each(&mut self, object: Object<'_>, renamed: bool, from: usize) -> u64 {
         if self.0.capacity() == 0 {
             self.0.reserve_exact(MOST);
         }
@@ -110,7 +151,7 @@ impl Names {
             if let Ok(place) = u32::try_from(count)
                 && self.0.len() < MOST
             {
-                self.0.push((hash(name), place));
+                self.0.push((if renamed { renamed_hash(name) } else { hash(name) }, place));
             }
             count += 1;
         }
@@ -135,6 +176,25 @@ impl Names {
         }
         count.saturating_sub(kept as u64)
     }
+}
+
+/// What a name of a field that has no fields in it must not have.
+fn is_reserved(byte: u8) -> bool {
+    matches!(byte, b'.' | b'*' | b'"')
+}
+
+/// Whether a name must be written otherwise.
+fn is_renamed(name: Text<'_>) -> bool {
+    Unescaped::new(name.raw(), name.plain().is_none()).any(is_reserved)
+}
+
+/// The hash of a name as it is written then.
+fn renamed_hash(name: Text<'_>) -> u64 {
+    let mut hash = Xxh3::new();
+    for byte in Unescaped::new(name.raw(), name.plain().is_none()) {
+        hash.update(&[if is_reserved(byte) { b'_' } else { byte }]);
+    }
+    hash.digest()
 }
 
 fn hash(name: Text<'_>) -> u64 {

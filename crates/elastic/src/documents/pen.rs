@@ -10,7 +10,6 @@ use super::stream::{Name, Part, Wishes};
 use super::{Mapping, Place, Settings, Written};
 use crate::json;
 use std::ops::Range;
-use tidegate_wire::intake::Text;
 use tidegate_wire::otlp::{Resource, Scope};
 use tidegate_wire::output::Full;
 
@@ -32,15 +31,6 @@ pub(super) struct Pen<'o, 'a, 's, S> {
     /// The end of the last document that is whole, and what was lost until then.
     whole: usize,
     lost: u64,
-}
-
-/// When something happened.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Time<'a> {
-    /// In nanoseconds since the Unix epoch.
-    At(u64),
-    /// As a string of JSON says it.
-    Said(Text<'a>),
 }
 
 /// Which of the three kinds of data streams.

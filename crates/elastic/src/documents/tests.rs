@@ -1,4 +1,3 @@
-mod apm;
 mod captured;
 mod intake;
 mod logs;

@@ -2,7 +2,7 @@
 
 use super::super::fields::Said;
 use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen, Time};
+use super::super::pen::{Kind, Origin, Pen};
 use super::{Service, microseconds};
 use tidegate_wire::otlp::{AnyValue, Attributes, LogRecord};
 use tidegate_wire::output::Full;
@@ -63,15 +63,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         self.fields.id(b"span.id", record.span_id);
         let exception = Exception::of(record.attributes());
         let dataset = self.ecs_logged(exception, record.message(), time);
-        self.ecs_document(
-            Kind::Logs,
-            dataset,
-            service,
-            wishes,
-            Time::At(time),
-            |_| Ok(()),
-            |_, _, _| Ok(()),
-        )?;
+        self.ecs_document(Kind::Logs, dataset, service, wishes, time, |_| Ok(()), |_, _, _| Ok(()))?;
         self.end(1)
     }
 

@@ -5,7 +5,7 @@ use super::super::fields::Said;
 use super::super::group::Group;
 use super::super::objects::is_field;
 use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen, Time};
+use super::super::pen::{Kind, Origin, Pen};
 use super::Service;
 use tidegate_wire::output::Full;
 
@@ -57,7 +57,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             "apm.app.",
             service,
             wishes,
-            Time::At(time),
+            time,
             |pen| match pen.settings.flavour {
                 Flavour::Elasticsearch => pen.ecs_templates(points, at),
                 Flavour::OpenSearch => Ok(()),

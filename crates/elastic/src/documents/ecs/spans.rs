@@ -2,7 +2,7 @@
 
 use super::super::fields::Said;
 use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen, Time};
+use super::super::pen::{Kind, Origin, Pen};
 use super::logs::Exception;
 use super::{Service, microseconds};
 use tidegate_wire::otlp::{AnyValue, Event, Span};
@@ -180,7 +180,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             "apm",
             service,
             wishes,
-            Time::At(time),
+            time,
             |_| Ok(()),
             |_, _, out| links(span, out),
         )?;
@@ -211,15 +211,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             None => self.fields.text(b"message", event.name),
         }
         let dataset = self.ecs_logged(exception, span.span_id, time);
-        self.ecs_document(
-            Kind::Logs,
-            dataset,
-            service,
-            wishes,
-            Time::At(time),
-            |_| Ok(()),
-            |_, _, _| Ok(()),
-        )?;
+        self.ecs_document(Kind::Logs, dataset, service, wishes, time, |_| Ok(()), |_, _, _| Ok(()))?;
         self.end(0)
     }
 }

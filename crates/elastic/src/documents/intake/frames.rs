@@ -5,7 +5,7 @@ use tidegate_wire::intake::{Array, Object, Text, Value};
 use tidegate_wire::output::{Full, Output};
 
 /// Causes of causes that are followed.
-const DEEPEST: usize = 16;
+const DEEPEST: usize = 64;
 
 /// A list of frames.
 pub(super) fn frames(list: Array<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
@@ -19,39 +19,84 @@ pub(super) fn frames(list: Array<'_>, objects: &mut Objects<'_>, out: &mut impl 
 }
 
 fn frame(frame: Object<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
-    let mut comma = false;
-    for name in ["abs_path", "filename", "classname", "function", "module", "library_frame", "vars"] {
-        member(frame, name, name, &mut comma, objects, out)?;
+    // Only what browsers send is ever left out of the groups, and those are told by a pattern that is not kept here.
+    out.put(br#""exclude_from_grouping":false"#)?;
+    let mut comma = true;
+    for name in ["abs_path", "filename", "classname", "function", "module"] {
+        text_member(frame, name, name, &mut comma, out)?;
     }
-    for (object, names) in [
-        ("line", &[("lineno", "number"), ("colno", "column"), ("context_line", "context")][..]),
-        ("context", &[("pre_context", "pre"), ("post_context", "post")][..]),
-    ] {
-        if names.iter().all(|(name, _)| frame.find(name.as_bytes()).is_none()) {
-            continue;
-        }
-        open(object, &mut comma, out)?;
+    if frame.find(b"library_frame") == Some(Value::Bool(true)) {
+        named("library_frame", &mut comma, out)?;
+        out.put(b"true")?;
+    }
+    if let Some(vars @ Value::Object(_)) = frame.find(b"vars") {
+        named("vars", &mut comma, out)?;
+        value(vars, objects, out)?;
+    }
+    let is_number = |name: &str| frame.find(name.as_bytes()).and_then(Value::number).is_some();
+    let is_text =
+        |name: &str| frame.find(name.as_bytes()).and_then(Value::text).is_some_and(|text| !text.is_empty());
+    if is_number("lineno") || is_number("colno") || is_text("context_line") {
+        open("line", &mut comma, out)?;
         let mut comma = false;
-        for (from, to) in names {
-            member(frame, from, to, &mut comma, objects, out)?;
+        for (from, to) in [("lineno", "number"), ("colno", "column")] {
+            if let Some(number @ Value::Number(_)) = frame.find(from.as_bytes()) {
+                named(to, &mut comma, out)?;
+                value(number, objects, out)?;
+            }
+        }
+        text_member(frame, "context_line", "context", &mut comma, out)?;
+        out.put(b"}")?;
+    }
+    let lines = |name: &str| {
+        let list = frame.find(name.as_bytes()).and_then(Value::array);
+        list.filter(|list| list.values().next().is_some())
+    };
+    if lines("pre_context").or_else(|| lines("post_context")).is_some() {
+        open("context", &mut comma, out)?;
+        let mut comma = false;
+        for (from, to) in [("pre_context", "pre"), ("post_context", "post")] {
+            if let Some(list) = lines(from) {
+                named(to, &mut comma, out)?;
+                value(Value::Array(list), objects, out)?;
+            }
         }
         out.put(b"}")?;
     }
     Ok(())
 }
 
+/// Writes a text under another name, if there is anything in it.
+fn text_member(
+    from: Object<'_>,
+    name: &str,
+    to: &str,
+    comma: &mut bool,
+    out: &mut impl Output,
+) -> Result<(), Full> {
+    match from.find(name.as_bytes()) {
+        Some(found @ Value::Text(text)) if !text.is_empty() => {
+            named(to, comma, out)?;
+            self::text(Some(found), out)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Links: the ids of other spans.
-pub(super) fn links(event: Object<'_>, out: &mut impl Output) -> Result<(), Full> {
-    let links = event.find(b"links").and_then(Value::array);
+pub(super) fn links(list: Array<'_>, out: &mut impl Output) -> Result<(), Full> {
     out.put(b"[")?;
-    for (place, link) in links.into_iter().flat_map(Array::values).filter_map(Value::object).enumerate() {
+    for (place, link) in list.values().filter_map(Value::object).enumerate() {
         out.put(if place == 0 { b"{" } else { b",{" })?;
         let mut comma = false;
         for (from, to) in [("trace_id", "trace"), ("span_id", "span")] {
-            open(to, &mut comma, out)?;
-            named("id", &mut false, out)?;
-            text(link.find(from.as_bytes()), out)?;
-            out.put(b"}")?;
+            let id = link.find(from.as_bytes());
+            if id.and_then(Value::text).is_some_and(|id| !id.is_empty()) {
+                open(to, &mut comma, out)?;
+                named("id", &mut false, out)?;
+                text(id, out)?;
+                out.put(b"}")?;
+            }
         }
         out.put(b"}")?;
     }
@@ -81,10 +126,17 @@ impl<'o, 'a, O: Output> Errors<'o, 'a, O> {
         let place = self.count;
         self.count += 1;
         let mut comma = false;
-        for name in ["type", "message", "module", "handled", "attributes"] {
-            member(exception, name, name, &mut comma, self.objects, self.out)?;
+        for name in ["type", "message", "module"] {
+            text_member(exception, name, name, &mut comma, self.out)?;
         }
-        if let Some(code) = exception.find(b"code") {
+        for name in ["handled", "attributes"] {
+            if let Some(found @ (Value::Bool(_) | Value::Object(_))) = exception.find(name.as_bytes()) {
+                named(name, &mut comma, self.out)?;
+                value(found, self.objects, self.out)?;
+            }
+        }
+        let code = exception.find(b"code");
+        if let Some(code) = code.filter(|code| code.text().is_none_or(|text| !text.is_empty())) {
             named("code", &mut comma, self.out)?;
             match code {
                 Value::Number(number) => {
@@ -92,7 +144,7 @@ impl<'o, 'a, O: Output> Errors<'o, 'a, O> {
                     self.out.put(number.raw())?;
                     self.out.put(b"\"")?;
                 }
-                code => value(code, self.objects, self.out)?,
+                code => text(Some(code), self.out)?,
             }
         }
         if let Some(list) = exception.find(b"stacktrace").and_then(Value::array) {
@@ -111,20 +163,6 @@ impl<'o, 'a, O: Output> Errors<'o, 'a, O> {
         }
         Ok(())
     }
-}
-
-/// Writes a member under another name, if it is there.
-fn member(
-    from: Object<'_>,
-    name: &str,
-    to: &str,
-    comma: &mut bool,
-    objects: &mut Objects<'_>,
-    out: &mut impl Output,
-) -> Result<(), Full> {
-    let Some(found) = from.find(name.as_bytes()) else { return Ok(()) };
-    named(to, comma, out)?;
-    value(found, objects, out)
 }
 
 fn open(name: &str, comma: &mut bool, out: &mut impl Output) -> Result<(), Full> {

@@ -1,9 +1,7 @@
-//! Intake events to documents, against a slow model, and whatever keys come twice in them.
+//! Intake events to documents, whatever keys come twice in them. What they say is compared in `tests/apm_oracle.rs`.
 
 use super::super::*;
-use super::apm;
 use super::otlp::{has_no_key_twice, pairs};
-use crate::intake::tests::round_trip::events;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tidegate_wire::intake::{LONGEST_LINE, check};
@@ -21,73 +19,6 @@ fn written(raw: &[u8]) -> (Vec<u8>, Written) {
     let done = from_intake(raw, Place::START, "p", &settings(), &mut page).unwrap();
     assert_eq!(done.next, None);
     (page.written().to_vec(), done)
-}
-
-/// Numbers that are the same are alike, however they were written.
-fn alike(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(name, value)| other.get(name).is_some_and(|other| alike(value, other)))
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
-        }
-        (one, other) => one == other,
-    }
-}
-
-fn same_as_model(kind: &str, event: &Value) -> Result<(), TestCaseError> {
-    let metadata = json!({
-        "service": {"name": "My-Shop 2", "agent": {"name": "go", "version": "1"}, "environment": "test"},
-        "system": {"hostname": "here", "container": {"id": "c1"}},
-        "labels": {"team.x": "core", "tier": 1},
-    });
-    let raw = format!("{}\n{}\n", json!({ "metadata": metadata }), json!({ kind: event }));
-    let (text, done) = written(raw.as_bytes());
-    prop_assert_eq!((done.items, done.documents), (1, 1));
-    let (action, found) = pairs(&text).remove(0);
-    let (stream, expected) = apm::document(&metadata, kind, event, RECEIVED);
-    prop_assert_eq!(action["_index"].as_str(), Some(stream.as_str()));
-    let found = apm::comparable(found);
-    prop_assert!(alike(&found, &expected), "{}\n{}\n{}", found, expected, event);
-    Ok(())
-}
-
-fn log() -> impl Strategy<Value = Value> {
-    let names = "[a-c]{2,4}|message|log\\.level|event\\.dataset|trace\\.id";
-    (proptest::collection::btree_map(names, "[a-z0-9\"]{0,4}", 0..6), any::<bool>()).prop_map(
-        |(fields, nested)| {
-            let mut event = json!(fields);
-            event["@timestamp"] = json!("2024-02-29T12:34:56.789Z");
-            if nested {
-                event["log"] = json!({"logger": "main", "origin": {"file": {"line": 7, "name": "a.rs"}}});
-                event["labels"] = json!({"a.b": 1, "c": true});
-            }
-            event
-        },
-    )
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
-
-    /// A document says what Elastic APM's says of the same event, in the stream that it names.
-    #[test]
-    fn events_are_said_as_the_model_says_them(
-        transaction in events::transaction(),
-        span in events::span(),
-        error in events::error(),
-        metricset in events::metricset(),
-        log in log(),
-    ) {
-        same_as_model("transaction", &transaction)?;
-        same_as_model("span", &span)?;
-        same_as_model("error", &error)?;
-        same_as_model("metricset", &metricset)?;
-        same_as_model("log", &log)?;
-    }
 }
 
 /// JSON in which any key may come twice, some written with escapes.
@@ -168,4 +99,40 @@ fn what_is_too_much_is_counted() {
     let custom = found["error"]["custom"].as_object().unwrap();
     assert_eq!(custom.len(), 1024);
     assert_eq!(done.untranslatable.values, 3000 - 1024);
+}
+
+/// Each metric names the template of its field, once, for Elasticsearch; one that no field can hold is left out.
+#[test]
+fn metrics_name_their_templates() {
+    let raw = "{\"metadata\":{\"service\":{\"name\":\"a\",\"agent\":{\"name\":\"go\",\"version\":\"1\"}}}}\n\
+         {\"metricset\":{\"samples\":{\"n\":{\"value\":1},\"n\":{\"value\":2},\"n.x\":{\"value\":3},\
+         \"h\":{\"values\":[1,2],\"counts\":[3,4],\"type\":\"histogram\"},\"wrong\":{\"values\":[2,1],\"counts\":[3,4]}}}}\n";
+    let (text, done) = written(raw.as_bytes());
+    let (action, document) = pairs(&text).remove(0);
+    let templates = json!({"n.value": "double_metrics", "n.x": "double_metrics", "h": "histogram_metrics"});
+    assert_eq!(action["dynamic_templates"], templates);
+    assert_eq!((&document["n"]["value"], &document["n"]["x"]), (&json!(2), &json!(3)));
+    assert_eq!(document["h"], json!({"values": [1, 2], "counts": [3, 4]}));
+    assert_eq!((&document["wrong"], done.untranslatable.values), (&Value::Null, 1));
+    let settings = Settings { flavour: Flavour::OpenSearch, ..settings() };
+    let mut space = vec![0; 1 << 16];
+    let mut page = Page::new(&mut space);
+    from_intake(raw.as_bytes(), Place::START, "p", &settings, &mut page).unwrap();
+    assert_eq!(pairs(page.written()).remove(0).0["dynamic_templates"], Value::Null);
+}
+
+/// Two bodies that differ in what does not matter have errors of one group; in a cause's type, of two.
+#[test]
+fn errors_are_grouped_by_all_types_and_frames() {
+    let key = |cause: &str, message: &str| {
+        let raw = format!(
+            "{{\"metadata\":{{\"service\":{{\"name\":\"a\",\"agent\":{{\"name\":\"go\",\"version\":\"1\"}}}}}}}}\n\
+             {{\"error\":{{\"id\":\"1\",\"exception\":{{\"message\":\"{message}\",\"type\":\"t\",\"cause\":[{{\"type\":\"{cause}\"}}]}}}}}}\n"
+        );
+        pairs(&written(raw.as_bytes()).0).remove(0).1["error"]["grouping_key"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(key("a", "one"), key("a", "two"));
+    assert_ne!(key("a", "one"), key("b", "one"));
+    // XXH64 of "ta", as Elastic has it.
+    assert_eq!(key("a", "one"), format!("{:016x}", xxhash_rust::xxh64::xxh64(b"ta", 0)));
 }

@@ -1,0 +1,117 @@
+//! The metrics that Elastic APM keeps with those of its own agents.
+
+/// Whether APM keeps a metric with those of its own agents, for which its templates know the fields.
+pub(super) fn is_internal(metric: &[u8]) -> bool {
+    const FAMILIES: [(&str, &[&str]); 8] = [
+        (
+            "agent.",
+            &[
+                "background.cpu.overhead.pct",
+                "background.cpu.total.pct",
+                "background.memory.allocation.bytes",
+                "events.dropped",
+                "events.queue.max_size.pct",
+                "events.queue.min_size.pct",
+                "events.requests.bytes",
+                "events.requests.count",
+                "events.total",
+            ],
+        ),
+        ("clr.gc.", &["count", "gen0size", "gen1size", "gen2size", "gen3size", "time"]),
+        ("faas.", &["billed_duration", "coldstart_duration", "duration", "timeout"]),
+        (
+            "golang.",
+            &[
+                "goroutines",
+                "heap.allocations.active",
+                "heap.allocations.allocated",
+                "heap.allocations.frees",
+                "heap.allocations.idle",
+                "heap.allocations.mallocs",
+                "heap.allocations.objects",
+                "heap.allocations.total",
+                "heap.gc.cpu_fraction",
+                "heap.gc.next_gc_limit",
+                "heap.gc.total_count",
+                "heap.gc.total_pause.ns",
+                "heap.system.obtained",
+                "heap.system.released",
+                "heap.system.stack",
+                "heap.system.total",
+            ],
+        ),
+        (
+            "jvm.",
+            &[
+                "fd.max",
+                "fd.used",
+                "gc.alloc",
+                "gc.count",
+                "gc.time",
+                "memory.heap.committed",
+                "memory.heap.max",
+                "memory.heap.pool.committed",
+                "memory.heap.pool.max",
+                "memory.heap.pool.used",
+                "memory.heap.used",
+                "memory.non_heap.committed",
+                "memory.non_heap.max",
+                "memory.non_heap.pool.committed",
+                "memory.non_heap.pool.max",
+                "memory.non_heap.pool.used",
+                "memory.non_heap.used",
+                "thread.count",
+            ],
+        ),
+        (
+            "nodejs.",
+            &[
+                "eventloop.delay.avg.ms",
+                "handles.active",
+                "memory.arrayBuffers.bytes",
+                "memory.external.bytes",
+                "memory.heap.allocated.bytes",
+                "memory.heap.used.bytes",
+                "requests.active",
+            ],
+        ),
+        (
+            "ruby.",
+            &[
+                "gc.count",
+                "gc.time",
+                "heap.allocations.total",
+                "heap.slots.free",
+                "heap.slots.live",
+                "threads",
+            ],
+        ),
+        (
+            "system.",
+            &[
+                "cpu.total.norm.pct",
+                "memory.actual.free",
+                "memory.total",
+                "process.cgroup.cpu.cfs.period.us",
+                "process.cgroup.cpu.cfs.quota.us",
+                "process.cgroup.cpu.stats.periods",
+                "process.cgroup.cpu.stats.throttled.ns",
+                "process.cgroup.cpu.stats.throttled.periods",
+                "process.cgroup.cpuacct.total.ns",
+                "process.cgroup.memory.mem.limit.bytes",
+                "process.cgroup.memory.mem.usage.bytes",
+                "process.cgroup.memory.stats.inactive_file.bytes",
+                "process.cpu.system.norm.pct",
+                "process.cpu.total.norm.pct",
+                "process.cpu.user.norm.pct",
+                "process.memory.rss.bytes",
+                "process.memory.size",
+            ],
+        ),
+    ];
+    FAMILIES.iter().any(|(family, names)| {
+        metric
+            .strip_prefix(family.as_bytes())
+            .is_some_and(|rest| names.iter().any(|name| name.as_bytes() == rest))
+    })
+}
