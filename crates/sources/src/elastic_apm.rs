@@ -6,6 +6,7 @@
 
 mod agents;
 mod answer;
+mod browser;
 mod form;
 mod inspect;
 mod report;
@@ -18,6 +19,7 @@ pub(crate) use form::{Form, Place, place_of};
 use crate::clock::now_ns;
 use crate::otlp::Received;
 use agents::Agents;
+use browser::Browser;
 use inspect::{Content, Verdict};
 use rum::Rum;
 use std::sync::Arc;
@@ -124,8 +126,8 @@ impl ElasticApm {
     }
 
     /// The answer to a request that is answered on its head alone.
-    pub(crate) fn at_once(&self, form: Form, head: &Head<'_>) -> Option<Reply> {
-        match form {
+    pub(crate) fn at_once(&self, form: &Form, head: &Head<'_>) -> Option<Reply> {
+        match *form {
             Form::Root { json } => Some(answer::found(200, json, self.root)),
             Form::Preflight => Some(answer::preflight()),
             Form::Agent { json, known, is_asked_in_body: false } => {
@@ -145,9 +147,9 @@ impl ElasticApm {
         body: Body,
     ) -> Reply {
         match form {
-            Form::Events(events) => {
+            Form::Events(events, browser) => {
                 let (window, range) = body.into_parts();
-                self.take((gate, passage), open, events, Received { window, range }).await
+                self.take((gate, passage), open, (events, browser), Received { window, range }).await
             }
             Form::Agent { json, known, .. } => {
                 open.accept_empty(Booked::Events);
@@ -162,11 +164,11 @@ impl ElasticApm {
         &self,
         (gate, passage): (&Gate, &Passage),
         open: Open,
-        form: form::Events,
+        (form, browser): (form::Events, Option<Browser>),
         body: Received,
     ) -> Reply {
         let protocol = form.protocol();
-        match self.inspect((gate, passage), form, body).await {
+        match self.inspect((gate, passage), (form, browser), body).await {
             Ok(Verdict::Useful(body, content)) => self.keep(gate, open, form, content, body).await,
             Ok(Verdict::Useless(report)) => {
                 open.refuse(Refusal::Malformed);

@@ -40,7 +40,6 @@ pub struct Ticket {
 }
 
 /// Where a request leads, and what its head says about its body.
-#[derive(Clone, Copy)]
 enum Route {
     RemoteWrite(prometheus_remote_write::Form),
     Otlp(otlp::Form),
@@ -227,8 +226,8 @@ impl Service for Http {
         let (entered, route) = self.0.enter(head, route, &mut open);
         let decided = match (entered, route) {
             (Ok(passage), route) => route.map(|route| (route, passage)),
-            (Err(refused), Ok(route @ Route::Elasticsearch(form))) if form.is_heard(&refused) => {
-                Ok((route, Passage::default()))
+            (Err(refused), Ok(Route::Elasticsearch(form))) if form.is_heard(&refused) => {
+                Ok((Route::Elasticsearch(form), Passage::default()))
             }
             (Err(refused), Ok(route)) => Err((refused, route.protocol())),
             (Err(refused), Err((_, protocol))) => Err((refused, protocol)),
@@ -236,7 +235,7 @@ impl Service for Http {
         match decided {
             Ok((Route::ElasticApm(form), _))
                 if let Some(elastic_apm) = &self.0.elastic_apm
-                    && let Some(reply) = elastic_apm.at_once(form, head) =>
+                    && let Some(reply) = elastic_apm.at_once(&form, head) =>
             {
                 open.accept_empty(Signal::Events);
                 Err(reply)
@@ -298,7 +297,7 @@ impl Service for Http {
     }
 
     fn is_patient(&self, ticket: &Ticket) -> bool {
-        matches!(ticket.route, Route::ElasticApm(form) if form.is_patient())
+        matches!(&ticket.route, Route::ElasticApm(form) if form.is_patient())
     }
 
     fn may_grow(&self, ticket: &mut Ticket, bytes: usize) -> bool {

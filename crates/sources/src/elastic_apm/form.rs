@@ -1,5 +1,6 @@
 //! What a request's head says: where it leads, and how its body is to be read.
 
+use super::browser::Browser;
 use super::rum::{Rum, Seat};
 use std::num::NonZeroU32;
 use tidegate_admission::{Protocol, Refused};
@@ -50,10 +51,10 @@ fn is_agent(user_agent: &[u8]) -> bool {
 }
 
 /// How a request is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// With events.
-    Events(Events),
+    /// With events, and where they are a browser's, who sends them.
+    Events(Events, Option<Browser>),
     /// With a question for an agent's configuration.
     Agent {
         /// Whether the client takes JSON.
@@ -89,9 +90,9 @@ pub(crate) struct Events {
 
 impl Form {
     /// How its refusals are written.
-    pub(crate) fn protocol(self) -> Protocol {
-        match self {
-            Form::Events(events) => events.protocol(),
+    pub(crate) fn protocol(&self) -> Protocol {
+        match *self {
+            Form::Events(events, _) => events.protocol(),
             Form::Agent { json, .. } | Form::Root { json } => Protocol::Intake { json },
             Form::Preflight => Protocol::Intake { json: true },
         }
@@ -100,14 +101,14 @@ impl Form {
     /// The same, of somebody who has shown no credentials.
     pub(crate) fn of_stranger(self) -> Form {
         match self {
-            Form::Events(events) => Form::Events(Events { stranger: true, ..events }),
+            Form::Events(events, browser) => Form::Events(Events { stranger: true, ..events }, browser),
             other => other,
         }
     }
 
     /// Whether its body may come as slowly as things happen.
-    pub(crate) fn is_patient(self) -> bool {
-        matches!(self, Form::Events(_))
+    pub(crate) fn is_patient(&self) -> bool {
+        matches!(self, Form::Events(..))
     }
 }
 
@@ -156,7 +157,8 @@ pub(super) fn form(place: Place, head: &Head<'_>, rum: Option<&Rum>) -> Result<F
                     let refused = Refused::new(Refusal::RateLimited, words).retry_after(seconds);
                     (refused, Protocol::Intake { json })
                 })?;
-                Ok(Form::Events(Events { encoding, json, verbose, seat, stranger: false }))
+                let browser = seat.is_some().then(|| Browser::of(head));
+                Ok(Form::Events(Events { encoding, json, verbose, seat, stranger: false }, browser))
             }
         },
         (Place::Intake | Place::RumIntake, _) => {

@@ -1,5 +1,6 @@
 //! From a body as it came to what the journal gets of it.
 
+use super::browser::Browser;
 use super::form::{Events, sniffed};
 use super::report::Report;
 use super::{ElasticApm, Strangers, agents};
@@ -44,7 +45,7 @@ impl ElasticApm {
     pub(super) async fn inspect(
         &self,
         (gate, passage): (&Gate, &Passage),
-        form: Events,
+        (form, browser): (Events, Option<Browser>),
         mut body: Received,
     ) -> Result<Verdict, Refused> {
         let encoding = form.encoding.unwrap_or_else(|| sniffed(body.bytes()));
@@ -59,7 +60,8 @@ impl ElasticApm {
         }
         if expected.max(body.range.len()) <= LARGE {
             let here = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE)).min(most);
-            match self.check(gate, (encoding, form.stranger), &mut body, room.as_mut(), here) {
+            let form = (encoding, form.stranger, browser.as_ref());
+            match self.check(gate, form, &mut body, room.as_mut(), here) {
                 Ok(checked) => return Ok(checked.of(body)),
                 Err(Unfinished::Refused(refused)) => return Err(refused),
                 Err(Unfinished::Larger) if most <= here => return Err(Refused::too_large(most)),
@@ -67,32 +69,33 @@ impl ElasticApm {
                 Err(Unfinished::Larger) => {}
             }
         }
-        self.inspect_large(gate, (encoding, form.stranger), body, room, most).await
+        self.inspect_large(gate, (encoding, form.stranger, browser), body, room, most).await
     }
 
     /// The same by the pool.
     async fn inspect_large(
         &self,
         gate: &Gate,
-        form: (Encoding, bool),
+        (encoding, stranger, browser): (Encoding, bool, Option<Browser>),
         mut body: Received,
         mut room: Option<Room>,
         most: usize,
     ) -> Result<Verdict, Refused> {
         let (source, its_gate) = (self.clone(), gate.clone());
         let look = move || {
+            let form = (encoding, stranger, browser.as_ref());
             let checked = source.check(&its_gate, form, &mut body, room.as_mut(), most)?;
             Ok(checked.of(body))
         };
         decode::in_pool(&self.pool, gate, most, look).await
     }
 
-    /// Decompresses the body into `room` and checks it. Where lines are refused, the body becomes one without them.
-    /// `most` bounds what it may decompress to.
+    /// Decompresses the body into `room` and checks it. Where lines are refused, the body becomes one without them; that
+    /// of a browser, one that says who sent it. `most` bounds what it may decompress to.
     fn check(
         &self,
         gate: &Gate,
-        (encoding, stranger): (Encoding, bool),
+        (encoding, stranger, browser): (Encoding, bool, Option<&Browser>),
         body: &mut Received,
         mut room: Option<&mut Room>,
         most: usize,
@@ -106,8 +109,13 @@ impl ElasticApm {
             }
         };
         let raw_len = raw.len();
-        let size = match encoding {
-            Encoding::Identity => Size { kept: raw_len, decoded: 0, item: 0 },
+        let size = match (encoding, browser) {
+            // It is journalled decompressed, and longer.
+            (_, Some(browser)) => {
+                let kept = raw_len.saturating_add(browser.member().len()).saturating_add(1);
+                Size { kept, decoded: 0, item: 0 }
+            }
+            (Encoding::Identity, None) => Size { kept: raw_len, decoded: 0, item: 0 },
             _ => Size { kept: as_sent, decoded: raw_len, item: 0 },
         };
         gate.judge(Layout::Intake, Signal::Traces, size)?;
@@ -130,13 +138,16 @@ impl ElasticApm {
         let items = u32::try_from(counts.events).map_err(|_| Refused::too_large(self.limits.max_body))?;
         let mut content = Content { items, raw_len: 0, as_sent, encoding, report: None };
         let mut kept = raw_len;
+        let is_cut = report.is_some();
         if let Some(mut report) = report {
             report.accepted = counts.events;
             if items == 0 {
                 return Ok(Checked::Useless(report));
             }
             content.report = Some(report);
-            kept = self.cut(gate, body, room)?;
+        }
+        if items > 0 && (is_cut || browser.is_some()) {
+            kept = self.cut(gate, body, (is_cut, browser), room)?;
             content.encoding = Encoding::Identity;
         }
         content.raw_len = u32::try_from(kept).map_err(|_| Refused::too_large(self.limits.max_body))?;
@@ -150,20 +161,46 @@ impl ElasticApm {
         name.is_some_and(|name| agents.iter().any(|agent| agent.as_bytes() == name))
     }
 
-    /// Takes the lines out of a body that were refused; what was decompressed becomes the body. Returns how long that
-    /// is.
-    fn cut(&self, gate: &Gate, body: &mut Received, room: Option<&mut Room>) -> Result<usize, Unfinished> {
+    /// Takes the lines out of a body that were refused, and puts in who sent it; what was decompressed becomes the body.
+    /// Returns how long that is.
+    fn cut(
+        &self,
+        gate: &Gate,
+        body: &mut Received,
+        (is_cut, browser): (bool, Option<&Browser>),
+        room: Option<&mut Room>,
+    ) -> Result<usize, Unfinished> {
         let longest = self.limits.max_event;
-        let Some(room) = room else {
-            let raw = body.window.get_mut(body.range.clone()).unwrap_or_default();
-            let kept = intake::keep(raw, longest);
+        let cut = |raw: &mut [u8]| if is_cut { intake::keep(raw, longest) } else { raw.len() };
+        let in_place = room.is_none();
+        let (raw, kept): (&[u8], _) = match room {
+            Some(room) => {
+                let kept = cut(room);
+                (&**room, kept)
+            }
+            None => {
+                let raw = body.window.get_mut(body.range.clone()).unwrap_or_default();
+                let kept = cut(raw);
+                (raw, kept)
+            }
+        };
+        if in_place && browser.is_none() {
             body.range.end = body.range.start.saturating_add(kept);
             return Ok(kept);
+        }
+        let raw = raw.get(..kept).unwrap_or_default();
+        let at = browser.and_then(|_| intake::end_of_metadata(raw)).unwrap_or(kept);
+        let (before, after) = raw.split_at_checked(at).unwrap_or((raw, &[]));
+        let parts = match browser.filter(|_| !after.is_empty()) {
+            Some(browser) => [before, b",", browser.member(), after],
+            None => [before, after, &[], &[]],
         };
-        let kept = intake::keep(room, longest);
+        let len = parts.iter().map(|part| part.len()).sum();
         // Holding decode memory, nobody waits for more.
-        let window = self.arena.try_window(Share::Ingest, kept).and_then(|mut window| {
-            window.append(room.get(..kept).unwrap_or_default())?;
+        let window = self.arena.try_window(Share::Ingest, len).and_then(|mut window| {
+            for part in parts {
+                window.append(part)?;
+            }
             Ok(window)
         });
         let window = window.map_err(|refused| match refused {
@@ -171,7 +208,7 @@ impl ElasticApm {
             NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
         })?;
         *body = Received { range: 0..window.len(), window };
-        Ok(kept)
+        Ok(len)
     }
 
     /// The most bytes that a body of `as_sent` bytes may decompress to now.

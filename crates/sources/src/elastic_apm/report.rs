@@ -46,7 +46,7 @@ impl Report {
 }
 
 /// Appends `bytes` as a string of JSON; what is not UTF-8, or was cut in the middle, becomes U+FFFD.
-fn string(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for character in String::from_utf8_lossy(bytes).chars() {
         match character {

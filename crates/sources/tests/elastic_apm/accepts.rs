@@ -75,6 +75,44 @@ async fn bodies_without_events_are_accepted() {
     assert_eq!(rig.books_of("elastic_apm").accepted, 3);
 }
 
+/// Events of a browser do not say who sent them, so the metadata do then: as proxies say, and last, so that it counts.
+#[tokio::test]
+async fn it_is_kept_who_sent_what_a_browser_sent() {
+    let rig = Rig::new();
+    let mut follower = rig.follow();
+    let metadata = METADATA.replace("{\"service", "{\"tidegate\":{\"client\":\"8.8.8.8\"},\"service");
+    let whole = [&*metadata, LOG, LOG].concat();
+    let broken = [&*metadata, LOG, "{\"log\":[]}\n", LOG].concat();
+    let agent = ("user-agent", "Mozilla/5.0 (\"X\")");
+    let proxied = [NDJSON, agent, ("x-forwarded-for", "192.0.2.7, 10.0.0.1")];
+    let packed = [NDJSON, agent, ("content-encoding", "gzip")];
+    for (headers, body, status) in [
+        (&proxied[..], whole.clone().into_bytes(), 202),
+        (&packed[..], gzip(whole.as_bytes()), 202),
+        (&proxied[..], broken.clone().into_bytes(), 400),
+        (&packed[..], gzip(broken.as_bytes()), 400),
+    ] {
+        let answer = rig.post("/intake/v2/rum/events", headers, &body).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+        let (meta, journalled) = rig.journalled(&mut follower).await;
+        let text = String::from_utf8(journalled).unwrap();
+        assert_eq!((meta.encoding, meta.items), (Encoding::Identity, 2));
+        assert_eq!(meta.raw_len as usize, text.len());
+        let (line, rest) = text.split_once('\n').unwrap();
+        assert_eq!(rest, [LOG, LOG].concat());
+        let mut known: Value = serde_json::from_str(line).unwrap();
+        let known = known["metadata"]["tidegate"].take();
+        assert_eq!(known["user_agent"], "Mozilla/5.0 (\"X\")");
+        if headers.len() == proxied.len() && headers[2].0 == "x-forwarded-for" {
+            assert_eq!(known["client"], "192.0.2.7");
+            assert_eq!((&known["source"], &known["nat"]), (&json!("192.0.2.7"), &json!("127.0.0.1")));
+        } else {
+            assert_eq!((&known["client"], &known["source"]), (&json!("127.0.0.1"), &json!("127.0.0.1")));
+            assert!(known["port"].as_u64().is_some_and(|port| port > 0), "{known}");
+        }
+    }
+}
+
 /// Good lines around bad ones are kept, and only those; of the bad ones five are described, and shortly.
 #[tokio::test]
 async fn good_lines_are_kept() {

@@ -1,0 +1,40 @@
+//! Who sends what an agent in a browser sends: the events do not say it, the request does.
+
+use super::report::string;
+use tidegate_http1::Head;
+use tidegate_wire::intake::address;
+
+/// The most bytes of what a browser calls itself.
+const LONGEST_NAME: usize = 1 << 10;
+
+/// A member of the metadata that says where a request came from, in JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Browser(Box<[u8]>);
+
+impl Browser {
+    /// Who sends a request with this head. As APM Server does, it believes what proxies say.
+    pub(super) fn of(head: &Head<'_>) -> Browser {
+        let peer = head.peer();
+        let near = (peer.ip().to_canonical(), peer.port());
+        let far = address::HEADERS.iter().find_map(|(name, read)| head.header(name).and_then(*read));
+        let (ip, port) = far.unwrap_or(near);
+        let mut out = format!("\"tidegate\":{{\"client\":\"{ip}\",\"source\":\"{ip}\"").into_bytes();
+        if port > 0 {
+            out.extend_from_slice(format!(",\"port\":{port}").as_bytes());
+        }
+        if far.is_some() {
+            out.extend_from_slice(format!(",\"nat\":\"{}\"", near.0).as_bytes());
+        }
+        if let Some(name) = head.header("user-agent") {
+            out.extend_from_slice(b",\"user_agent\":");
+            string(name.get(..LONGEST_NAME).unwrap_or(name), &mut out);
+        }
+        out.push(b'}');
+        Browser(out.into())
+    }
+
+    /// The member.
+    pub(super) fn member(&self) -> &[u8] {
+        &self.0
+    }
+}
