@@ -32,6 +32,8 @@ pub struct SourceBalance {
     pub open: u64,
     /// Items accepted, by signal; signals that did not occur are left out.
     pub items: Vec<(Signal, u64)>,
+    /// Items refused of requests whose others were accepted, by reason; reasons that did not occur are left out.
+    pub items_refused: Vec<(Refusal, u64)>,
     /// Bytes of accepted bodies, as they came.
     pub bytes: u64,
     /// What the equation lacks.
@@ -91,6 +93,7 @@ impl Balance {
 impl SourceBalance {
     pub(crate) fn of(name: &str, book: &SourceBook) -> Self {
         let refused = |reason: &Refusal| (*reason, book.refused[*reason as usize]);
+        let items_refused = |reason: &Refusal| (*reason, book.items_refused[*reason as usize]);
         let items = |signal: Signal| (signal, book.items[signal as usize]);
         let closed = book.accepted + book.refused.iter().sum::<u64>();
         Self {
@@ -100,6 +103,7 @@ impl SourceBalance {
             refused: Refusal::ALL.iter().map(refused).filter(|(_, count)| *count > 0).collect(),
             open: book.open,
             items: Signal::ALL.map(items).into_iter().filter(|(_, count)| *count > 0).collect(),
+            items_refused: Refusal::ALL.iter().map(items_refused).filter(|(_, count)| *count > 0).collect(),
             bytes: book.bytes,
             difference: signed_difference(book.received, closed + book.open),
         }

@@ -131,7 +131,7 @@ impl Ledger {
     /// Heap bytes that the books take at most: a line of the memory plan.
     pub const fn size_bytes() -> usize {
         let name = 64;
-        let source = 256 + 8 * (signal::Signal::ALL.len() + crate::Refusal::COUNT) + name;
+        let source = 256 + 8 * (signal::Signal::ALL.len() + 2 * crate::Refusal::COUNT) + name;
         let sink = 256 + SinkBook::LEN + name;
         MAX_SOURCES * source + MAX_SINKS * sink
     }

@@ -14,7 +14,8 @@ pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     per_source(registry, ledger, Kind::Counter, ACCEPTED, |book| book.accepted);
     per_source(registry, ledger, Kind::Gauge, OPEN, |book| book.open);
     per_source(registry, ledger, Kind::Counter, BYTES, |book| book.bytes);
-    refused(registry, ledger.clone());
+    refused(registry, REFUSED, ledger.clone(), |book| book.refused);
+    refused(registry, ITEMS_REFUSED, ledger.clone(), |book| book.items_refused);
     items(registry, ledger.clone());
     per_sink(registry, ledger, Kind::Counter, DELIVERED, |sink| sink.delivered);
     per_sink(registry, ledger, Kind::Counter, PASSED, |sink| sink.passed);
@@ -38,6 +39,8 @@ const REFUSED: Name = Name::plain("requests_refused", "Requests refused, by reas
 const OPEN: Name = Name::plain("requests_open", "Requests received and not yet answered");
 const BYTES: Name = Name::bytes("accepted", "Bytes of accepted bodies, as they came");
 const ITEMS: Name = Name::plain("items_accepted", "Items accepted (samples, log records, spans, events)");
+const ITEMS_REFUSED: Name =
+    Name::plain("items_refused", "Items refused of requests whose others were accepted, by reason");
 const DELIVERED: Name = Name::plain("sink_items_delivered", "Items that the sink's peer took, over restarts");
 const PASSED: Name = Name::plain(
     "sink_items_passed",
@@ -83,11 +86,16 @@ fn per_sink(registry: &Registry, ledger: &Ledger, kind: Kind, name: Name, column
     });
 }
 
-fn refused(registry: &Registry, ledger: Ledger) {
+fn refused(
+    registry: &Registry,
+    name: Name,
+    ledger: Ledger,
+    column: fn(&SourceBook) -> [u64; Refusal::COUNT],
+) {
     let max = MAX_SOURCES * Refusal::COUNT;
-    registry.computed(REFUSED, Kind::Counter, ["source", "reason"], max, move |emit| {
+    registry.computed(name, Kind::Counter, ["source", "reason"], max, move |emit| {
         ledger.each_source(|source| {
-            let counts = source.book().refused;
+            let counts = column(&source.book());
             for (reason, count) in Refusal::ALL.iter().zip(counts) {
                 emit([source.name(), reason.name()], Value::Counter(count));
             }

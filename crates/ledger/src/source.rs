@@ -24,6 +24,8 @@ pub(crate) struct SourceBook {
     pub(crate) refused: [u64; Refusal::COUNT],
     pub(crate) open: u64,
     pub(crate) items: [u64; Signal::ALL.len()],
+    /// Items refused of requests that were accepted.
+    pub(crate) items_refused: [u64; Refusal::COUNT],
     pub(crate) bytes: u64,
     /// Items given to the journal whose verdict is not in yet.
     pub(crate) handed_over: u64,
@@ -35,7 +37,11 @@ pub(crate) struct SourceBook {
 pub struct Open {
     source: Option<Source>,
     tenant: Option<Tenant>,
+    left_out: LeftOut,
 }
+
+/// Items that were refused of a request whose others may be accepted.
+type LeftOut = Option<(Refusal, u64)>;
 
 /// A request whose items were given to the journal. From here on they may be written even when nobody
 /// waits for it any more, so dropping it without a verdict accepts it.
@@ -43,6 +49,7 @@ pub struct Open {
 pub struct HandedOver {
     entry: Option<(Source, Counts)>,
     tenant: Option<Tenant>,
+    left_out: LeftOut,
 }
 
 impl Source {
@@ -65,7 +72,7 @@ impl Source {
         let mut book = self.book();
         book.received += 1;
         book.open += 1;
-        Open { source: Some(self.clone()), tenant: None }
+        Open { source: Some(self.clone()), tenant: None, left_out: None }
     }
 
     /// Items accepted so far.
@@ -79,11 +86,14 @@ impl Source {
 }
 
 impl SourceBook {
-    fn accept(&mut self, counts: Counts) {
+    fn accept(&mut self, counts: Counts, left_out: LeftOut) {
         self.open -= 1;
         self.accepted += 1;
         self.items[counts.signal as usize] += counts.items;
         self.bytes += counts.bytes;
+        if let Some((reason, items)) = left_out {
+            self.items_refused[reason as usize] += items;
+        }
     }
 
     fn refuse(&mut self, reason: Refusal) {
@@ -116,13 +126,19 @@ impl Open {
         self.close(reason);
     }
 
+    /// So many of its items are refused for this reason, and the others may be accepted: it counts if they are.
+    pub fn leave_out(&mut self, reason: Refusal, items: u64) {
+        self.left_out = Some((reason, items)).filter(|_| items > 0);
+    }
+
     /// The request is given to the journal: to be called before the journal gets it. The verdict follows.
     pub fn hand_over(mut self, counts: Counts) -> HandedOver {
         let source = self.source.take();
         if let Some(source) = &source {
             source.book().handed_over += counts.items;
         }
-        HandedOver { entry: source.map(|source| (source, counts)), tenant: self.tenant.take() }
+        let entry = source.map(|source| (source, counts));
+        HandedOver { entry, tenant: self.tenant.take(), left_out: self.left_out.take() }
     }
 
     /// The request carried nothing for the journal (such as an empty body) and was answered with success.
@@ -162,7 +178,7 @@ impl HandedOver {
             let mut book = source.book();
             book.handed_over -= counts.items;
             match refused {
-                None => book.accept(counts),
+                None => book.accept(counts, self.left_out),
                 Some(reason) => book.refuse(reason),
             }
             drop(book);

@@ -160,6 +160,7 @@ fn books() -> Balance {
             refused: vec![(Refusal::Memory, 7), (Refusal::Malformed, 11)],
             open: 1,
             items: vec![(Signal::Metrics, 10_000_000)],
+            items_refused: vec![(Refusal::Malformed, 3)],
             bytes: 400 * MIB,
             difference: 0,
         }],

@@ -28,9 +28,15 @@ impl fmt::Display for Balance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "requests: received = accepted + refused + open")?;
         for source in &self.sources {
-            let SourceBalance { name, received, accepted, refused, open, difference, .. } = source;
+            let SourceBalance { name, received, accepted, refused, open, items_refused, difference, .. } =
+                source;
             let refused = sum(refused.iter().map(|(reason, count)| (reason.name(), *count)));
-            writeln!(f, "  {name}: {received} = {accepted} + {refused} + {open}{}", Off(*difference))?;
+            write!(f, "  {name}: {received} = {accepted} + {refused} + {open}{}", Off(*difference))?;
+            if !items_refused.is_empty() {
+                let items = sum(items_refused.iter().map(|(reason, count)| (reason.name(), *count)));
+                write!(f, "; items refused of those accepted: {items}")?;
+            }
+            writeln!(f)?;
         }
         let JournalBalance { accepted, handed_over, appended, difference } = self.journal;
         writeln!(f, "items: accepted <= appended <= accepted + handed over, since start")?;
@@ -73,12 +79,14 @@ fn sum<'a>(parts: impl Iterator<Item = (&'a str, u64)> + Clone) -> String {
 }
 
 fn source_json(source: &SourceBalance) -> String {
-    let SourceBalance { name, received, accepted, refused, open, items, bytes, difference } = source;
+    let SourceBalance { name, received, accepted, refused, open, items, items_refused, bytes, difference } =
+        source;
     let refused = object(refused.iter().map(|(reason, count)| (reason.name(), *count)));
+    let items_refused = object(items_refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items = object(items.iter().map(|(signal, count)| (signal.name(), *count)));
     format!(
         "{{\"name\":{},\"received\":{received},\"accepted\":{accepted},\"refused\":{refused},\"open\":{open},\
-         \"items\":{items},\"bytes\":{bytes},\"difference\":{difference}}}",
+         \"items\":{items},\"items_refused\":{items_refused},\"bytes\":{bytes},\"difference\":{difference}}}",
         Quoted(name)
     )
 }

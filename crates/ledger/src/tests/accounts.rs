@@ -31,6 +31,35 @@ fn a_forgotten_hand_over_is_accepted() {
     assert!(balance.difference() == 0 && balance.at_rest());
 }
 
+/// Items that are left out of a request are refused if the rest is accepted; else the request is.
+#[test]
+fn items_that_are_left_out_are_refused_with_the_others_accepted() {
+    let ledger = ledger(0);
+    let source = ledger.source("s").unwrap();
+    let mut open = source.open();
+    open.leave_out(Refusal::Malformed, 3);
+    let handed_over = open.hand_over(metrics(4));
+    assert!(ledger.balance().sources[0].items_refused.is_empty());
+    ledger.head().advance_to(4);
+    handed_over.accept();
+    for refused in [true, false] {
+        let mut open = source.open();
+        open.leave_out(Refusal::Malformed, 5);
+        match refused {
+            true => open.refuse(Refusal::Memory),
+            false => open.hand_over(metrics(2)).refuse(Refusal::Disk),
+        }
+    }
+    let balance = ledger.balance();
+    assert_eq!(balance.sources[0].items_refused, [(Refusal::Malformed, 3)]);
+    assert!(
+        balance.to_string().contains("; items refused of those accepted: 3 (malformed 3)\n"),
+        "{balance}"
+    );
+    assert!(balance.json().contains("\"items_refused\":{\"malformed\":3}"));
+    assert!(balance.difference() == 0 && balance.at_rest());
+}
+
 /// What is acknowledged and not written, or written and not acknowledged, shows.
 #[test]
 fn the_journal_must_agree_with_the_sources() {
@@ -148,6 +177,7 @@ fn the_books_are_published() {
     registry.encode(&mut text).unwrap();
     for line in [
         "tidegate_requests_received_total{source=\"rw\"} 2",
+        "tidegate_items_refused_total{source=\"rw\",reason=\"malformed\"} 0",
         "tidegate_requests_accepted_total{source=\"rw\"} 1",
         "tidegate_requests_refused_total{source=\"rw\",reason=\"timeout\"} 1",
         "tidegate_requests_refused_total{source=\"rw\",reason=\"memory\"} 0",
