@@ -120,6 +120,12 @@ impl Arena {
         self.inner.ceilings[share.index()].load(Ordering::Relaxed)
     }
 
+    /// Whether all of this could be charged at a time if nobody else held anything: if not, waiting does not help who
+    /// needs it.
+    pub fn could_hold(&self, held: &[(Share, u64)]) -> bool {
+        lock(&self.inner.state).budget.could_hold(held)
+    }
+
     /// How many bytes could be charged to `share` now, if nobody waits for any.
     pub fn free(&self, share: Share) -> u64 {
         lock(&self.inner.state).budget.free(share)

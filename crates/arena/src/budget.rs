@@ -56,6 +56,16 @@ impl Budget {
         self.total - (self.floors.sum() - self.floors.of(share))
     }
 
+    /// Whether all of this could be charged at a time if nobody else held anything.
+    pub(crate) fn could_hold(&self, held: &[(Share, u64)]) -> bool {
+        let committed = Share::ALL.into_iter().map(|share| {
+            let of_share = held.iter().filter(|(of, _)| *of == share);
+            let held = of_share.fold(0u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
+            held.max(self.floors.of(share))
+        });
+        committed.fold(0u64, u64::saturating_add) <= self.total
+    }
+
     /// What `share` could take now, within its floor or beyond.
     pub(crate) fn free(&self, share: Share) -> u64 {
         let others = Share::ALL.iter().filter(|other| **other != share);

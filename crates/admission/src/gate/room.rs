@@ -19,7 +19,12 @@ pub struct Room {
     window: Window,
     part: Option<Part>,
     turn: Option<Turn>,
+    /// What the request holds of the bodies' share meanwhile.
+    beside: usize,
 }
+
+/// What a connection that is read is charged besides its request, with room to spare, in bytes.
+const OF_THE_CONNECTION: usize = 128 << 10;
 
 impl Gate {
     /// A window in which `bytes` can be decompressed to be checked, for the request that holds `passage`; `here` says
@@ -30,6 +35,21 @@ impl Gate {
     /// `share` when its tenant has its part of the memory, `memory` when there is none within the time that a request
     /// may wait, `too_large` when there never is.
     pub async fn room_to_decode(&self, passage: &Passage, bytes: usize, here: bool) -> Result<Room, Refused> {
+        self.room_beside(passage, 0, bytes, here).await
+    }
+
+    /// The same for a request that holds `beside` bytes of the bodies' share meanwhile: where both together are more
+    /// than there can be, it is too large.
+    ///
+    /// # Errors
+    /// As [`room_to_decode`](Self::room_to_decode).
+    pub async fn room_beside(
+        &self,
+        passage: &Passage,
+        beside: usize,
+        bytes: usize,
+        here: bool,
+    ) -> Result<Room, Refused> {
         let part = match &passage.0 {
             Some(hold) => {
                 let free = self.0.arena.free(Share::Decode);
@@ -40,6 +60,9 @@ impl Gate {
         // Before the memory, so that whoever has that does not wait for a turn.
         let turn = if here && bytes > LIGHT { Some(Turn::come().await) } else { None };
         let window = match self.0.arena.try_window(Share::Decode, bytes) {
+            Err(NoMemory::Short) if !self.could_hold(beside, bytes) => {
+                return Err(Refused::too_large(self.most_decoded().saturating_sub(beside)));
+            }
             Err(NoMemory::Short) if part.as_ref().is_none_or(Part::is_alone) => {
                 // On the heap: it happens only when memory is short.
                 Box::pin(self.wait_for_window(bytes)).await
@@ -54,7 +77,7 @@ impl Gate {
             NoMemory::Never { .. } => Refused::too_large(self.most_decoded()),
             NoMemory::Short | NoMemory::Crowded => self.no_memory(),
         })?;
-        let mut room = Room { window, part, turn };
+        let mut room = Room { window, part, turn, beside };
         room.settle();
         Ok(room)
     }
@@ -62,6 +85,25 @@ impl Gate {
     async fn wait_for_window(&self, bytes: usize) -> Result<Window, NoMemory> {
         let waiting = self.0.arena.window(Share::Decode, bytes);
         tokio::time::timeout(self.0.memory_wait, waiting).await.unwrap_or(Err(NoMemory::Short))
+    }
+
+    /// Whether a request can ever hold so many bytes at a time: of the bodies' share, and of the one to decode in.
+    fn could_hold(&self, ingest: usize, decode: usize) -> bool {
+        let ingest = ingest.saturating_add(OF_THE_CONNECTION);
+        self.0.arena.could_hold(&[(Share::Ingest, ingest as u64), (Share::Decode, decode as u64)])
+    }
+
+    /// Why a request did not get memory that would have it hold so many bytes at a time: of the bodies' share, and of
+    /// the one to decode in. It is to come again, unless that is more than there can ever be; then bodies of `most`
+    /// bytes may be small enough.
+    pub fn short_of(&self, refused: NoMemory, ingest: usize, decode: usize, most: usize) -> Refused {
+        match refused {
+            NoMemory::Never { .. } => Refused::too_large(most),
+            NoMemory::Short | NoMemory::Crowded if !self.could_hold(ingest, decode) => {
+                Refused::too_large(most)
+            }
+            NoMemory::Short | NoMemory::Crowded => self.no_memory(),
+        }
     }
 
     fn denied(&self, denied: Denied) -> Refused {
@@ -88,7 +130,10 @@ impl Room {
         match grown {
             Ok(()) => Ok(true),
             Err(NoMemory::Never { .. }) => Ok(false),
-            Err(NoMemory::Short | NoMemory::Crowded) => Err(gate.no_memory()),
+            Err(NoMemory::Short | NoMemory::Crowded) => {
+                let wanted = self.window.len().saturating_add(more);
+                if gate.could_hold(self.beside, wanted) { Err(gate.no_memory()) } else { Ok(false) }
+            }
         }
     }
 
@@ -99,7 +144,9 @@ impl Room {
     /// When they are not free, or not for this tenant.
     pub fn beside(&mut self, gate: &Gate, bytes: usize) -> Result<Charge, Refused> {
         self.ask(gate, bytes)?;
-        gate.0.arena.try_charge(Share::Decode, bytes as u64).map_err(|_| gate.no_memory())
+        let charge = gate.0.arena.try_charge(Share::Decode, bytes as u64);
+        let decode = self.window.charged().saturating_add(bytes);
+        charge.map_err(|refused| gate.short_of(refused, self.beside, decode, self.window.len() / 2))
     }
 
     /// The bytes charged, filled or not.

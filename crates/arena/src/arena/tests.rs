@@ -121,3 +121,19 @@ fn a_new_plan_holds_from_then_on_if_what_is_used_fits_it() {
     assert!(arena.try_charge(Share::Ingest, MIB as u64 + 1).is_err());
     assert!(arena.try_charge(Share::Ingest, MIB as u64).is_ok());
 }
+
+/// What could be held at a time is told from what is free now.
+#[test]
+fn floors_of_others_are_not_to_be_had() {
+    let arena = arena(MIB);
+    let of = |ingest: usize, decode: usize| {
+        arena.could_hold(&[(Share::Ingest, ingest as u64), (Share::Decode, decode as u64)])
+    };
+    let all = MIB - (64 << 10);
+    assert!(of(all, 0) && of(all / 2, all / 2) && of(0, all));
+    assert!(!of(all + 1, 0) && !of(all / 2, all / 2 + 1) && !of(usize::MAX, usize::MAX));
+    assert!(arena.could_hold(&[(Share::Ingest, all as u64), (Share::Egress, 64 << 10)]));
+    assert!(!arena.could_hold(&[(Share::Ingest, all as u64 / 2), (Share::Ingest, all as u64 / 2 + 1)]));
+    let _held = arena.try_charge(Share::Ingest, all as u64).unwrap();
+    assert!(of(all, 0), "whoever holds it now");
+}

@@ -136,3 +136,25 @@ async fn bodies_that_are_not_light_are_checked_one_at_a_time_on_a_thread() {
     drop(first);
     assert!(second.await.is_ok());
 }
+
+/// What a request would hold of two shares at a time decides whether time mends it.
+#[tokio::test(start_paused = true)]
+async fn what_never_fits_beside_the_body_is_refused_at_once_and_for_good() {
+    let rig = rig(1 << 30);
+    let body = rig.arena.try_window(Share::Ingest, 2 << 20).unwrap();
+    let asked = tokio::time::Instant::now();
+    let passage = Passage::default();
+    let room = async |bytes| rig.gate.room_beside(&passage, body.charged(), bytes, false).await;
+    assert!(room(1 << 20).await.is_ok());
+    let refused = room(2 << 20).await.err().unwrap();
+    assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));
+    let mut grown = room(1 << 20).await.unwrap();
+    assert_eq!(grown.grow(&rig.gate, 2 << 20), Ok(false), "there can never be so much");
+    drop(grown);
+    assert_eq!(asked.elapsed(), std::time::Duration::ZERO);
+    // Others may let go of what they hold.
+    let held = rig.arena.try_charge(Share::Ingest, 1 << 20).unwrap();
+    assert_eq!(room((3 << 20) / 2).await.err().unwrap().reason, Refusal::Memory);
+    drop(held);
+    assert!(room((3 << 20) / 2).await.is_ok());
+}
