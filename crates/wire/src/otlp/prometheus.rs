@@ -14,7 +14,8 @@
 //! | `service.namespace`/`service.name`, `service.instance.id` | `job`, `instance` |
 //! | other attributes of the resource | `target_info`, with the time of the newest point; promoted ones labels as well |
 //! | scope | `otel_scope_name`, `_version`, `_schema_url`, and its attributes as `otel_scope_…` |
-//! | attributes | labels; several that become one name are joined by `;` in the order of their keys |
+//! | attributes | labels; what a name may not have becomes `_`, and `key` is put before what then begins with `_` or a digit; several that become one name are joined by `;` in the order of their keys |
+//! | values that are no texts | numbers and booleans as JSON has them, `NaN`, `Infinity`, `-Infinity`, bytes in base64, arrays and maps as JSON, keys sorted |
 //! | no recorded value | the stale marker |
 //!
 //! # What is lost
@@ -26,6 +27,7 @@
 //! - Exemplars of gauges and summaries, and of the rest those beyond 64 of a point, without a number for a
 //!   value, or without room: counted. Of an exemplar whose labels exceed 128 characters the ids remain.
 //! - Start times: 1.0 has none (counted); 2.0 has those of points, in milliseconds.
+//! - Points with a map of more than 1,024 entries for a label's value: counted as `oversized`.
 //! - `min` and `max` of histograms; the kinds of attribute values, which become text (arrays and maps JSON);
 //!   flags, dropped counts, entities, the resource's schema; scope attributes called `name`, `version` and
 //!   `schema_url`.
@@ -41,6 +43,7 @@ mod exemplars;
 mod labels;
 mod name;
 mod native;
+mod nest;
 mod part;
 mod reverse;
 mod target;
@@ -183,7 +186,7 @@ pub struct Dropped {
     pub oversized: u64,
     /// Exemplars.
     pub exemplars: u64,
-    /// Attributes whose keys have no letter or digit, and so cannot be a label's name.
+    /// Attributes without a key, and so without a label's name.
     pub labels: u64,
     /// `target_info` of resources that have no room for it.
     pub target_infos: u64,

@@ -2,18 +2,20 @@
 
 use super::Naming;
 use super::name;
+use super::nest;
 use super::text::{NoRoom, Part, Text};
 use crate::otlp::attribute::AnyValue;
 use crate::remote_write::Label;
 
-/// Whose label it is where two have one name: the first in this order.
+/// Whose label it is where two have one name: the first in this order. Attributes of one origin that become one name
+/// are joined, in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     /// The translation's own: `job`, `instance`, the scope's name and version.
     Own,
     /// An attribute of the scope.
     Scope,
-    /// An attribute of the point. Several that become one name are joined.
+    /// An attribute of the point.
     Attribute,
     /// An attribute of the resource that is promoted.
     Promoted,
@@ -51,7 +53,7 @@ impl Labels {
     }
 
     pub(super) fn bytes_for(limit: usize, bytes: usize) -> usize {
-        2 * limit * size_of::<Entry>() + bytes
+        2 * limit * size_of::<Entry>() + bytes + nest::BYTES
     }
 
     pub(super) fn mark(&self) -> Mark {
@@ -87,7 +89,7 @@ impl Labels {
         self.entries.extend_from_slice(&self.base);
     }
 
-    /// Adds an attribute; false when it has a name that cannot be made a label's. One without a value is
+    /// Adds an attribute; false when it has no name. One without a value is
     /// left out, since to Prometheus that is the same as none.
     pub(super) fn attribute(
         &mut self,
@@ -111,6 +113,9 @@ impl Labels {
         if self.entries.len() >= self.limit {
             return Err(NoRoom);
         }
+        if key.is_empty() {
+            return Ok(false);
+        }
         let text = &mut self.text;
         let start = text.len();
         text.put(key)?;
@@ -120,10 +125,6 @@ impl Labels {
             let start = text.len();
             name::label(text, naming, prefix, key)?;
             name = text.since(start);
-        }
-        if text.get(name).is_empty() || text.get(name) == prefix {
-            text.truncate(start);
-            return Ok(false);
         }
         let value_start = text.len();
         value(text)?;
@@ -156,7 +157,7 @@ impl Labels {
             let Some(entry) = entries.get(index).copied() else { break };
             match &mut kept {
                 Some(kept) if text.get(kept.name) == text.get(entry.name) => {
-                    if entry.origin == Origin::Attribute && kept.origin == Origin::Attribute {
+                    if entry.origin == kept.origin && entry.origin != Origin::Own {
                         kept.value = joined(text, kept.value, entry.value)?;
                     }
                 }

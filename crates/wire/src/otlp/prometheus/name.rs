@@ -46,15 +46,12 @@ pub(super) fn unit(out: &mut Text, unit: &[u8]) -> Result<(), NoRoom> {
     Ok(())
 }
 
-/// Writes `prefix` (empty, or what ends in an underscore) and the Prometheus name of the attribute `key`;
-/// nothing behind the prefix when it has none.
+/// Writes `prefix` (empty, or what ends in an underscore) and the Prometheus name of the attribute `key`, which is not
+/// empty. Of a key without a letter or a digit an underscore is left, and so `key_`.
 pub(super) fn label(out: &mut Text, naming: Naming, prefix: &[u8], key: &[u8]) -> Result<(), NoRoom> {
     out.put(prefix)?;
     if !naming.escapes() {
         return out.put(key);
-    }
-    if !key.iter().any(u8::is_ascii_alphanumeric) {
-        return Ok(());
     }
     match key.first() {
         _ if !prefix.is_empty() => {}

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use crate::otlp::attribute::{AnyValue, MAX_DEPTH};
+use super::nest::Nest;
+use crate::otlp::attribute::AnyValue;
 
 /// There is no room for what was to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +27,15 @@ pub(super) struct Part {
 pub(super) struct Text {
     bytes: Vec<u8>,
     limit: usize,
+    /// What is open of the value that is being written.
+    nest: Nest,
 }
 
 impl Text {
     /// Room for `limit` bytes, which must be below 4 GiB.
     pub(super) fn new(limit: usize) -> Self {
         let limit = limit.min(u32::MAX as usize);
-        Self { bytes: Vec::with_capacity(limit), limit }
+        Self { bytes: Vec::with_capacity(limit), limit, nest: Nest::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -93,21 +96,28 @@ impl Text {
         bytes.iter().try_for_each(|byte| Ok(write!(self, "{byte:02x}")?))
     }
 
-    /// A value as the text that a label has for it: strings as they are, anything else as JSON.
+    /// A value as the text that a label has for it: strings as they are, bytes in base64, anything else as JSON, but
+    /// that numbers JSON has not stand without quotes.
     pub(super) fn value(&mut self, value: AnyValue<'_>) -> Result<(), NoRoom> {
         match value {
             AnyValue::Empty => Ok(()),
             AnyValue::Text(text) => self.put(text),
-            AnyValue::Double(bits) if !f64::from_bits(bits).is_finite() => self.float(bits),
+            AnyValue::Double(bits) if !f64::from_bits(bits).is_finite() => self.put(not_finite(bits)),
             AnyValue::Bytes(bytes) => self.base64(bytes),
-            value => self.json(value, MAX_DEPTH),
+            AnyValue::Array(_) | AnyValue::Map(_) => {
+                let mut nest = std::mem::take(&mut self.nest);
+                let done = nest.write(value, self);
+                self.nest = nest;
+                done
+            }
+            value => self.json(value),
         }
     }
 
-    /// A value as JSON. What nests deeper than `depth`, which a checked body has not, is `null`.
-    fn json(&mut self, value: AnyValue<'_>, depth: usize) -> Result<(), NoRoom> {
+    /// A value without others in it as JSON.
+    pub(super) fn json(&mut self, value: AnyValue<'_>) -> Result<(), NoRoom> {
         match value {
-            AnyValue::Empty => self.put(b"null"),
+            AnyValue::Empty | AnyValue::Array(_) | AnyValue::Map(_) => self.put(b"null"),
             AnyValue::Text(text) => self.json_string(text),
             AnyValue::Bool(value) => self.put(if value { b"true" } else { b"false" }),
             AnyValue::Int(value) => Ok(write!(self, "{value}")?),
@@ -117,30 +127,6 @@ impl Text {
                 self.base64(bytes)?;
                 self.put(b"\"")
             }
-            AnyValue::Array(array) => {
-                let Some(depth) = depth.checked_sub(1) else { return self.put(b"null") };
-                self.put(b"[")?;
-                for (index, value) in array.values().enumerate() {
-                    if index > 0 {
-                        self.put(b",")?;
-                    }
-                    self.json(value, depth)?;
-                }
-                self.put(b"]")
-            }
-            AnyValue::Map(map) => {
-                let Some(depth) = depth.checked_sub(1) else { return self.put(b"null") };
-                self.put(b"{")?;
-                for (index, entry) in map.entries().enumerate() {
-                    if index > 0 {
-                        self.put(b",")?;
-                    }
-                    self.json_string(entry.key)?;
-                    self.put(b":")?;
-                    self.json(entry.value, depth)?;
-                }
-                self.put(b"}")
-            }
         }
     }
 
@@ -148,7 +134,7 @@ impl Text {
         let value = f64::from_bits(bits);
         if !value.is_finite() {
             self.put(b"\"")?;
-            self.float(bits)?;
+            self.put(not_finite(bits))?;
             return self.put(b"\"");
         }
         if value == 0.0 || (1e-6..1e21).contains(&value.abs()) {
@@ -157,7 +143,7 @@ impl Text {
         Ok(write!(Signed { text: self, behind_e: false }, "{value:e}")?)
     }
 
-    fn json_string(&mut self, text: &[u8]) -> Result<(), NoRoom> {
+    pub(super) fn json_string(&mut self, text: &[u8]) -> Result<(), NoRoom> {
         self.put(b"\"")?;
         for chunk in text.chunk_by(|one, two| !is_escaped(*one) && !is_escaped(*two)) {
             match chunk {
@@ -186,6 +172,15 @@ impl Text {
             }
         }
         Ok(())
+    }
+}
+
+/// A number that JSON has not, as the specification writes it as a text.
+fn not_finite(bits: u64) -> &'static [u8] {
+    match f64::from_bits(bits) {
+        f64::INFINITY => b"Infinity",
+        f64::NEG_INFINITY => b"-Infinity",
+        _ => b"NaN",
     }
 }
 

@@ -23,7 +23,7 @@ fn text(value: &AnyValue) -> String {
     match &value.value {
         None => String::new(),
         Some(Any::StringValue(text)) => text.clone(),
-        Some(Any::DoubleValue(value)) if !value.is_finite() => float(*value),
+        Some(Any::DoubleValue(value)) if !value.is_finite() => not_finite(*value).into(),
         Some(Any::BytesValue(bytes)) => base64(bytes),
         Some(_) => json(value),
     }
@@ -36,13 +36,21 @@ fn float(value: f64) -> String {
     value.to_string()
 }
 
+fn not_finite(value: f64) -> &'static str {
+    match value {
+        f64::INFINITY => "Infinity",
+        f64::NEG_INFINITY => "-Infinity",
+        _ => "NaN",
+    }
+}
+
 fn json(value: &AnyValue) -> String {
     match &value.value {
         None => "null".into(),
         Some(Any::StringValue(text)) => quoted(text),
         Some(Any::BoolValue(value)) => value.to_string(),
         Some(Any::IntValue(value)) => value.to_string(),
-        Some(Any::DoubleValue(value)) if !value.is_finite() => format!("\"{}\"", float(*value)),
+        Some(Any::DoubleValue(value)) if !value.is_finite() => format!("\"{}\"", not_finite(*value)),
         Some(Any::DoubleValue(value)) if *value != 0.0 && (value.abs() < 1e-6 || value.abs() >= 1e21) => {
             let text = format!("{value:e}");
             if text.contains("e-") { text } else { text.replace('e', "e+") }
@@ -53,10 +61,13 @@ fn json(value: &AnyValue) -> String {
             format!("[{}]", array.values.iter().map(json).collect::<Vec<_>>().join(","))
         }
         Some(Any::KvlistValue(map)) => {
+            // Sorted, and of one key the last.
+            let entries: BTreeMap<&str, &KeyValue> =
+                map.values.iter().map(|entry| (&entry.key[..], entry)).collect();
             let entry = |entry: &KeyValue| {
                 format!("{}:{}", quoted(&entry.key), json(&entry.value.clone().unwrap_or_default()))
             };
-            format!("{{{}}}", map.values.iter().map(entry).collect::<Vec<_>>().join(","))
+            format!("{{{}}}", entries.into_values().map(entry).collect::<Vec<_>>().join(","))
         }
         Some(Any::StringValueStrindex(_)) => "null".into(),
     }
@@ -104,9 +115,6 @@ fn label_name(naming: Naming, key: &str) -> Option<String> {
     let escaped: String =
         key.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' }).collect();
     let mut name = collapsed(&escaped);
-    if name.chars().all(|char| char == '_') {
-        return None;
-    }
     if name.starts_with(|char: char| char.is_ascii_digit()) {
         name = format!("key_{name}");
     } else if name.starts_with('_') {
@@ -168,12 +176,7 @@ fn scope_labels(naming: Naming, scope: &InstrumentationScope, schema_url: &str, 
         if ["name", "version", "schema_url"].contains(&&attribute.key[..]) {
             continue;
         }
-        let has_name = if naming.escapes() {
-            attribute.key.chars().any(|char| char.is_ascii_alphanumeric())
-        } else {
-            !attribute.key.is_empty()
-        };
-        if !has_name {
+        if attribute.key.is_empty() {
             *dropped += 1;
             continue;
         }
@@ -186,9 +189,9 @@ fn scope_labels(naming: Naming, scope: &InstrumentationScope, schema_url: &str, 
     }
     let mut labels = Labels::new();
     for (name, mut values) in candidates {
-        // The first by key; of one key the first in the list.
+        // By key; those of one key as they come.
         values.sort_by(|one, two| one.0.cmp(&two.0));
-        labels.insert(name, values.swap_remove(0).1);
+        labels.insert(name, values.into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(";"));
     }
     for (name, value) in [
         ("otel_scope_name", &scope.name[..]),
@@ -333,11 +336,7 @@ impl Model<'_> {
                 .cloned()
                 .collect();
             let mut nameless = 0;
-            let mut base = Labels::new();
-            for attribute in promoted.iter().rev() {
-                // The first of a name that sorts first by key; keys that are the same are not promoted twice.
-                base.extend(labels(self.settings.naming, std::slice::from_ref(attribute), &mut nameless));
-            }
+            let base = labels(self.settings.naming, &promoted, &mut nameless);
             self.dropped.labels += nameless;
             let mut newest = None;
             for group in &group.scope_metrics {

@@ -77,7 +77,10 @@ fn labels_are_escaped() {
         (".a", "key_a"),
         ("größe", "gr_e"),
         ("ends.", "ends_"),
-        ("@@", ""),
+        ("@@", "key_"),
+        ("都市", "key_"),
+        ("_", "key_"),
+        ("都市1", "key_1"),
     ] {
         assert_eq!(label(Naming::UnderscoreEscapingWithSuffixes, key), expected, "{key}");
     }

@@ -148,3 +148,116 @@ fn a_tiny_number_has_no_sign_before_it() {
         NumberDataPoint { attributes: vec![tiny], value: Some(Of::AsInt(1)), ..NumberDataPoint::default() };
     assert_eq!(shown(&v1(&request(gauge(point), &[]), &Settings::default())[0]), "__name__=m size=5e-324");
 }
+
+fn any(value: opentelemetry_proto::tonic::common::v1::any_value::Value) -> KeyValue {
+    use opentelemetry_proto::tonic::common::v1::AnyValue;
+    KeyValue { key: "k".into(), value: Some(AnyValue { value: Some(value) }), key_strindex: 0 }
+}
+
+fn of_point(attributes: Vec<KeyValue>) -> Vec<Series> {
+    let point = NumberDataPoint { attributes, value: Some(Of::AsInt(1)), ..NumberDataPoint::default() };
+    v1(&request(gauge(point), &[]), &Settings::default())
+}
+
+/// Keys in any script become names, and what differs in them alone stays apart.
+#[test]
+fn a_key_without_a_letter_keeps_its_value() {
+    let [tokyo, osaka] = ["東京", "大阪"].map(|city| of_point(vec![attribute("都市", city)]));
+    assert_eq!(shown(&tokyo[0]), "__name__=m key_=東京");
+    assert_eq!(shown(&osaka[0]), "__name__=m key_=大阪");
+    let both = of_point(vec![attribute("都市", "大阪"), attribute("国", "日本")]);
+    assert_eq!(shown(&both[0]), "__name__=m key_=日本;大阪");
+    let [_, (_, _, translated)] = translate(
+        &request(
+            gauge(NumberDataPoint {
+                attributes: vec![attribute("都市", "x"), attribute("", "y")],
+                value: Some(Of::AsInt(1)),
+                ..Default::default()
+            }),
+            &[],
+        ),
+        &Settings::default(),
+    );
+    assert_eq!(translated.dropped, Dropped { labels: 1, ..Dropped::default() });
+}
+
+/// The order in which a map's keys come makes no other series.
+#[test]
+fn the_keys_of_a_map_are_sorted() {
+    use opentelemetry_proto::tonic::common::v1::KeyValueList;
+    use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+    let entry = |key: &str, value| KeyValue { key: key.into(), ..any(value) };
+    let inner = || {
+        Any::KvlistValue(KeyValueList {
+            values: vec![entry("z", Any::IntValue(1)), entry("y", Any::DoubleValue(f64::INFINITY))],
+        })
+    };
+    let values = vec![
+        entry("b", inner()),
+        entry("a", Any::IntValue(1)),
+        entry("c", Any::BoolValue(true)),
+        entry("a", Any::IntValue(2)),
+    ];
+    let expected = r#"__name__=m k={"a":2,"b":{"y":"Infinity","z":1},"c":true}"#;
+    assert_eq!(
+        shown(&of_point(vec![any(Any::KvlistValue(KeyValueList { values: values.clone() }))])[0]),
+        expected
+    );
+    let values = vec![values[2].clone(), values[3].clone(), values[0].clone()];
+    assert_eq!(shown(&of_point(vec![any(Any::KvlistValue(KeyValueList { values }))])[0]), expected);
+}
+
+/// As the specification writes them, and the Collector.
+#[test]
+fn numbers_that_are_none_have_names() {
+    use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+    for (value, text) in [(f64::INFINITY, "Infinity"), (f64::NEG_INFINITY, "-Infinity"), (f64::NAN, "NaN")] {
+        assert_eq!(shown(&of_point(vec![any(Any::DoubleValue(value))])[0]), format!("__name__=m k={text}"));
+    }
+}
+
+/// Many entries, or deep ones, cost what is declared and no more.
+#[test]
+fn a_map_without_end_has_no_room() {
+    use opentelemetry_proto::tonic::common::v1::KeyValueList;
+    use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+    let map = |count: usize| {
+        let values =
+            (0..count).map(|number| KeyValue { key: format!("{number:04}"), ..any(Any::IntValue(1)) });
+        any(Any::KvlistValue(KeyValueList { values: values.collect() }))
+    };
+    assert_eq!(of_point(vec![map(1024)]).len(), 1);
+    assert_eq!(of_point(vec![map(1025)]).len(), 0);
+}
+
+/// Nothing calls itself for each level, so a small stack is enough for whatever is taken in.
+#[test]
+fn values_may_nest_deep() {
+    use crate::otlp::MAX_DEPTH;
+    let field = |tag: u8, payload: &[u8]| {
+        let mut field = vec![tag];
+        prost::encoding::encode_varint(payload.len() as u64, &mut field);
+        [&field[..], payload].concat()
+    };
+    let write = move || {
+        for depth in [1, 2, 40, MAX_DEPTH] {
+            let (mut value, mut said) = (field(0x0a, b"x"), "\"x\"".to_owned());
+            for level in 0..depth {
+                (value, said) = match level % 2 {
+                    0 => (field(0x2a, &field(0x0a, &value)), format!("[{said}]")),
+                    _ => {
+                        let entry = [field(0x0a, b"b"), field(0x12, &value)].concat();
+                        (field(0x32, &field(0x0a, &entry)), format!("{{\"b\":{said}}}"))
+                    }
+                };
+            }
+            let attribute = field(0x3a, &[field(0x0a, b"k"), field(0x12, &value)].concat());
+            let point = [&[0x31, 1, 0, 0, 0, 0, 0, 0, 0][..], &attribute].concat();
+            let metric = [field(0x0a, b"m"), field(0x2a, &field(0x0a, &point))].concat();
+            let raw = field(0x0a, &field(0x12, &field(0x12, &metric)));
+            assert_eq!(crate::otlp::check(crate::otlp::Signal::Metrics, &raw).unwrap().items, 1);
+            assert_eq!(shown(&v1(&raw, &Settings::default())[0]), format!("__name__=m k={said}"));
+        }
+    };
+    std::thread::Builder::new().stack_size(192 << 10).spawn(write).unwrap().join().unwrap();
+}
