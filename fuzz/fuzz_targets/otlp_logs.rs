@@ -15,7 +15,12 @@ fuzz_target!(|raw: &[u8]| {
         return;
     };
     assert_eq!(counts.items, records as u64);
-    let decoded = ExportLogsServiceRequest::decode(raw).expect("what is accepted is a valid message");
+    let decoded = match ExportLogsServiceRequest::decode(raw) {
+        Ok(decoded) => decoded,
+        // It stops at a hundred messages in each other, and here is room for a thousand arrays and maps.
+        Err(error) if error.to_string().contains("recursion limit") => return,
+        Err(error) => panic!("what is accepted is a valid message: {error}"),
+    };
     let groups = decoded.resource_logs.iter().flat_map(|group| &group.scope_logs);
     assert_eq!(records, groups.map(|group| group.log_records.len()).sum::<usize>());
 });

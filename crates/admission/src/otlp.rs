@@ -11,7 +11,7 @@ pub(crate) use prepared::prepare;
 pub use prepared::{Ready, ready};
 
 use crate::refused::{Refused, Words};
-use crate::status::{Code, Detail, json, protobuf};
+use crate::status::{Code, Detail, json, partial, protobuf, string};
 use std::fmt::Write as _;
 use tidegate_http1::Shape;
 use tidegate_ledger::Refusal;
@@ -32,6 +32,34 @@ impl Media {
             Media::Protobuf => "application/x-protobuf",
             Media::Json => "application/json",
         }
+    }
+}
+
+/// What a success says of items that were left out: `partial_success`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partial {
+    /// How many.
+    pub refused: u64,
+    /// What is wrong with the first of them.
+    pub words: String,
+}
+
+impl Partial {
+    /// An `Export…ServiceResponse` that says so. All signals have the same numbers; in JSON the count is called
+    /// `rejected` and what the signal calls its `items`, such as `Spans`.
+    pub fn response(&self, media: Media, items: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        match media {
+            Media::Protobuf => partial(&mut out, self.refused, self.words.as_bytes()),
+            Media::Json => {
+                out.extend_from_slice(b"{\"partialSuccess\":{\"rejected");
+                out.extend_from_slice(items.as_bytes());
+                out.extend_from_slice(format!("\":\"{}\",\"errorMessage\":", self.refused).as_bytes());
+                string(&mut out, &[self.words.as_bytes()]);
+                out.extend_from_slice(b"}}");
+            }
+        }
+        out
     }
 }
 

@@ -108,6 +108,16 @@ pub(crate) fn json(out: &mut Vec<u8>, code: Code, message: [&[u8]; 3], detail: D
     out.push(b'}');
 }
 
+/// Appends a response in protobuf whose `partial_success` says that so many items were rejected, and why.
+pub(crate) fn partial(out: &mut Vec<u8>, rejected: u64, words: &[u8]) {
+    let rejected = usize::try_from(rejected).unwrap_or(usize::MAX);
+    open(out, TAG_1, 1 + varint_len(rejected) + field_len(words.len()));
+    out.push(0x08);
+    varint(out, rejected);
+    open(out, TAG_2, words.len());
+    out.extend_from_slice(words);
+}
+
 /// The words end a line of text; a message has no lines.
 pub(crate) fn without_line_feed([before, middle, after]: [&[u8]; 3]) -> [&[u8]; 3] {
     let trimmed = |part: &'static [u8; 1], text| <[u8]>::strip_suffix(text, part.as_slice()).unwrap_or(text);

@@ -13,7 +13,7 @@
 //!
 //! Keys that come twice stay twice. More than [`SORTED`] keys at a time stay in the order in which they came.
 
-use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
+use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue, MAX_DEPTH, Map, Values};
 
 /// Where JSON goes: memory, or a count of bytes.
 pub(crate) trait Out {
@@ -62,12 +62,17 @@ pub(crate) fn type_number(value: AnyValue<'_>) -> u8 {
 
 /// Writes attributes as an object.
 pub(crate) fn write_object<'a>(attributes: Attributes<'a>, out: &mut impl Out, stack: &mut Stack<'a>) {
+    write_object_at(attributes, out, stack, 0);
+}
+
+/// The same in so many arrays and objects.
+fn write_object_at<'a>(attributes: Attributes<'a>, out: &mut impl Out, stack: &mut Stack<'a>, depth: usize) {
     let from = stack.len();
     if collect(attributes.clone(), |_| true, stack) {
-        write_collected(from, out, stack);
+        write_collected_at(from, out, stack, depth);
         stack.truncate(from);
     } else {
-        write_unsorted(attributes, out, stack);
+        write_unsorted_at(attributes, out, stack, depth);
     }
 }
 
@@ -122,6 +127,11 @@ const LONGEST_NUMBER: usize = 34;
 /// Writes the attributes that are on the stack beyond `from` as an object.
 #[inline]
 pub(crate) fn write_collected<'a>(from: usize, out: &mut impl Out, stack: &mut Stack<'a>) {
+    write_collected_at(from, out, stack, 0);
+}
+
+#[inline]
+fn write_collected_at<'a>(from: usize, out: &mut impl Out, stack: &mut Stack<'a>, depth: usize) {
     let mut at = from;
     out.put(b"{");
     let to = stack.len();
@@ -132,7 +142,7 @@ pub(crate) fn write_collected<'a>(from: usize, out: &mut impl Out, stack: &mut S
         }
         write_string(key, out);
         out.put(b":");
-        write_value(value, out, stack);
+        write_value_at(value, out, stack, depth);
         at += 1;
     }
     out.put(b"}");
@@ -144,6 +154,15 @@ pub(crate) fn write_unsorted<'a>(
     out: &mut impl Out,
     stack: &mut Stack<'a>,
 ) {
+    write_unsorted_at(attributes, out, stack, 0);
+}
+
+fn write_unsorted_at<'a>(
+    attributes: impl Iterator<Item = KeyValue<'a>>,
+    out: &mut impl Out,
+    stack: &mut Stack<'a>,
+    depth: usize,
+) {
     out.put(b"{");
     for (place, KeyValue { key, value }) in attributes.enumerate() {
         if place > 0 {
@@ -151,7 +170,7 @@ pub(crate) fn write_unsorted<'a>(
         }
         write_string(key, out);
         out.put(b":");
-        write_value(value, out, stack);
+        write_value_at(value, out, stack, depth);
     }
     out.put(b"}");
 }
@@ -171,44 +190,160 @@ fn sort(pairs: &mut [KeyValue<'_>]) {
     }
 }
 
+/// How many levels of arrays and maps are written by functions that call each other.
+const FEW: usize = 8;
+
 /// Writes a value.
 pub(crate) fn write_value<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>) {
+    write_value_at(value, out, stack, 0);
+}
+
+/// Writes a value that is in so many arrays and maps.
+fn write_value_at<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>, depth: usize) {
     match value {
-        AnyValue::Empty => out.put(b"null"),
-        AnyValue::Text(text) => write_string(text, out),
-        AnyValue::Bool(value) => out.put(if value { &b"true"[..] } else { b"false" }),
-        AnyValue::Int(value) => write_int(value, out),
-        AnyValue::Double(bits) => write_double(bits, out),
+        AnyValue::Array(_) | AnyValue::Map(_) if depth >= FEW => write_deep(value, out, stack),
         AnyValue::Array(array) => {
             out.put(b"[");
             for (place, element) in array.values().enumerate() {
                 if place > 0 {
                     out.put(b",");
                 }
-                write_value(element, out, stack);
+                write_value_at(element, out, stack, depth + 1);
             }
             out.put(b"]");
         }
         AnyValue::Map(map) => {
-            if !map.entries().any(|entry| entry.key.starts_with(b"$")) {
-                return write_object(map.entries(), out, stack);
+            if !is_list(map) {
+                return write_object_at(map.entries(), out, stack, depth + 1);
             }
             out.put(br#"{"$kvlist":["#);
             for (place, KeyValue { key, value }) in map.entries().enumerate() {
                 out.put(if place > 0 { &b",["[..] } else { b"[" });
                 write_string(key, out);
                 out.put(b",");
-                write_value(value, out, stack);
+                write_value_at(value, out, stack, depth + 1);
                 out.put(b"]");
             }
             out.put(b"]}");
         }
+        scalar => write_scalar(scalar, out),
+    }
+}
+
+/// Writes a value that has no other in it.
+#[inline]
+fn write_scalar(value: AnyValue<'_>, out: &mut impl Out) {
+    match value {
+        AnyValue::Empty | AnyValue::Array(_) | AnyValue::Map(_) => out.put(b"null"),
+        AnyValue::Text(text) => write_string(text, out),
+        AnyValue::Bool(value) => out.put(if value { &b"true"[..] } else { b"false" }),
+        AnyValue::Int(value) => write_int(value, out),
+        AnyValue::Double(bits) => write_double(bits, out),
         AnyValue::Bytes(bytes) => {
             out.put(br#"{"$bytes":""#);
             write_base64(bytes, out);
             out.put(br#""}"#);
         }
     }
+}
+
+/// Whether a map is written as a list, so that none of its keys is taken for one of ours.
+fn is_list(map: Map<'_>) -> bool {
+    map.entries().any(|entry| entry.key.starts_with(b"$"))
+}
+
+/// What is open in [`write_deep`].
+enum Open<'a> {
+    Array(Values<'a>),
+    /// What is on the stack beyond the first number, of which that at the second is next.
+    Sorted(usize, usize),
+    Unsorted(Attributes<'a>),
+    List(Attributes<'a>),
+}
+
+/// Writes an array or a map without a call for each level. What is open takes a moment's memory: 40 bytes for each
+/// level, of which a checked body has [`MAX_DEPTH`].
+#[cold]
+#[inline(never)]
+fn write_deep<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>) {
+    let mut open = Vec::new();
+    begin(value, out, stack, &mut open);
+    // Whether something stands before what comes next in what is open.
+    let mut follows = false;
+    while let Some(innermost) = open.last_mut() {
+        let (next, end): (_, &[u8]) = match innermost {
+            Open::Array(values) => (values.next().map(|value| (None, value)), b"]"),
+            Open::Sorted(from, at) => match stack.get(*at) {
+                Some(&KeyValue { key, value }) => {
+                    *at += 1;
+                    (Some((Some(key), value)), b"}")
+                }
+                None => {
+                    stack.truncate(*from);
+                    (None, b"}")
+                }
+            },
+            Open::Unsorted(entries) => (entries.next().map(|entry| (Some(entry.key), entry.value)), b"}"),
+            Open::List(entries) => {
+                if follows {
+                    out.put(b"]");
+                }
+                (entries.next().map(|entry| (Some(entry.key), entry.value)), b"]}")
+            }
+        };
+        let Some((key, value)) = next else {
+            out.put(end);
+            open.pop();
+            follows = true;
+            continue;
+        };
+        if follows {
+            out.put(b",");
+        }
+        let is_list = matches!(innermost, Open::List(_));
+        if let Some(key) = key {
+            if is_list {
+                out.put(b"[");
+            }
+            write_string(key, out);
+            out.put(if is_list { b"," } else { b":" });
+        }
+        follows = !begin(value, out, stack, &mut open);
+    }
+}
+
+/// Writes a scalar, or begins an array or a map, and says whether it did that. What is deeper than in a checked body
+/// is nothing.
+fn begin<'a>(
+    value: AnyValue<'a>,
+    out: &mut impl Out,
+    stack: &mut Stack<'a>,
+    open: &mut Vec<Open<'a>>,
+) -> bool {
+    match value {
+        AnyValue::Array(array) if open.len() < MAX_DEPTH => {
+            out.put(b"[");
+            open.push(Open::Array(array.values()));
+        }
+        AnyValue::Map(map) if open.len() < MAX_DEPTH => {
+            let from = stack.len();
+            if is_list(map) {
+                out.put(br#"{"$kvlist":["#);
+                open.push(Open::List(map.entries()));
+            } else if collect(map.entries(), |_| true, stack) {
+                out.put(b"{");
+                open.push(Open::Sorted(from, from));
+            } else {
+                out.put(b"{");
+                open.push(Open::Unsorted(map.entries()));
+            }
+        }
+        scalar => {
+            write_scalar(scalar, out);
+            return false;
+        }
+    }
+    true
 }
 
 const PLAIN: [bool; 256] = {

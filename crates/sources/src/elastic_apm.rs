@@ -184,12 +184,13 @@ impl ElasticApm {
     async fn keep(
         &self,
         gate: &Gate,
-        open: Open,
+        mut open: Open,
         form: form::Events,
         content: Content,
         body: Received,
     ) -> Reply {
-        let Content { items, raw_len, as_sent, encoding, report } = content;
+        let Content { items, refused, raw_len, as_sent, encoding, report } = content;
+        open.leave_out(Refusal::Malformed, refused);
         if let (Some(rum), Some(seat)) = (&self.rum, form.seat) {
             rum.count(seat, u64::from(items));
         }

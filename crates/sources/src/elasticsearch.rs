@@ -16,19 +16,19 @@ pub(crate) use form::{ALLOWED, Form};
 use crate::clock::now_ns;
 use crate::otlp::Received;
 use crate::otlp::decode::{self, LARGE, Unfinished};
-use answer::Answer;
+use answer::{Answer, Beside};
 use form::{Bulk, Route};
 use request::Request;
 use rewrite::Defaults;
 use std::sync::Arc;
 use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, answer};
-use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
+use tidegate_arena::{Arena, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Refusal, Source};
 use tidegate_pool::Pool;
-use tidegate_wire::bulk::{Field, Kind, items};
+use tidegate_wire::bulk::{Counts, Field, Kind, items};
 use tidegate_wire::output::SliceOutput;
 
 /// The longest body of a request that is not a `_bulk`: templates with all fields of a Beat have about a MiB.
@@ -60,6 +60,8 @@ pub struct Settings {
 /// What a checked body holds.
 struct Content {
     items: u32,
+    /// Documents that are none.
+    left_out: u64,
     raw_len: u32,
     /// As the journal gets it.
     encoding: Encoding,
@@ -142,7 +144,7 @@ impl Elasticsearch {
             expected = decode::expected(bulk.encoding, body.bytes()).max(1).min(self.most(gate));
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
             let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_to_decode(passage, expected, here).await?);
+            room = Some(gate.room_beside(passage, body.window.charged(), expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
             let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
@@ -174,17 +176,20 @@ impl Elasticsearch {
         most: usize,
     ) -> Result<Content, Unfinished> {
         let as_sent = body.range.len();
-        let raw = match room {
-            None => body.bytes(),
+        let room = match room {
+            None => None,
             Some(room) => {
                 decode::decode(gate, bulk.encoding, body.bytes(), room, most)?;
-                &**room
+                Some(&*room)
             }
         };
+        let raw = room.map_or_else(|| body.bytes(), |room| room);
         let head = body.window.get(..body.range.start).unwrap_or_default();
         let defaults = Defaults::of(&Request::of(head, form.prefix));
-        let mut answer = Answer::new(&self.0.arena, gate, bulk.fields, raw.len())?;
-        let (mut taken, mut left_out, mut written_len) = (0u64, 0u64, 0usize);
+        let beside =
+            Beside { ingest: body.window.charged(), decode: room.map_or(0, Room::charged), len: raw.len() };
+        let mut answer = Answer::new(&self.0.arena, gate, bulk.fields, beside)?;
+        let (mut taken, mut left_out) = (Counts::default(), 0u64);
         let mut anew = false;
         for item in items(raw) {
             let item = item.map_err(Refused::malformed)?;
@@ -203,58 +208,58 @@ impl Elasticsearch {
             }
             let missing = defaults.missing_len(&item.action);
             anew |= missing > 0 || item.action.has(Field::Type);
-            written_len = written_len.saturating_add(item.written_len(missing));
-            taken += 1;
+            taken.take(&item, missing);
             answer.accept(gate, &item, &defaults)?;
         }
-        if taken + left_out == 0 {
+        if taken.items + left_out == 0 {
             return Err(Refused::new(Refusal::Malformed, "request body is required\n").into());
         }
         let mut encoding = bulk.encoding;
         let mut raw_len = raw.len();
-        if taken > 0 && (anew || left_out > 0) {
-            let window = self.written(gate, raw, &defaults, written_len)?;
-            (encoding, raw_len) = (Encoding::Identity, window.len());
-            *body = Received { range: 0..window.len(), window };
+        if taken.items > 0 && (anew || left_out > 0) {
+            self.write_anew(gate, body, room, &defaults, (taken.bytes, answer.beside()))?;
+            (encoding, raw_len) = (Encoding::Identity, body.range.len());
         }
         let size = match encoding {
-            Encoding::Identity => Size { kept: raw_len, decoded: 0, item: 0 },
-            _ => Size { kept: as_sent, decoded: raw_len, item: 0 },
+            Encoding::Identity => Size { kept: raw_len, decoded: 0, item: taken.largest_item },
+            _ => Size { kept: as_sent, decoded: raw_len, item: taken.largest_item },
         };
         gate.judge(Layout::Bulk, Signal::Logs, size)?;
         let answer = answer.finish(gate)?;
-        match (u32::try_from(raw_len), u32::try_from(taken)) {
-            (Ok(raw_len), Ok(items)) => Ok(Content { items, raw_len, encoding, as_sent, answer }),
+        match (u32::try_from(raw_len), u32::try_from(taken.items)) {
+            (Ok(raw_len), Ok(items)) => Ok(Content { items, left_out, raw_len, encoding, as_sent, answer }),
             _ => Err(Refused::too_large(self.0.settings.max_body).into()),
         }
     }
 
-    /// The body with what its actions lack, and without documents that are none: at most `len` bytes.
+    /// Makes the body, as it came or as it was decompressed into `room`, one with what its actions lack and without
+    /// documents that are none: of at most `len` bytes.
     ///
-    /// Holding the body, and perhaps decode memory, it does not wait for that window.
-    fn written(
+    /// Holding the body, and perhaps decode memory, it does not wait for memory.
+    fn write_anew(
         &self,
         gate: &Gate,
-        raw: &[u8],
+        body: &mut Received,
+        room: Option<&Room>,
         defaults: &Defaults,
-        len: usize,
-    ) -> Result<Window, Unfinished> {
-        let mut window =
-            self.0.arena.try_window(Share::Ingest, len.max(1)).map_err(|refused| match refused {
-                NoMemory::Never { .. } => Refused::too_large(raw.len() / 2),
-                NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
-            })?;
-        let mut output = SliceOutput::new(window.spare_mut());
-        for item in items(raw) {
-            let item = item.map_err(Refused::malformed)?;
-            if item.check().is_ok() {
-                let more = defaults.missing(&item.action);
-                item.write(&more, &mut output).map_err(|_| gate.no_memory())?;
-            }
-        }
-        let written = output.len();
-        window.advance(written);
-        Ok(window)
+        (len, beside): (usize, Beside),
+    ) -> Result<(), Unfinished> {
+        let len = len.max(1);
+        let Some(room) = room else {
+            let window = self.0.arena.try_window(Share::Ingest, len);
+            let mut window = window.map_err(|refused| beside.short(gate, refused, len))?;
+            written(gate, body.bytes(), defaults, &mut window)?;
+            *body = Received { range: 0..window.len(), window };
+            return Ok(());
+        };
+        // What came is not needed any more, and so its window is free.
+        let Received { window, range } = body;
+        window.clear();
+        let beside = Beside { ingest: beside.ingest.saturating_sub(window.charged()), ..beside };
+        window.try_reserve(len).map_err(|refused| beside.short(gate, refused, len))?;
+        written(gate, room, defaults, window)?;
+        *range = 0..window.len();
+        Ok(())
     }
 
     /// The most bytes that a body may decompress to now.
@@ -266,11 +271,12 @@ impl Elasticsearch {
     async fn keep(
         &self,
         gate: &Gate,
-        open: Open,
+        mut open: Open,
         content: Content,
         body: Received,
     ) -> Result<Window, Refused> {
-        let Content { items, raw_len, encoding, as_sent, answer } = content;
+        let Content { items, left_out, raw_len, encoding, as_sent, answer } = content;
+        open.leave_out(Refusal::Malformed, left_out);
         if items == 0 {
             open.accept_empty(ledger::Signal::Logs);
             return Ok(answer);
@@ -290,4 +296,19 @@ impl Elasticsearch {
         gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }).await?;
         Ok(answer)
     }
+}
+
+/// Writes the items of `raw` that are any, with what their actions lack.
+fn written(gate: &Gate, raw: &[u8], defaults: &Defaults, window: &mut Window) -> Result<(), Unfinished> {
+    let mut output = SliceOutput::new(window.spare_mut());
+    for item in items(raw) {
+        let item = item.map_err(Refused::malformed)?;
+        if item.check().is_ok() {
+            let more = defaults.missing(&item.action);
+            item.write(&more, &mut output).map_err(|_| gate.no_memory())?;
+        }
+    }
+    let written = output.len();
+    window.advance(written);
+    Ok(())
 }

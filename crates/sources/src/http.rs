@@ -326,12 +326,12 @@ const NOTHING: &str = "nothing is served under this path; remote write is taken 
                        events of Elastic APM at /intake/v2/events\n";
 
 impl Http {
-    /// Success is the empty message: nothing was rejected, and so nothing is said about it.
+    /// Success is the empty message, unless something was rejected.
     async fn otlp_reply(&self, passage: &Passage, open: Open, form: otlp::Form, body: Body) -> Reply {
         let Some(otlp) = self.otlp() else { return Reply::new(500) };
         let (window, range) = body.into_parts();
         match otlp.receive(&self.0.gate, passage, open, form, Received { window, range }).await {
-            Ok(()) => otlp::accepted(form.media),
+            Ok(left_out) => otlp::accepted(form, left_out),
             Err(refused) => answer(refused, Protocol::Otlp(form.media)),
         }
     }

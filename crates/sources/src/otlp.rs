@@ -1,7 +1,8 @@
 //! OTLP: traces, metrics, logs and profiles, whatever transport they came by.
 //!
-//! Specification: <https://opentelemetry.io/docs/specs/otlp/>. A request is taken whole or refused whole, so
-//! `partial_success` is never set. What is journalled is protobuf, in the encoding in which it came.
+//! Specification: <https://opentelemetry.io/docs/specs/otlp/>. What is journalled is protobuf, in the encoding in which
+//! it came. Where single items are bad it is the request without them, and `partial_success` says so; otherwise that
+//! is not set.
 
 pub(crate) mod decode;
 mod form;
@@ -9,19 +10,19 @@ mod form;
 pub(crate) use form::{Form, Headers, SERVICES, encoding_of};
 
 use crate::clock::now_ns;
-use decode::{LARGE, Unfinished};
+use decode::{Beside, LARGE, Unfinished};
 use futures_util::future::Either;
 use std::future::ready;
 use std::ops::Range;
-use tidegate_admission::otlp::Media;
+use tidegate_admission::otlp::{Media, Partial};
 use tidegate_admission::{Gate, Passage, Refused, Room, Size};
-use tidegate_arena::{Arena, Window};
-use tidegate_http1::Reply;
+use tidegate_arena::{Arena, Share, Window};
+use tidegate_http1::{Content, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Source};
+use tidegate_ledger::{Open, Refusal, Source};
 use tidegate_pool::Pool;
-use tidegate_wire::otlp::check;
+use tidegate_wire::otlp::{self, Counts, Signal, check, json};
 
 /// The source `otlp`. Clones are the same source.
 #[derive(Clone)]
@@ -47,23 +48,68 @@ impl Received {
     }
 }
 
-/// The answer to what was taken: an empty `Export…ServiceResponse`, since nothing of it was rejected.
-pub(crate) fn accepted(media: Media) -> Reply {
-    match media {
-        // Said of no bytes too, which the codec does not do by itself.
-        Media::Protobuf => Reply::new(200).headers(&[("Content-Type", "application/x-protobuf")]),
-        Media::Json => Reply::new(200).content_type(media.content_type()).text("{}"),
-    }
+/// What was not taken of a request that was; nothing when all of it was.
+pub(crate) type LeftOut = Option<Box<Partial>>;
+
+/// The answer to what was taken: an empty `Export…ServiceResponse`, unless something of it was rejected.
+pub(crate) fn accepted(form: Form, left_out: LeftOut) -> Reply {
+    let Some(partial) = left_out else {
+        return match form.media {
+            // Said of no bytes too, which the codec does not do by itself.
+            Media::Protobuf => Reply::new(200).headers(&[("Content-Type", "application/x-protobuf")]),
+            Media::Json => Reply::new(200).content_type(form.media.content_type()).text("{}"),
+        };
+    };
+    let response = partial.response(form.media, form.items());
+    Reply::new(200).content_type(form.media.content_type()).content(Content::Owned(response.into()))
 }
 
 /// What a checked body holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Content {
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Checked {
     items: u32,
     raw_len: u32,
     /// The length in which it came.
     as_sent: usize,
+    /// As the journal gets it.
+    encoding: Encoding,
+    left_out: LeftOut,
 }
+
+/// Items that are left out, and what is wrong with the first of them.
+#[derive(Default)]
+struct Bad {
+    items: u64,
+    faults: Vec<String>,
+}
+
+impl Bad {
+    fn note(&mut self, items: u64, faults: impl IntoIterator<Item = impl ToString>) {
+        self.items += items;
+        let room = TOLD.saturating_sub(self.faults.len());
+        self.faults.extend(faults.into_iter().take(room).map(|fault| fault.to_string()));
+    }
+
+    /// What is said of a request of which `accepted` items are left; that it is refused when there are none.
+    fn verdict(self, accepted: u64) -> Result<LeftOut, Refused> {
+        if self.faults.is_empty() {
+            return Ok(None);
+        }
+        let Bad { items: refused, faults } = self;
+        let all = refused > faults.len() as u64;
+        let mut words = faults.join("; ");
+        if accepted == 0 {
+            return Err(Refused::malformed(words));
+        }
+        if all {
+            words.push_str("; and so on");
+        }
+        Ok(Some(Box::new(Partial { refused, words })))
+    }
+}
+
+/// How many faults are told.
+const TOLD: usize = 3;
 
 impl Otlp {
     /// What a worker, or a thread of the pool, keeps for it between requests, in bytes: a line of the memory
@@ -90,12 +136,18 @@ impl Otlp {
         &self,
         gate: &Gate,
         passage: &Passage,
-        open: Open,
+        mut open: Open,
         form: Form,
         body: Received,
-    ) -> Result<(), Refused> {
+    ) -> Result<LeftOut, Refused> {
         match self.inspect(gate, passage, form, body).await {
-            Ok((body, content)) => self.keep(gate, open, form, content, body).await,
+            Ok((body, mut content)) => {
+                let left_out = content.left_out.take();
+                if let Some(partial) = &left_out {
+                    open.leave_out(Refusal::Malformed, partial.refused);
+                }
+                self.keep(gate, open, form, content, body).await.map(|()| left_out)
+            }
             Err(refused) => {
                 open.refuse(refused.reason);
                 Err(refused)
@@ -110,7 +162,7 @@ impl Otlp {
         passage: &Passage,
         form: Form,
         mut body: Received,
-    ) -> Result<(Received, Content), Refused> {
+    ) -> Result<(Received, Checked), Refused> {
         let mut room = None;
         let mut expected = body.range.len();
         if form.encoding != Encoding::Identity {
@@ -118,7 +170,7 @@ impl Otlp {
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for
             // more.
             let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_to_decode(passage, expected, here).await?);
+            room = Some(gate.room_beside(passage, body.window.charged(), expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
             let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
@@ -139,7 +191,7 @@ impl Otlp {
         form: Form,
         mut body: Received,
         mut room: Option<Room>,
-    ) -> impl Future<Output = Result<(Received, Content), Refused>> + Send {
+    ) -> impl Future<Output = Result<(Received, Checked), Refused>> + Send {
         let (source, its_gate) = (self.clone(), gate.clone());
         let most = self.most(gate);
         let look = move || {
@@ -156,38 +208,73 @@ impl Otlp {
         gate: &Gate,
         form: Form,
         body: &mut Received,
-        room: Option<&mut Room>,
+        mut room: Option<&mut Room>,
         most: usize,
-    ) -> Result<Content, Unfinished> {
+    ) -> Result<Checked, Unfinished> {
         let as_sent = body.range.len();
-        let decoded = match room {
-            None => body.bytes(),
-            Some(room) => {
-                decode::decode(gate, form.encoding, body.bytes(), room, most)?;
-                &**room
+        if let Some(room) = &mut room {
+            decode::decode(gate, form.encoding, body.bytes(), room, most)?;
+        }
+        let mut bad = Bad::default();
+        let mut encoding = form.encoding;
+        if form.media == Media::Json {
+            self.translate(gate, form.signal, body, room.as_deref(), &mut bad)?;
+            (room, encoding) = (None, Encoding::Identity);
+        }
+        let raw = room.as_deref().map_or_else(|| body.bytes(), |room| room);
+        let (counts, raw_len) = match check(form.signal, raw) {
+            Ok(counts) => (counts, raw.len()),
+            Err(_) => {
+                encoding = Encoding::Identity;
+                sift(gate, form.signal, body, room, &mut bad)?
             }
         };
-        let translated = match form.media {
-            Media::Protobuf => None,
-            Media::Json => Some(decode::translate(&self.arena, gate, form.signal, decoded)?),
-        };
-        let raw = translated.as_deref().unwrap_or(decoded);
-        let counts = check(form.signal, raw).map_err(Refused::malformed)?;
-        let raw_len = raw.len();
-        let compressed =
-            if form.is_kept_as_sent() && form.encoding != Encoding::Identity { as_sent } else { 0 };
-        let size = match compressed {
-            0 => Size { kept: raw_len, decoded: 0, item: 0 },
-            kept => Size { kept, decoded: raw_len, item: 0 },
+        let left_out = bad.verdict(counts.items)?;
+        let size = match encoding {
+            Encoding::Identity => Size { kept: raw_len, decoded: 0, item: counts.largest_item },
+            _ => Size { kept: as_sent, decoded: raw_len, item: counts.largest_item },
         };
         gate.judge(Protocol::Otlp, form.signals().1, size)?;
-        if let Some(window) = translated {
-            *body = Received { range: 0..window.len(), window };
-        }
         match (u32::try_from(raw_len), u32::try_from(counts.items)) {
-            (Ok(raw_len), Ok(items)) => Ok(Content { items, raw_len, as_sent }),
+            (Ok(raw_len), Ok(items)) => Ok(Checked { items, raw_len, as_sent, encoding, left_out }),
             _ => Err(Refused::too_large(self.max_body).into()),
         }
+    }
+
+    /// Makes the body the protobuf that it says, where it is JSON: as it came, or as it was decompressed into `room`.
+    fn translate(
+        &self,
+        gate: &Gate,
+        signal: Signal,
+        body: &mut Received,
+        room: Option<&Room>,
+        bad: &mut Bad,
+    ) -> Result<(), Refused> {
+        let fault = Refused::malformed;
+        let Some(room) = room else {
+            let json = body.bytes();
+            let beside = Beside { ingest: body.window.charged(), decode: 0 };
+            let mut window = None;
+            decode::reserve(gate, signal, json, beside, |bytes| {
+                self.arena.try_window(Share::Ingest, bytes).map(|taken| window = Some(taken))
+            })?;
+            let Some(mut window) = window else { return Err(gate.no_memory()) };
+            let done = json::translate(signal, json, window.spare_mut()).map_err(fault)?;
+            window.advance(done.len);
+            *body = Received { range: 0..done.len, window };
+            bad.note(done.refused, done.faults);
+            return Ok(());
+        };
+        // What came is not needed any more, and so its window is free.
+        let Received { window, range } = body;
+        window.clear();
+        let beside = Beside { ingest: 0, decode: room.charged() };
+        decode::reserve(gate, signal, room, beside, |bytes| window.try_reserve(bytes))?;
+        let done = json::translate(signal, room, window.spare_mut()).map_err(fault)?;
+        window.advance(done.len);
+        *range = 0..done.len;
+        bad.note(done.refused, done.faults);
+        Ok(())
     }
 
     /// The most bytes that a body may decompress to now.
@@ -201,7 +288,7 @@ impl Otlp {
         gate: &Gate,
         open: Open,
         form: Form,
-        content: Content,
+        content: Checked,
         body: Received,
     ) -> impl Future<Output = Result<(), Refused>> + Send {
         let (booked, signal) = form.signals();
@@ -216,11 +303,44 @@ impl Otlp {
             tenant: Tenant::NONE,
             signal,
             protocol: Protocol::Otlp,
-            encoding: if form.is_kept_as_sent() { form.encoding } else { Encoding::Identity },
+            encoding: content.encoding,
             items: content.items,
             raw_len: content.raw_len,
             received_at_ns: now_ns(),
         };
         Either::Right(gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }))
     }
+}
+
+/// Makes the body, as it came or as it was decompressed into `room`, one without its bad items. Says what is left, and
+/// how long it is.
+#[cold]
+fn sift(
+    gate: &Gate,
+    signal: Signal,
+    body: &mut Received,
+    room: Option<&mut Room>,
+    bad: &mut Bad,
+) -> Result<(Counts, usize), Refused> {
+    let Received { window, range } = body;
+    let sifted = match room {
+        None => {
+            let raw = window.get_mut(range.clone()).unwrap_or_default();
+            let sifted = otlp::sift(signal, raw).map_err(Refused::malformed)?;
+            range.end = range.start + sifted.len;
+            sifted
+        }
+        Some(room) => {
+            let sifted = otlp::sift(signal, room).map_err(Refused::malformed)?;
+            // What came is not needed any more, and so its window is free. Holding decode memory, nobody waits.
+            window.clear();
+            let kept = room.get(..sifted.len).unwrap_or_default();
+            let appended = window.append(kept);
+            appended.map_err(|refused| gate.short_of(refused, kept.len(), room.charged(), kept.len() / 2))?;
+            *range = 0..sifted.len;
+            sifted
+        }
+    };
+    bad.note(sifted.refused, sifted.faults);
+    Ok((sifted.counts, sifted.len))
 }

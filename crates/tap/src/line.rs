@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use std::fmt::{self, Write};
-use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue, MAX_DEPTH, Number};
+use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue, Number};
 
 /// Lists and objects end when a line is so long.
 const LONG: usize = 32 << 10;
@@ -10,6 +10,8 @@ const LONG: usize = 32 << 10;
 const LONGEST_TEXT: usize = 4 << 10;
 /// The longest line: what was written when it was long, and all that has no end of its own.
 pub const LONGEST_LINE: usize = LONG + 12 * (LONGEST_TEXT + 128);
+/// So many lists and objects in each other are shown.
+const SHOWN_LEVELS: usize = 30;
 /// Stands where a text or a list goes on.
 const MORE: &str = "…";
 
@@ -157,8 +159,10 @@ impl Line {
             AnyValue::Int(value) => self.show(value),
             AnyValue::Double(bits) => self.float(bits),
             AnyValue::Bytes(bytes) => self.digits(bytes),
-            // What was let in is never so deep; a record that was damaged might be.
-            AnyValue::Array(_) | AnyValue::Map(_) if depth > MAX_DEPTH => self.string(MORE.as_bytes()),
+            AnyValue::Array(_) | AnyValue::Map(_) if depth > SHOWN_LEVELS => {
+                self.cut = true;
+                self.string(MORE.as_bytes());
+            }
             AnyValue::Map(map) => {
                 let pairs = map.entries().map(|KeyValue { key, value }| (key, value));
                 self.pairs(pairs, |line, value| line.any(value, depth + 1));

@@ -52,7 +52,7 @@ fn codings(criterion: &mut Criterion) {
         bench.iter(|| json::translate(Signal::Traces, black_box(body), &mut raw));
     });
     group.bench_function("json's bound", |bench| bench.iter(|| json::max_len(black_box(body))));
-    let len = json::translate(Signal::Traces, body, &mut raw).unwrap_or(0);
+    let len = json::translate(Signal::Traces, body, &mut raw).map_or(0, |done| done.len);
     raw.truncate(len);
 
     let mut out = vec![0; raw.len() * 2];

@@ -59,6 +59,28 @@ pub struct Item<'a> {
     utf8: bool,
 }
 
+/// What was taken of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Items.
+    pub items: u64,
+    /// How many bytes they are written as, at most.
+    pub bytes: usize,
+    /// The bytes of the largest of them: its action and its document.
+    pub largest_item: usize,
+}
+
+impl Counts {
+    /// Counts an item whose action gets fields of `more` bytes.
+    #[inline]
+    pub fn take(&mut self, item: &Item<'_>, more: usize) {
+        let len = item.written_len(more);
+        self.items += 1;
+        self.bytes = self.bytes.saturating_add(len);
+        self.largest_item = self.largest_item.max(len);
+    }
+}
+
 impl<'a> Items<'a> {
     /// The next line, without its end.
     fn line(&mut self) -> Result<Option<&'a [u8]>, Fault> {

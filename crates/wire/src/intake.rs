@@ -93,6 +93,8 @@ pub struct Counts {
     pub events: u64,
     /// Lines that were refused.
     pub refused: u64,
+    /// The bytes of the longest event's line together with those of the metadata's, which says whose it is.
+    pub largest_item: usize,
 }
 
 /// Checks the decompressed body `raw` in one walk and counts what is in it. Lines longer than `longest` bytes are
@@ -110,6 +112,7 @@ pub fn check(
     let all_utf8 = is_utf8(raw);
     let mut counts = Counts::default();
     let mut begun = false;
+    let mut metadata = 0;
     for (range, line) in lines(raw) {
         let verdict = match checked(line, longest, all_utf8) {
             Ok(event) if begun == (event.kind == Kind::Metadata) => {
@@ -118,8 +121,11 @@ pub fn check(
             verdict => verdict,
         };
         match verdict {
-            Ok(_) if begun => counts.events += 1,
-            Ok(_) => begun = true,
+            Ok(_) if begun => {
+                counts.events += 1;
+                counts.largest_item = counts.largest_item.max(metadata + range.len());
+            }
+            Ok(_) => (begun, metadata) = (true, range.len()),
             Err(fault) if !begun => return Err(Refused { line: range, fault }),
             Err(fault) => {
                 counts.refused += 1;

@@ -25,7 +25,7 @@ mod trace;
 pub use attribute::{
     AnyValue, Array, Attributes, EntityRef, KeyValue, MAX_DEPTH, Map, Resource, Scope, Values,
 };
-pub use check::Counts;
+pub use check::{Counts, Sifted};
 pub use fault::{Fault, Reason};
 pub use log::LogRecord;
 pub use metric::{Data, ExponentialHistogram, Gauge, Histogram, Metric, Sum, Summary, temporality};
@@ -75,9 +75,9 @@ impl Signal {
 /// lengths of ids; that values nest no deeper than [`MAX_DEPTH`]. Fields that the schema does not know are
 /// skipped. An empty body is an empty request.
 ///
-/// - A span has a `trace_id` of 16 bytes and a `span_id` of 8: the schema requires both. Elsewhere (parents,
-///   links, log records, exemplars) an id may be left out. Ids of nothing but zeros are accepted as they
-///   are: they have the right length, and one such span is no reason to refuse the other thousand.
+/// - A `trace_id` has 16 bytes and a `span_id` 8, or none: that is the same as nothing but zeros. The schema has
+///   both of a span for invalid, and who receives them may leave them out; they are no reason to refuse the other
+///   thousand, or to lose what they say.
 /// - A message field that is not repeated may occur only once. A protobuf decoder would merge the pieces;
 ///   no encoder writes them, and views need not know about it. Scalars may come again, and the last counts.
 /// - Numbers of enumerations are not checked: unknown ones are kept.
@@ -88,4 +88,17 @@ impl Signal {
 /// A [`Fault`]: which item, which byte, and what is wrong.
 pub fn check(signal: Signal, raw: &[u8]) -> Result<Counts, Fault> {
     check::check(signal, raw)
+}
+
+/// Takes the items out of `raw` that [`check`] refuses, and moves the others to its start, with what encloses them.
+/// For bodies that were refused: others are left as they are, but slowly.
+///
+/// What is wrong with a resource, a scope or what a metric says of all its points is wrong with each of their items.
+///
+/// # Errors
+/// A [`Fault`] when no item is good, or when the request is broken around its items, so that nobody knows how many
+/// there are. `raw` is of no use then.
+#[cold]
+pub fn sift(signal: Signal, raw: &mut [u8]) -> Result<Sifted, Fault> {
+    check::sift(signal, raw)
 }

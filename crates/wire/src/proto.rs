@@ -55,6 +55,18 @@ impl<'a> Reader<'a> {
         Self { rest: message, end: message.len() }
     }
 
+    /// Reads the message that is this part of an outermost one.
+    pub(crate) fn within(outermost: &'a [u8], part: std::ops::Range<usize>) -> Self {
+        let start = part.start;
+        let rest = outermost.get(part).unwrap_or_default();
+        Self { rest, end: start + rest.len() }
+    }
+
+    /// The same, where that outermost one begins at byte `base` of another.
+    pub(crate) fn moved(self, base: usize) -> Self {
+        Self { end: self.end.saturating_add(base), ..self }
+    }
+
     /// Where the cursor stands in the outermost message.
     #[must_use]
     pub fn offset(&self) -> usize {

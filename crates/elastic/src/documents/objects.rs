@@ -8,7 +8,7 @@ use super::once::Names;
 use crate::json;
 use std::mem::discriminant;
 use tidegate_wire::intake;
-use tidegate_wire::otlp::{AnyValue, Array, Attributes, KeyValue};
+use tidegate_wire::otlp::{AnyValue, Array, Attributes, KeyValue, MAX_DEPTH, Values};
 use tidegate_wire::output::{Full, Output};
 
 /// Attributes at a time, those of the objects around them included. Elasticsearch takes a thousand fields.
@@ -22,6 +22,8 @@ const NESTED: usize = 8;
 #[derive(Debug)]
 pub(super) struct Objects<'a> {
     pairs: Vec<KeyValue<'a>>,
+    /// What is open of a text of JSON that is being written.
+    open: Vec<Open<'a>>,
     /// What is needed to write JSON of anybody's making.
     names: Names,
     pub(super) lost: u64,
@@ -38,11 +40,28 @@ impl Output for Any<'_> {
     }
 }
 
+/// A list or an object of which a part is written.
+#[derive(Debug)]
+enum Open<'a> {
+    /// What is left of it, and whether it has begun.
+    Array(Values<'a>, bool),
+    /// Its attributes are those beyond the first number, of which that at the second is next.
+    Map { from: usize, at: usize, is_renaming: bool },
+}
+
 impl<'a> Objects<'a> {
-    pub(super) const BYTES: usize = MOST * size_of::<KeyValue<'_>>() + Names::BYTES;
+    pub(super) const BYTES: usize = MOST * size_of::<KeyValue<'_>>()
+        + MAX_DEPTH.next_power_of_two() * size_of::<Open<'_>>()
+        + Names::BYTES;
 
     pub(super) fn new() -> Self {
-        Self { pairs: Vec::with_capacity(MOST), names: Names::new(), lost: 0, is_free: false }
+        Self {
+            pairs: Vec::with_capacity(MOST),
+            open: Vec::new(),
+            names: Names::new(),
+            lost: 0,
+            is_free: false,
+        }
     }
 
     /// Puts those of `attributes` on the stack that `wanted` says yes to, each key once with its last value. Returns
@@ -308,12 +327,81 @@ impl<'a> Objects<'a> {
         out.put(b"\"")
     }
 
-    /// Writes a value as JSON of any depth: that of a checked body has a limit.
+    /// Writes a value as JSON of any depth, without a call for each level.
     fn text(&mut self, value: AnyValue<'a>, out: &mut Any<'_>) -> Result<(), Full> {
         let was_free = std::mem::replace(&mut self.is_free, true);
-        let done = self.value(value, usize::MAX, out);
+        let (open, pairs) = (self.open.len(), self.pairs.len());
+        let done = self.text_beyond(open, value, out);
+        self.open.truncate(open);
+        self.pairs.truncate(pairs);
         self.is_free = was_free;
         done
+    }
+
+    fn text_beyond(&mut self, open: usize, value: AnyValue<'a>, out: &mut Any<'_>) -> Result<(), Full> {
+        self.begin(value, out)?;
+        while self.open.len() > open {
+            let next = match self.open.last_mut() {
+                Some(Open::Array(values, begun)) => match values.next() {
+                    Some(value) => {
+                        if std::mem::replace(begun, true) {
+                            out.put(b",")?;
+                        }
+                        Some(value)
+                    }
+                    None => {
+                        out.put(b"]")?;
+                        None
+                    }
+                },
+                Some(Open::Map { from, at, is_renaming }) => {
+                    let (from, place, renames) = (*from, *at, *is_renaming);
+                    match self.pairs.get(place) {
+                        Some(pair) if !renames && !is_field(pair.key) => {
+                            *is_renaming = true;
+                            self.settle(from, place);
+                            continue;
+                        }
+                        Some(&KeyValue { key, value }) => {
+                            *at += 1;
+                            if place > from {
+                                out.put(b",")?;
+                            }
+                            self.key(key, out)?;
+                            Some(value)
+                        }
+                        None => {
+                            self.pairs.truncate(from);
+                            out.put(b"}")?;
+                            None
+                        }
+                    }
+                }
+                None => return Ok(()),
+            };
+            match next {
+                Some(value) => self.begin(value, out)?,
+                None => drop(self.open.pop()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a scalar, or begins a list or an object. What is deeper than in a checked body is nothing.
+    fn begin(&mut self, value: AnyValue<'a>, out: &mut Any<'_>) -> Result<(), Full> {
+        match value {
+            AnyValue::Array(_) | AnyValue::Map(_) if self.open.len() >= MAX_DEPTH => out.put(b"null"),
+            AnyValue::Array(array) => {
+                self.open.push(Open::Array(array.values(), false));
+                out.put(b"[")
+            }
+            AnyValue::Map(map) => {
+                let from = self.collect(map.entries(), |_| true);
+                self.open.push(Open::Map { from, at: from, is_renaming: false });
+                out.put(b"{")
+            }
+            scalar => self.value(scalar, NESTED, out),
+        }
     }
 }
 
@@ -368,4 +456,90 @@ pub(super) fn is_field(key: &[u8]) -> bool {
         }
     }
     !blank
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test ends where it fails")]
+mod tests {
+    use super::*;
+    use tidegate_wire::otlp::{LogsRequest, Signal, check};
+    use tidegate_wire::output::SliceOutput;
+
+    fn field(tag: u8, payload: &[u8]) -> Vec<u8> {
+        let mut field = vec![tag];
+        let mut len = payload.len();
+        while len >= 0x80 {
+            field.push(len as u8 & 0x7f | 0x80);
+            len >>= 7;
+        }
+        field.push(len as u8);
+        field.extend_from_slice(payload);
+        field
+    }
+
+    /// A request with a record whose attribute `k` is a text in so many lists and maps.
+    fn deep(depth: usize) -> Vec<u8> {
+        let value = (0..depth).fold(field(0x0a, b"x"), |value, level| match level % 2 {
+            0 => field(0x2a, &[field(0x0a, &[0x18, 1]), field(0x0a, &value)].concat()),
+            _ => {
+                let entry = |key: &[u8], value: &[u8]| [field(0x0a, key), field(0x12, value)].concat();
+                let entries = [field(0x0a, &entry(b"a", &[0x18, 2])), field(0x0a, &entry(b"b", &value))];
+                field(0x32, &entries.concat())
+            }
+        });
+        let attribute = field(0x32, &[field(0x0a, b"k"), field(0x12, &value)].concat());
+        [0x12, 0x12, 0x0a].into_iter().fold(attribute, |inner, tag| field(tag, &inner))
+    }
+
+    /// What is said of it: objects are objects up to a depth, and texts of JSON from there on.
+    fn said(depth: usize) -> serde_json::Value {
+        use serde_json::{Value, json};
+        let value = |levels: std::ops::Range<usize>, inner: Value| {
+            levels.fold(inner, |value, level| match level % 2 {
+                0 => json!([1, value]),
+                _ => json!({"a": 2, "b": value}),
+            })
+        };
+        value(0..depth, json!("x"))
+    }
+
+    /// Puts what is JSON within a text back where it stands for.
+    fn unfolded(value: &serde_json::Value) -> serde_json::Value {
+        use serde_json::Value;
+        match value {
+            Value::String(text) if text.starts_with(['[', '{']) => serde_json::from_str(text).unwrap(),
+            Value::Array(values) => values.iter().map(unfolded).collect(),
+            Value::Object(all) => {
+                Value::Object(all.iter().map(|(key, value)| (key.clone(), unfolded(value))).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Nothing calls itself for each level, so a small stack is enough for whatever is taken in.
+    #[test]
+    fn values_may_nest_deep() {
+        let write = |depth: usize| {
+            let raw = deep(depth);
+            assert_eq!(check(Signal::Logs, &raw).unwrap().items, 1);
+            let group = LogsRequest::new(&raw).resources().next().unwrap();
+            let record = group.scopes().next().unwrap().items().next().unwrap();
+            let mut space = vec![0; 1 << 20];
+            let mut out = SliceOutput::new(&mut space);
+            let mut objects = Objects::new();
+            objects.is_free = true;
+            objects.object(record.attributes(), &mut out).unwrap();
+            assert!(objects.pairs.is_empty() && objects.open.is_empty() && objects.lost == 0);
+            let len = out.len();
+            space.truncate(len);
+            String::from_utf8(space).unwrap()
+        };
+        for depth in [1, 2, NESTED - 1, NESTED, NESTED + 1, 40] {
+            let found: serde_json::Value = serde_json::from_str(&write(depth)).unwrap();
+            assert_eq!(unfolded(&found), serde_json::json!({"k": said(depth)}), "{depth}");
+        }
+        let deepest = std::thread::Builder::new().stack_size(192 << 10).spawn(move || write(MAX_DEPTH));
+        let text = deepest.unwrap().join().unwrap();
+        assert_eq!(text.matches("[1,").count(), MAX_DEPTH / 2);
+    }
 }

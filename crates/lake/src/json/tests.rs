@@ -186,3 +186,66 @@ fn too_many_keys_stay_in_their_order() {
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap().as_object().unwrap().len(), SORTED + 1);
     assert!(stack.is_empty() && stack.capacity() <= SORTED * 2);
 }
+
+/// A span with an attribute `k` that is `inner` in so many arrays, maps, and maps with a key of ours.
+fn deep(depth: usize, inner: &[u8]) -> Vec<u8> {
+    let field = |tag: u8, payload: &[u8]| {
+        let mut field = vec![tag];
+        let mut len = payload.len();
+        while len >= 0x80 {
+            field.push(len as u8 & 0x7f | 0x80);
+            len >>= 7;
+        }
+        field.push(len as u8);
+        field.extend_from_slice(payload);
+        field
+    };
+    let entry = |key: &[u8], value: &[u8]| field(0x0a, &[field(0x0a, key), field(0x12, value)].concat());
+    let mut value = inner.to_vec();
+    for level in 0..depth {
+        value = match level % 3 {
+            0 => field(0x2a, &[field(0x0a, &[0x18, 1]), field(0x0a, &value)].concat()),
+            1 => field(0x32, &[entry(b"b", &value), entry(b"a", &[0x18, 2])].concat()),
+            _ => field(0x32, &[entry(b"$", &value), entry(b"z", &[0x18, 3])].concat()),
+        };
+    }
+    field(0x4a, &[field(0x0a, b"k"), field(0x12, &value)].concat())
+}
+
+/// What such a span's attributes are as JSON.
+fn said(depth: usize, inner: &str) -> String {
+    let (mut before, mut behind) = (String::new(), String::new());
+    for level in (0..depth).rev() {
+        let (open, close) = match level % 3 {
+            0 => ("[1,", "]"),
+            1 => ("{\"a\":2,\"b\":", "}"),
+            _ => ("{\"$kvlist\":[[\"$\",", "],[\"z\",3]]}"),
+        };
+        before.push_str(open);
+        behind.insert_str(0, close);
+    }
+    format!("{{\"k\":{before}{inner}{behind}}}")
+}
+
+/// Nothing calls itself for each level, so the stack of a lake's thread is enough for whatever is taken in.
+#[test]
+fn values_may_nest_deep() {
+    let write = || {
+        for depth in [1, 7, 8, 9, 10, 11, 12, 100, MAX_DEPTH] {
+            let raw = crate::tests::otlp::traces(&[], &[deep(depth, &[0x0a, 1, b'x'])]);
+            assert_eq!(
+                tidegate_wire::otlp::check(tidegate_wire::otlp::Signal::Traces, &raw).unwrap().items,
+                1
+            );
+            let request = tidegate_wire::otlp::TracesRequest::new(&raw);
+            let group = request.resources().next().unwrap();
+            let span: tidegate_wire::otlp::Span<'_> = group.scopes().next().unwrap().items().next().unwrap();
+            let (mut out, mut counter, mut stack) = (Vec::new(), Counter::default(), Stack::new());
+            write_object(span.attributes(), &mut out, &mut stack);
+            write_object(span.attributes(), &mut counter, &mut stack);
+            assert_eq!(String::from_utf8(out).unwrap(), said(depth, "\"x\""), "{depth}");
+            assert_eq!((counter.0, stack.len()), (said(depth, "\"x\"").len(), 0));
+        }
+    };
+    std::thread::Builder::new().stack_size(192 << 10).spawn(write).unwrap().join().unwrap();
+}

@@ -277,8 +277,10 @@ impl Decoders {
                 let gzip = self.gzip.get_or_insert_with(gzip::Decoder::new);
                 decoding::steps(gzip, bytes, decoding::PIECE, raw).await
             }
-            // No source takes remote write in it.
-            Encoding::Deflate => return Err(Dropped::Damaged),
+            Encoding::Deflate => {
+                let gzip = self.gzip.get_or_insert_with(gzip::Decoder::new);
+                decoding::steps(&mut gzip.as_zlib(), bytes, decoding::PIECE, raw).await
+            }
             Encoding::Zstd => {
                 // The source has checked every body, and this decoder does not need the window that a frame names.
                 let zstd = self.zstd.get_or_insert_with(|| zstd::Decoder::new(u64::MAX));

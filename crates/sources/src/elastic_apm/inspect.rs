@@ -7,7 +7,7 @@ use super::{ElasticApm, Strangers, agents};
 use crate::otlp::Received;
 use crate::otlp::decode::{self, LARGE, Unfinished};
 use tidegate_admission::{Gate, Passage, Refused, Room, Size};
-use tidegate_arena::{Refused as NoMemory, Share};
+use tidegate_arena::Share;
 use tidegate_journal::{Encoding, Protocol as Layout, Signal};
 use tidegate_ledger::Refusal;
 use tidegate_wire::intake;
@@ -32,6 +32,8 @@ pub(super) enum Verdict {
 /// What a checked body holds.
 pub(super) struct Content {
     pub(super) items: u32,
+    /// Lines that were refused.
+    pub(super) refused: u64,
     pub(super) raw_len: u32,
     /// The length in which it came.
     pub(super) as_sent: usize,
@@ -56,7 +58,7 @@ impl ElasticApm {
             expected = decode::expected(encoding, body.bytes()).max(1).min(most);
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
             let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_to_decode(passage, expected, here).await?);
+            room = Some(gate.room_beside(passage, body.window.charged(), expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
             let here = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE)).min(most);
@@ -136,7 +138,8 @@ impl ElasticApm {
             }
         };
         let items = u32::try_from(counts.events).map_err(|_| Refused::too_large(self.limits.max_body))?;
-        let mut content = Content { items, raw_len: 0, as_sent, encoding, report: None };
+        let mut content =
+            Content { items, refused: counts.refused, raw_len: 0, as_sent, encoding, report: None };
         let mut kept = raw_len;
         let is_cut = report.is_some();
         if let Some(mut report) = report {
@@ -150,6 +153,12 @@ impl ElasticApm {
             kept = self.cut(gate, body, (is_cut, browser), room)?;
             content.encoding = Encoding::Identity;
         }
+        let item = counts.largest_item + browser.map_or(0, |browser| browser.member().len() + 1);
+        let size = match content.encoding {
+            Encoding::Identity => Size { kept, decoded: 0, item },
+            _ => Size { kept: as_sent, decoded: kept, item },
+        };
+        gate.judge(Layout::Intake, Signal::Traces, size)?;
         content.raw_len = u32::try_from(kept).map_err(|_| Refused::too_large(self.limits.max_body))?;
         Ok(Checked::Useful(content))
     }
@@ -173,6 +182,7 @@ impl ElasticApm {
         let longest = self.limits.max_event;
         let cut = |raw: &mut [u8]| if is_cut { intake::keep(raw, longest) } else { raw.len() };
         let in_place = room.is_none();
+        let decode = room.as_deref().map_or(0, Room::charged);
         let (raw, kept): (&[u8], _) = match room {
             Some(room) => {
                 let kept = cut(room);
@@ -203,10 +213,8 @@ impl ElasticApm {
             }
             Ok(window)
         });
-        let window = window.map_err(|refused| match refused {
-            NoMemory::Never { .. } => Refused::too_large(kept / 2),
-            NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
-        })?;
+        let ingest = body.window.charged().saturating_add(len);
+        let window = window.map_err(|refused| gate.short_of(refused, ingest, decode, kept / 2))?;
         *body = Received { range: 0..window.len(), window };
         Ok(len)
     }

@@ -25,9 +25,25 @@ pub(super) fn reply() -> Reply {
     Reply::new(200).content_type("application/json").headers(elastic::HEADERS)
 }
 
+/// What a request holds beside its answer: of the bodies' share, and of the one to decode in; and how long its body is.
+#[derive(Clone, Copy)]
+pub(super) struct Beside {
+    pub(super) ingest: usize,
+    pub(super) decode: usize,
+    pub(super) len: usize,
+}
+
+impl Beside {
+    /// Why there were no `more` bytes beside that, with which nobody waits for more.
+    pub(super) fn short(self, gate: &Gate, refused: NoMemory, more: usize) -> Refused {
+        gate.short_of(refused, self.ingest.saturating_add(more), self.decode, self.len / 2)
+    }
+}
+
 /// An answer being written.
 pub(super) struct Answer {
     window: Window,
+    beside: Beside,
     fields: Fields,
     /// Where it says whether there are errors.
     errors_at: Option<usize>,
@@ -36,12 +52,14 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// An answer to a body of `len` bytes.
-    pub(super) fn new(arena: &Arena, gate: &Gate, fields: Fields, len: usize) -> Result<Answer, Refused> {
-        // Entries are about as long as small documents are, and shorter than others.
-        let room = FRAME + ENTRY + len / 8;
-        let window = arena.try_window(Share::Ingest, room).map_err(|refused| no_room(gate, refused, len))?;
-        let mut answer = Answer { window, fields, errors_at: None, errors: false, entries: false };
+    /// An answer to a request that holds what `beside` says.
+    pub(super) fn new(arena: &Arena, gate: &Gate, fields: Fields, beside: Beside) -> Result<Answer, Refused> {
+        // Entries are about as long as small documents are, and shorter than others; it grows where they are not.
+        let room = FRAME + ENTRY + beside.len / 8;
+        let window =
+            arena.try_window(Share::Ingest, room).or_else(|_| arena.try_window(Share::Ingest, GROWTH));
+        let window = window.map_err(|refused| beside.short(gate, refused, GROWTH))?;
+        let mut answer = Answer { window, beside, fields, errors_at: None, errors: false, entries: false };
         answer.put(gate, |out, fields| {
             out.put(b"{")?;
             if fields.has(Field::Errors) {
@@ -174,9 +192,13 @@ impl Answer {
         if self.window.spare() >= bytes {
             return Ok(());
         }
-        let len = self.window.len();
         let grown = self.window.try_reserve(bytes.max(GROWTH)).or_else(|_| self.window.try_reserve(bytes));
-        grown.map_err(|refused| no_room(gate, refused, len))
+        grown.map_err(|refused| self.beside.short(gate, refused, self.window.len().saturating_add(bytes)))
+    }
+
+    /// What the request holds together with this.
+    pub(super) fn beside(&self) -> Beside {
+        Beside { ingest: self.beside.ingest.saturating_add(self.window.charged()), ..self.beside }
     }
 }
 
@@ -217,12 +239,5 @@ impl Entry<'_, '_> {
         }
         self.out.put(id)?;
         if is_number { self.out.put(b"\"") } else { Ok(()) }
-    }
-}
-
-fn no_room(gate: &Gate, refused: NoMemory, len: usize) -> Refused {
-    match refused {
-        NoMemory::Never { .. } => Refused::too_large(len / 2),
-        NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
     }
 }

@@ -8,7 +8,8 @@ mod scratch;
 
 pub(super) use scratch::BYTES as SCRATCH_BYTES;
 
-use crate::grpc::{ENCODINGS, Fault};
+use crate::grpc::{ENCODINGS, Fault, PREFIX};
+use crate::otlp::{Form, LeftOut};
 use bytes::Bytes;
 use h2::server::SendResponse;
 use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -17,7 +18,7 @@ use scratch::written;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 use tidegate_admission::access::CHALLENGE;
-use tidegate_admission::otlp::{self, Media, Ready};
+use tidegate_admission::otlp::{self, Media, Partial, Ready};
 use tidegate_admission::{Code, Refused};
 use tidegate_ledger::Refusal;
 
@@ -30,19 +31,23 @@ const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-en
 const EMPTY: &[u8] = &[0; 5];
 
 /// Answers a call: with success, or with what is wrong.
-pub(super) fn grpc(respond: &mut SendResponse<Bytes>, fault: Option<&Fault>) {
+pub(super) fn grpc(respond: &mut SendResponse<Bytes>, outcome: Result<&LeftOut, &Fault>) {
     let mut response = Response::new(());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, GRPC);
     headers.insert(GRPC_ACCEPT_ENCODING, HeaderValue::from_static(ENCODINGS));
-    let Some(fault) = fault else {
-        let sent = respond.send_response(response, false).and_then(|mut stream| {
-            stream.send_data(Bytes::from_static(EMPTY), false)?;
-            let mut trailers = HeaderMap::new();
-            trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
-            stream.send_trailers(trailers)
-        });
-        return drop(sent);
+    let fault = match outcome {
+        Ok(left_out) => {
+            let message = left_out.as_deref().map_or_else(|| Bytes::from_static(EMPTY), message);
+            let sent = respond.send_response(response, false).and_then(|mut stream| {
+                stream.send_data(message, false)?;
+                let mut trailers = HeaderMap::new();
+                trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
+                stream.send_trailers(trailers)
+            });
+            return drop(sent);
+        }
+        Err(fault) => fault,
     };
     // Trailers only: the head is the trailers.
     match otlp::ready(&fault.refused).filter(|_| fault.code.is_none()) {
@@ -50,6 +55,18 @@ pub(super) fn grpc(respond: &mut SendResponse<Bytes>, fault: Option<&Fault>) {
         None => trailers(fault, headers),
     }
     let _ = respond.send_response(response, true);
+}
+
+/// An uncompressed message that says what was left out.
+fn message(partial: &Partial) -> Bytes {
+    // The name is for JSON.
+    let response = partial.response(Media::Protobuf, "");
+    let len = u32::try_from(response.len()).unwrap_or(u32::MAX);
+    let mut message = Vec::with_capacity(PREFIX + response.len());
+    message.push(0);
+    message.extend_from_slice(&len.to_be_bytes());
+    message.extend_from_slice(&response);
+    message.into()
 }
 
 fn prepared_trailers(ready: Ready, headers: &mut HeaderMap) {
@@ -86,13 +103,18 @@ const fn digits(code: Code) -> &'static str {
     }
 }
 
-/// Answers a request of OTLP over HTTP.
-pub(super) fn http(respond: &mut SendResponse<Bytes>, outcome: Result<(), Refused>, media: Media) {
+/// What is said to a request over HTTP that was taken.
+pub(super) fn response(left_out: LeftOut, form: Form) -> Bytes {
+    match left_out {
+        Some(partial) => partial.response(form.media, form.items()).into(),
+        None => Bytes::from_static(if form.media == Media::Json { b"{}" } else { b"" }),
+    }
+}
+
+/// Answers a request of OTLP over HTTP: with a response, or with what is wrong.
+pub(super) fn http(respond: &mut SendResponse<Bytes>, outcome: Result<Bytes, Refused>, media: Media) {
     let mut response = Response::new(());
-    let body = match outcome {
-        Ok(()) => Bytes::from_static(if media == Media::Json { b"{}" } else { b"" }),
-        Err(refused) => refusal(&refused, media, &mut response),
-    };
+    let body = outcome.unwrap_or_else(|refused| refusal(&refused, media, &mut response));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media.content_type()));
     send(respond, response, body);
 }

@@ -5,7 +5,7 @@ use super::flow::{Body, Flow};
 use super::server::Inner;
 use crate::clock::Stamp;
 use crate::grpc::{self, Fault, PREFIX, Prefix};
-use crate::otlp::{Form, Otlp, Received};
+use crate::otlp::{Form, LeftOut, Otlp, Received};
 use bytes::{Buf, Bytes};
 use h2::RecvStream;
 use h2::server::SendResponse;
@@ -86,8 +86,11 @@ pub(super) async fn serve(
     })
     .await;
     match kind {
-        Kind::Grpc => answer::grpc(&mut respond, outcome.as_ref().err()),
-        Kind::Http => answer::http(&mut respond, outcome.map_err(|fault| fault.refused), form.media),
+        Kind::Grpc => answer::grpc(&mut respond, outcome.as_ref()),
+        Kind::Http => {
+            let outcome = outcome.map(|left_out| answer::response(left_out, form));
+            answer::http(&mut respond, outcome.map_err(|fault| fault.refused), form.media);
+        }
     }
     flow.keep(charge);
 }
@@ -102,7 +105,7 @@ async fn exchange(
     kind: Kind,
     length: Option<usize>,
     body: &mut RecvStream,
-) -> Result<(), Fault> {
+) -> Result<LeftOut, Fault> {
     let received = match kind {
         Kind::Grpc => intake.message(body, form).await,
         Kind::Http => intake.whole(body, length, form).await,

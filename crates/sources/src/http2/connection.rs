@@ -137,7 +137,7 @@ fn admit(
         server.http.refuse_stray(Refusal::NotFound);
         if is_call {
             let refused = Refused::new(Refusal::NotFound, "there is no such method here\n");
-            answer::grpc(&mut respond, Some(&refused.into()));
+            answer::grpc(&mut respond, Err(&refused.into()));
         } else {
             answer::nowhere(&mut respond, NOTHING);
         }
@@ -165,7 +165,7 @@ fn admit(
     let (refused, media) = refused;
     open.refuse(refused.reason);
     if is_call {
-        answer::grpc(&mut respond, Some(&refused.into()));
+        answer::grpc(&mut respond, Err(&refused.into()));
     } else {
         answer::http(&mut respond, Err(refused), media);
     }

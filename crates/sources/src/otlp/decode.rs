@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use tidegate_admission::{Gate, Refused, Room};
-use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
+use tidegate_arena::Refused as NoMemory;
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
 use tidegate_pool::{Failed, Pool};
@@ -12,8 +12,8 @@ use tidegate_wire::{gzip, zstd};
 
 /// Bodies that are or become larger than this are checked on a thread of their own.
 pub(crate) const LARGE: usize = 4 << 20;
-/// What a thread keeps between bodies, in bytes.
-pub(super) const BYTES: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES;
+/// What a thread keeps between bodies, and needs for a moment for JSON that nests deep, in bytes.
+pub(super) const BYTES: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES + json::DEEP_BYTES;
 
 thread_local! {
     /// Each thread's decoders, made when they are first needed.
@@ -146,21 +146,28 @@ impl Grow for Paid<'_> {
     }
 }
 
-/// Translates `json` into protobuf, in a window that is to replace the body.
+/// What a request holds of the bodies' share while its JSON is translated, and of the share to decode in.
+#[derive(Clone, Copy)]
+pub(super) struct Beside {
+    pub(super) ingest: usize,
+    pub(super) decode: usize,
+}
+
+/// Reserves the memory in which `json` is translated into protobuf.
 ///
-/// Holding the body, and perhaps decode memory, it does not wait for that window.
-pub(super) fn translate(
-    arena: &Arena,
+/// Holding the body, and perhaps decode memory, it does not wait for that. Where as much as JSON can become is not
+/// free, or would be much, it is translated to nowhere first, and then only what it takes is asked for.
+pub(super) fn reserve(
     gate: &Gate,
     signal: Signal,
     json: &[u8],
-) -> Result<Window, Unfinished> {
-    let room = json::max_len(json).min(arena.window_len());
-    let mut window = arena.try_window(Share::Ingest, room).map_err(|refused| match refused {
-        NoMemory::Never { .. } => Refused::too_large(json.len() / 2),
-        NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
-    })?;
-    let len = json::translate(signal, json, window.spare_mut()).map_err(Refused::malformed)?;
-    window.advance(len);
-    Ok(window)
+    beside: Beside,
+    mut reserve: impl FnMut(usize) -> Result<(), NoMemory>,
+) -> Result<(), Refused> {
+    if json.len() <= LARGE && reserve(json::max_len(json)).is_ok() {
+        return Ok(());
+    }
+    let needed = json::measure(signal, json).map_err(Refused::malformed)?;
+    let ingest = beside.ingest.saturating_add(needed);
+    reserve(needed.max(1)).map_err(|refused| gate.short_of(refused, ingest, beside.decode, json.len() / 2))
 }

@@ -60,16 +60,21 @@ impl Form {
             let words = "profiles are taken in protobuf only: their schema still changes\n";
             return Err((Refused::new(Refusal::Unsupported, words), answered));
         }
-        let Some(encoding) = encoding.map_or(Some(Encoding::Identity), encoding_of) else {
-            let words = "the Content-Encoding must be gzip or zstd, or none at all\n";
+        let Some(encoding) = encoding.map_or(Some(Encoding::Identity), encoding_over_http) else {
+            let words = "the Content-Encoding must be gzip, zstd or deflate, or none at all\n";
             return Err((Refused::new(Refusal::Unsupported, words), answered));
         };
         Ok(Form { signal, encoding, media })
     }
 
-    /// Whether the journal gets the bytes that came: JSON is translated.
-    pub(crate) fn is_kept_as_sent(self) -> bool {
-        self.media == Media::Protobuf
+    /// What the response to a part calls the items that were rejected, in JSON.
+    pub(crate) fn items(self) -> &'static str {
+        match self.signal {
+            Signal::Traces => "Spans",
+            Signal::Metrics => "DataPoints",
+            Signal::Logs => "LogRecords",
+            Signal::Profiles => "Profiles",
+        }
     }
 
     /// The signal as the books and as the journal know it.
@@ -93,6 +98,11 @@ pub(crate) fn encoding_of(name: &[u8]) -> Option<Encoding> {
         (b"zstd", Encoding::Zstd),
     ];
     NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, encoding)| *encoding)
+}
+
+/// The encoding of this name in HTTP: there `deflate` is one too, which some HTTP clients compress with by themselves.
+fn encoding_over_http(name: &[u8]) -> Option<Encoding> {
+    encoding_of(name).or_else(|| name.eq_ignore_ascii_case(b"deflate").then_some(Encoding::Deflate))
 }
 
 /// What a Content-Type names; its parameters say nothing that matters (RFC 9110, section 8.3.1).

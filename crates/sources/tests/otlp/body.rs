@@ -73,3 +73,16 @@ pub(crate) fn message(compressed: bool, bytes: &[u8]) -> Vec<u8> {
     out.extend_from_slice(bytes);
     out
 }
+
+#[allow(clippy::disallowed_methods, reason = "what is read here was written here")]
+pub(crate) fn deflate(raw: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut encoder = flate2::read::ZlibEncoder::new(raw, flate2::Compression::new(6));
+    std::io::Read::read_to_end(&mut encoder, &mut body).unwrap();
+    body
+}
+
+/// A request with one span whose trace id has 15 bytes.
+pub(crate) fn bad_span() -> Vec<u8> {
+    request(&[[field(1, &[7; 15]), field(2, &[9; 8])].concat()])
+}

@@ -12,5 +12,6 @@ mod limits;
 mod pressure;
 mod refuses;
 mod rig;
+mod sizes;
 #[path = "../support/wire.rs"]
 mod wire;

@@ -34,9 +34,9 @@ async fn heads() {
         ("PUT", &[JSON], 405, Method, 12, "POST"),
         ("POST", &[], 415, Unsupported, 12, "Content-Type"),
         ("POST", &[("content-type", "text/plain")], 415, Unsupported, 12, "application/x-protobuf"),
-        ("POST", &[PROTOBUF, ("content-encoding", "br")], 415, Unsupported, 12, "gzip or zstd"),
-        ("POST", &[JSON, ("content-encoding", "deflate")], 415, Unsupported, 12, "gzip or zstd"),
-        ("POST", &[JSON, ("content-encoding", "snappy")], 415, Unsupported, 12, "gzip or zstd"),
+        ("POST", &[PROTOBUF, ("content-encoding", "br")], 415, Unsupported, 12, "gzip, zstd or deflate"),
+        ("POST", &[JSON, ("content-encoding", "lz4")], 415, Unsupported, 12, "gzip, zstd or deflate"),
+        ("POST", &[JSON, ("content-encoding", "snappy")], 415, Unsupported, 12, "gzip, zstd or deflate"),
         ("POST", &[PROTOBUF, JSON], 400, Headers, 3, "once"),
         (
             "POST",

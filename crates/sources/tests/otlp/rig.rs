@@ -79,9 +79,18 @@ impl Rig {
 
     /// The same, with rules.
     pub(crate) fn ruled(quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> Rules) -> Rig {
+        Rig::of(TOTAL, quota, settings, rules)
+    }
+
+    /// With so much memory.
+    pub(crate) fn sized(total: u64) -> Rig {
+        Rig::of(total, 1 << 30, settings(), |_| Rules::default())
+    }
+
+    fn of(total: u64, quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> Rules) -> Rig {
         let dir = tempfile::tempdir().unwrap();
         let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
-        let arena = Arena::new(TOTAL, floors, 8 << 20, 64, 64).unwrap();
+        let arena = Arena::new(total, floors, 8 << 20, 64, 64).unwrap();
         let journalled = tidegate_journal::Settings {
             quota,
             durability: Durability::PageCache,

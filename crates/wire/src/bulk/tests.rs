@@ -266,3 +266,16 @@ fn nothing_is_allocated() {
     });
     assert_eq!(measured.count_total, 0);
 }
+
+/// What was taken says how long it is as it is written, and how long its largest item.
+#[test]
+fn what_was_taken_is_measured() {
+    let body = b"{\"index\":{}}\n{\"a\":1}\n{\"delete\":{\"_id\":\"12345678901234567890\"}}\n";
+    let mut counts = Counts::default();
+    for item in items(body) {
+        counts.take(&item.unwrap(), 0);
+    }
+    assert_eq!(counts.items, 2);
+    assert!(counts.bytes >= body.len() && counts.bytes <= body.len() + 2, "{counts:?}");
+    assert!((41..44).contains(&counts.largest_item), "{counts:?}");
+}

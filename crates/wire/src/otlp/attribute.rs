@@ -1,10 +1,11 @@
 //! Attributes and their values, and those who have them everywhere: resources and scopes.
 
-use crate::proto::{Messages, Reader, low32};
+use crate::proto::{Messages, Reader, Wire, low32};
 
-/// How deep arrays and maps may nest in a value. With the envelope around it that is just within the
-/// hundred levels at which common protobuf decoders stop.
-pub const MAX_DEPTH: usize = 30;
+/// How deep arrays and maps may nest in a value. Nothing that walks over a value calls itself for each level, so this
+/// bounds what its list of open ones takes, and not a stack. It is more than anybody sends: Elasticsearch stops at a
+/// thousand levels of JSON, and common protobuf decoders at thirty of these.
+pub const MAX_DEPTH: usize = 1000;
 
 /// A name and a value. Names and texts of a checked body are UTF-8; readers that need `str` check again
 /// what they keep.
@@ -114,7 +115,26 @@ impl<'a> Iterator for Values<'a> {
     }
 }
 
+/// The next occurrence of field 1, where arrays and maps have their members; `rest` is what comes behind it then.
+pub(super) fn next_member<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let mut reader = Reader::new(rest);
+    loop {
+        let key = reader.key().ok()??;
+        if key.field == 1 && key.wire == Wire::Length {
+            let member = reader.bytes(key).ok()?;
+            *rest = reader.rest();
+            return Some(member);
+        }
+        reader.skip(key).ok()?;
+    }
+}
+
 impl<'a> Array<'a> {
+    /// Its encoded message.
+    pub(super) fn message(&self) -> &'a [u8] {
+        self.0
+    }
+
     /// Its values, in order.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
@@ -123,6 +143,11 @@ impl<'a> Array<'a> {
 }
 
 impl<'a> Map<'a> {
+    /// Its encoded message.
+    pub(super) fn message(&self) -> &'a [u8] {
+        self.0
+    }
+
     /// Its entries, in order.
     #[must_use]
     pub fn entries(&self) -> Attributes<'a> {
@@ -155,7 +180,7 @@ fn plain(message: &[u8]) -> Option<KeyValue<'_>> {
 
 impl<'a> KeyValue<'a> {
     #[inline(never)]
-    fn read(message: &'a [u8]) -> Option<Self> {
+    pub(super) fn read(message: &'a [u8]) -> Option<Self> {
         let mut read = Self { key: &[], value: AnyValue::Empty };
         let mut reader = Reader::new(message);
         while let Some(key) = reader.key().ok()? {

@@ -6,7 +6,11 @@ mod log;
 mod metric;
 mod point;
 mod profile;
+mod sift;
 mod trace;
+
+pub use sift::Sifted;
+pub(super) use sift::sift;
 
 use super::Signal;
 use super::fault::Fault;
@@ -35,6 +39,9 @@ pub struct Counts {
     pub summaries: u64,
     /// Exemplars of points.
     pub exemplars: u64,
+    /// The bytes of the largest item with all that encloses it: its resource, its scope and, of a point, what its
+    /// metric says about all of them. A request that has no other item is no longer than that.
+    pub largest_item: usize,
 }
 
 /// Checks a whole body.
@@ -49,27 +56,66 @@ pub(super) fn check(signal: Signal, raw: &[u8]) -> Result<Counts, Fault> {
     Ok(counts)
 }
 
-/// What checks an item, and counts it.
-trait CheckItem: Copy + Fn(Reader<'_>, &mut Counts) -> Result<(), Fault> {}
-impl<F: Copy + Fn(Reader<'_>, &mut Counts) -> Result<(), Fault>> CheckItem for F {}
+/// The length of an item of `len` bytes: of one without fields, too, at least one, so that zero says that there is
+/// none.
+#[inline(always)]
+fn whole(len: usize) -> usize {
+    len.max(1)
+}
+
+/// What checks an item, counts it, and says how long the largest item in it is with what encloses it there.
+trait CheckItem: Copy + Fn(Reader<'_>, &mut Counts) -> Result<usize, Fault> {}
+impl<F: Copy + Fn(Reader<'_>, &mut Counts) -> Result<usize, Fault>> CheckItem for F {}
+
+/// How much of a message its members take, and the largest item in one of them.
+#[derive(Default)]
+struct Members {
+    bytes: usize,
+    largest: usize,
+}
+
+impl Members {
+    /// Notes a member that was `from` before its key, has `len` bytes without key and length, and in it an item of
+    /// `largest` bytes; `reader` stands behind it.
+    #[inline(always)]
+    fn note(&mut self, from: usize, reader: &Reader<'_>, len: usize, largest: usize) {
+        let bytes = from.saturating_sub(reader.rest().len());
+        self.bytes += bytes;
+        if largest > 0 {
+            self.largest = self.largest.max(largest + bytes.saturating_sub(len));
+        }
+    }
+
+    /// The largest item with what encloses it in a message of `len` bytes; zero when there is none.
+    #[inline(always)]
+    fn enclosed(&self, len: usize) -> usize {
+        if self.largest == 0 { 0 } else { self.largest + len.saturating_sub(self.bytes) }
+    }
+}
 
 #[inline(always)]
 fn request(raw: &[u8], kind: &'static str, counts: &mut Counts, item: impl CheckItem) -> Result<(), Fault> {
     let mut reader = Reader::new(raw);
     let mut resources = 0;
+    let mut members = Members::default();
+    let mut from = raw.len();
     while let Some(key) = reader.key()? {
         match key.field {
             RESOURCES => {
-                resource_group(reader.message(key)?, kind, counts, item)
+                let group = reader.message(key)?;
+                let largest = resource_group(group, kind, counts, item)
                     .map_err(|fault| fault.within("resource", resources))?;
+                members.note(from, &reader, group.rest().len(), largest);
                 resources += 1;
             }
             // Only requests of profiles have one.
             profile::DICTIONARY if kind == "profile" => profile::fields(reader.message(key)?)?,
             _ => reader.skip(key)?,
         }
+        from = reader.rest().len();
     }
     counts.resources = resources;
+    counts.largest_item = members.enclosed(raw.len());
     Ok(())
 }
 
@@ -79,9 +125,12 @@ fn resource_group(
     kind: &'static str,
     counts: &mut Counts,
     item: impl CheckItem,
-) -> Result<(), Fault> {
+) -> Result<usize, Fault> {
     let mut scopes = 0;
     let mut once = Once::default();
+    let mut members = Members::default();
+    let len = group.rest().len();
+    let mut from = len;
     while let Some(key) = group.key()? {
         match key.field {
             OWNER => {
@@ -89,16 +138,19 @@ fn resource_group(
                 attribute::resource(group.message(key)?)?;
             }
             MEMBERS => {
-                scope_group(group.message(key)?, kind, counts, item)
-                    .map_err(|fault| fault.within("scope", scopes))?;
+                let scope = group.message(key)?;
+                let largest =
+                    scope_group(scope, kind, counts, item).map_err(|fault| fault.within("scope", scopes))?;
+                members.note(from, &group, scope.rest().len(), largest);
                 scopes += 1;
             }
             SCHEMA_URL => text(&mut group, key, "schema_url")?,
             _ => group.skip(key)?,
         }
+        from = group.rest().len();
     }
     counts.scopes += scopes;
-    Ok(())
+    Ok(members.enclosed(len))
 }
 
 #[inline(always)]
@@ -107,9 +159,12 @@ fn scope_group(
     kind: &'static str,
     counts: &mut Counts,
     item: impl CheckItem,
-) -> Result<(), Fault> {
+) -> Result<usize, Fault> {
     let mut items = 0;
     let mut once = Once::default();
+    let mut members = Members::default();
+    let len = group.rest().len();
+    let mut from = len;
     while let Some(key) = group.key()? {
         match key.field {
             OWNER => {
@@ -118,12 +173,15 @@ fn scope_group(
             }
             MEMBERS => {
                 let message: Result<Reader<'_>, Malformed> = group.message(key);
-                item(message?, counts).map_err(|fault| fault.within(kind, items))?;
+                let message = message?;
+                let largest = item(message, counts).map_err(|fault| fault.within(kind, items))?;
+                members.note(from, &group, message.rest().len(), largest);
                 items += 1;
             }
             SCHEMA_URL => text(&mut group, key, "schema_url")?,
             _ => group.skip(key)?,
         }
+        from = group.rest().len();
     }
-    Ok(())
+    Ok(members.enclosed(len))
 }

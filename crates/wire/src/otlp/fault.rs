@@ -39,9 +39,6 @@ pub enum Reason {
         /// The length of such ids.
         wanted: usize,
     },
-    /// An id that must be there is not.
-    #[error("there is no {0}")]
-    NoId(&'static str),
     /// Arrays or maps in each other without end.
     #[error("a value nests more than {MAX_DEPTH} arrays and maps")]
     Depth,

@@ -31,6 +31,9 @@ pub use fault::{Fault, Reason};
 
 use super::Signal;
 
+/// What a translation takes on the heap at most, in bytes: where values nest deep.
+pub const DEEP_BYTES: usize = message::DEEP_BYTES;
+
 /// The room in which the protobuf of `body` fits, while it is made and after.
 ///
 /// A value is never longer in protobuf than in JSON, but for numbers: eight bytes for what may be one digit
@@ -41,13 +44,34 @@ pub fn max_len(body: &[u8]) -> usize {
     body.len().saturating_add(commas.saturating_mul(7)).saturating_add(512)
 }
 
-/// Writes the protobuf of `body` to the start of `out`, which should have [`max_len`], and returns its length.
+/// The room in which the protobuf of `body` fits, while it is made and after, exactly: it takes the time of a
+/// translation.
+///
+/// # Errors
+/// As [`translate`].
+pub fn measure(signal: Signal, body: &[u8]) -> Result<usize, Fault> {
+    message::measure(signal, body)
+}
+
+/// What was translated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Translated {
+    /// How long the protobuf is.
+    pub len: usize,
+    /// Items (spans, log records, points) that were left out, since there is something wrong in them.
+    pub refused: u64,
+    /// What that is, of the first of them.
+    pub faults: Vec<Fault>,
+}
+
+/// Writes the protobuf of `body` to the start of `out`, which should have [`max_len`] or what [`measure`]
+/// says. An item in which something is wrong is left out, and does not cost the others.
 ///
 /// What comes out is as well formed as protobuf can be; whether the request makes sense is for
 /// [`check`](super::check) to say.
 ///
 /// # Errors
-/// A [`Fault`]: which field, which byte, and what is wrong.
-pub fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<usize, Fault> {
+/// A [`Fault`]: which field, which byte, and what is wrong, where that is not within an item, or hides where that ends.
+pub fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<Translated, Fault> {
     message::translate(signal, body, out)
 }

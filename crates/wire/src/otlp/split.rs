@@ -221,7 +221,7 @@ fn next_member<'a>(signal: Signal, depth: usize, reader: &mut Reader<'a>) -> Opt
     }
 }
 
-fn is_member(signal: Signal, depth: usize, key: Key) -> bool {
+pub(super) fn is_member(signal: Signal, depth: usize, key: Key) -> bool {
     let field = key.field;
     key.wire == Wire::Length
         && match depth {
@@ -233,7 +233,7 @@ fn is_member(signal: Signal, depth: usize, key: Key) -> bool {
 }
 
 /// How many levels of the signal's requests have members.
-fn levels(signal: Signal) -> usize {
+pub(super) fn levels(signal: Signal) -> usize {
     if signal == Signal::Metrics { LEVELS } else { LEVELS - 2 }
 }
 
@@ -248,12 +248,15 @@ pub(super) fn items_of_resource(message: &[u8]) -> u64 {
 }
 
 /// Items in a message of this depth. Calls itself once for each level.
-fn items_at(signal: Signal, depth: usize, message: &[u8]) -> u64 {
+pub(super) fn items_at(signal: Signal, depth: usize, message: &[u8]) -> u64 {
+    if depth >= levels(signal) {
+        return 1;
+    }
     let mut reader = Reader::new(message);
     let mut items = 0;
     while let Some(member) = next_member(signal, depth, &mut reader) {
         let below = depth + 1;
-        items += if below < levels(signal) { items_at(signal, below, member.payload) } else { 1 };
+        items += items_at(signal, below, member.payload);
     }
     items
 }

@@ -5,7 +5,8 @@
 pub(in crate::otlp) mod captured;
 mod normal;
 mod oracle;
-mod refuses;
+pub(in crate::otlp) mod refuses;
 mod shown;
+mod sift;
 mod split;
 pub(in crate::otlp) mod strategies;

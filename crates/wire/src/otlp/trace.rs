@@ -8,9 +8,9 @@ use crate::proto::{Messages, Reader, low32};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Span<'a> {
     message: &'a [u8],
-    /// 16 bytes in a checked body.
+    /// 16 bytes in a checked body: zeros where none were sent.
     pub trace_id: &'a [u8],
-    /// 8 bytes in a checked body.
+    /// 8 bytes in a checked body: zeros where none were sent.
     pub span_id: &'a [u8],
     /// As the W3C header has it.
     pub trace_state: &'a [u8],
@@ -75,13 +75,13 @@ pub struct Link<'a> {
 
 impl<'a> Item<'a> for Span<'a> {
     fn read(message: &'a [u8]) -> Option<Self> {
-        let mut read = Self { message, ..Self::default() };
+        let mut read = Self { message, trace_id: &[0; 16], span_id: &[0; 8], ..Self::default() };
         let mut reader = Reader::new(message);
         while let Some(key) = reader.key().ok()? {
             let reader = &mut reader;
             match key.field {
-                1 => read.trace_id = reader.bytes(key).ok()?,
-                2 => read.span_id = reader.bytes(key).ok()?,
+                1 => read.trace_id = or_zeros(reader.bytes(key).ok()?, &[0; 16]),
+                2 => read.span_id = or_zeros(reader.bytes(key).ok()?, &[0; 8]),
                 3 => read.trace_state = reader.bytes(key).ok()?,
                 4 => read.parent_span_id = reader.bytes(key).ok()?,
                 5 => read.name = reader.bytes(key).ok()?,
@@ -98,6 +98,11 @@ impl<'a> Item<'a> for Span<'a> {
         }
         Some(read)
     }
+}
+
+/// An id, or zeros for none.
+fn or_zeros<'a>(id: &'a [u8], zeros: &'static [u8]) -> &'a [u8] {
+    if id.is_empty() { zeros } else { id }
 }
 
 impl<'a> Span<'a> {

@@ -14,8 +14,11 @@ fn what_agents_send_is_accepted() {
                     Some(check(body.as_bytes(), LONGEST_LINE, |_, fault| panic!("{}: {fault}", agent.name)));
             });
             assert_eq!(used.count_total, 0);
-            let lines = body.lines().filter(|line| !line.is_empty()).count() as u64;
-            assert_eq!(counts, Some(Ok(Counts { events: lines - 1, refused: 0 })), "{}", agent.name);
+            let mut lines = body.split_inclusive('\n').filter(|line| !line.trim().is_empty()).map(str::len);
+            let metadata = lines.next().unwrap();
+            let (events, largest_item) = (lines.clone().count() as u64, metadata + lines.max().unwrap());
+            let expected = Counts { events, refused: 0, largest_item };
+            assert_eq!(counts, Some(Ok(expected)), "{}", agent.name);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::field::{Once, text};
 use crate::otlp::attribute::{MAX_DEPTH, plain_parts};
 use crate::otlp::fault::{Fault, Reason};
-use crate::proto::Reader;
+use crate::proto::{Key, Reader};
 use crate::utf8::is_utf8;
 
 /// Checks the attributes that come next and have this one-byte tag, as far as they are encoded as every
@@ -65,21 +65,35 @@ fn each(mut start: Reader<'_>, end: usize, tag: u8) -> Result<(), Fault> {
     while start.offset() < end {
         let Some(key) = start.key()? else { break };
         debug_assert_eq!(key.field, u32::from(tag >> 3));
-        key_value(start.message(key)?, MAX_DEPTH)?;
+        key_value(start.message(key)?)?;
     }
     Ok(())
 }
 
-/// Checks any attribute, whose value may have `depth` levels of arrays and maps.
+/// Checks any attribute.
 #[inline(never)]
-pub(super) fn key_value(mut message: Reader<'_>, depth: usize) -> Result<(), Fault> {
+pub(super) fn key_value(message: Reader<'_>) -> Result<(), Fault> {
+    key_value_at(message, 0)
+}
+
+/// Checks a value.
+pub(super) fn value(message: Reader<'_>) -> Result<(), Fault> {
+    value_at(message, 0)
+}
+
+/// How many levels of arrays and maps are checked by functions that call each other.
+const FEW: usize = 8;
+
+/// Checks an attribute that is in so many arrays and maps.
+#[inline(never)]
+fn key_value_at(mut message: Reader<'_>, depth: usize) -> Result<(), Fault> {
     let mut once = Once::default();
     while let Some(key) = message.key()? {
         match key.field {
             1 => text(&mut message, key, "an attribute's key")?,
             2 => {
                 once.take(key, &message, "an attribute's value")?;
-                value(message.message(key)?, depth)?;
+                value_at(message.message(key)?, depth)?;
             }
             3 => drop(message.varint(key)?),
             _ => message.skip(key)?,
@@ -88,36 +102,136 @@ pub(super) fn key_value(mut message: Reader<'_>, depth: usize) -> Result<(), Fau
     Ok(())
 }
 
-/// Checks a value, which may have `depth` levels of arrays and maps. This and [`key_value`] call each other,
-/// at most so often.
-pub(super) fn value(mut message: Reader<'_>, depth: usize) -> Result<(), Fault> {
+/// Checks a value that is in so many arrays and maps. This and [`key_value_at`] call each other, at most so often as
+/// there are [`FEW`] levels.
+fn value_at(mut message: Reader<'_>, depth: usize) -> Result<(), Fault> {
+    if depth >= FEW {
+        return deep(message, depth);
+    }
     let mut nested = false;
     while let Some(key) = message.key()? {
         match key.field {
-            1 => text(&mut message, key, "a string value")?,
-            2 | 3 | 8 => drop(message.varint(key)?),
-            4 => drop(message.fixed64(key)?),
             5 | 6 => {
                 let mut members = message.message(key)?;
-                let Some(depth) = depth.checked_sub(1) else {
-                    return Err(Fault::new(members.offset(), Reason::Depth));
-                };
-                if std::mem::replace(&mut nested, true) {
-                    return Err(Fault::new(members.offset(), Reason::Twice("an array or map of a value")));
-                }
+                twice(&mut nested, &members)?;
                 while let Some(member) = members.key()? {
                     match (member.field, key.field) {
-                        (1, 5) => value(members.message(member)?, depth)?,
-                        (1, _) => key_value(members.message(member)?, depth)?,
+                        (1, 5) => value_at(members.message(member)?, depth + 1)?,
+                        (1, _) => key_value_at(members.message(member)?, depth + 1)?,
                         _ => members.skip(member)?,
                     }
                 }
             }
-            7 => drop(message.bytes(key)?),
-            _ => message.skip(key)?,
+            _ => scalar(&mut message, key)?,
         }
     }
     Ok(())
+}
+
+/// Checks a field of a value that has no other values in it.
+#[inline(always)]
+fn scalar(message: &mut Reader<'_>, key: Key) -> Result<(), Fault> {
+    match key.field {
+        1 => text(message, key, "a string value")?,
+        2 | 3 | 8 => drop(message.varint(key)?),
+        4 => drop(message.fixed64(key)?),
+        7 => drop(message.bytes(key)?),
+        _ => message.skip(key)?,
+    }
+    Ok(())
+}
+
+/// Notes that there is an array or a map, of which a value has one.
+fn twice(nested: &mut bool, at: &Reader<'_>) -> Result<(), Fault> {
+    match std::mem::replace(nested, true) {
+        true => Err(Fault::new(at.offset(), Reason::Twice("an array or map of a value"))),
+        false => Ok(()),
+    }
+}
+
+/// A message that is open in [`deep`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Value,
+    Array,
+    Map,
+    Entry,
+}
+
+/// Messages that may be open at a time: of each level of maps a value, its map, and an entry.
+const OPEN: usize = 3 * MAX_DEPTH;
+
+/// Checks a value that is in so many arrays and maps without a call for each level: of what is open it keeps where
+/// that ends, its kind, and whether it has its value already.
+#[cold]
+#[inline(never)]
+fn deep(value: Reader<'_>, around: usize) -> Result<(), Fault> {
+    let (root, base) = (value.rest(), value.offset());
+    let mut ends = [0u32; OPEN];
+    let mut kinds = [(Open::Value, false); OPEN];
+    let (mut top, mut depth, mut at) = (0, around, 0);
+    // Bodies are shorter than 4 GiB.
+    let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    if let Some(end) = ends.first_mut() {
+        *end = narrow(root.len());
+    }
+    loop {
+        let (Some(&end), Some((kind, nested))) = (ends.get(top), kinds.get_mut(top)) else {
+            return Err(Fault::new(base + at, Reason::Depth));
+        };
+        let end = end as usize;
+        if at >= end {
+            depth -= usize::from(matches!(kind, Open::Array | Open::Map));
+            let Some(below) = top.checked_sub(1) else { return Ok(()) };
+            top = below;
+            continue;
+        }
+        let mut reader = Reader::within(root, at..end).moved(base);
+        let Some(key) = reader.key()? else { return Ok(()) };
+        let inner = match (*kind, key.field) {
+            (Open::Value, 5) => Some(Open::Array),
+            (Open::Value, 6) => Some(Open::Map),
+            (Open::Array, 1) | (Open::Entry, 2) => Some(Open::Value),
+            (Open::Map, 1) => Some(Open::Entry),
+            (Open::Value, _) => {
+                scalar(&mut reader, key)?;
+                None
+            }
+            (Open::Entry, 1) => {
+                text(&mut reader, key, "an attribute's key")?;
+                None
+            }
+            (Open::Entry, 3) => {
+                reader.varint(key)?;
+                None
+            }
+            _ => {
+                reader.skip(key)?;
+                None
+            }
+        };
+        let Some(inner) = inner else {
+            at = end - reader.rest().len();
+            continue;
+        };
+        let is_value_of_entry = *kind == Open::Entry;
+        let message = reader.message(key)?;
+        if matches!(inner, Open::Array | Open::Map) {
+            twice(nested, &message)?;
+            depth += 1;
+            if depth > MAX_DEPTH {
+                return Err(Fault::new(message.offset(), Reason::Depth));
+            }
+        } else if is_value_of_entry && std::mem::replace(nested, true) {
+            return Err(Fault::new(message.offset(), Reason::Twice("an attribute's value")));
+        }
+        let inner_end = end - reader.rest().len();
+        at = inner_end - message.rest().len();
+        top += 1;
+        if let (Some(place), Some(kind)) = (ends.get_mut(top), kinds.get_mut(top)) {
+            (*place, *kind) = (narrow(inner_end), (inner, false));
+        }
+    }
 }
 
 /// Checks a resource.
@@ -126,7 +240,7 @@ pub(super) fn resource(mut message: Reader<'_>) -> Result<(), Fault> {
         attributes(&mut message, 0x0a)?;
         let Some(key) = message.key()? else { return Ok(()) };
         match key.field {
-            1 => key_value(message.message(key)?, MAX_DEPTH)?,
+            1 => key_value(message.message(key)?)?,
             2 => drop(message.varint(key)?),
             3 => entity(message.message(key)?)?,
             _ => message.skip(key)?,
@@ -152,7 +266,7 @@ pub(super) fn scope(mut message: Reader<'_>) -> Result<(), Fault> {
         match key.field {
             1 => text(&mut message, key, "the scope's name")?,
             2 => text(&mut message, key, "the scope's version")?,
-            3 => key_value(message.message(key)?, MAX_DEPTH)?,
+            3 => key_value(message.message(key)?)?,
             4 => drop(message.varint(key)?),
             _ => message.skip(key)?,
         }

@@ -41,17 +41,6 @@ fn not_utf8(text: Reader<'_>, what: &'static str) -> Fault {
     Fault::new(text.offset(), Reason::Utf8(what, Excerpt::new(text.rest())))
 }
 
-/// An id that has `wanted` bytes.
-#[inline(always)]
-pub(super) fn id(reader: &mut Reader<'_>, key: Key, wanted: usize, field: &'static str) -> Result<(), Fault> {
-    let id = reader.message(key)?;
-    let given = id.rest().len();
-    if given == wanted {
-        return Ok(());
-    }
-    Err(Fault::new(id.offset(), Reason::IdLength { field, given, wanted }))
-}
-
 /// An id that has `wanted` bytes, or none.
 #[inline(always)]
 pub(super) fn optional_id(
@@ -60,12 +49,12 @@ pub(super) fn optional_id(
     wanted: usize,
     field: &'static str,
 ) -> Result<(), Fault> {
-    let mut ahead = *reader;
-    if ahead.bytes(key)?.is_empty() {
-        *reader = ahead;
+    let id = reader.message(key)?;
+    let given = id.rest().len();
+    if given == wanted || given == 0 {
         return Ok(());
     }
-    id(reader, key, wanted, field)
+    Err(Fault::new(id.offset(), Reason::IdLength { field, given, wanted }))
 }
 
 /// Repeated numbers of eight bytes, packed or not.

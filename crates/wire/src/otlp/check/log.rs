@@ -1,14 +1,14 @@
 //! Checking log records.
 
-use super::Counts;
 use super::attribute::{attributes, key_value, value};
 use super::field::{Once, optional_id, text};
-use crate::otlp::attribute::MAX_DEPTH;
+use super::{Counts, whole};
 use crate::otlp::fault::Fault;
 use crate::proto::Reader;
 
 #[inline(always)]
-pub(super) fn record(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
+pub(super) fn record(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, Fault> {
+    let len = message.rest().len();
     let mut once = Once::default();
     loop {
         attributes(&mut message, 0x32)?;
@@ -19,9 +19,9 @@ pub(super) fn record(mut message: Reader<'_>, counts: &mut Counts) -> Result<(),
             3 => text(&mut message, key, "severity_text")?,
             5 => {
                 once.take(key, &message, "the body")?;
-                value(message.message(key)?, MAX_DEPTH)?;
+                value(message.message(key)?)?;
             }
-            6 => key_value(message.message(key)?, MAX_DEPTH)?,
+            6 => key_value(message.message(key)?)?,
             8 => drop(message.fixed32(key)?),
             9 => optional_id(&mut message, key, 16, "trace_id")?,
             10 => optional_id(&mut message, key, 8, "span_id")?,
@@ -30,5 +30,5 @@ pub(super) fn record(mut message: Reader<'_>, counts: &mut Counts) -> Result<(),
         }
     }
     counts.items += 1;
-    Ok(())
+    Ok(whole(len))
 }

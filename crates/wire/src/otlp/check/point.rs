@@ -3,7 +3,6 @@
 use super::Counts;
 use super::attribute::{attributes, key_value};
 use super::field::{Once, fixed64s, optional_id, varints};
-use crate::otlp::attribute::MAX_DEPTH;
 use crate::otlp::fault::Fault;
 use crate::proto::{Malformed, Reader};
 
@@ -16,7 +15,7 @@ pub(super) fn number(mut message: Reader<'_>, counts: &mut Counts) -> Result<(),
         match key.field {
             2 | 3 | 4 | 6 => drop(message.fixed64(key)?),
             5 => exemplar(message.message(key)?, &mut exemplars)?,
-            7 => key_value(message.message(key)?, MAX_DEPTH)?,
+            7 => key_value(message.message(key)?)?,
             8 => drop(message.varint(key)?),
             _ => message.skip(key)?,
         }
@@ -34,7 +33,7 @@ pub(super) fn histogram(mut message: Reader<'_>, counts: &mut Counts) -> Result<
             2..=5 | 11 | 12 => drop(message.fixed64(key)?),
             6 | 7 => fixed64s(&mut message, key)?,
             8 => exemplar(message.message(key)?, &mut exemplars)?,
-            9 => key_value(message.message(key)?, MAX_DEPTH)?,
+            9 => key_value(message.message(key)?)?,
             10 => drop(message.varint(key)?),
             _ => message.skip(key)?,
         }
@@ -50,7 +49,7 @@ pub(super) fn exponential(mut message: Reader<'_>, counts: &mut Counts) -> Resul
         attributes(&mut message, 0x0a)?;
         let Some(key) = message.key()? else { break };
         match key.field {
-            1 => key_value(message.message(key)?, MAX_DEPTH)?,
+            1 => key_value(message.message(key)?)?,
             2..=5 | 7 | 12..=14 => drop(message.fixed64(key)?),
             6 | 10 => drop(message.varint(key)?),
             8 | 9 => {
@@ -83,7 +82,7 @@ pub(super) fn summary(mut message: Reader<'_>, _: &mut Counts) -> Result<(), Fau
         match key.field {
             2..=5 => drop(message.fixed64(key)?),
             6 => quantile(message.message(key)?)?,
-            7 => key_value(message.message(key)?, MAX_DEPTH)?,
+            7 => key_value(message.message(key)?)?,
             8 => drop(message.varint(key)?),
             _ => message.skip(key)?,
         }
@@ -115,7 +114,7 @@ fn any_exemplar(mut message: Reader<'_>) -> Result<(), Fault> {
             2 | 3 | 6 => drop(message.fixed64(key)?),
             4 => optional_id(&mut message, key, 8, "span_id")?,
             5 => optional_id(&mut message, key, 16, "trace_id")?,
-            7 => key_value(message.message(key)?, MAX_DEPTH)?,
+            7 => key_value(message.message(key)?)?,
             _ => message.skip(key)?,
         }
     }

@@ -1,16 +1,16 @@
 //! Checking profiles: that they are messages.
 
-use super::Counts;
+use super::{Counts, whole};
 use crate::otlp::fault::Fault;
 use crate::proto::Reader;
 
 /// The request's field with what its profiles refer to.
 pub(super) const DICTIONARY: u32 = 2;
 
-pub(super) fn profile(message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
+pub(super) fn profile(message: Reader<'_>, counts: &mut Counts) -> Result<usize, Fault> {
     fields(message)?;
     counts.items += 1;
-    Ok(())
+    Ok(whole(message.rest().len()))
 }
 
 /// That a message is a sequence of fields.

@@ -1,36 +1,28 @@
 //! Checking spans.
 
-use super::Counts;
 use super::attribute::{attributes, key_value};
-use super::field::{Once, id, optional_id, text};
-use crate::otlp::attribute::MAX_DEPTH;
-use crate::otlp::fault::{Fault, Reason};
+use super::field::{Once, optional_id, text};
+use super::{Counts, whole};
+use crate::otlp::fault::Fault;
 use crate::proto::Reader;
 
 #[inline(always)]
-pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
-    let start = message.offset();
-    let (mut trace_id, mut span_id) = (false, false);
+pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, Fault> {
+    let len = message.rest().len();
     let (mut events, mut links) = (0, 0);
     let mut once = Once::default();
     loop {
         attributes(&mut message, 0x4a)?;
         let Some(key) = message.key()? else { break };
         match key.field {
-            1 => {
-                id(&mut message, key, 16, "trace_id")?;
-                trace_id = true;
-            }
-            2 => {
-                id(&mut message, key, 8, "span_id")?;
-                span_id = true;
-            }
+            1 => optional_id(&mut message, key, 16, "trace_id")?,
+            2 => optional_id(&mut message, key, 8, "span_id")?,
             3 => text(&mut message, key, "trace_state")?,
             4 => optional_id(&mut message, key, 8, "parent_span_id")?,
             5 => text(&mut message, key, "the name")?,
             6 | 10 | 12 | 14 => drop(message.varint(key)?),
             7 | 8 => drop(message.fixed64(key)?),
-            9 => key_value(message.message(key)?, MAX_DEPTH)?,
+            9 => key_value(message.message(key)?)?,
             11 => {
                 event(message.message(key)?).map_err(|fault| fault.within("event", events))?;
                 events += 1;
@@ -47,15 +39,10 @@ pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), F
             _ => message.skip(key)?,
         }
     }
-    for (there, field) in [(trace_id, "trace_id"), (span_id, "span_id")] {
-        if !there {
-            return Err(Fault::new(start, Reason::NoId(field)));
-        }
-    }
     counts.items += 1;
     counts.events += events;
     counts.links += links;
-    Ok(())
+    Ok(whole(len))
 }
 
 #[inline(always)]
@@ -77,7 +64,7 @@ fn event(mut message: Reader<'_>) -> Result<(), Fault> {
         match key.field {
             1 => drop(message.fixed64(key)?),
             2 => text(&mut message, key, "the name")?,
-            3 => key_value(message.message(key)?, MAX_DEPTH)?,
+            3 => key_value(message.message(key)?)?,
             4 => drop(message.varint(key)?),
             _ => message.skip(key)?,
         }
@@ -92,7 +79,7 @@ fn link(mut message: Reader<'_>) -> Result<(), Fault> {
             1 => optional_id(&mut message, key, 16, "trace_id")?,
             2 => optional_id(&mut message, key, 8, "span_id")?,
             3 => text(&mut message, key, "trace_state")?,
-            4 => key_value(message.message(key)?, MAX_DEPTH)?,
+            4 => key_value(message.message(key)?)?,
             5 => drop(message.varint(key)?),
             6 => drop(message.fixed32(key)?),
             _ => message.skip(key)?,

@@ -116,6 +116,11 @@ impl Wrong {
         Self(Box::new((offset, reason)))
     }
 
+    /// Whether it is the output that has no room.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(*self.0, (_, Reason::Full))
+    }
+
     /// The fault, in the field at `path`.
     #[cold]
     pub(super) fn at(self, path: String) -> Fault {

@@ -2,16 +2,21 @@
 
 use std::fmt::Write as _;
 
+use super::Translated;
 use super::fault::{Fault, Read, Reason, Wrong};
 use super::reader::{Reader, Text};
 use super::schema::{Field, Kind, LOGS, METRICS, Message, Rule, TRACES};
 use super::value::{member, numbers, strings, trailing};
-use super::writer::Writer;
-use crate::otlp::Signal;
+use super::writer::{Measure, Out, Writer};
+use crate::otlp::{MAX_DEPTH, Signal};
 
-/// How many messages may be in each other: what the deepest exemplar needs whose attribute has as many arrays
-/// and maps as [`MAX_DEPTH`](crate::otlp::MAX_DEPTH) allows, and some, so that the check has the last word.
-const LEVELS: usize = 112;
+/// How many messages may be in each other: what the deepest exemplar needs whose attribute has as many maps as
+/// [`MAX_DEPTH`] allows, each with an entry and a value, and some, so that the check has the last word.
+const LEVELS: usize = 3 * MAX_DEPTH + 22;
+/// Those around the message at hand for which there is always room; what nests deeper has some on the heap.
+const FEW: usize = 64;
+/// What deep values take on the heap while they are translated, in bytes.
+pub(super) const DEEP_BYTES: usize = LEVELS * size_of::<Packed>();
 
 /// How much of a path is shown.
 const PATH_BYTES: usize = 256;
@@ -30,6 +35,49 @@ struct Level {
     field: Option<&'static Field>,
     /// The element at hand, if that field is an array.
     index: usize,
+}
+
+/// A level on the heap.
+#[derive(Clone, Copy)]
+struct Packed {
+    message: &'static Message,
+    start: u32,
+    seen: u32,
+    index: u32,
+    next: u8,
+    /// The place of the field at hand, where there is one.
+    field: u8,
+}
+
+const NO_FIELD: u8 = u8::MAX;
+
+impl Packed {
+    fn new(level: &Level) -> Self {
+        // Bodies are shorter than 4 GiB, and messages have few fields.
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let small = |number: usize| u8::try_from(number).unwrap_or(NO_FIELD);
+        let fields = level.message.fields;
+        let field = level.field.and_then(|field| fields.iter().position(|known| std::ptr::eq(known, field)));
+        Self {
+            message: level.message,
+            start: narrow(level.start),
+            seen: level.seen,
+            index: narrow(level.index),
+            next: small(level.next),
+            field: field.map_or(NO_FIELD, small),
+        }
+    }
+
+    fn level(self) -> Level {
+        Level {
+            message: self.message,
+            start: self.start as usize,
+            seen: self.seen,
+            next: usize::from(self.next),
+            field: self.message.fields.get(usize::from(self.field)),
+            index: self.index as usize,
+        }
+    }
 }
 
 impl Level {
@@ -69,7 +117,19 @@ enum State {
     NextElement,
 }
 
-pub(super) fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<usize, Fault> {
+/// How many faults are told.
+const TOLD: usize = 3;
+
+pub(super) fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<Translated, Fault> {
+    let walk = walk(signal, body, Writer::new(out))?;
+    Ok(Translated { len: walk.out.len(), refused: walk.refused, faults: walk.faults })
+}
+
+pub(super) fn measure(signal: Signal, body: &[u8]) -> Result<usize, Fault> {
+    walk(signal, body, Measure::default()).map(|walk| walk.out.most())
+}
+
+fn walk<O: Out>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, O>, Fault> {
     let root = match signal {
         Signal::Traces => &TRACES,
         Signal::Metrics => &METRICS,
@@ -82,29 +142,85 @@ pub(super) fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<u
     }
     let mut walk = Walk {
         reader: Reader::new(body),
-        out: Writer::new(out),
+        out,
         top: Level::new(root, 0),
-        around: [Level::new(root, 0); LEVELS],
+        around: [Level::new(root, 0); FEW],
+        deep: Vec::new(),
         depth: 0,
+        item: None,
+        refused: 0,
+        faults: Vec::new(),
     };
     match walk.run() {
-        Ok(()) => Ok(walk.out.len()),
+        Ok(()) => Ok(walk),
         Err(wrong) => Err(wrong.at(walk.path())),
     }
 }
 
-struct Walk<'a, 'b> {
+struct Walk<'a, O> {
     reader: Reader<'a>,
-    out: Writer<'b>,
+    out: O,
     top: Level,
-    around: [Level; LEVELS],
+    around: [Level; FEW],
+    /// Those that have no place there, as many as `depth` is beyond it.
+    deep: Vec<Packed>,
+    depth: usize,
+    /// The item at hand.
+    item: Option<Begun>,
+    /// Items that were left out.
+    refused: u64,
+    faults: Vec<Fault>,
+}
+
+/// Where an item began, to go on behind it as if it had not been there.
+#[derive(Clone, Copy)]
+struct Begun {
+    at: usize,
+    /// The length of the output before it.
+    len: usize,
     depth: usize,
 }
 
-impl Walk<'_, '_> {
+impl<O: Out> Walk<'_, O> {
     fn run(&mut self) -> Read<()> {
         self.reader.expect(b'{', "an object")?;
         let mut state = State::FirstMember;
+        while let Err(wrong) = self.go_on(state) {
+            state = self.leave_out(wrong)?;
+        }
+        trailing(&mut self.reader)
+    }
+
+    /// Leaves the item at hand out, in which something is wrong, and goes on behind it.
+    ///
+    /// # Errors
+    /// When it is not in an item, or when nobody knows where that ends.
+    #[cold]
+    fn leave_out(&mut self, wrong: Wrong) -> Read<State> {
+        let Some(Begun { at, len, depth }) = self.item.take().filter(|_| !wrong.is_full()) else {
+            return Err(wrong);
+        };
+        let mut behind = self.reader.from(at);
+        if behind.skip_bad().is_err() {
+            return Err(wrong);
+        }
+        self.refused += 1;
+        if self.faults.len() < TOLD {
+            self.faults.push(wrong.at(self.path()));
+        }
+        self.reader = behind;
+        self.out.cut(len);
+        if self.depth > depth
+            && let Some(outer) = self.around.get(depth)
+        {
+            self.top = *outer;
+            self.depth = depth;
+            self.deep.clear();
+        }
+        Ok(State::NextElement)
+    }
+
+    fn go_on(&mut self, mut state: State) -> Read<()> {
         loop {
             state = match state {
                 State::FirstMember if self.reader.take(b'}') => match self.close()? {
@@ -136,7 +252,7 @@ impl Walk<'_, '_> {
                 }
             };
         }
-        trailing(&mut self.reader)
+        Ok(())
     }
 
     #[inline]
@@ -195,13 +311,19 @@ impl Walk<'_, '_> {
         let Some(Field { kind: Kind::Message(message), .. }) = self.top.field else {
             return Err(self.reader.unexpected("a field"));
         };
+        if message.is_item {
+            self.item = Some(Begun { at: self.reader.offset(), len: self.out.len(), depth: self.depth });
+        }
         self.reader.expect(b'{', "an object")?;
-        let Some(place) = self.around.get_mut(self.depth) else {
+        if self.depth >= LEVELS {
             return Err(Wrong::new(self.reader.offset(), Reason::Depth));
-        };
+        }
         self.out.key(self.top.field.map_or(0, Field::key))?;
         let start = self.out.open(message.length_bytes)?;
-        *place = self.top;
+        match self.around.get_mut(self.depth) {
+            Some(place) => *place = self.top,
+            None => self.put_deep(),
+        }
         self.depth += 1;
         self.top = Level::new(message, start);
         Ok(State::FirstMember)
@@ -211,19 +333,38 @@ impl Walk<'_, '_> {
     #[inline]
     fn close(&mut self) -> Read<Option<State>> {
         let Some(depth) = self.depth.checked_sub(1) else { return Ok(None) };
-        let Some(outer) = self.around.get(depth) else { return Ok(None) };
+        let outer = match self.around.get(depth) {
+            Some(outer) => *outer,
+            None => match self.deep.pop() {
+                Some(outer) => outer.level(),
+                None => return Ok(None),
+            },
+        };
         self.out.close(self.top.start, self.top.message.length_bytes)?;
-        self.top = *outer;
+        if self.top.message.is_item {
+            self.item = None;
+        }
+        self.top = outer;
         self.depth = depth;
         let is_array = self.top.field.is_some_and(|field| field.rule == Rule::Repeated);
         Ok(Some(if is_array { State::NextElement } else { State::NextMember }))
+    }
+
+    /// Keeps the message at hand on the heap.
+    #[cold]
+    fn put_deep(&mut self) {
+        if self.deep.is_empty() {
+            self.deep.reserve_exact(LEVELS - FEW);
+        }
+        self.deep.push(Packed::new(&self.top));
     }
 
     /// The field at hand, from the outermost message on.
     #[cold]
     fn path(&self) -> String {
         let mut path = String::new();
-        let around = self.around.get(..self.depth).unwrap_or_default();
+        // More than that is not shown.
+        let around = self.around.get(..self.depth.min(FEW)).unwrap_or_default();
         for level in around.iter().chain([&self.top]) {
             let Some(field) = level.field else { break };
             if path.len() > PATH_BYTES {

@@ -20,8 +20,24 @@ pub(super) struct Text<'a> {
     pub(super) is_escaped: bool,
 }
 
-/// How many arrays and objects may be in each other in what nobody reads.
-const DEPTH: u32 = 128;
+/// How many arrays and objects may be in each other in what nobody reads: as many as there are in what is read.
+const DEPTH: usize = 4096;
+
+/// Of each array and object around whether it is an object: a bit.
+struct Around([u64; DEPTH / 64]);
+
+impl Around {
+    fn set(&mut self, depth: usize, is_object: bool) {
+        if let Some(word) = self.0.get_mut(depth / 64) {
+            let bit = 1 << (depth % 64);
+            *word = if is_object { *word | bit } else { *word & !bit };
+        }
+    }
+
+    fn is_object(&self, depth: usize) -> bool {
+        self.0.get(depth / 64).is_some_and(|word| word >> (depth % 64) & 1 == 1)
+    }
+}
 
 impl<'a> Reader<'a> {
     pub(super) fn new(body: &'a [u8]) -> Self {
@@ -139,24 +155,38 @@ impl<'a> Reader<'a> {
         is_next
     }
 
+    /// The same text from another place on.
+    pub(super) fn from(&self, at: usize) -> Self {
+        Self { body: self.body, at }
+    }
+
     /// Steps over a value that nobody reads, and checks that it is one.
     pub(super) fn skip(&mut self) -> Read<()> {
-        // One bit for each array or object around: whether it is an object.
-        let (mut kinds, mut depth) = (0u128, 0u32);
+        self.pass(true)
+    }
+
+    /// Steps over a value, whatever is wrong with it that does not hide where it ends.
+    pub(super) fn skip_bad(&mut self) -> Read<()> {
+        self.pass(false)
+    }
+
+    fn pass(&mut self, strict: bool) -> Read<()> {
+        let check = |text: Text<'_>| if strict { text.check() } else { Ok(()) };
+        let (mut around, mut depth) = (Around([0; DEPTH / 64]), 0);
         loop {
             match self.peek() {
-                Some(b'"') => self.string("")?.check()?,
+                Some(b'"') => check(self.string("")?)?,
                 Some(open @ (b'{' | b'[')) => {
                     self.at += 1;
                     let is_object = open == b'{';
                     if !self.take(if is_object { b'}' } else { b']' }) {
                         depth += 1;
-                        if depth > DEPTH {
+                        if depth >= DEPTH {
                             return Err(Wrong::new(self.at, Reason::Depth));
                         }
-                        kinds = kinds << 1 | u128::from(is_object);
+                        around.set(depth, is_object);
                         if is_object {
-                            self.name()?.check()?;
+                            check(self.name()?)?;
                         }
                         continue;
                     }
@@ -170,15 +200,16 @@ impl<'a> Reader<'a> {
                     return Ok(());
                 }
                 if self.take(b',') {
-                    if kinds & 1 == 1 {
-                        self.name()?.check()?;
+                    if around.is_object(depth) {
+                        check(self.name()?)?;
                     }
                     break;
                 }
-                let (close, expected) =
-                    if kinds & 1 == 1 { (b'}', "`,` or `}`") } else { (b']', "`,` or `]`") };
+                let (close, expected) = match around.is_object(depth) {
+                    true => (b'}', "`,` or `}`"),
+                    false => (b']', "`,` or `]`"),
+                };
                 self.expect(close, expected)?;
-                kinds >>= 1;
                 depth -= 1;
             }
         }

@@ -7,6 +7,8 @@ pub(super) struct Message {
     pub(super) fields: &'static [Field],
     /// How many bytes its length usually takes.
     pub(super) length_bytes: u8,
+    /// Whether it is what a request is about: a span, a record, a point.
+    pub(super) is_item: bool,
 }
 
 /// A field of a message.
@@ -85,7 +87,11 @@ const fn choice(choice: u8, name: &'static str, number: u8, kind: Kind) -> Field
 }
 
 const fn message(length_bytes: u8, fields: &'static [Field]) -> Message {
-    Message { fields, length_bytes }
+    Message { fields, length_bytes, is_item: false }
+}
+
+const fn item(length_bytes: u8, fields: &'static [Field]) -> Message {
+    Message { fields, length_bytes, is_item: true }
 }
 
 const TRACE_ID: Kind = Kind::Id(16);
@@ -159,7 +165,7 @@ static SCOPE_SPANS: Message = message(
         plain("schemaUrl", 3, Kind::String),
     ],
 );
-static SPAN: Message = message(
+static SPAN: Message = item(
     2,
     &[
         plain("traceId", 1, TRACE_ID),
@@ -218,7 +224,7 @@ static SCOPE_LOGS: Message = message(
         plain("schemaUrl", 3, Kind::String),
     ],
 );
-static LOG_RECORD: Message = message(
+static LOG_RECORD: Message = item(
     2,
     &[
         plain("timeUnixNano", 1, Kind::Fixed64),
@@ -291,7 +297,7 @@ static EXPONENTIAL_HISTOGRAM: Message = message(
 );
 static SUMMARY: Message = message(2, &[repeated("dataPoints", 1, Kind::Message(&SUMMARY_POINT))]);
 
-static NUMBER_POINT: Message = message(
+static NUMBER_POINT: Message = item(
     2,
     &[
         attributes("attributes", 7),
@@ -303,7 +309,7 @@ static NUMBER_POINT: Message = message(
         plain("flags", 8, Kind::Uint32),
     ],
 );
-static HISTOGRAM_POINT: Message = message(
+static HISTOGRAM_POINT: Message = item(
     2,
     &[
         attributes("attributes", 9),
@@ -319,7 +325,7 @@ static HISTOGRAM_POINT: Message = message(
         present("max", 12, Kind::Double),
     ],
 );
-static EXPONENTIAL_POINT: Message = message(
+static EXPONENTIAL_POINT: Message = item(
     2,
     &[
         attributes("attributes", 1),
@@ -340,7 +346,7 @@ static EXPONENTIAL_POINT: Message = message(
 );
 static BUCKETS: Message =
     message(2, &[plain("offset", 1, Kind::Zigzag32), repeated("bucketCounts", 2, Kind::Uint64)]);
-static SUMMARY_POINT: Message = message(
+static SUMMARY_POINT: Message = item(
     2,
     &[
         attributes("attributes", 7),

@@ -8,13 +8,34 @@ mod descriptors;
 mod generated;
 mod model;
 mod refuses;
+mod sifts;
 
 use super::*;
 
-/// The protobuf of `json`, and what is left of the room that was asked for is not needed.
+/// The protobuf of `json`, or what is wrong with it.
 fn translated(signal: Signal, json: &str) -> Result<Vec<u8>, Fault> {
+    let (out, Translated { faults, .. }) = sifted(signal, json)?;
+    faults.into_iter().next().map_or(Ok(out), Err)
+}
+
+/// The protobuf of what is good of `json`. What is left of the room that was asked for is not needed: as much as was
+/// measured is enough, and less is not.
+fn sifted(signal: Signal, json: &str) -> Result<(Vec<u8>, Translated), Fault> {
     let mut out = vec![0xaa; max_len(json.as_bytes())];
-    let len = translate(signal, json.as_bytes(), &mut out)?;
-    out.truncate(len);
-    Ok(out)
+    let done = translate(signal, json.as_bytes(), &mut out);
+    let measured = measure(signal, json.as_bytes());
+    let (Ok(done), Ok(most)) = (done.clone(), measured.clone()) else {
+        assert_eq!(done.clone().err(), measured.err());
+        return Err(done.unwrap_err());
+    };
+    assert!(most >= done.len && most <= out.len(), "{done:?} in {most}");
+    let mut exact = vec![0xaa; most];
+    assert_eq!(translate(signal, json.as_bytes(), &mut exact), Ok(done.clone()));
+    assert_eq!(exact[..done.len], out[..done.len]);
+    if let Some(less) = most.checked_sub(1) {
+        let fault = translate(signal, json.as_bytes(), &mut exact[..less]).unwrap_err();
+        assert_eq!(*fault.reason(), Reason::Full);
+    }
+    out.truncate(done.len);
+    Ok((out, done))
 }

@@ -4,13 +4,13 @@ use super::fault::{Found, Read, Reason, Wrong};
 use super::number::{double, integer, is_number, signed, unsigned};
 use super::reader::{Reader, Text};
 use super::schema::{Field, Kind, Rule};
-use super::writer::Writer;
+use super::writer::Out;
 use crate::proto::write::varint_len;
 use crate::remote_write::Excerpt;
 
 /// Translates the value that comes next, which is not null, to the field `field` with its key.
 #[inline]
-pub(super) fn member(reader: &mut Reader<'_>, out: &mut Writer<'_>, field: &Field) -> Read<()> {
+pub(super) fn member(reader: &mut Reader<'_>, out: &mut impl Out, field: &Field) -> Read<()> {
     let key = field.key();
     let can_be_left_out = field.rule == Rule::Plain;
     match field.kind {
@@ -25,8 +25,8 @@ pub(super) fn member(reader: &mut Reader<'_>, out: &mut Writer<'_>, field: &Fiel
             }
             counted(out, text.raw.len(), |out| text.unescape(|piece| out.put(piece)))
         }
-        Kind::Id(16) => id::<16>(reader, out, key),
-        Kind::Id(_) => id::<8>(reader, out, key),
+        Kind::Id(16) => id::<16, _>(reader, out, key),
+        Kind::Id(_) => id::<8, _>(reader, out, key),
         Kind::Bytes => {
             let text = reader.string("bytes in base64")?;
             out.key(key)?;
@@ -46,7 +46,7 @@ pub(super) fn member(reader: &mut Reader<'_>, out: &mut Writer<'_>, field: &Fiel
 /// Translates the array that comes next to a packed field; `index` follows the element at hand.
 pub(super) fn numbers(
     reader: &mut Reader<'_>,
-    out: &mut Writer<'_>,
+    out: &mut impl Out,
     field: &Field,
     index: &mut usize,
 ) -> Read<()> {
@@ -69,7 +69,7 @@ pub(super) fn numbers(
 /// Translates the array of strings that comes next; `index` follows the element at hand.
 pub(super) fn strings(
     reader: &mut Reader<'_>,
-    out: &mut Writer<'_>,
+    out: &mut impl Out,
     field: &Field,
     index: &mut usize,
 ) -> Read<()> {
@@ -87,14 +87,14 @@ pub(super) fn strings(
 }
 
 /// Puts what `put` puts with its length before it, which is guessed to be `len`.
-fn counted(out: &mut Writer<'_>, len: usize, put: impl FnOnce(&mut Writer<'_>) -> Read<()>) -> Read<()> {
+fn counted<O: Out>(out: &mut O, len: usize, put: impl FnOnce(&mut O) -> Read<()>) -> Read<()> {
     let length_bytes = u8::try_from(varint_len(len as u64)).unwrap_or(1);
     let start = out.open(length_bytes)?;
     put(out)?;
     out.close(start, length_bytes)
 }
 
-fn id<const LEN: usize>(reader: &mut Reader<'_>, out: &mut Writer<'_>, key: u16) -> Read<()> {
+fn id<const LEN: usize, O: Out>(reader: &mut Reader<'_>, out: &mut O, key: u16) -> Read<()> {
     let Some(id) = reader.string("an id in hexadecimal digits")?.id::<LEN>()? else { return Ok(()) };
     out.key(key)?;
     out.bytes(&id)
@@ -170,7 +170,7 @@ impl Number {
     }
 
     #[inline]
-    fn put(self, out: &mut Writer<'_>) -> Read<()> {
+    fn put(self, out: &mut impl Out) -> Read<()> {
         match self {
             Self::Varint(value) => out.varint(value),
             Self::Fixed64(bits) => out.put(&bits.to_le_bytes()),

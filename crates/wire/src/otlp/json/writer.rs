@@ -3,6 +3,44 @@
 use super::fault::{Read, Reason, Wrong};
 use crate::proto::write::{Varint, varint_len};
 
+/// Where the protobuf goes: into memory, or nowhere, so that it is known how much memory that takes.
+pub(super) trait Out {
+    /// How many bytes were written.
+    fn len(&self) -> usize;
+
+    /// Forgets what was written beyond the first `len` bytes.
+    fn cut(&mut self, len: usize);
+
+    /// Puts bytes.
+    fn put(&mut self, bytes: &[u8]) -> Read<()>;
+
+    /// Leaves `length_bytes` for a length; what it is the length of begins at the position returned.
+    fn open(&mut self, length_bytes: u8) -> Read<usize>;
+
+    /// Writes the length of what was put since `start`, where [`open`](Self::open) left `length_bytes` for it.
+    fn close(&mut self, start: usize, length_bytes: u8) -> Read<()>;
+
+    /// Puts a field's key, of one byte or two.
+    #[inline(always)]
+    fn key(&mut self, key: u16) -> Read<()> {
+        let [low, high] = key.to_le_bytes();
+        if key < 0x80 { self.put(&[low]) } else { self.put(&[low | 0x80, high << 1 | low >> 7]) }
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: u64) -> Read<()> {
+        let [low, ..] = value.to_le_bytes();
+        if value < 0x80 { self.put(&[low]) } else { self.put(Varint::new(value).as_bytes()) }
+    }
+
+    /// Puts a length and as many bytes.
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) -> Read<()> {
+        self.varint(bytes.len() as u64)?;
+        self.put(bytes)
+    }
+}
+
 /// Writes from the start of a slice that somebody else pays for.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
@@ -10,18 +48,73 @@ pub(super) struct Writer<'a> {
     at: usize,
 }
 
+/// Writes nothing, and knows how long the slice must be in which a [`Writer`] would have written it.
+#[derive(Debug, Default)]
+pub(super) struct Measure {
+    at: usize,
+    most: usize,
+}
+
+impl Measure {
+    /// How long that slice must be.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, at: usize) {
+        self.at = at;
+        self.most = self.most.max(at);
+    }
+}
+
+impl Out for Measure {
+    fn len(&self) -> usize {
+        self.at
+    }
+
+    fn cut(&mut self, len: usize) {
+        self.at = self.at.min(len);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, bytes: &[u8]) -> Read<()> {
+        self.move_to(self.at.saturating_add(bytes.len()));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn open(&mut self, length_bytes: u8) -> Read<usize> {
+        self.move_to(self.at.saturating_add(usize::from(length_bytes)));
+        Ok(self.at)
+    }
+
+    #[inline(always)]
+    fn close(&mut self, start: usize, length_bytes: u8) -> Read<()> {
+        let len = self.at.saturating_sub(start);
+        let head = start.saturating_sub(usize::from(length_bytes));
+        self.move_to(head + usize::try_from(varint_len(len as u64)).unwrap_or(10) + len);
+        Ok(())
+    }
+}
+
 impl<'a> Writer<'a> {
     pub(super) fn new(space: &'a mut [u8]) -> Self {
         Self { space, at: 0 }
     }
+}
 
-    /// How many bytes were written.
-    pub(super) fn len(&self) -> usize {
+impl Out for Writer<'_> {
+    fn len(&self) -> usize {
         self.at
     }
 
+    fn cut(&mut self, len: usize) {
+        self.at = self.at.min(len);
+    }
+
     #[inline(always)]
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Read<()> {
+    fn put(&mut self, bytes: &[u8]) -> Read<()> {
         match self.space.get_mut(self.at..).and_then(|room| room.get_mut(..bytes.len())) {
             Some(room) => {
                 room.copy_from_slice(bytes);
@@ -32,29 +125,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts a field's key, of one byte or two.
     #[inline(always)]
-    pub(super) fn key(&mut self, key: u16) -> Read<()> {
-        let [low, high] = key.to_le_bytes();
-        if key < 0x80 { self.put(&[low]) } else { self.put(&[low | 0x80, high << 1 | low >> 7]) }
-    }
-
-    #[inline(always)]
-    pub(super) fn varint(&mut self, value: u64) -> Read<()> {
-        let [low, ..] = value.to_le_bytes();
-        if value < 0x80 { self.put(&[low]) } else { self.put(Varint::new(value).as_bytes()) }
-    }
-
-    /// Puts a length and as many bytes.
-    #[inline(always)]
-    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Read<()> {
-        self.varint(bytes.len() as u64)?;
-        self.put(bytes)
-    }
-
-    /// Leaves `length_bytes` for a length; what it is the length of begins at the position returned.
-    #[inline(always)]
-    pub(super) fn open(&mut self, length_bytes: u8) -> Read<usize> {
+    fn open(&mut self, length_bytes: u8) -> Read<usize> {
         let start = self.at.saturating_add(usize::from(length_bytes));
         if start > self.space.len() {
             return Err(full());
@@ -63,9 +135,8 @@ impl<'a> Writer<'a> {
         Ok(self.at)
     }
 
-    /// Writes the length of what was put since `start`, where [`open`](Self::open) left `length_bytes` for it.
     #[inline(always)]
-    pub(super) fn close(&mut self, start: usize, length_bytes: u8) -> Read<()> {
+    fn close(&mut self, start: usize, length_bytes: u8) -> Read<()> {
         let len = self.at.saturating_sub(start);
         if length_bytes == 1
             && len < 0x80
@@ -77,7 +148,9 @@ impl<'a> Writer<'a> {
         }
         self.close_long(start, usize::from(length_bytes), len)
     }
+}
 
+impl Writer<'_> {
     fn close_long(&mut self, start: usize, reserved: usize, len: usize) -> Read<()> {
         let head = start.saturating_sub(reserved);
         let body = head + usize::try_from(varint_len(len as u64)).unwrap_or(10);

@@ -13,7 +13,15 @@ fn captured_traces_are_shown() {
     let counts = check(Signal::Traces, TRACES).unwrap();
     assert_eq!(
         counts,
-        Counts { items: 55, resources: 1, scopes: 1, events: 51, links: 4, ..Counts::default() }
+        Counts {
+            items: 55,
+            resources: 1,
+            scopes: 1,
+            events: 51,
+            links: 4,
+            largest_item: 663,
+            ..Counts::default()
+        }
     );
     let group = TracesRequest::new(TRACES).resources().next().unwrap();
     let service = group.resource.attributes().find(b"service.name");
@@ -34,6 +42,7 @@ fn captured_metrics_are_shown() {
         metrics: 3,
         histograms: 1,
         exemplars: 5,
+        largest_item: 632,
         ..Counts::default()
     };
     assert_eq!(counts, expected);
@@ -54,7 +63,7 @@ fn captured_metrics_are_shown() {
 #[test]
 fn captured_logs_are_shown() {
     let counts = check(Signal::Logs, LOGS).unwrap();
-    assert_eq!(counts, Counts { items: 5, resources: 1, scopes: 1, ..Counts::default() });
+    assert_eq!(counts, Counts { items: 5, resources: 1, scopes: 1, largest_item: 335, ..Counts::default() });
     let group = LogsRequest::new(LOGS).resources().next().unwrap();
     let record = group.scopes().flat_map(|scope| scope.items()).next().unwrap();
     assert!(matches!(record.body, AnyValue::Text(b"item 0 served")));

@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use opentelemetry_proto::tonic::metrics::v1::{
     Exemplar, Gauge, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, metric::Data,
@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, span};
 use prost::Message;
 
-use crate::otlp::{MAX_DEPTH, Reason, Signal, check};
+use crate::otlp::{MAX_DEPTH, Reason, Signal, TracesRequest, check};
 
 fn span() -> Span {
     Span { trace_id: vec![7; 16], span_id: vec![7; 8], ..Span::default() }
@@ -42,8 +42,6 @@ fn ids_of_wrong_length_are_refused() {
         (Span { trace_id: vec![7; 15], ..span() }, "trace_id has 15 bytes instead of 16, at byte "),
         (Span { span_id: vec![7; 9], ..span() }, "span_id has 9 bytes instead of 8, at byte "),
         (Span { parent_span_id: vec![7; 7], ..span() }, "parent_span_id has 7 bytes instead of 8, at byte "),
-        (Span { trace_id: vec![], ..span() }, "there is no trace_id, at byte "),
-        (Span { span_id: vec![], ..span() }, "there is no span_id, at byte "),
     ] {
         let fault = refused(Signal::Traces, &traces(span));
         assert!(fault.starts_with(&format!("{place}{text}")), "{fault}");
@@ -82,11 +80,16 @@ fn ids_of_links_records_and_exemplars_may_be_missing_but_not_short() {
     );
 }
 
-/// All zeros have the right length; see `check`.
+/// All zeros have the right length, and none is the same; see `check`.
 #[test]
 fn ids_of_zeros_are_accepted() {
-    let span = Span { trace_id: vec![0; 16], span_id: vec![0; 8], ..Span::default() };
-    assert!(check(Signal::Traces, &traces(span)).is_ok());
+    for (trace, id) in [(16, 8), (0, 8), (16, 0), (0, 0)] {
+        let raw = traces(Span { trace_id: vec![0; trace], span_id: vec![0; id], ..Span::default() });
+        assert_eq!(check(Signal::Traces, &raw).unwrap().items, 2);
+        let groups = TracesRequest::new(&raw).resources().flat_map(|group| group.scopes());
+        let shown = groups.flat_map(|group| group.items()).last().unwrap();
+        assert_eq!((shown.trace_id, shown.span_id), (&[0; 16][..], &[0; 8][..]));
+    }
 }
 
 /// In each place where the fast path for short attributes looks, and where it does not.
@@ -126,29 +129,48 @@ fn halves_of_a_character_are_refused() {
     assert!(matches!(check(Signal::Traces, &raw).unwrap_err().reason(), Reason::Utf8(..)));
 }
 
-fn nested(depth: usize) -> AnyValue {
-    (0..depth).fold(AnyValue { value: Some(Value::IntValue(1)) }, |inner, _| AnyValue {
-        value: Some(Value::ArrayValue(ArrayValue { values: vec![inner] })),
-    })
+fn field(tag: u8, payload: Vec<u8>) -> Vec<u8> {
+    let mut field = vec![tag];
+    prost::encoding::encode_varint(payload.len() as u64, &mut field);
+    [field, payload].concat()
 }
 
+/// A request of logs whose record has a body that is `inner` in as many arrays and maps.
+pub(crate) fn nested(depth: usize, inner: &[u8], is_map: impl Fn(usize) -> bool) -> Vec<u8> {
+    let value = (0..depth).fold(inner.to_vec(), |inner, level| match is_map(level) {
+        true => field(0x32, field(0x0a, [field(0x0a, b"key".to_vec()), field(0x12, inner)].concat())),
+        false => field(0x2a, field(0x0a, inner)),
+    });
+    [0x2a, 0x12, 0x12, 0x0a].into_iter().fold(value, |inner, tag| field(tag, inner))
+}
+
+/// Nothing calls itself for each level, so a small stack is enough, and what is wrong is found at any depth.
 #[test]
-fn values_nest_as_deep_as_other_decoders_go_and_no_deeper() {
-    let body = |depth| logs(LogRecord { body: Some(nested(depth)), ..LogRecord::default() });
-    assert!(check(Signal::Logs, &body(MAX_DEPTH)).is_ok());
-    assert!(ExportLogsServiceRequest::decode(&body(MAX_DEPTH)[..]).is_ok());
-    let fault = check(Signal::Logs, &body(MAX_DEPTH + 1)).unwrap_err();
-    assert_eq!(*fault.reason(), Reason::Depth);
-    assert!(fault.to_string().contains("nests more than 30 arrays and maps"), "{fault}");
-    // As deep as bytes allow: the walk stops before the stack does.
-    let field = |tag: u8, payload: Vec<u8>| {
-        let mut field = vec![tag];
-        prost::encoding::encode_varint(payload.len() as u64, &mut field);
-        [field, payload].concat()
+fn values_nest_as_deep_as_is_said_and_no_deeper() {
+    let check_all = || {
+        let kinds: [fn(usize) -> bool; 3] = [|_| false, |_| true, |level| level % 2 == 0];
+        for is_map in kinds {
+            for depth in [1, 7, 8, 9, 10, 100, MAX_DEPTH] {
+                let counts = check(Signal::Logs, &nested(depth, &[0x18, 1], is_map)).unwrap();
+                assert_eq!(counts.items, 1);
+                let utf8 = check(Signal::Logs, &nested(depth, &[0x0a, 1, 0xff], is_map)).unwrap_err();
+                assert!(matches!(utf8.reason(), Reason::Utf8("a string value", _)), "{depth}: {utf8}");
+                let raw = nested(depth, &[0x0a, 2, 0xff], is_map);
+                let cut = check(Signal::Logs, &raw).unwrap_err();
+                assert!(matches!(cut.reason(), Reason::Malformed(_)), "{depth}: {cut}");
+                assert_eq!(cut.offset(), raw.len() - 2, "{depth}: {cut}");
+                let twice = [field(0x2a, vec![]), field(0x32, vec![])].concat();
+                let fault = check(Signal::Logs, &nested(depth - 1, &twice, is_map)).unwrap_err();
+                assert!(matches!(fault.reason(), Reason::Twice(_)), "{depth}: {fault}");
+            }
+            for depth in [MAX_DEPTH + 1, 3 * MAX_DEPTH, 20_000] {
+                let fault = check(Signal::Logs, &nested(depth, &[0x18, 1], is_map)).unwrap_err();
+                assert_eq!(*fault.reason(), Reason::Depth);
+                assert!(fault.to_string().contains("nests more than 1000 arrays and maps"), "{fault}");
+            }
+        }
     };
-    let bottomless = (0..2000).fold(vec![], |inner, _| field(0x2a, field(0x0a, inner)));
-    let raw = [0x2a, 0x12, 0x12, 0x0a].into_iter().fold(bottomless, |inner, tag| field(tag, inner));
-    assert_eq!(*check(Signal::Logs, &raw).unwrap_err().reason(), Reason::Depth);
+    std::thread::Builder::new().stack_size(128 << 10).spawn(check_all).unwrap().join().unwrap();
 }
 
 #[test]

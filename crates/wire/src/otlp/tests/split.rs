@@ -120,6 +120,28 @@ proptest! {
         prop_assert_eq!(pieces(Signal::Metrics, &raw, max_bytes, flat_metrics), flat_metrics(&raw));
     }
 
+    /// A piece of one item is never longer than what was said of the largest, and that is said of no more than there is.
+    #[test]
+    fn the_largest_item_is_known(
+        traces in strategies::traces(),
+        logs in strategies::logs(),
+        metrics in strategies::metrics(),
+    ) {
+        let bodies = [
+            (Signal::Traces, traces.encode_to_vec()),
+            (Signal::Logs, logs.encode_to_vec()),
+            (Signal::Metrics, metrics.encode_to_vec()),
+        ];
+        for (signal, raw) in bodies {
+            let largest = split(signal, &raw, 0).filter(|piece| piece.items() > 0).map(|piece| piece.len()).max();
+            let said = check(signal, &raw).unwrap().largest_item;
+            // Of what is cut each level's length may need a few bytes less; an item without fields counts as one byte.
+            let lengths = 5 * 4 + 1;
+            prop_assert!(said >= largest.unwrap_or(0) && said <= largest.map_or(0, |len| len + lengths), "{said} {largest:?}");
+            prop_assert!(said <= raw.len() + 1);
+        }
+    }
+
     /// Joining is concatenation.
     #[test]
     fn bodies_join(one in strategies::traces(), two in strategies::traces()) {

@@ -117,7 +117,20 @@ fn the_check_has_the_last_word_on_depth() {
     assert!(crate::otlp::check(Signal::Logs, &deep).is_ok());
     let deeper = translated(Signal::Logs, &nested(crate::otlp::MAX_DEPTH + 1)).unwrap();
     assert!(crate::otlp::check(Signal::Logs, &deeper).is_err());
-    assert_eq!(*translated(Signal::Logs, &nested(100)).unwrap_err().reason(), Reason::Depth);
+    for depth in [1020, 100_000] {
+        assert_eq!(*translated(Signal::Logs, &nested(depth)).unwrap_err().reason(), Reason::Depth);
+    }
+    // What is deep and bad costs itself, and what nobody reads may be as deep.
+    let good = r#"{"body":{"stringValue":"a"}}"#;
+    let both = nested(1020).replace("[{\"body\"", &format!("[{good},{{\"body\""));
+    let (left, done) = super::sifted(Signal::Logs, &both).unwrap();
+    assert_eq!((crate::otlp::check(Signal::Logs, &left).unwrap().items, done.refused), (1, 1));
+    let unknown = format!(
+        r#"{{"unknown":{}{}}}"#,
+        "[{\"a\":".repeat(2000),
+        "1}]".replace('1', "").repeat(2000).replacen('}', "1}", 1)
+    );
+    assert_eq!(translated(Signal::Logs, &unknown).unwrap(), b"");
 }
 
 /// A request without anything is one.
@@ -139,8 +152,9 @@ fn lengths_of_all_sizes_are_canonical() {
         );
         let mut out = vec![0; max_len(json.as_bytes())];
         let mut len = 0;
-        let counted =
-            allocation_counter::measure(|| len = translate(Signal::Logs, json.as_bytes(), &mut out).unwrap());
+        let counted = allocation_counter::measure(|| {
+            len = translate(Signal::Logs, json.as_bytes(), &mut out).unwrap().len
+        });
         assert_eq!(counted.count_total, 0);
         let found = &out[..len];
         assert_eq!(Logs::decode(found).unwrap().encode_to_vec(), found);

@@ -112,9 +112,9 @@ fn what_is_not_json_is_refused() {
             assert_eq!(refused(Signal::Traces, json), expected, "{json}");
         }
     }
-    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(130), "]".repeat(130));
-    assert_eq!(refused(Signal::Traces, &deep), "this nests too deeply, at byte 134");
-    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(129), "]".repeat(129));
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(4097), "]".repeat(4097));
+    assert_eq!(refused(Signal::Traces, &deep), "this nests too deeply, at byte 4101");
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(4096), "]".repeat(4096));
     assert!(translated(Signal::Traces, &deep).is_ok());
 }
 
