@@ -265,6 +265,10 @@ impl Intake<'_> {
             None => self.arena.try_window(Share::Ingest, whole).map(|taken| _ = window.insert(taken)),
         };
         if let Err(NoMemory::Short) = granted {
+            let refused = self.gate.short_of(NoMemory::Short, whole, 0, whole / 2);
+            if refused.reason == Refusal::TooLarge {
+                return Err(refused);
+            }
             let own = usize::from(window.is_some());
             if self.flow.receiving() > own {
                 return Err(self.gate.no_memory());
