@@ -40,6 +40,9 @@ pub use request::{
 pub use split::{Piece, Split, items, joinable, split};
 pub use trace::{Event, Link, Span, Status};
 
+/// What looking at a body takes on the heap for a moment at most, in bytes: where values nest deep. Others take nothing.
+pub const DEEP_BYTES: usize = check::DEEP_BYTES + json::DEEP_BYTES;
+
 /// What a request carries; a receiver knows it from the path or the gRPC method alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signal {

@@ -7,13 +7,13 @@ use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
 use tidegate_pool::{Failed, Pool};
 use tidegate_wire::coding::{self, Decode as _, Grow, Stopped};
-use tidegate_wire::otlp::{Signal, json};
+use tidegate_wire::otlp::{DEEP_BYTES, Signal, json};
 use tidegate_wire::{gzip, zstd};
 
 /// Bodies that are or become larger than this are checked on a thread of their own.
 pub(crate) const LARGE: usize = 4 << 20;
-/// What a thread keeps between bodies, and needs for a moment for JSON that nests deep, in bytes.
-pub(super) const BYTES: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES + json::DEEP_BYTES;
+/// What a thread keeps between bodies, and needs for a moment for those that nest deep, in bytes.
+pub(super) const BYTES: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES + DEEP_BYTES;
 
 thread_local! {
     /// Each thread's decoders, made when they are first needed.

@@ -9,6 +9,7 @@ mod profile;
 mod sift;
 mod trace;
 
+pub(super) use attribute::DEEP_BYTES;
 pub use sift::Sifted;
 pub(super) use sift::sift;
 

@@ -32,7 +32,7 @@ pub use fault::{Fault, Reason};
 use super::Signal;
 
 /// What a translation takes on the heap at most, in bytes: where values nest deep.
-pub const DEEP_BYTES: usize = message::DEEP_BYTES;
+pub(super) const DEEP_BYTES: usize = message::DEEP_BYTES;
 
 /// The room in which the protobuf of `body` fits, while it is made and after.
 ///

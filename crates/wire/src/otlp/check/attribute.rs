@@ -149,89 +149,80 @@ fn twice(nested: &mut bool, at: &Reader<'_>) -> Result<(), Fault> {
     }
 }
 
-/// A message that is open in [`deep`].
+/// What a message is that is open in [`deep`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum Kind {
     Value,
     Array,
     Map,
     Entry,
 }
 
-/// Messages that may be open at a time: of each level of maps a value, its map, and an entry.
-const OPEN: usize = 3 * MAX_DEPTH;
+/// A message that is open there.
+struct Open {
+    kind: Kind,
+    /// Whether it has its value already, if it may have one.
+    has_value: bool,
+    end: u32,
+}
 
-/// Checks a value that is in so many arrays and maps without a call for each level: of what is open it keeps where
-/// that ends, its kind, and whether it has its value already.
+/// What checking a value that nests deep takes on the heap, in bytes: of each level of maps a value, its map, and an
+/// entry are open.
+pub(in crate::otlp) const DEEP_BYTES: usize = (3 * MAX_DEPTH).next_power_of_two() * size_of::<Open>();
+
+/// Checks a value that is in so many arrays and maps without a call for each level.
 #[cold]
 #[inline(never)]
 fn deep(value: Reader<'_>, around: usize) -> Result<(), Fault> {
     let (root, base) = (value.rest(), value.offset());
-    let mut ends = [0u32; OPEN];
-    let mut kinds = [(Open::Value, false); OPEN];
-    let (mut top, mut depth, mut at) = (0, around, 0);
+    let (mut depth, mut at) = (around, 0);
     // Bodies are shorter than 4 GiB.
-    let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    if let Some(end) = ends.first_mut() {
-        *end = narrow(root.len());
-    }
-    loop {
-        let (Some(&end), Some((kind, nested))) = (ends.get(top), kinds.get_mut(top)) else {
-            return Err(Fault::new(base + at, Reason::Depth));
-        };
-        let end = end as usize;
+    let opened = |kind: Kind, end: usize| {
+        let end = u32::try_from(end).unwrap_or(u32::MAX);
+        Open { kind, has_value: false, end }
+    };
+    let mut open = vec![opened(Kind::Value, root.len())];
+    while let Some(innermost) = open.last_mut() {
+        let (kind, end) = (innermost.kind, innermost.end as usize);
         if at >= end {
-            depth -= usize::from(matches!(kind, Open::Array | Open::Map));
-            let Some(below) = top.checked_sub(1) else { return Ok(()) };
-            top = below;
+            depth -= usize::from(matches!(kind, Kind::Array | Kind::Map));
+            open.pop();
             continue;
         }
         let mut reader = Reader::within(root, at..end).moved(base);
-        let Some(key) = reader.key()? else { return Ok(()) };
-        let inner = match (*kind, key.field) {
-            (Open::Value, 5) => Some(Open::Array),
-            (Open::Value, 6) => Some(Open::Map),
-            (Open::Array, 1) | (Open::Entry, 2) => Some(Open::Value),
-            (Open::Map, 1) => Some(Open::Entry),
-            (Open::Value, _) => {
-                scalar(&mut reader, key)?;
-                None
-            }
-            (Open::Entry, 1) => {
-                text(&mut reader, key, "an attribute's key")?;
-                None
-            }
-            (Open::Entry, 3) => {
-                reader.varint(key)?;
-                None
-            }
-            _ => {
-                reader.skip(key)?;
-                None
-            }
+        let Some(key) = reader.key()? else { break };
+        let inner = match (kind, key.field) {
+            (Kind::Value, 5) => Some(Kind::Array),
+            (Kind::Value, 6) => Some(Kind::Map),
+            (Kind::Array, 1) | (Kind::Entry, 2) => Some(Kind::Value),
+            (Kind::Map, 1) => Some(Kind::Entry),
+            _ => None,
         };
         let Some(inner) = inner else {
+            match (kind, key.field) {
+                (Kind::Value, _) => scalar(&mut reader, key)?,
+                (Kind::Entry, 1) => text(&mut reader, key, "an attribute's key")?,
+                (Kind::Entry, 3) => drop(reader.varint(key)?),
+                _ => reader.skip(key)?,
+            }
             at = end - reader.rest().len();
             continue;
         };
-        let is_value_of_entry = *kind == Open::Entry;
         let message = reader.message(key)?;
-        if matches!(inner, Open::Array | Open::Map) {
-            twice(nested, &message)?;
+        if matches!(inner, Kind::Array | Kind::Map) {
             depth += 1;
             if depth > MAX_DEPTH {
                 return Err(Fault::new(message.offset(), Reason::Depth));
             }
-        } else if is_value_of_entry && std::mem::replace(nested, true) {
+            twice(&mut innermost.has_value, &message)?;
+        } else if kind == Kind::Entry && std::mem::replace(&mut innermost.has_value, true) {
             return Err(Fault::new(message.offset(), Reason::Twice("an attribute's value")));
         }
         let inner_end = end - reader.rest().len();
         at = inner_end - message.rest().len();
-        top += 1;
-        if let (Some(place), Some(kind)) = (ends.get_mut(top), kinds.get_mut(top)) {
-            (*place, *kind) = (narrow(inner_end), (inner, false));
-        }
+        open.push(opened(inner, inner_end));
     }
+    Ok(())
 }
 
 /// Checks a resource.
