@@ -60,12 +60,7 @@ pub(crate) fn type_number(value: AnyValue<'_>) -> u8 {
     }
 }
 
-/// Writes attributes as an object.
-pub(crate) fn write_object<'a>(attributes: Attributes<'a>, out: &mut impl Out, stack: &mut Stack<'a>) {
-    write_object_at(attributes, out, stack, 0);
-}
-
-/// The same in so many arrays and objects.
+/// Writes attributes as an object that is in so many arrays and objects.
 fn write_object_at<'a>(attributes: Attributes<'a>, out: &mut impl Out, stack: &mut Stack<'a>, depth: usize) {
     let from = stack.len();
     if collect(attributes.clone(), |_| true, stack) {

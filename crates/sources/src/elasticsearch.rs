@@ -183,7 +183,10 @@ impl Elasticsearch {
                 Some(&*room)
             }
         };
-        let raw = room.map_or_else(|| body.bytes(), |room| room);
+        let raw: &[u8] = match room {
+            Some(room) => room,
+            None => body.bytes(),
+        };
         let head = body.window.get(..body.range.start).unwrap_or_default();
         let defaults = Defaults::of(&Request::of(head, form.prefix));
         let beside =

@@ -221,7 +221,10 @@ impl Otlp {
             self.translate(gate, form.signal, body, room.as_deref(), &mut bad)?;
             (room, encoding) = (None, Encoding::Identity);
         }
-        let raw = room.as_deref().map_or_else(|| body.bytes(), |room| room);
+        let raw: &[u8] = match &room {
+            Some(room) => room,
+            None => body.bytes(),
+        };
         let (counts, raw_len) = match check(form.signal, raw) {
             Ok(counts) => (counts, raw.len()),
             Err(_) => {

@@ -180,7 +180,7 @@ fn too_many_keys_stay_in_their_order() {
     let raw = crate::tests::otlp::traces(&all, &[]);
     let resource = tidegate_wire::otlp::TracesRequest::new(&raw).resources().next().unwrap().resource;
     let (mut out, mut stack) = (Vec::new(), Stack::new());
-    write_object(resource.attributes(), &mut out, &mut stack);
+    write_object_at(resource.attributes(), &mut out, &mut stack, 0);
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with(r#"{"k01024":1,"k01023":1,"#), "{}", &text[..60]);
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap().as_object().unwrap().len(), SORTED + 1);
@@ -241,8 +241,8 @@ fn values_may_nest_deep() {
             let group = request.resources().next().unwrap();
             let span: tidegate_wire::otlp::Span<'_> = group.scopes().next().unwrap().items().next().unwrap();
             let (mut out, mut counter, mut stack) = (Vec::new(), Counter::default(), Stack::new());
-            write_object(span.attributes(), &mut out, &mut stack);
-            write_object(span.attributes(), &mut counter, &mut stack);
+            write_object_at(span.attributes(), &mut out, &mut stack, 0);
+            write_object_at(span.attributes(), &mut counter, &mut stack, 0);
             assert_eq!(String::from_utf8(out).unwrap(), said(depth, "\"x\""), "{depth}");
             assert_eq!((counter.0, stack.len()), (said(depth, "\"x\"").len(), 0));
         }

@@ -42,7 +42,7 @@ impl Stretch {
         Self { start: narrow(start), end: narrow(start + part.len()) }
     }
 
-    fn of_whole<'a>(self, whole: &'a [u8]) -> &'a [u8] {
+    fn of_whole(self, whole: &[u8]) -> &[u8] {
         whole.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
