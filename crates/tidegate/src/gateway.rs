@@ -127,7 +127,7 @@ impl Gateway {
                 max_body: elasticsearch,
             },
         );
-        let elastic_apm = apm::source(&config, elastic_apm, &ledger, &pool)?;
+        let elastic_apm = apm::source(&config, elastic_apm, &ledger, &arena, &pool)?;
         let http_service = Http::new(
             gate.clone(),
             ledger.source("http")?,
