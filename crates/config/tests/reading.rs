@@ -116,8 +116,8 @@ fn connections_follow_memory_unless_set() {
     let limits = Config::default().limits;
     assert_eq!(limits.connections(Bytes::gib(1), false), 12_000);
     assert_eq!(limits.connections(Bytes::mib(64), false), 4_544);
-    assert_eq!(limits.connections(Bytes::mib(32), false), 1024);
-    assert_eq!(limits.connections(Bytes::new(1), false), 1024);
+    assert_eq!(limits.connections(Bytes::mib(32), false), 768);
+    assert_eq!(limits.connections(Bytes::new(1), false), 768);
 }
 
 #[test]

@@ -69,7 +69,8 @@ impl Gateway {
     /// In words: what was being started, what is wrong, what to do. Nothing is left running then.
     pub(crate) fn start(config: Config) -> Result<Gateway, Failure> {
         let planned = plan::of(&config);
-        planned.plan.check()?;
+        plan::check(&config, &planned)?;
+        tell_of_bodies(&planned);
         let keys = Keys::read(&config)?;
         let http = listen(config.listen.http, "listen.http")?;
         // The same address twice is one listener.
@@ -258,7 +259,7 @@ impl Gateway {
         };
         let new = Config { sinks: new.sinks, limits, tenants, ..config.clone() };
         let planned = plan::of(&new);
-        planned.plan.check()?;
+        plan::check(&new, &planned)?;
         // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
         // of the configuration keeps a second reload out.
         let sinks = || self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -376,6 +377,13 @@ fn http_settings(config: &Config) -> tidegate_http1::Settings {
         body: limits.body_timeout.get(),
         memory_wait: limits.memory_wait.get(),
         ..tidegate_http1::Settings::default()
+    }
+}
+
+/// Says by name which `max_body` is not reached.
+fn tell_of_bodies(planned: &Planned) {
+    for announced in planned.announced.iter().filter(|announced| announced.is_short()) {
+        tracing::info!(setting = announced.setting, "{}", announced.shortfall());
     }
 }
 

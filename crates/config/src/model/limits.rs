@@ -6,7 +6,7 @@ settings! {
     /// What clients may use up.
     pub struct Limits {
         /// How many connections may be open at once, idle ones included. One more is answered 503 and
-        /// closed. Without it: one for every 8 KiB of `memory` beyond 28.5 MiB, from 1024 to 12000; with TLS one
+        /// closed. Without it: one for every 8 KiB of `memory` beyond 28.5 MiB, from 768 to 12000; with TLS one
         /// for every 24 KiB, from 256 on.
         /// A connection that speaks HTTP/2 counts as fifteen.
         connections: Option<u32> [1..=1_000_000] = None,
@@ -33,7 +33,7 @@ settings! {
 impl Limits {
     /// How many connections may be open at once with this much memory, some of them perhaps with TLS.
     pub fn connections(&self, memory: Bytes, tls: bool) -> u32 {
-        let (least, each) = if tls { (256, Bytes::kib(24).get()) } else { (1024, Bytes::kib(8).get()) };
+        let (least, each) = if tls { (256, Bytes::kib(24).get()) } else { (768, Bytes::kib(8).get()) };
         const MOST: u32 = 12_000;
         let beyond = memory.get().saturating_sub(Bytes::kib(28 * 1024 + 512).get());
         let affordable = u32::try_from(beyond / each).unwrap_or(MOST);

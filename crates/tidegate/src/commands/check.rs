@@ -25,9 +25,13 @@ fn read(file: &Path) -> Result<Config, Failure> {
 /// `tidegate check FILE`
 pub(crate) fn check(file: &Path) -> Outcome {
     let config = read(file)?;
-    plan::of(&config).plan.check()?;
+    let planned = plan::of(&config);
+    plan::check(&config, &planned)?;
+    let short = planned.announced.iter().filter(|announced| announced.is_short());
+    let notes: String =
+        short.map(|announced| format!("# {}: {}\n", announced.setting, announced.shortfall())).collect();
     Ok(output::print(&format!(
-        "# {} is valid and fits in its memory. With every default written out:\n{}",
+        "# {} is valid and fits in its memory.\n{notes}# With every default written out:\n{}",
         file.display(),
         tidegate_config::effective(&config)
     ))?)
@@ -35,7 +39,8 @@ pub(crate) fn check(file: &Path) -> Outcome {
 
 /// `tidegate plan`
 pub(crate) fn plan(args: &ConfigArgs) -> Outcome {
-    let planned = plan::of(&config(args)?);
+    let config = config(args)?;
+    let planned = plan::of(&config);
     output::print(&planned.to_string())?;
-    Ok(planned.plan.check()?)
+    plan::check(&config, &planned)
 }

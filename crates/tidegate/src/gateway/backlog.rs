@@ -12,14 +12,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tidegate_admission::{Bound, Deliverable, Size};
 use tidegate_arena::Bytes;
-use tidegate_config::{self as config, Config};
+use tidegate_config::Config;
 use tidegate_journal::inspect::{Inspection, RecordInfo, inspect};
 use tidegate_journal::{Encoding, Meta};
 
 /// The file beside the journal.
 const FILE: &str = "accepted";
-/// More memory than this is not looked for, in MiB.
-const MOST_MIB: u64 = 16 << 10;
 /// Its first line: what it is, and its version.
 const HEADER: &str = "tidegate accepted 1";
 
@@ -102,23 +100,10 @@ fn find_misfit(backlog: &Inspection, config: &Config, planned: &Planned) -> Resu
         record.items,
         meta.signal.name(),
         Bytes(u64::from(meta.raw_len)),
-        sufficient(config, planned, &record, &meta),
+        plan::sufficient(config, planned, |more| {
+            missing(more.deliverable.bound(meta.protocol, meta.signal), size(&record, &meta)) == 0
+        }),
     )))
-}
-
-/// The least memory, in whole MiB, with which a record can be delivered.
-fn sufficient(config: &Config, planned: &Planned, record: &RecordInfo, meta: &Meta) -> config::Bytes {
-    let mut mib = planned.budget.bytes.get().div_ceil(1 << 20);
-    loop {
-        mib += 1;
-        let memory = config::Bytes::mib(mib);
-        let planned = plan::of(&Config { memory: Some(memory), ..config.clone() });
-        let bound = planned.deliverable.bound(meta.protocol, meta.signal);
-        // A record that was accepted fits some memory; the bound is for one that is not what it says.
-        if missing(bound, size(record, meta)) == 0 || mib > MOST_MIB {
-            return memory;
-        }
-    }
 }
 
 /// How large a record is, as far as its header says.

@@ -3,7 +3,8 @@
 
 mod deliverable;
 
-pub(crate) use deliverable::{Announced, announced};
+use deliverable::announced;
+pub(crate) use deliverable::{Announced, check, sufficient};
 
 use super::sinks::settings;
 use super::upkeep;

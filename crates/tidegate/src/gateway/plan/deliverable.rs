@@ -1,17 +1,22 @@
 //! What every configured sink can deliver, and so what the sources may accept.
 
 use super::Planned;
+use crate::Failure;
 use crate::gateway::sinks::journal_signal;
 use std::fmt;
 use tidegate_admission::{Bound, Deliverable};
 use tidegate_arena::Bytes;
-use tidegate_config::{Config, Sink};
+use tidegate_config::{self as config, Config, Sink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::Need;
 
-/// What windows take beyond what they were asked for: the arena's steps, of as many as a sink has at a time.
-const ROUNDING: u64 = 4 * (64 << 10);
+/// What windows take beyond what they were asked for: the arena's steps, of a body in both its forms.
+const ROUNDING: u64 = 2 * (64 << 10);
 
+/// A request of a usual size, in bytes: Prometheus sends 2,000 samples, an SDK 512 spans.
+const LEAST_BODY: u64 = 256 << 10;
+/// More memory than this is not looked for, in MiB.
+const MOST_MIB: u64 = 16 << 10;
 /// What every kind is taken to need.
 const PROVISIONAL: Need = Need { working: 512 << 10, factor: 8 };
 
@@ -26,6 +31,41 @@ pub(crate) struct Announced {
     pub(crate) body: u64,
     /// The largest item with what encloses it, in bytes.
     pub(crate) item: u64,
+}
+
+/// The plan fits its memory, and leaves room for requests of a usual size.
+///
+/// # Errors
+/// In words: what does not fit, and how much memory does.
+pub(crate) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
+    planned.plan.check()?;
+    let Some(small) = planned.announced.iter().find(|announced| announced.is_too_small()) else {
+        return Ok(());
+    };
+    let memory = sufficient(config, planned, |more| !more.announced.iter().any(Announced::is_too_small));
+    Err(Failure(format!(
+        "with `memory: {}` and these sinks, requests of at most {} could be delivered (`{}`): raise `memory` to at least \
+         {memory}, or configure fewer sinks",
+        planned.budget.bytes,
+        Bytes(small.body),
+        small.setting,
+    )))
+}
+
+/// The least memory beyond what is planned, in whole MiB, whose plan `fits`; or the most that is looked for.
+pub(crate) fn sufficient(
+    config: &Config,
+    planned: &Planned,
+    fits: impl Fn(&Planned) -> bool,
+) -> config::Bytes {
+    let mut mib = planned.budget.bytes.get() >> 20;
+    loop {
+        mib += 1;
+        let memory = config::Bytes::mib(mib);
+        if mib >= MOST_MIB || fits(&super::of(&Config { memory: Some(memory), ..config.clone() })) {
+            return memory;
+        }
+    }
 }
 
 /// The bounds that follow from the sinks of `config`, each of which can hold what `planned` says.
@@ -92,6 +132,20 @@ impl Announced {
         usize::try_from(self.configured.min(self.body)).unwrap_or(usize::MAX)
     }
 
+    /// Whether not even what clients usually send can be delivered.
+    fn is_too_small(&self) -> bool {
+        self.body < self.configured.min(LEAST_BODY)
+    }
+
+    /// What a person should know about a setting that is not reached.
+    pub(crate) fn shortfall(&self) -> String {
+        format!(
+            "requests of up to {} are accepted, not {}: the sinks cannot hold more with this `memory`",
+            Bytes(self.body),
+            Bytes(self.configured)
+        )
+    }
+
     /// Whether the setting allows more than can be delivered.
     pub(crate) const fn is_short(&self) -> bool {
         self.body < self.configured
@@ -104,9 +158,6 @@ impl fmt::Display for Announced {
         let body = Bytes(self.configured.min(self.body)).to_string();
         let item = Bytes(self.configured.min(self.item)).to_string();
         write!(f, "  {:<42} {body:>10} {item:>10}", self.setting)?;
-        if self.is_short() {
-            write!(f, "  configured: {}, which does not fit", Bytes(self.configured))?;
-        }
-        Ok(())
+        if self.is_short() { write!(f, "  of {} configured", Bytes(self.configured)) } else { Ok(()) }
     }
 }
