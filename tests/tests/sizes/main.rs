@@ -1,0 +1,148 @@
+//! The size sweep: whatever a door accepts, every configured sink delivers.
+//!
+//! Each protocol and encoding, in several shapes, from a byte to beyond what is announced, is sent to gateways with one
+//! sink of each kind, and with all of them, at several budgets. Every request is answered within seconds, with 2xx, or
+//! with 413 or 400 where it is too large or breaks a rule; never with "later" while the gateway is idle. What was
+//! accepted is delivered item by item, nothing hangs, and the books close.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test ends where it fails, and says what it measures"
+)]
+
+mod receiver;
+mod requests;
+
+use receiver::Receiver;
+use requests::{Request, Shape, requests};
+use serde_json::{Map, Value, json};
+use std::time::{Duration, Instant};
+use tidegate_tests::http::{self, Answer};
+use tidegate_tests::Gateway;
+
+/// How long an answer may take, on a busy machine.
+const ANSWERED: Duration = Duration::from_secs(25);
+/// How long sinks may take for what was accepted of one kind of request.
+const DELIVERED: Duration = Duration::from_secs(90);
+const KINDS: [&str; 4] = ["lake", "prometheus_remote_write", "otlp", "elasticsearch"];
+const MIB: usize = 1 << 20;
+
+/// Lengths of bodies when decompressed, in bytes.
+const SIZES: [usize; 13] = [
+    1, 1_000, 60_000, 250_000, 600_000, 1_200_000, 2_000_000, 3_300_000, 4_700_000, 7_000_000, 9_000_000,
+    12_000_000, 20_000_000,
+];
+
+/// A gateway with sinks of these kinds, all of which send to one receiver.
+fn gateway(memory: &str, kinds: &[&str], receiver: &Receiver) -> Gateway {
+    let url = format!("http://{}", receiver.address());
+    let sink = |kind: &str| match kind {
+        "lake" => json!({"type": kind, "file_age": "1s"}),
+        "prometheus_remote_write" => {
+            json!({"type": kind, "url": format!("{url}/api/v1/write"), "protocol": "1.0"})
+        }
+        "otlp" => json!({"type": kind, "endpoints": [url], "transport": "http", "compression": "zstd"}),
+        _ => json!({"type": kind, "endpoints": [url]}),
+    };
+    let sinks: Map<String, Value> = kinds.iter().map(|kind| ((*kind).to_owned(), sink(kind))).collect();
+    Gateway::started(json!({"memory": memory, "sinks": sinks}))
+}
+
+/// Sends a request to an idle gateway, and says whether it was accepted.
+fn accepts(gateway: &Gateway, request: &Request) -> bool {
+    let begun = Instant::now();
+    let answer = send(gateway, request);
+    let name = request.name();
+    assert!(begun.elapsed() < ANSWERED, "{name} was answered after {:?}", begun.elapsed());
+    match answer.status {
+        200 | 202 | 204 => true,
+        413 | 400 => false,
+        // Sinks may still have had the memory.
+        429 | 503 => {
+            gateway.at_rest(DELIVERED);
+            let again = send(gateway, request);
+            let status = again.status;
+            assert!(
+                matches!(status, 200..=204 | 400 | 413),
+                "{name} to an idle gateway: {status} {}",
+                again.text()
+            );
+            status < 300
+        }
+        status => panic!("{name}: {status} {}", answer.text()),
+    }
+}
+
+fn send(gateway: &Gateway, request: &Request) -> Answer {
+    let head: Vec<&str> = request.head.iter().map(String::as_str).collect();
+    http::request(gateway.http(), &head, &request.body)
+        .unwrap_or_else(|error| panic!("{} got no answer: {error}\n{}", request.name(), gateway.log()))
+}
+
+/// Every size of every kind of request. Returns, for each kind, the largest that was accepted.
+fn sweep(memory: &str, kinds: &[&str], most: usize) -> Vec<(Request, usize)> {
+    let receiver = Receiver::start();
+    let gateway = gateway(memory, kinds, &receiver);
+    let mut accepted = Vec::new();
+    for kind in requests() {
+        let mut largest = 0;
+        for size in SIZES.into_iter().filter(|size| *size <= most) {
+            let request = kind.of(size);
+            if accepts(&gateway, &request) {
+                largest = size;
+            }
+        }
+        gateway.at_rest(DELIVERED);
+        nothing_is_lost(&gateway, kinds, &kind.name());
+        accepted.push((kind, largest));
+    }
+    gateway.books_close();
+    assert_eq!(receiver.unreadable(), 0, "requests that the receiver could not read");
+    let budget = memory.trim_end_matches("MiB").parse::<u64>().unwrap() << 20;
+    assert!(gateway.hwm() <= budget, "{} resident of {budget}", gateway.hwm());
+    for (kind, largest) in &accepted {
+        println!("{memory} {kinds:?} {}: up to {largest} bytes", kind.name());
+        assert!(*largest >= 1_000, "{} of 1,000 bytes is refused", kind.name());
+    }
+    accepted
+}
+
+/// No sink has dropped anything but what its protocol has no form for.
+#[track_caller]
+fn nothing_is_lost(gateway: &Gateway, kinds: &[&str], request: &str) {
+    for kind in kinds {
+        let sink = gateway.sink(kind);
+        let dropped = sink["dropped"].as_object().into_iter().flatten();
+        let lost: Vec<_> = dropped.filter(|(reason, _)| *reason != "untranslatable").collect();
+        assert!(lost.is_empty(), "after {request} the sink {kind} has dropped {lost:?}\n{}", gateway.log());
+    }
+}
+
+/// One test for each budget and set of sinks: they run side by side.
+macro_rules! sweeps {
+    ($($(#[$doc:meta])* $name:ident: $memory:literal, $kinds:expr, $most:expr;)*) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            sweep($memory, $kinds, $most);
+        }
+    )*};
+}
+
+sweeps! {
+    /// The smallest budget, with the default lake.
+    lake_at_32_mib: "32MiB", &KINDS[..1], 4 * MIB;
+    remote_write_at_32_mib: "32MiB", &KINDS[1..2], 4 * MIB;
+    otlp_at_64_mib: "64MiB", &KINDS[2..3], 24 * MIB;
+    elasticsearch_at_64_mib: "64MiB", &KINDS[3..], 24 * MIB;
+    all_at_256_mib: "256MiB", &KINDS, 24 * MIB;
+}
+
+/// The README's four sinks at 64 MiB; what vmagent sends by default is taken.
+#[test]
+fn all_at_64_mib() {
+    let accepted = sweep("64MiB", &KINDS, 24 * MIB);
+    let block = accepted.iter().find(|(kind, _)| kind.is_remote_write_1() && kind.shape == Shape::Many);
+    assert!(block.unwrap().1 >= 8_000_000, "a block of 8 MB is refused");
+}
