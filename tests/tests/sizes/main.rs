@@ -11,6 +11,7 @@
     reason = "a test ends where it fails, and says what it measures"
 )]
 
+mod backlog;
 mod receiver;
 mod requests;
 
@@ -18,8 +19,8 @@ use receiver::Receiver;
 use requests::{Request, Shape, requests};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
-use tidegate_tests::http::{self, Answer};
 use tidegate_tests::Gateway;
+use tidegate_tests::http::{self, Answer};
 
 /// How long an answer may take, on a busy machine.
 const ANSWERED: Duration = Duration::from_secs(25);

@@ -17,7 +17,12 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn start() -> Receiver {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        Receiver::at((Ipv4Addr::LOCALHOST, 0).into())
+    }
+
+    /// One that listens here.
+    pub(crate) fn at(address: SocketAddr) -> Receiver {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let unreadable = Arc::new(AtomicU64::new(0));
         let shared = Arc::clone(&unreadable);
