@@ -103,6 +103,53 @@ pub(super) fn links(list: Array<'_>, out: &mut impl Output) -> Result<(), Full> 
     out.put(b"]")
 }
 
+/// What an exception says, found in one walk: causes nest, and each walk reads all that is in them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exception<'a> {
+    pub(super) kind: Text<'a>,
+    pub(super) message: Text<'a>,
+    module: Text<'a>,
+    code: Value<'a>,
+    handled: Value<'a>,
+    attributes: Value<'a>,
+    pub(super) frames: Option<Array<'a>>,
+    causes: Option<Array<'a>>,
+}
+
+impl<'a> Exception<'a> {
+    pub(super) fn of(object: Object<'a>) -> Self {
+        let (none, nothing) = (Text::EMPTY, Value::Null);
+        let mut all = Exception {
+            kind: none,
+            message: none,
+            module: none,
+            code: nothing,
+            handled: nothing,
+            attributes: nothing,
+            frames: None,
+            causes: None,
+        };
+        for (name, value) in object.members().filter(|(_, value)| *value != Value::Null) {
+            match name.plain().unwrap_or_default() {
+                b"type" => all.kind = value.text().unwrap_or(none),
+                b"message" => all.message = value.text().unwrap_or(none),
+                b"module" => all.module = value.text().unwrap_or(none),
+                b"code" => all.code = value,
+                b"handled" => all.handled = value,
+                b"attributes" => all.attributes = value,
+                b"stacktrace" => all.frames = value.array(),
+                b"cause" => all.causes = value.array(),
+                _ => {}
+            }
+        }
+        all
+    }
+
+    pub(super) fn causes(self) -> impl Iterator<Item = Object<'a>> {
+        self.causes.into_iter().flat_map(Array::values).filter_map(Value::object)
+    }
+}
+
 /// Writes an exception and its causes, each with the place of the one that it caused.
 pub(super) struct Errors<'o, 'a, O> {
     objects: &'o mut Objects<'a>,
@@ -122,32 +169,39 @@ impl<'o, 'a, O: Output> Errors<'o, 'a, O> {
     }
 
     fn exception(&mut self, exception: Object<'_>, parent: Option<u64>, depth: usize) -> Result<(), Full> {
+        let said = Exception::of(exception);
         self.out.put(if self.count == 0 { b"{" } else { b",{" })?;
         let place = self.count;
         self.count += 1;
         let mut comma = false;
-        for name in ["type", "message", "module"] {
-            text_member(exception, name, name, &mut comma, self.out)?;
-        }
-        for name in ["handled", "attributes"] {
-            if let Some(found @ (Value::Bool(_) | Value::Object(_))) = exception.find(name.as_bytes()) {
+        for (name, said) in [("type", said.kind), ("message", said.message), ("module", said.module)] {
+            if !said.is_empty() {
                 named(name, &mut comma, self.out)?;
-                value(found, self.objects, self.out)?;
+                text(Some(Value::Text(said)), self.out)?;
             }
         }
-        let code = exception.find(b"code");
-        if let Some(code) = code.filter(|code| code.text().is_none_or(|text| !text.is_empty())) {
-            named("code", &mut comma, self.out)?;
-            match code {
-                Value::Number(number) => {
-                    self.out.put(b"\"")?;
-                    self.out.put(number.raw())?;
-                    self.out.put(b"\"")?;
-                }
-                code => text(Some(code), self.out)?,
-            }
+        if let handled @ Value::Bool(_) = said.handled {
+            named("handled", &mut comma, self.out)?;
+            value(handled, self.objects, self.out)?;
         }
-        if let Some(list) = exception.find(b"stacktrace").and_then(Value::array) {
+        if let attributes @ Value::Object(_) = said.attributes {
+            named("attributes", &mut comma, self.out)?;
+            value(attributes, self.objects, self.out)?;
+        }
+        match said.code {
+            Value::Number(number) => {
+                named("code", &mut comma, self.out)?;
+                self.out.put(b"\"")?;
+                self.out.put(number.raw())?;
+                self.out.put(b"\"")?;
+            }
+            code @ Value::Text(said) if !said.is_empty() => {
+                named("code", &mut comma, self.out)?;
+                text(Some(code), self.out)?;
+            }
+            _ => {}
+        }
+        if let Some(list) = said.frames {
             named("stacktrace", &mut comma, self.out)?;
             frames(list, self.objects, self.out)?;
         }
@@ -157,9 +211,10 @@ impl<'o, 'a, O: Output> Errors<'o, 'a, O> {
             crate::json::unsigned(parent, self.out)?;
         }
         self.out.put(b"}")?;
-        let causes = exception.find(b"cause").and_then(Value::array).filter(|_| depth > 0);
-        for cause in causes.into_iter().flat_map(Array::values).filter_map(Value::object) {
-            self.exception(cause, Some(place), depth - 1)?;
+        if depth > 0 {
+            for cause in said.causes() {
+                self.exception(cause, Some(place), depth - 1)?;
+            }
         }
         Ok(())
     }
