@@ -122,7 +122,7 @@ impl ElasticApm {
 
     /// The form of a request at `place`, or why it is refused.
     pub(crate) fn form(&self, place: Place, head: &Head<'_>) -> Result<Form, (Refused, Protocol)> {
-        form::form(place, head, self.rum.as_deref())
+        form::form(place, head, self.rum.as_deref(), &self.arena)
     }
 
     /// The answer to a request that is answered on its head alone.

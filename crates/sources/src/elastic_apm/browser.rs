@@ -1,19 +1,29 @@
 //! Who sends what an agent in a browser sends: the events do not say it, the request does.
 
 use super::report::string;
+use tidegate_arena::{Arena, Charge, Share};
 use tidegate_http1::Head;
 use tidegate_wire::intake::address;
 
 /// The most bytes of what a browser calls itself.
-const LONGEST_NAME: usize = 1 << 10;
+const LONGEST_NAME: usize = 512;
+/// What is paid for one: as long as that may become in JSON, and what is around it.
+const PAID: u64 = 4 << 10;
 
-/// A member of the metadata that says where a request came from, in JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Browser(Box<[u8]>);
+/// A member of the metadata that says where a request came from, in JSON. One pointer, since every connection's task has
+/// room for it.
+pub(crate) struct Browser(Box<Kept>);
+
+struct Kept {
+    member: Box<[u8]>,
+    _charge: Charge,
+}
 
 impl Browser {
-    /// Who sends a request with this head. As APM Server does, it believes what proxies say.
-    pub(super) fn of(head: &Head<'_>) -> Browser {
+    /// Who sends a request with this head. As APM Server does, it believes what proxies say. Nothing where no memory is
+    /// free for it.
+    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Option<Browser> {
+        let charge = arena.try_charge(Share::Ingest, PAID).ok()?;
         let peer = head.peer();
         let near = (peer.ip().to_canonical(), peer.port());
         let far = address::HEADERS.iter().find_map(|(name, read)| head.header(name).and_then(*read));
@@ -30,11 +40,11 @@ impl Browser {
             string(name.get(..LONGEST_NAME).unwrap_or(name), &mut out);
         }
         out.push(b'}');
-        Browser(out.into())
+        Some(Browser(Box::new(Kept { member: out.into(), _charge: charge })))
     }
 
     /// The member.
     pub(super) fn member(&self) -> &[u8] {
-        &self.0
+        &self.0.member
     }
 }

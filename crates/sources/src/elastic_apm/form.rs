@@ -4,6 +4,7 @@ use super::browser::Browser;
 use super::rum::{Rum, Seat};
 use std::num::NonZeroU32;
 use tidegate_admission::{Protocol, Refused};
+use tidegate_arena::Arena;
 use tidegate_http1::{Head, Reply};
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
@@ -51,7 +52,6 @@ fn is_agent(user_agent: &[u8]) -> bool {
 }
 
 /// How a request is to be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
     /// With events, and where they are a browser's, who sends them.
     Events(Events, Option<Browser>),
@@ -124,7 +124,12 @@ impl Events {
 }
 
 /// The form of a request at `place`, or why it is refused and how that is written. Browsers are heard within `rum`.
-pub(super) fn form(place: Place, head: &Head<'_>, rum: Option<&Rum>) -> Result<Form, (Refused, Protocol)> {
+pub(super) fn form(
+    place: Place,
+    head: &Head<'_>,
+    rum: Option<&Rum>,
+    arena: &Arena,
+) -> Result<Form, (Refused, Protocol)> {
     let json = takes_json(head.header("accept"));
     let refused = |reason, words| Err((Refused::new(reason, words), Protocol::Intake { json }));
     let is_rum = place.is_of_browsers();
@@ -157,7 +162,7 @@ pub(super) fn form(place: Place, head: &Head<'_>, rum: Option<&Rum>) -> Result<F
                     let refused = Refused::new(Refusal::RateLimited, words).retry_after(seconds);
                     (refused, Protocol::Intake { json })
                 })?;
-                let browser = seat.is_some().then(|| Browser::of(head));
+                let browser = seat.and_then(|_| Browser::of(head, arena));
                 Ok(Form::Events(Events { encoding, json, verbose, seat, stranger: false }, browser))
             }
         },
