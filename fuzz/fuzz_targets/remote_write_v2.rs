@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use prost::Message;
 use tidegate_wire::output::{Counter, SliceOutput};
-use tidegate_wire::remote_write::{Limits, Request, Symbols, Version, check, translate, view};
+use tidegate_wire::remote_write::{Limits, Request, Symbols, Version, check, inspect, repair, translate, view};
 
 #[path = "../../crates/wire/src/remote_write/tests/oracle.rs"]
 #[allow(dead_code, unused, reason = "others use the rest of it")]
@@ -14,6 +14,15 @@ mod oracle;
 fuzz_target!(|raw: &[u8]| {
     let limits = Limits::default();
     let mut symbols = Symbols::new();
+    // What is accepted of a body is, once it is repaired, what the strictest receiver accepts.
+    if let Ok(found) = inspect(Version::V2, raw, &limits, &mut symbols) {
+        let mut space = vec![0; raw.len()];
+        let mut out = SliceOutput::new(&mut space);
+        repair(Version::V2, raw, &limits, &mut symbols, &mut out).expect("it is no longer than it was");
+        let len = out.len();
+        let counts = check(Version::V2, &space[..len], &limits, &mut symbols).expect("it was repaired");
+        assert_eq!(counts.items(), found.counts.items());
+    }
     let Ok(counts) = check(Version::V2, raw, &limits, &mut symbols) else {
         if let Ok(Request::V2(request)) = view(Version::V2, raw, &mut symbols) {
             let _ = translate::to_v1(request, &mut Counter::default());

@@ -145,7 +145,7 @@ impl Inner {
         if self.alone {
             return self.elasticsearch_at(head);
         }
-        if RemoteWrite::PATHS.contains(&head.path()) {
+        if RemoteWrite::is_served_at(head.path()) {
             let form = RemoteWrite::form(head);
             return Some(Destination {
                 books: self.remote_write.books(),

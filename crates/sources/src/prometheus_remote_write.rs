@@ -2,25 +2,28 @@
 //!
 //! Specifications: <https://prometheus.io/docs/specs/prw/remote_write_spec/> and
 //! <https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/> (2.0-rc.4). The schema is chosen by the
-//! Content-Type alone. All of a request is taken or nothing of it.
+//! Content-Type alone. What is good of a request is taken; of the rest the answer says what it is and why.
 
+mod compressed;
 mod form;
 
 pub(crate) use form::Form;
 
 use crate::clock::now_ns;
 use crate::otlp::decode::in_pool;
+use compressed::Compressed;
 use futures_util::future::Either;
 use std::cell::RefCell;
 use std::future::ready;
+use std::ops::Range;
 use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, WRITTEN, answer};
-use tidegate_arena::{Arena, Charge, Share};
+use tidegate_arena::{Arena, Charge, Refused as NoMemory, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Source};
+use tidegate_ledger::{Open, Refusal, Source};
 use tidegate_pool::Pool;
-use tidegate_wire::remote_write::{Counts, Limits, Symbols, Version, check};
+use tidegate_wire::remote_write::{Counts, Inspected, Limits, Symbols, Version, inspect, repair};
 use tidegate_wire::snappy;
 
 /// Bodies that decompress to more than this are checked by the pool: they would hold up the other connections of
@@ -28,6 +31,8 @@ use tidegate_wire::snappy;
 const LARGE: usize = 4 << 20;
 /// Scratch for symbol tables that a worker keeps, in bytes.
 const KEPT_SCRATCH: usize = 64 << 10;
+/// What sorting the labels of a series may take without being charged, in bytes: enough for the default limits.
+const SORTING: usize = 40 << 10;
 
 thread_local! {
     /// Each thread's symbol table of 2.0 bodies. What it takes beyond [`KEPT_SCRATCH`] is charged.
@@ -50,12 +55,24 @@ impl RemoteWrite {
     /// Where it is served: as Prometheus, and as Thanos calls it.
     pub const PATHS: [&str; 2] = ["/api/v1/write", "/api/v1/receive"];
     /// What a worker, or a thread of the pool, keeps for it between requests, in bytes: a line of the memory plan.
-    pub const WORKER_BYTES: usize = KEPT_SCRATCH;
+    pub const WORKER_BYTES: usize = KEPT_SCRATCH + SORTING;
 
     /// A source that takes bodies of up to `max_body` bytes when decompressed, if all sinks can deliver them.
     /// Large ones are checked by `pool`.
     pub fn new(books: Source, arena: Arena, pool: Pool, max_body: usize) -> RemoteWrite {
         RemoteWrite { books, arena, pool, max_body, limits: Limits::default() }
+    }
+
+    /// The same, with other limits on what a body may hold.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> RemoteWrite {
+        self.limits = limits;
+        self
+    }
+
+    /// Whether it is served at this path, also with a slash at its end.
+    pub(crate) fn is_served_at(path: &str) -> bool {
+        RemoteWrite::PATHS.contains(&path.strip_suffix('/').unwrap_or(path))
     }
 
     pub(crate) fn books(&self) -> &Source {
@@ -73,20 +90,26 @@ impl RemoteWrite {
         form::form(head)
     }
 
-    /// Checks a body, gives it to the journal, and answers when it is durable.
+    /// Checks a body, gives what is good of it to the journal, and answers when that is durable.
     pub(crate) async fn receive(
         &self,
         gate: &Gate,
         passage: &Passage,
-        open: Open,
+        mut open: Open,
         form: Form,
         body: Body,
     ) -> Reply {
         let refused = match self.inspect((gate, passage), form.version, body).await {
-            Ok((body, content)) => match self.keep(gate, open, form.version, content, body).await {
-                Ok(()) => return accepted(&content.counts),
-                Err(refused) => refused,
-            },
+            Ok((body, content)) => {
+                open.leave_out(
+                    Refusal::Malformed,
+                    content.refused.as_ref().map_or(0, |refused| refused.items),
+                );
+                match self.keep(gate, open, form.version, &content, body).await {
+                    Ok(()) => return written(content),
+                    Err(refused) => refused,
+                }
+            }
             Err(refused) => {
                 open.refuse(refused.reason);
                 refused
@@ -101,21 +124,19 @@ impl RemoteWrite {
         (gate, passage): (&Gate, &Passage),
         version: Version,
         body: Body,
-    ) -> Result<(Body, Content), Refused> {
+    ) -> Result<(Received, Content), Refused> {
         let raw_len = self.claimed(gate, version, &body)?;
         // With what a symbol table usually takes: whoever has a body in hand must not wait for more.
         let scratch = if version == Version::V2 { raw_len / 4 } else { 0 };
         let bytes = (raw_len + scratch).min(gate.most_decoded());
         let room = gate.room_to_decode(passage, bytes, raw_len <= LARGE).await?;
+        let (window, range) = body.into_parts();
+        let body = Received { window, range };
         if raw_len <= LARGE {
-            let content = self.check(gate, version, &body, room, raw_len)?;
-            return Ok((body, content));
+            return self.check(gate, version, body, room);
         }
         let (source, its_gate) = (self.clone(), gate.clone());
-        let look = move || {
-            let content = source.check(&its_gate, version, &body, room, raw_len)?;
-            Ok((body, content))
-        };
+        let look = move || Ok(source.check(&its_gate, version, body, room)?);
         in_pool(&self.pool, gate, raw_len, look).await
     }
 
@@ -134,27 +155,67 @@ impl RemoteWrite {
         &self,
         gate: &Gate,
         version: Version,
-        body: &[u8],
+        mut body: Received,
         mut room: Room,
-        raw_len: usize,
-    ) -> Result<Content, Refused> {
-        let decoded = snappy::decode(body, room.spare_mut()).map_err(Refused::malformed)?;
+    ) -> Result<(Received, Content), Refused> {
+        let decoded = snappy::decode(body.bytes(), room.spare_mut()).map_err(Refused::malformed)?;
         room.advance(decoded);
         let scratch = if version == Version::V2 { Symbols::bytes_for(&room) } else { 0 };
-        let size = Size { kept: body.len(), decoded, item: 0 };
-        gate.judge(layout(version), Signal::Metrics, size)?;
         // Held until the symbol table has shrunk again.
         let _charge = self.pay_scratch(gate, &mut room, scratch)?;
-        let counts = SYMBOLS.with_borrow_mut(|symbols| {
-            let counts = check(version, &room, &self.limits, symbols);
+        let excess = self.limits.bytes_to_sort().saturating_sub(SORTING);
+        let _sorting = if excess > 0 { Some(self.pay(gate, &mut room, excess)?) } else { None };
+        let (inspected, raw_len) = SYMBOLS.with_borrow_mut(|symbols| {
+            let looked = inspect(version, &room, &self.limits, symbols).map_err(Refused::malformed);
+            let looked = looked.and_then(|inspected| {
+                let raw_len = match inspected.needs_repair() && inspected.counts.items() > 0 {
+                    true => self.repair(gate, version, &mut body, &mut room, symbols)?,
+                    false => decoded,
+                };
+                Ok((inspected, raw_len))
+            });
             symbols.shrink(KEPT_SCRATCH);
-            counts
+            looked
+        })?;
+        let Inspected { counts, refused, largest_item: item, .. } = inspected;
+        if counts.items() > 0 {
+            let size = Size { kept: body.range.len(), decoded: raw_len, item };
+            gate.judge(layout(version), Signal::Metrics, size)?;
+        }
+        if counts.items() == 0 && !refused.is_empty() {
+            return Err(Refused::malformed(refused.to_string().trim_end()));
+        }
+        let refused = (!refused.is_empty()).then(|| {
+            let items = refused.counts.items();
+            Box::new(Partly { items, words: format!("{}{refused}", Partly::beginning(&counts, items)) })
         });
-        let counts = counts.map_err(Refused::malformed)?;
-        match (u32::try_from(raw_len), u32::try_from(items(&counts))) {
-            (Ok(raw_len), Ok(items)) => Ok(Content { counts, raw_len, items }),
+        match (u32::try_from(raw_len), u32::try_from(counts.items())) {
+            (Ok(raw_len), Ok(items)) => Ok((body, Content { counts, raw_len, items, refused })),
             _ => Err(Refused::too_large(self.max_body)),
         }
+    }
+
+    /// Puts what is accepted of `room` in the place of the body as it came, compressed. Says how long it is when it is
+    /// decompressed.
+    #[cold]
+    fn repair(
+        &self,
+        gate: &Gate,
+        version: Version,
+        body: &mut Received,
+        room: &mut Room,
+        symbols: &mut Symbols,
+    ) -> Result<usize, Refused> {
+        let _charge = self.pay(gate, room, Compressed::BYTES + self.limits.bytes_to_sort())?;
+        let mut out = Compressed::over(&mut body.window);
+        let repaired = repair(version, room, &self.limits, symbols, &mut out);
+        let (raw_len, range) = out.finish().map_err(|refused| match refused {
+            NoMemory::Never { .. } => Refused::too_large(self.max_body / 2),
+            NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
+        })?;
+        repaired.map_err(Refused::malformed)?;
+        body.range = range;
+        Ok(raw_len)
     }
 
     /// Charges what a symbol table takes beyond what the worker keeps for it and what is charged behind the
@@ -163,10 +224,15 @@ impl RemoteWrite {
         if bytes <= room.spare().max(KEPT_SCRATCH) {
             return Ok(None);
         }
+        self.pay(gate, room, bytes).map(Some)
+    }
+
+    /// Charges `bytes` beside the decompressed body. Not waited for either.
+    fn pay(&self, gate: &Gate, room: &mut Room, bytes: usize) -> Result<Charge, Refused> {
         if (room.charged() + bytes) as u64 > self.arena.ceiling(Share::Decode) {
             return Err(Refused::too_large(self.max_body / 2));
         }
-        room.beside(gate, bytes).map(Some)
+        room.beside(gate, bytes)
     }
 
     /// Not an `async fn`: a connection's task has no room for the body beside the wait for the disk.
@@ -175,14 +241,14 @@ impl RemoteWrite {
         gate: &Gate,
         open: Open,
         version: Version,
-        content: Content,
-        body: Body,
+        content: &Content,
+        body: Received,
     ) -> impl Future<Output = Result<(), Refused>> + Send {
         if content.items == 0 {
             open.accept_empty(ledger::Signal::Metrics);
             return Either::Left(ready(Ok(())));
         }
-        let (window, range) = body.into_parts();
+        let Received { window, range } = body;
         let counts = ledger::Counts {
             signal: ledger::Signal::Metrics,
             items: u64::from(content.items),
@@ -201,12 +267,26 @@ impl RemoteWrite {
     }
 }
 
+/// A body: as it was received, or repaired.
+struct Received {
+    window: Window,
+    range: Range<usize>,
+}
+
+impl Received {
+    fn bytes(&self) -> &[u8] {
+        self.window.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
 /// What a checked body holds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Content {
     counts: Counts,
     raw_len: u32,
     items: u32,
+    /// What is not accepted of it, if anything.
+    refused: Option<Box<Partly>>,
 }
 
 /// How the journal names a body of this version.
@@ -217,13 +297,29 @@ const fn layout(version: Version) -> Layout {
     }
 }
 
-/// Everything that a sink can deliver or lose.
-fn items(counts: &Counts) -> u64 {
-    counts.samples + counts.histograms + counts.exemplars + counts.metadata
+/// What of a request is refused while the rest is accepted.
+#[derive(Debug)]
+struct Partly {
+    items: u64,
+    /// What the answer says.
+    words: String,
 }
 
-fn accepted(counts: &Counts) -> Reply {
-    let written = [counts.samples, counts.histograms, counts.exemplars];
+impl Partly {
+    fn beginning(counts: &Counts, refused: u64) -> String {
+        let accepted = counts.items();
+        format!("{accepted} items were accepted and {refused} refused; do not send them again as they are:\n")
+    }
+}
+
+/// The answer once everything that was accepted is durable. By the specification it is 400 when anything was not,
+/// which clients do not send again.
+fn written(content: Content) -> Reply {
+    let Counts { samples, histograms, exemplars, .. } = content.counts;
     // Each is at most the number of items, which fits.
-    Reply::new(204).numbers(WRITTEN, written.map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
+    let written = [samples, histograms, exemplars].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    match content.refused {
+        None => Reply::new(204).numbers(WRITTEN, written),
+        Some(refused) => Reply::new(400).content(refused.words).numbers(WRITTEN, written),
+    }
 }

@@ -115,7 +115,8 @@ impl Gateway {
             arena.clone(),
             pool.clone(),
             remote_write,
-        );
+        )
+        .with_limits(rules::series_limits(&config.sources.prometheus_remote_write));
         let otlp = Otlp::new(ledger.source("otlp")?, arena.clone(), pool.clone(), otlp);
         let source = &config.sources.elasticsearch;
         let elasticsearch = Elasticsearch::new(

@@ -1,13 +1,14 @@
 //! Prometheus remote write, 1.0 (`prometheus.WriteRequest`) and 2.0 (`io.prometheus.write.v2.Request`).
 //!
-//! [`check`] walks a decompressed body once and says what is in it, or what is wrong with it and where.
-//! [`view`] shows a checked body to readers, the same for both versions and without a copy. The rest moves
+//! [`inspect`] walks a decompressed body once and says what is in it, what of it is accepted, and what is wrong with
+//! the rest and where; [`repair`] writes what is accepted. [`view`] shows a checked body to readers, the same for both versions and without a copy. The rest moves
 //! series between bodies: [`translate`] from one version to the other, [`join`] and [`split`] within one.
 //!
 //! Schemas: `prompb/types.proto`, `prompb/remote.proto` and `prompb/io/prometheus/write/v2/types.proto` of
 //! the Prometheus project; rules: <https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/> (2.0-rc.4).
 
 mod check;
+pub mod exemplars;
 mod fault;
 mod floats;
 mod hash;
@@ -15,6 +16,7 @@ pub(crate) mod histogram;
 pub(crate) mod intern;
 mod item;
 pub mod join;
+mod repair;
 mod rewrite;
 pub mod split;
 pub(crate) mod symbols;
@@ -25,12 +27,13 @@ pub mod v1;
 pub mod v2;
 mod view;
 
-pub use check::{Counts, Limits};
-pub use fault::{Excerpt, Fault, Reason, Subject};
+pub use check::{Counts, Inspected, Limits, Refused};
+pub use fault::{Excerpt, Fault, Reason, Side, Subject};
 pub use floats::{LeftOut, has_histograms, without_histograms};
 pub use hash::{lane_of, series_hash};
 pub use histogram::{Count, Histogram, Span};
 pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};
+pub use repair::repair;
 pub use rewrite::Error;
 pub use symbols::Symbols;
 pub use view::{Labels, Request, Series};
@@ -55,31 +58,58 @@ impl Version {
     }
 }
 
-/// Checks the decompressed body `raw` in one walk and counts what is in it.
+/// Checks the decompressed body `raw` in one walk, counts what is in it, and tells what is accepted from what is not.
 ///
-/// Checked: the protobuf structure of everything that the schema knows; that names and texts are UTF-8;
-/// that the labels of every series are sorted by name without repetition, with no empty name and with a
-/// non-empty `__name__`; that a histogram has as many buckets as its spans say; the [`Limits`]. For 2.0 also:
-/// that the symbol table begins with the empty string, that references come in pairs and exist, and that
-/// a series has samples or histograms, one of them and not both. A body of the *other* version is refused
-/// and not taken for an empty one.
+/// A series is refused when its labels are not UTF-8, have an empty name, a name twice or no `__name__`, or exceed the
+/// [`Limits`]; in 2.0 also when it refers to symbols that do not exist, or has neither samples nor histograms nor
+/// exemplars, or samples as well as histograms. A native histogram is refused when Prometheus would refuse it, and an
+/// exemplar when it has a label without a name; the rest of their series is accepted. Labels in any order are accepted:
+/// [`repair`] sorts them.
 ///
 /// `__name__` is a SHOULD of the specification, and Prometheus as a receiver refuses a series without it;
 /// it is required here too (unless the limits say otherwise), because a gateway that accepts what its
 /// destination refuses has lost it. Empty label *values* are accepted: Prometheus reads them as "no such
 /// label". Order in time is left to whoever stores the samples, and so is an exemplar's timestamp, where
-/// proto3 cannot tell 0 from missing. Exemplar labels may come in any order.
+/// proto3 cannot tell 0 from missing. Exemplar labels may come in any order. The first symbol of 2.0 may be any text,
+/// as with Prometheus.
 ///
-/// `symbols` is scratch for the 2.0 symbol table; see [`Symbols::bytes_for`] for what it will hold.
-/// Nothing else is allocated unless there is a fault to describe.
+/// `symbols` is scratch for the 2.0 symbol table; see [`Symbols::bytes_for`] for what it will hold. Labels that have to
+/// be sorted take [`Limits::bytes_to_sort`]. Nothing else is allocated unless there is a fault to describe.
+///
+/// # Errors
+/// A [`Fault`] of the body as a whole: it is not the protobuf message that it should be, belongs to the other version,
+/// or has more symbols than it may have. Then nothing of it is accepted.
+pub fn inspect(
+    version: Version,
+    raw: &[u8],
+    limits: &Limits,
+    symbols: &mut Symbols,
+) -> Result<Inspected, Fault> {
+    match version {
+        Version::V1 => check::v1::inspect(raw, limits),
+        Version::V2 => check::v2::inspect(raw, limits, symbols),
+    }
+}
+
+/// The same for those who want all or nothing: whether everything is accepted as it is, sorted labels included.
 ///
 /// # Errors
 /// A [`Fault`]: which series, which byte, and what is wrong.
 pub fn check(version: Version, raw: &[u8], limits: &Limits, symbols: &mut Symbols) -> Result<Counts, Fault> {
-    match version {
-        Version::V1 => check::v1(raw, limits),
-        Version::V2 => check::v2(raw, limits, symbols),
-    }
+    inspect(version, raw, limits, symbols)?.strict()
+}
+
+/// Shows a 2.0 body that was checked before, with at most `bytes` of scratch in `symbols`, whatever it holds: for readers
+/// who must not need more for bodies of very many symbols. Where the table does not fit, symbols are found more slowly.
+///
+/// # Errors
+/// As [`view`].
+pub fn view_within<'a>(
+    raw: &'a [u8],
+    bytes: usize,
+    symbols: &'a mut Symbols,
+) -> Result<v2::Request<'a>, Fault> {
+    Ok(v2::Request::new(raw, symbols.index_within(raw, bytes)?))
 }
 
 /// Shows a body that was checked before.

@@ -25,6 +25,12 @@ settings! {
     pub struct RemoteWriteSource {
         /// The largest request, measured when decompressed. A larger one is answered 413.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(32),
+        /// The most labels of a series. A series with more is refused; the others of its request are not.
+        max_labels: u32 [1..=4096] = 1024,
+        /// The longest name of a label, likewise.
+        max_label_name: Bytes [Bytes::new(16)..=Bytes::kib(64)] = Bytes::kib(4),
+        /// The longest value of a label, likewise.
+        max_label_value: Bytes [Bytes::new(16)..=Bytes::mib(1)] = Bytes::kib(64),
     }
 }
 

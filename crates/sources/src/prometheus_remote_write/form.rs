@@ -11,15 +11,16 @@ pub(crate) struct Form {
     pub(crate) version: Version,
 }
 
-/// Reads method, Content-Type and Content-Encoding. A request that leaves the latter two out is taken for
-/// 1.0 in Snappy, as Prometheus does for the senders of the first hour.
+/// Reads method, Content-Type and Content-Encoding. A request that leaves the latter two out, or empty, is
+/// taken for 1.0 in Snappy, as Prometheus does for the senders of the first hour.
 pub(crate) fn form(head: &Head<'_>) -> Result<Form, Refused> {
     if head.method() != "POST" {
         return Err(Refused::new(Refusal::Method, "remote write is sent with POST\n"));
     }
     let twice = |_| Refused::new(Refusal::Headers, "Content-Type and Content-Encoding may be given once\n");
-    let content_type = head.sole_header("content-type").map_err(twice)?;
-    let encoding = head.sole_header("content-encoding").map_err(twice)?;
+    let given = |value: &&[u8]| !value.trim_ascii().is_empty();
+    let content_type = head.sole_header("content-type").map_err(twice)?.filter(given);
+    let encoding = head.sole_header("content-encoding").map_err(twice)?.filter(given);
     let version = content_type.map_or(Some(Version::V1), version);
     match (version, encoding) {
         (None, _) => Err(unsupported(

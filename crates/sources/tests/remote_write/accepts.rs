@@ -61,9 +61,16 @@ async fn large_bodies_are_taken_as_well() {
 #[tokio::test]
 async fn headers_may_be_left_out_and_the_path_has_two_names() {
     let (body, ..) = body(Version::V1, 3);
-    for path in ["/api/v1/write", "/api/v1/receive", "/api/v1/write?tenant=x"] {
+    let empty = "Content-Type: \r\nContent-Encoding: \r\n";
+    for (path, headers) in [
+        ("/api/v1/write", ""),
+        ("/api/v1/receive", ""),
+        ("/api/v1/write?tenant=x", ""),
+        ("/api/v1/write/", ""),
+        ("/api/v1/write", empty),
+    ] {
         let rig = Rig::new();
-        let answer = rig.send(&format!("POST {path} HTTP/1.1\r\n"), &body).await;
+        let answer = rig.send(&format!("POST {path} HTTP/1.1\r\n{headers}"), &body).await;
         assert_eq!(answer.status, 204, "{path}: {}", answer.text);
         assert_eq!(rig.books().accepted, 1);
     }

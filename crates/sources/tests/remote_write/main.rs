@@ -4,6 +4,7 @@
 
 mod accepts;
 mod limits;
+mod partial;
 mod pressure;
 mod refuses;
 mod rig;

@@ -25,7 +25,7 @@ fn compressed(raw: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn heads() {
     use Refusal::{Headers, Method, Unsupported};
-    let table: [(&str, u16, Refusal, &str); 10] = [
+    let table: [(&str, u16, Refusal, &str); 9] = [
         ("GET /api/v1/write HTTP/1.1\r\n", 405, Method, "POST"),
         ("PUT /api/v1/write HTTP/1.1\r\n", 405, Method, "POST"),
         ("POST /api/v1/write HTTP/1.1\r\nContent-Type: application/json\r\n", 415, Unsupported, "x-protobuf"),
@@ -49,7 +49,6 @@ async fn heads() {
             Headers,
             "once",
         ),
-        ("POST /api/v1/write HTTP/1.1\r\nContent-Encoding: \r\n", 415, Unsupported, "snappy"),
         ("DELETE /api/v1/receive HTTP/1.1\r\n", 405, Method, "POST"),
     ];
     for (head, status, reason, words) in table {
@@ -68,7 +67,7 @@ async fn heads() {
 /// What leads nowhere is not remote write, and counted by itself.
 #[tokio::test]
 async fn other_paths() {
-    for path in ["/", "/api/v1/write/", "/api/v1/query", "/api/v2/write"] {
+    for path in ["/", "/api/v1/write//", "/api/v1/query", "/api/v2/write"] {
         let rig = Rig::new();
         let answer = rig.send(&format!("POST {path} HTTP/1.1\r\n"), b"x").await;
         assert_eq!(answer.status, 404);
@@ -85,7 +84,7 @@ type Row = (&'static str, Version, Vec<u8>, u16, Refusal, &'static str);
 #[tokio::test]
 async fn bodies() {
     use Refusal::{Malformed, TooLarge};
-    let unsorted = b"\x0a\x24\x0a\x06\x0a\x01b\x12\x011\x0a\x0d\x0a\x08__name__\x12\x01m\x12\x0b\x09\0\0\0\0\0\0\xf0\x3f\x10\x01";
+    let repeated = b"\x0a\x2c\x0a\x06\x0a\x01b\x12\x011\x0a\x0d\x0a\x08__name__\x12\x01m\x0a\x06\x0a\x01b\x12\x012\x12\x0b\x09\0\0\0\0\0\0\xf0\x3f\x10\x01";
     let v1 = body(Version::V1);
     let table: [Row; 14] = [
         ("nothing", Version::V1, vec![], 400, Malformed, "preamble"),
@@ -114,12 +113,12 @@ async fn bodies() {
         ("more than is allowed", Version::V1, compressed(&vec![0; MAX_BODY + 1]), 413, TooLarge, "6291456"),
         ("no protobuf", Version::V1, compressed(b"\xff\xff\xff"), 400, Malformed, ""),
         (
-            "labels out of order",
+            "a label twice",
             Version::V1,
-            compressed(unsorted),
+            compressed(repeated),
             400,
             Malformed,
-            "`__name__` comes after `b`",
+            "series 0: label `b` is there twice",
         ),
         ("1.0 called 2.0", Version::V2, v1.clone(), 400, Malformed, "prometheus.WriteRequest"),
         ("2.0 called 1.0", Version::V1, body(Version::V2), 400, Malformed, "io.prometheus.write.v2.Request"),

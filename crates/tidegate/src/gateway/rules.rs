@@ -4,9 +4,10 @@ use crate::Failure;
 use std::sync::Arc;
 use tidegate_admission::Rules;
 use tidegate_admission::tenancy::{Field, Tenancy};
-use tidegate_config::{Allowance, CertificateField, Config};
+use tidegate_config::{Allowance, CertificateField, Config, RemoteWriteSource};
 use tidegate_ledger::Ledger;
 use tidegate_limit::{self as limit, Limits, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_wire::remote_write::Limits as SeriesLimits;
 
 /// The sources that can be limited, by the names of their pages.
 const SOURCES: [&str; 4] = ["otlp", "prometheus_remote_write", "elasticsearch", "elastic_apm"];
@@ -22,6 +23,16 @@ pub(crate) const CHANGES: &str = "`sinks`, `limits.sources`, `limits.connections
 /// Whether a setting that differs needs no restart.
 pub(super) fn is_changeable(setting: &str) -> bool {
     CHANGEABLE.iter().any(|changeable| setting.starts_with(changeable))
+}
+
+/// What the series of a remote-write request may have.
+pub(super) fn series_limits(source: &RemoteWriteSource) -> SeriesLimits {
+    SeriesLimits {
+        labels: usize::try_from(source.max_labels).unwrap_or(usize::MAX),
+        name_bytes: source.max_label_name.as_usize(),
+        value_bytes: source.max_label_value.as_usize(),
+        ..SeriesLimits::default()
+    }
 }
 
 /// The limits that `config` sets, and where tenants are named.

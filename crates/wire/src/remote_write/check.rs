@@ -1,13 +1,15 @@
-//! The walk that decides whether a body is accepted, and counts what is in it.
+//! The walk that decides what of a body is accepted, and counts what is in it.
 
 mod histogram;
 mod labels;
+mod refused;
 mod sample;
-mod v1;
-mod v2;
+pub(super) mod v1;
+pub(super) mod v2;
 
-pub(super) use v1::check as v1;
-pub(super) use v2::check as v2;
+use super::fault::Fault;
+pub(super) use labels::Entry;
+pub use refused::Refused;
 
 /// What a body holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +41,167 @@ pub struct Limits {
     pub symbols: usize,
     /// Whether every series must have a `__name__`.
     pub require_metric_name: bool,
+}
+
+/// What was found in a body.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inspected {
+    /// What is accepted.
+    pub counts: Counts,
+    /// What is not.
+    pub refused: Refused,
+    /// The bytes of the largest series that is accepted, with its labels spelled out, or of the largest entry of
+    /// metadata: an upper bound on what it takes in a 1.0 body.
+    pub largest_item: usize,
+    /// What a strict receiver would refuse though all of it is accepted: the first series whose labels are not sorted,
+    /// or a symbol that nobody uses and that is not UTF-8.
+    pub irregular: Option<Fault>,
+}
+
+impl Inspected {
+    /// Whether the body has to be [repaired](super::repair) before it is given to others.
+    #[must_use]
+    pub fn needs_repair(&self) -> bool {
+        self.irregular.is_some() || !self.refused.is_empty()
+    }
+}
+
+/// What becomes of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is good as it is.
+    Keep,
+    /// It is good with its labels sorted, and without the histograms and exemplars that are not.
+    Rewrite,
+    /// It is refused.
+    Drop,
+}
+
+/// What was counted in one series that is accepted, as a whole or in part.
+#[derive(Debug, Clone, Default)]
+struct Found {
+    counts: Counts,
+    /// Histograms and exemplars that are refused by themselves, and the first reason.
+    flawed: Flawed,
+    /// The label that is out of order, if one is.
+    unsorted: Option<Fault>,
+    /// With its labels spelled out.
+    bytes: usize,
+}
+
+/// What is refused of a series of which the rest is accepted.
+#[derive(Debug, Clone, Default)]
+struct Flawed {
+    histograms: u64,
+    exemplars: u64,
+    first: Option<Fault>,
+}
+
+impl Flawed {
+    /// Notes an item that is refused by itself. Anything else that is wrong is the body's.
+    #[cold]
+    fn note(&mut self, fault: Fault, items: fn(&mut Flawed) -> &mut u64) -> Result<(), Fault> {
+        if fault.is_of_body() {
+            return Err(fault);
+        }
+        *items(self) += 1;
+        self.first.get_or_insert(fault);
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+}
+
+impl Inspected {
+    /// Enters what became of the next series, given the message's own counts for when nothing of it is good.
+    #[inline]
+    fn enter(
+        &mut self,
+        number: u64,
+        found: Result<Found, Fault>,
+        all: impl FnOnce() -> Result<Counts, Fault>,
+    ) -> Result<Verdict, Fault> {
+        match found {
+            Ok(Found { counts, bytes, unsorted: None, flawed }) if flawed.is_empty() => {
+                self.counts.add(&counts);
+                self.largest_item = self.largest_item.max(bytes);
+                Ok(Verdict::Keep)
+            }
+            found => self.enter_irregular(number, found, all),
+        }
+    }
+
+    #[cold]
+    fn enter_irregular(
+        &mut self,
+        number: u64,
+        found: Result<Found, Fault>,
+        all: impl FnOnce() -> Result<Counts, Fault>,
+    ) -> Result<Verdict, Fault> {
+        let fault = match found {
+            Ok(Found { counts, flawed, unsorted, bytes }) => {
+                let Flawed { histograms, exemplars, first } = flawed;
+                if let Some(unsorted) = unsorted {
+                    self.irregular.get_or_insert_with(|| unsorted.in_series(number));
+                }
+                let left = counts.samples + counts.histograms + counts.exemplars;
+                match first {
+                    // It would be a series of nothing.
+                    Some(first) if left == 0 => first,
+                    first => {
+                        if let Some(first) = first {
+                            let flawed = Counts { histograms, exemplars, ..Counts::default() };
+                            self.refused.note(first.in_series(number), &flawed);
+                        }
+                        self.counts.add(&counts);
+                        self.largest_item = self.largest_item.max(bytes);
+                        return Ok(Verdict::Rewrite);
+                    }
+                }
+            }
+            Err(fault) => fault,
+        };
+        if fault.is_of_body() {
+            return Err(fault.in_series(number));
+        }
+        let all = all().map_err(|fault| fault.in_series(number))?;
+        self.refused.note(fault.in_series(number), &Counts { series: 1, ..all });
+        Ok(Verdict::Drop)
+    }
+
+    /// Everything must be accepted as it is.
+    pub(super) fn strict(self) -> Result<Counts, Fault> {
+        match self.refused.faults.into_iter().next().or(self.irregular) {
+            Some(fault) => Err(fault),
+            None => Ok(self.counts),
+        }
+    }
+}
+
+impl Counts {
+    /// Everything that a sink can deliver or lose.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.samples + self.histograms + self.exemplars + self.metadata
+    }
+
+    fn add(&mut self, more: &Counts) {
+        self.series += more.series;
+        self.samples += more.samples;
+        self.histograms += more.histograms;
+        self.exemplars += more.exemplars;
+        self.metadata += more.metadata;
+    }
+}
+
+impl Limits {
+    /// What sorting the labels of a series takes beside the body, in bytes.
+    #[must_use]
+    pub fn bytes_to_sort(&self) -> usize {
+        self.labels.saturating_mul(labels::Entry::BYTES)
+    }
 }
 
 impl Default for Limits {

@@ -73,12 +73,6 @@ pub enum Reason {
         /// The limit.
         limit: usize,
     },
-    /// The symbol table does not begin with "".
-    #[error("the first symbol must be the empty string, and it is `{0}`")]
-    FirstSymbol(Excerpt),
-    /// Series without any symbol table.
-    #[error("there is no symbol table")]
-    NoSymbols,
     /// A label reference has no partner.
     #[error("{0} label references are given: they must come in pairs of name and value")]
     OddReferences(usize),
@@ -92,8 +86,8 @@ pub enum Reason {
         /// How many there are.
         symbols: usize,
     },
-    /// Neither samples nor histograms.
-    #[error("the series has neither samples nor histograms")]
+    /// Neither samples nor histograms nor exemplars.
+    #[error("the series has neither samples nor histograms nor exemplars")]
     NoSamples,
     /// Samples and histograms in one 2.0 series.
     #[error("the series has both samples and histograms: they must be sent as two series")]
@@ -101,13 +95,59 @@ pub enum Reason {
     /// A histogram's spans and buckets differ.
     #[error("a histogram's {side} spans cover {covered} buckets, and {given} are given")]
     Buckets {
-        /// "positive" or "negative".
-        side: &'static str,
+        /// On which side of zero.
+        side: Side,
         /// Sum of the spans' lengths.
         covered: u64,
         /// Number of deltas or counts.
         given: u64,
     },
+    /// A histogram has a schema that Prometheus does not have.
+    #[error("a histogram has the schema {0}: it must be from -4 to 8, or -53 for custom buckets")]
+    Schema(i32),
+    /// A histogram's span begins before the end of the one before it.
+    #[error("a histogram's {side} span {span} has the offset {offset}: it must not be negative")]
+    SpanOffset {
+        /// On which side of zero.
+        side: Side,
+        /// Its number, counted from 1.
+        span: u64,
+        /// Its offset.
+        offset: i32,
+    },
+    /// A histogram has a bucket with less than nothing in it.
+    #[error("a histogram's {side} bucket {bucket} has a negative count")]
+    NegativeBucket {
+        /// On which side of zero.
+        side: Side,
+        /// Its number, counted from 1.
+        bucket: u64,
+    },
+    /// A float histogram counts less than nothing.
+    #[error("a histogram has a negative count")]
+    NegativeCount,
+    /// A histogram's count is not the sum of its buckets.
+    #[error("a histogram counts {count} observations, and {found} are in its buckets")]
+    Count {
+        /// Its count.
+        count: u64,
+        /// What its buckets hold.
+        found: u64,
+    },
+    /// Custom buckets that contradict themselves.
+    #[error("a histogram {0}")]
+    CustomBuckets(&'static str),
+}
+
+/// A side of zero, of a histogram's buckets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Side {
+    /// Above zero.
+    #[error("positive")]
+    Positive,
+    /// Below zero.
+    #[error("negative")]
+    Negative,
 }
 
 /// What a reason is about.
@@ -182,6 +222,16 @@ impl Fault {
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.0.reason
+    }
+
+    /// Whether the body as a whole cannot be read, so that nothing of it can be told apart.
+    #[must_use]
+    pub fn is_of_body(&self) -> bool {
+        match &self.0.reason {
+            Reason::Malformed(_) | Reason::TooLong(_) | Reason::OtherVersion { .. } => true,
+            Reason::Limit { subject, .. } => *subject == Subject::Symbols,
+            _ => false,
+        }
     }
 
     #[cold]

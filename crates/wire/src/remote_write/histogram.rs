@@ -148,7 +148,7 @@ impl<'a> Histogram<'a> {
 }
 
 /// `sint32`: the low 32 bits, with the zigzag undone.
-fn sint32(value: u64) -> i32 {
+pub(super) fn sint32(value: u64) -> i32 {
     let low = low32(value);
     (low >> 1).cast_signed() ^ -(low & 1).cast_signed()
 }

@@ -4,6 +4,9 @@
 //! [`snappy::join`](crate::snappy::join).)
 
 mod series;
+mod spelled;
+
+pub use spelled::spell;
 
 use super::fault::{Fault, Reason, Subject};
 use super::intern::{Interner, Place, place_of};

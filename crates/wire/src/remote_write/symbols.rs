@@ -1,16 +1,19 @@
 //! The symbol table of a 2.0 request, for access by number.
 
-use super::fault::{Excerpt, Fault, Reason, Subject};
+use super::fault::{Fault, Reason, Subject};
 use crate::proto::{Key, Reader, Wire};
 
 /// Field number of the symbols in the request.
 pub(crate) const SYMBOLS: u32 = 4;
 
-/// Scratch for symbol tables, to be kept and reused: 4 bytes per symbol of the largest body it has seen.
+/// Scratch for symbol tables, to be kept and reused: 4 bytes per symbol of the largest body it has seen, or as much as
+/// was [allowed](super::view_within).
 #[derive(Debug, Default)]
 pub struct Symbols {
     /// Where each symbol's length begins in the body.
     offsets: Vec<u32>,
+    /// In place of those, where some fields of the body begin.
+    marks: Vec<Mark>,
 }
 
 /// A symbol table over its body.
@@ -18,6 +21,16 @@ pub struct Symbols {
 pub struct Table<'a> {
     raw: &'a [u8],
     offsets: &'a [u32],
+    marks: &'a [Mark],
+    len: usize,
+}
+
+/// A place in a body between two fields.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    /// How many symbols there are before it.
+    before: u32,
+    offset: u32,
 }
 
 impl Symbols {
@@ -43,13 +56,13 @@ impl Symbols {
     /// How many bytes of scratch are held now.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.offsets.capacity() * size_of::<u32>()
+        self.offsets.capacity() * size_of::<u32>() + self.marks.capacity() * size_of::<Mark>()
     }
 
     /// Gives the scratch back if it holds more than `bytes`.
     pub fn shrink(&mut self, bytes: usize) {
         if self.bytes() > bytes {
-            self.offsets = Vec::new();
+            *self = Self::default();
         }
     }
 
@@ -57,7 +70,40 @@ impl Symbols {
     pub(super) fn index<'a>(&'a mut self, raw: &'a [u8], limit: usize) -> Result<Table<'a>, Fault> {
         self.offsets.clear();
         index_into(raw, &mut self.offsets, limit)?;
-        Ok(Table { raw, offsets: &self.offsets })
+        Ok(Table::new(raw, &self.offsets))
+    }
+
+    /// The same in at most `bytes` of scratch. Where each symbol's place does not fit, that of every so many fields is
+    /// kept, and a symbol is looked for from there: slower, but never longer than that.
+    pub(super) fn index_within<'a>(&'a mut self, raw: &'a [u8], bytes: usize) -> Result<Table<'a>, Fault> {
+        if Self::bytes_for(raw) <= bytes {
+            return self.index(raw, usize::MAX);
+        }
+        if u32::try_from(raw.len()).is_err() {
+            return Err(Fault::new(0, Reason::TooLong(raw.len())));
+        }
+        *self = Self::default();
+        let most = (bytes / size_of::<Mark>()).max(1);
+        let (mut fields, mut symbols) = (0usize, 0u32);
+        let mut reader = Reader::new(raw);
+        while let Some(key) = reader.key()? {
+            fields += 1;
+            reader.skip(key)?;
+        }
+        let every = fields.div_ceil(most).max(1);
+        self.marks.reserve_exact(fields.div_ceil(every));
+        let mut reader = Reader::new(raw);
+        for field in 0..fields {
+            if field % every == 0 {
+                let offset = u32::try_from(reader.offset()).unwrap_or(u32::MAX);
+                self.marks.push(Mark { before: symbols, offset });
+            }
+            let Some(key) = reader.key()? else { break };
+            symbols += u32::from(is_symbol(key));
+            reader.skip(key)?;
+        }
+        let len = usize::try_from(symbols).unwrap_or(usize::MAX);
+        Ok(Table { raw, offsets: &[], marks: &self.marks, len })
     }
 }
 
@@ -84,19 +130,19 @@ pub(super) fn index_into(raw: &[u8], offsets: &mut Vec<u32>, limit: usize) -> Re
 
 impl<'a> Table<'a> {
     pub(super) fn new(raw: &'a [u8], offsets: &'a [u32]) -> Self {
-        Self { raw, offsets }
+        Self { raw, offsets, marks: &[], len: offsets.len() }
     }
 
     /// How many symbols there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.offsets.len()
+        self.len
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.offsets.is_empty()
+        self.len == 0
     }
 
     /// The symbol with this number.
@@ -109,19 +155,33 @@ impl<'a> Table<'a> {
     /// The symbol with this number, and the rest of the body from its first byte on.
     #[inline(always)]
     pub(super) fn get_with_tail(&self, reference: u64) -> Option<(&'a [u8], &'a [u8])> {
-        let &offset = self.offsets.get(usize::try_from(reference).ok()?)?;
+        let Some(&offset) = self.offsets.get(usize::try_from(reference).ok()?) else {
+            return self.look_for(reference);
+        };
         let mut reader = Reader::new(self.raw.get(usize::try_from(offset).ok()?..)?);
         let len = usize::try_from(reader.raw_varint(SYMBOLS).ok()?).ok()?;
         Some((reader.rest().get(..len)?, reader.rest()))
     }
 
-    /// That the table is there and begins with the empty string, as the specification demands.
-    pub(super) fn check_first(&self) -> Result<(), Fault> {
-        match self.get(0) {
-            Some([]) => Ok(()),
-            Some(symbol) => Err(Fault::new(0, Reason::FirstSymbol(Excerpt::new(symbol)))),
-            None => Err(Fault::new(0, Reason::NoSymbols)),
+    /// The same where not every symbol's place is known.
+    #[cold]
+    fn look_for(&self, reference: u64) -> Option<(&'a [u8], &'a [u8])> {
+        let reference = u32::try_from(reference).ok()?;
+        let behind = self.marks.partition_point(|mark| mark.before <= reference);
+        let mark = self.marks.get(behind.checked_sub(1)?)?;
+        let mut before = mark.before;
+        let mut reader = Reader::new(self.raw.get(usize::try_from(mark.offset).ok()?..)?);
+        while let Some(key) = reader.key().ok()? {
+            if is_symbol(key) {
+                if before == reference {
+                    let len = usize::try_from(reader.raw_varint(SYMBOLS).ok()?).ok()?;
+                    return Some((reader.rest().get(..len)?, reader.rest()));
+                }
+                before += 1;
+            }
+            reader.skip(key).ok()?;
         }
+        None
     }
 }
 

@@ -2,12 +2,15 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test ends where it fails")]
 
 mod accepts;
+mod exemplars;
+mod histograms;
 mod intern;
 mod join;
 mod model;
 mod mutations;
 mod oracle;
 mod refuses;
+mod repairs;
 mod split;
 pub(crate) mod strategies;
 mod translate;

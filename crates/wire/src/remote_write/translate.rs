@@ -8,18 +8,16 @@ mod family;
 mod to_v1;
 mod to_v2;
 
-pub use to_v1::to_v1;
-pub use to_v2::{Scratch, to_v2};
+pub use to_v1::{series_to_v1, to_v1};
+pub use to_v2::{Scratch, part_to_v2, to_v2};
 
 /// What a translation left out, because the target has no place for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dropped {
     /// Start timestamps of samples and histograms: 1.0 has none.
     pub start_timestamps: u64,
-    /// Series with neither samples nor histograms: 2.0 forbids them.
+    /// Series with neither samples nor histograms nor exemplars: 2.0 forbids them.
     pub series: u64,
-    /// Exemplars of those.
-    pub exemplars: u64,
-    /// Metadata entries of families without a series in the request: 2.0 attaches metadata to series.
+    /// Metadata entries of families without a series: 2.0 attaches metadata to series.
     pub metadata: u64,
 }

@@ -61,6 +61,11 @@ impl<'a> Request<'a> {
         self.symbols
     }
 
+    /// The series in `part`, some whole fields of the body.
+    pub fn series_in(&self, part: &'a [u8]) -> impl Iterator<Item = Series<'a>> + Clone + use<'a> {
+        Self { raw: part, symbols: self.symbols }.series()
+    }
+
     /// Its series, in order.
     pub fn series(&self) -> impl Iterator<Item = Series<'a>> + Clone + use<'a> {
         let symbols = self.symbols;
@@ -73,6 +78,11 @@ impl<'a> Series<'a> {
     #[must_use]
     pub fn message(&self) -> &'a [u8] {
         self.message
+    }
+
+    /// The symbols that it refers to.
+    pub(super) fn symbols(&self) -> Table<'a> {
+        self.symbols
     }
 
     /// Its labels, in the sender's order, which is by name in a checked body.

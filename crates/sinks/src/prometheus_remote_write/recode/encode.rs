@@ -249,7 +249,7 @@ impl Encoder {
         let most = most.min(roomy(raw.len()));
         let mut out = self.room.window(most).await?;
         let dropped = fill(&mut out, most, |out| translate::to_v2(raw, &mut scratch, out))?;
-        Ok(Made(out, dropped.exemplars + dropped.metadata))
+        Ok(Made(out, dropped.metadata))
     }
 
     /// A 2.0 body as 1.0. Start timestamps are lost; they are no items.

@@ -17,11 +17,32 @@ pub(super) struct Order<'a, 'l> {
     previous_key: u64,
     labels: usize,
     has_metric_name: bool,
+    /// The first label that comes too late, and the one before it.
+    unsorted: Option<Unsorted<'a>>,
+}
+
+#[derive(Clone, Copy)]
+struct Unsorted<'a> {
+    name: &'a [u8],
+    before: &'a [u8],
+    offset: usize,
+}
+
+/// A label that is to be sorted among those of its series.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::remote_write) struct Entry<'a> {
+    pub(in crate::remote_write) label: Label<'a>,
+    /// The symbols of its name and value in a 2.0 body.
+    pub(in crate::remote_write) references: [u32; 2],
+}
+
+impl Entry<'_> {
+    pub(super) const BYTES: usize = size_of::<Entry<'static>>();
 }
 
 impl<'a, 'l> Order<'a, 'l> {
     pub(super) fn new(limits: &'l Limits) -> Self {
-        Self { limits, previous: &[], previous_key: 0, labels: 0, has_metric_name: false }
+        Self { limits, previous: &[], previous_key: 0, labels: 0, has_metric_name: false, unsorted: None }
     }
 
     /// Takes the next label. `tail` is any slice that begins with the name and goes on behind it, if there
@@ -34,7 +55,7 @@ impl<'a, 'l> Order<'a, 'l> {
         let sorted = key > self.previous_key || (key == self.previous_key && name > self.previous);
         let within = name.len() <= self.limits.name_bytes && value.len() <= self.limits.value_bytes;
         if !sorted || !within {
-            return Err(self.fault(label, offset));
+            self.irregular(label, offset)?;
         }
         if key == METRIC_NAME && name.len() == 8 {
             self.has_metric_name = !value.is_empty();
@@ -45,9 +66,9 @@ impl<'a, 'l> Order<'a, 'l> {
         Ok(())
     }
 
-    /// Ends the series: its labels were complete.
+    /// Ends the series: its labels were complete. Says how many there are if they are to be sorted.
     #[inline(always)]
-    pub(super) fn finish(&self, offset: usize) -> Result<(), Fault> {
+    pub(super) fn finish(&self, offset: usize) -> Result<Option<usize>, Fault> {
         if self.labels == 0 {
             return Err(Fault::new(offset, Reason::NoLabels));
         }
@@ -58,11 +79,35 @@ impl<'a, 'l> Order<'a, 'l> {
             let (given, limit) = (self.labels, self.limits.labels);
             return Err(Fault::new(offset, Reason::Limit { subject: Subject::Labels, given, limit }));
         }
-        Ok(())
+        Ok(self.unsorted.map(|_| self.labels))
     }
 
+    /// Whether the labels, which are not sorted, are a set. `labels` are those of the series; they are left sorted in
+    /// `entries`. The fault that is returned is for those who want them sorted.
     #[cold]
-    fn fault(&self, Label { name, value }: Label<'_>, offset: usize) -> Fault {
+    pub(super) fn sorted(
+        &self,
+        labels: impl Iterator<Item = Entry<'a>>,
+        entries: &mut Vec<Entry<'a>>,
+    ) -> Result<Option<Fault>, Fault> {
+        let Some(Unsorted { name, before, offset }) = self.unsorted else { return Ok(None) };
+        sort(self.labels, labels, entries);
+        let repeated = entries.windows(2).find_map(|pair| match pair {
+            [first, second] if first.label.name == second.label.name => Some(first.label.name),
+            _ => None,
+        });
+        match repeated {
+            Some(name) => Err(Fault::new(offset, Reason::Repeated { name: Excerpt::new(name) })),
+            None => {
+                let reason = Reason::Unsorted { name: Excerpt::new(name), before: Excerpt::new(before) };
+                Ok(Some(Fault::new(offset, reason)))
+            }
+        }
+    }
+
+    /// Takes a label that is out of order, and no other that is not right.
+    #[cold]
+    fn irregular(&mut self, Label { name, value }: Label<'a>, offset: usize) -> Result<(), Fault> {
         let Limits { name_bytes, value_bytes, .. } = *self.limits;
         let reason = if name.is_empty() {
             Reason::EmptyName { value: Excerpt::new(value) }
@@ -73,10 +118,23 @@ impl<'a, 'l> Order<'a, 'l> {
         } else if name == self.previous {
             Reason::Repeated { name: Excerpt::new(name) }
         } else {
-            Reason::Unsorted { name: Excerpt::new(name), before: Excerpt::new(self.previous) }
+            self.unsorted.get_or_insert(Unsorted { name, before: self.previous, offset });
+            return Ok(());
         };
-        Fault::new(offset, reason)
+        Err(Fault::new(offset, reason))
     }
+}
+
+/// Leaves `labels`, which are so many, sorted by name in `entries`.
+pub(in crate::remote_write) fn sort<'a>(
+    number: usize,
+    labels: impl Iterator<Item = Entry<'a>>,
+    entries: &mut Vec<Entry<'a>>,
+) {
+    entries.clear();
+    entries.reserve_exact(number);
+    entries.extend(labels.take(number));
+    entries.sort_unstable_by(|one, other| one.label.name.cmp(other.label.name));
 }
 
 /// The first eight bytes of `name`, zeros behind a shorter one, as a number that sorts as they do.

@@ -1,47 +1,98 @@
 //! Checking `prometheus.WriteRequest`.
 
-use super::labels::{Order, check_text};
-use super::{Counts, Limits, histogram, sample};
-use crate::proto::Reader;
+use super::labels::{Entry, Order, check_text};
+use super::{Counts, Found, Inspected, Limits, Verdict, histogram, sample};
+use crate::proto::{Malformed, Reader};
 use crate::remote_write::Version;
 use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
 use crate::remote_write::item::Label;
-use crate::remote_write::v1::{LABELS_TAG, field, plain_label};
+use crate::remote_write::v1::{LABELS_TAG, Series, field, plain_label};
 use crate::remote_write::v2;
 use crate::utf8::is_utf8;
 
-/// Checks a whole body.
-pub(in crate::remote_write) fn check(raw: &[u8], limits: &Limits) -> Result<Counts, Fault> {
-    let mut counts = Counts::default();
+/// Looks at a whole body.
+pub(in crate::remote_write) fn inspect(raw: &[u8], limits: &Limits) -> Result<Inspected, Fault> {
+    let mut walk = Walk::new(limits);
     let mut other_version = false;
     let mut request = Reader::new(raw);
     while let Some(key) = request.key()? {
         match key.field {
-            field::TIMESERIES => {
-                let message = request.message(key)?;
-                series(message, limits, &mut counts).map_err(|fault| fault.in_series(counts.series))?;
-                counts.series += 1;
-            }
-            field::METADATA => {
-                metadata(request.message(key)?)?;
-                counts.metadata += 1;
-            }
+            field::TIMESERIES => drop(walk.series(request.message(key)?)?),
+            field::METADATA => drop(walk.metadata(request.message(key)?)?),
             _ => {
                 other_version |= key.field == v2::field::TIMESERIES;
                 request.skip(key)?;
             }
         }
     }
-    if other_version && counts == Counts::default() {
+    let inspected = walk.inspected;
+    if other_version && walk.number == 0 && inspected == Inspected::default() {
         let (found, announced) = (Version::V2.message(), Version::V1.message());
         return Err(Fault::new(0, Reason::OtherVersion { found, announced }));
+    }
+    Ok(inspected)
+}
+
+/// A walk through a body, from series to series.
+pub(in crate::remote_write) struct Walk<'a, 'l> {
+    limits: &'l Limits,
+    inspected: Inspected,
+    /// The number of the next series.
+    number: u64,
+    /// The labels of the last series, sorted, if they were not.
+    pub(in crate::remote_write) sorted: Vec<Entry<'a>>,
+}
+
+impl<'a, 'l> Walk<'a, 'l> {
+    pub(in crate::remote_write) fn new(limits: &'l Limits) -> Self {
+        Self { limits, inspected: Inspected::default(), number: 0, sorted: Vec::new() }
+    }
+
+    /// What becomes of the next series.
+    pub(in crate::remote_write) fn series(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
+        let found = series(message, self.limits, &mut self.sorted);
+        let number = self.number;
+        self.number += 1;
+        self.inspected.enter(number, found, || Ok(items_of(message)?))
+    }
+
+    /// What becomes of an entry of metadata.
+    pub(in crate::remote_write) fn metadata(&mut self, message: Reader<'_>) -> Result<Verdict, Fault> {
+        match metadata(message) {
+            Ok(()) => {
+                self.inspected.counts.metadata += 1;
+                self.inspected.largest_item = self.inspected.largest_item.max(message.rest().len());
+                Ok(Verdict::Keep)
+            }
+            Err(fault) if fault.is_of_body() => Err(fault),
+            Err(fault) => {
+                self.inspected.refused.note(fault, &Counts { metadata: 1, ..Counts::default() });
+                Ok(Verdict::Drop)
+            }
+        }
+    }
+}
+
+/// All items of a series that is refused.
+#[cold]
+fn items_of(mut message: Reader<'_>) -> Result<Counts, Malformed> {
+    let mut counts = Counts::default();
+    while let Some(key) = message.key()? {
+        match key.field {
+            field::SAMPLES => counts.samples += 1,
+            field::EXEMPLARS => counts.exemplars += 1,
+            field::HISTOGRAMS => counts.histograms += 1,
+            _ => {}
+        }
+        message.skip(key)?;
     }
     Ok(counts)
 }
 
-fn series(mut message: Reader<'_>, limits: &Limits, counts: &mut Counts) -> Result<(), Fault> {
+fn series<'a>(mut message: Reader<'a>, limits: &Limits, sorted: &mut Vec<Entry<'a>>) -> Result<Found, Fault> {
     let start = message;
     let mut order = Order::new(limits);
+    let mut found = Found { bytes: start.rest().len(), ..Found::default() };
     loop {
         let run = message;
         while let Some((label, tail)) = take_plain_label(&mut message) {
@@ -56,20 +107,38 @@ fn series(mut message: Reader<'_>, limits: &Limits, counts: &mut Counts) -> Resu
             }
             field::SAMPLES => {
                 sample::check(message.message(key)?, false)?;
-                counts.samples += 1;
+                found.counts.samples += 1;
             }
-            field::EXEMPLARS => {
-                exemplar(message.message(key)?)?;
-                counts.exemplars += 1;
-            }
-            field::HISTOGRAMS => {
-                histogram::check(message.message(key)?, false)?;
-                counts.histograms += 1;
-            }
+            field::EXEMPLARS => match exemplar(message.message(key)?) {
+                Ok(()) => found.counts.exemplars += 1,
+                Err(fault) => found.flawed.note(fault, |flawed| &mut flawed.exemplars)?,
+            },
+            field::HISTOGRAMS => match histogram::check(message.message(key)?, false) {
+                Ok(()) => found.counts.histograms += 1,
+                Err(fault) => found.flawed.note(fault, |flawed| &mut flawed.histograms)?,
+            },
             _ => message.skip(key)?,
         }
     }
-    order.finish(start.offset())
+    found.counts.series = 1;
+    if order.finish(start.offset())?.is_some() {
+        found.unsorted = order.sorted(entries_of(start.rest()), sorted)?;
+    }
+    Ok(found)
+}
+
+/// The labels of a series, to be sorted.
+fn entries_of<'a>(series: &'a [u8]) -> impl Iterator<Item = Entry<'a>> {
+    Series::new(series).labels().map(|label| Entry { label, references: [0; 2] })
+}
+
+/// Whether a histogram or an exemplar of a series, which was found well-formed, is accepted.
+pub(in crate::remote_write) fn is_accepted(number: u32, message: Reader<'_>) -> bool {
+    match number {
+        field::EXEMPLARS => exemplar(message).is_ok(),
+        field::HISTOGRAMS => histogram::check(message, false).is_ok(),
+        _ => true,
+    }
 }
 
 /// The next field and its name's tail, if it is a label as every known sender encodes it; the cursor moves

@@ -1,8 +1,8 @@
 //! Checking `io.prometheus.write.v2.Request`.
 
-use super::labels::{Order, check_text};
-use super::{Counts, Limits, histogram, sample};
-use crate::proto::{Key, Malformed, Reader, Wire};
+use super::labels::{Entry, Order, check_text};
+use super::{Counts, Found, Inspected, Limits, Verdict, histogram, sample};
+use crate::proto::{Key, Malformed, Reader, Varints, Wire, low32};
 use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
 use crate::remote_write::item::Label;
 use crate::remote_write::symbols::{self, Symbols, Table};
@@ -10,25 +10,21 @@ use crate::remote_write::v2::field;
 use crate::remote_write::{Version, v1};
 use crate::utf8::is_utf8;
 
-/// Checks a whole body, with its symbol table in `scratch`.
-pub(in crate::remote_write) fn check(
+/// Bytes that a label takes in a 1.0 body beside its texts: tags and lengths.
+const LABEL_BYTES: usize = 8;
+
+/// Looks at a whole body, with its symbol table in `scratch`.
+pub(in crate::remote_write) fn inspect(
     raw: &[u8],
     limits: &Limits,
     scratch: &mut Symbols,
-) -> Result<Counts, Fault> {
-    let table = scratch.index(raw, limits.symbols)?;
-    check_symbols(raw)?;
-    let mut counts = Counts { symbols: table.len() as u64, ..Counts::default() };
-    let walk = Walk { limits, table };
+) -> Result<Inspected, Fault> {
+    let mut walk = Walk::new(raw, limits, scratch)?;
     let mut other_version = false;
     let mut request = Reader::new(raw);
     while let Some(key) = request.key()? {
         match key.field {
-            field::TIMESERIES => {
-                let message = request.message(key)?;
-                walk.series(message, &mut counts).map_err(|fault| fault.in_series(counts.series))?;
-                counts.series += 1;
-            }
+            field::TIMESERIES => drop(walk.series(request.message(key)?)?),
             symbols::SYMBOLS => drop(request.bytes(key)?),
             _ => {
                 other_version |= matches!(key.field, v1::field::TIMESERIES | v1::field::METADATA);
@@ -36,14 +32,11 @@ pub(in crate::remote_write) fn check(
             }
         }
     }
-    if other_version && counts == Counts::default() {
+    if other_version && walk.number == 0 && walk.texts.table.is_empty() {
         let (found, announced) = (Version::V1.message(), Version::V2.message());
         return Err(Fault::new(0, Reason::OtherVersion { found, announced }));
     }
-    if counts.series > 0 || counts.symbols > 0 {
-        table.check_first()?;
-    }
-    Ok(counts)
+    Ok(walk.inspected)
 }
 
 /// That every symbol is UTF-8: all that follow each other in one go, see [`is_utf8`].
@@ -78,24 +71,86 @@ fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the walk through the series looks at.
-#[derive(Clone, Copy)]
-struct Walk<'a, 'l> {
-    limits: &'l Limits,
-    table: Table<'a>,
+/// A walk through a body, from series to series.
+pub(in crate::remote_write) struct Walk<'a, 'l> {
+    texts: Texts<'a, 'l>,
+    inspected: Inspected,
+    /// The number of the next series.
+    number: u64,
+    /// The labels of the last series, sorted, if they were not.
+    pub(in crate::remote_write) sorted: Vec<Entry<'a>>,
 }
 
-impl<'a> Walk<'a, '_> {
-    fn series(self, mut message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
-        let start = message.offset();
+/// What series refer to.
+#[derive(Clone, Copy)]
+pub(in crate::remote_write) struct Texts<'a, 'l> {
+    limits: &'l Limits,
+    table: Table<'a>,
+    /// Whether there is a symbol that is not UTF-8, so that each is to be looked at.
+    dubious: bool,
+}
+
+impl<'a, 'l> Walk<'a, 'l> {
+    pub(in crate::remote_write) fn new(
+        raw: &'a [u8],
+        limits: &'l Limits,
+        scratch: &'a mut Symbols,
+    ) -> Result<Self, Fault> {
+        let table = scratch.index(raw, limits.symbols)?;
+        let irregular = match check_symbols(raw) {
+            Err(fault) if fault.is_of_body() => return Err(fault),
+            checked => checked.err(),
+        };
+        let texts = Texts { limits, table, dubious: irregular.is_some() };
+        let counts = Counts { symbols: table.len() as u64, ..Counts::default() };
+        let inspected = Inspected { counts, irregular, ..Inspected::default() };
+        Ok(Self { texts, inspected, number: 0, sorted: Vec::new() })
+    }
+
+    /// What series refer to.
+    pub(in crate::remote_write) fn texts(&self) -> Texts<'a, 'l> {
+        self.texts
+    }
+
+    /// What becomes of the next series.
+    pub(in crate::remote_write) fn series(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
+        let found = self.texts.series(message, &mut self.sorted);
+        let number = self.number;
+        self.number += 1;
+        self.inspected.enter(number, found, || Ok(items_of(message)?))
+    }
+}
+
+/// All items of a series that is refused.
+#[cold]
+fn items_of(mut message: Reader<'_>) -> Result<Counts, Malformed> {
+    let mut counts = Counts::default();
+    while let Some(key) = message.key()? {
+        match key.field {
+            field::SAMPLES => counts.samples += 1,
+            field::HISTOGRAMS => counts.histograms += 1,
+            field::EXEMPLARS => counts.exemplars += 1,
+            field::METADATA => counts.metadata += 1,
+            _ => {}
+        }
+        message.skip(key)?;
+    }
+    Ok(counts)
+}
+
+impl<'a> Texts<'a, '_> {
+    fn series(self, mut message: Reader<'a>, sorted: &mut Vec<Entry<'a>>) -> Result<Found, Fault> {
+        let start = message;
         let mut order = Order::new(self.limits);
         let mut pairs = Pairs::default();
-        let (mut samples, mut histograms) = (0, 0);
+        let mut found = Found::default();
+        let mut bytes = start.rest().len();
         while let Some(key) = message.key()? {
             match key.field {
                 field::LABELS_REFS => {
                     each_reference(&mut message, key, |reference, offset| {
                         let symbol = self.symbol(reference, Subject::LabelName, offset)?;
+                        bytes = bytes.saturating_add(symbol.0.len() + LABEL_BYTES / 2);
                         match pairs.push(symbol) {
                             Some((label, tail)) => order.push(label, tail, offset),
                             None => Ok(()),
@@ -104,43 +159,75 @@ impl<'a> Walk<'a, '_> {
                 }
                 field::SAMPLES => {
                     sample::check(message.message(key)?, true)?;
-                    samples += 1;
+                    found.counts.samples += 1;
                 }
-                field::HISTOGRAMS => {
-                    histogram::check(message.message(key)?, true)?;
-                    histograms += 1;
-                }
-                field::EXEMPLARS => {
-                    self.exemplar(message.message(key)?)?;
-                    counts.exemplars += 1;
-                }
+                field::HISTOGRAMS => match histogram::check(message.message(key)?, true) {
+                    Ok(()) => found.counts.histograms += 1,
+                    Err(fault) => found.flawed.note(fault, |flawed| &mut flawed.histograms)?,
+                },
+                field::EXEMPLARS => match self.exemplar(message.message(key)?) {
+                    Ok(texts) => {
+                        found.counts.exemplars += 1;
+                        bytes = bytes.saturating_add(texts);
+                    }
+                    Err(fault) => found.flawed.note(fault, |flawed| &mut flawed.exemplars)?,
+                },
                 field::METADATA => {
-                    self.metadata(message.message(key)?)?;
-                    counts.metadata += 1;
+                    bytes = bytes.saturating_add(self.metadata(message.message(key)?)?);
+                    found.counts.metadata += 1;
                 }
                 field::CREATED_TIMESTAMP => drop(message.varint(key)?),
                 _ => message.skip(key)?,
             }
         }
-        pairs.finish(start)?;
-        order.finish(start)?;
-        match (samples, histograms) {
-            (0, 0) => return Err(Fault::new(start, Reason::NoSamples)),
-            (1.., 1..) => return Err(Fault::new(start, Reason::Mixed)),
+        pairs.finish(start.offset())?;
+        let unsorted = order.finish(start.offset())?;
+        let histograms = found.counts.histograms + found.flawed.histograms;
+        let exemplars = found.counts.exemplars + found.flawed.exemplars;
+        match (found.counts.samples, histograms) {
+            // Prometheus sends exemplars as series of their own (prometheus/prometheus#17857).
+            (0, 0) if exemplars == 0 => return Err(Fault::new(start.offset(), Reason::NoSamples)),
+            (1.., 1..) => return Err(Fault::new(start.offset(), Reason::Mixed)),
             _ => {}
         }
-        counts.samples += samples;
-        counts.histograms += histograms;
-        Ok(())
+        if unsorted.is_some() {
+            found.unsorted = order.sorted(self.entries_of(start.rest()), sorted)?;
+        }
+        found.counts.series = 1;
+        found.bytes = bytes;
+        Ok(found)
     }
 
-    fn exemplar(self, mut message: Reader<'_>) -> Result<(), Fault> {
+    /// The labels of a series, to be sorted.
+    fn entries_of(self, series: &'a [u8]) -> impl Iterator<Item = Entry<'a>> {
+        let mut references = Varints::new(series, field::LABELS_REFS);
+        std::iter::from_fn(move || {
+            let (name, value) = (references.next()?, references.next()?);
+            let label = Label { name: self.table.get(name)?, value: self.table.get(value)? };
+            Some(Entry { label, references: [low32(name), low32(value)] })
+        })
+    }
+
+    /// Whether a histogram or an exemplar of a series, which was found well-formed, is accepted.
+    pub(in crate::remote_write) fn accepts(self, number: u32, message: Reader<'_>) -> bool {
+        match number {
+            field::EXEMPLARS => self.exemplar(message).is_ok(),
+            field::HISTOGRAMS => histogram::check(message, true).is_ok(),
+            _ => true,
+        }
+    }
+
+    /// Checks an exemplar. Says how many bytes its labels take when they are spelled out.
+    fn exemplar(self, mut message: Reader<'_>) -> Result<usize, Fault> {
         let start = message.offset();
         let mut pairs = Pairs::default();
+        let mut bytes = 0usize;
         while let Some(key) = message.key()? {
             match key.field {
                 field::LABELS_REFS => each_reference(&mut message, key, |reference, offset| {
-                    match pairs.push(self.symbol(reference, Subject::ExemplarLabel, offset)?) {
+                    let symbol = self.symbol(reference, Subject::ExemplarLabel, offset)?;
+                    bytes = bytes.saturating_add(symbol.0.len() + LABEL_BYTES / 2);
+                    match pairs.push(symbol) {
                         Some((Label { name: [], value }, _)) => {
                             Err(Fault::new(offset, Reason::EmptyName { value: Excerpt::new(value) }))
                         }
@@ -152,28 +239,33 @@ impl<'a> Walk<'a, '_> {
                 _ => message.skip(key)?,
             }
         }
-        pairs.finish(start)
+        pairs.finish(start)?;
+        Ok(bytes)
     }
 
-    fn metadata(self, mut message: Reader<'_>) -> Result<(), Fault> {
+    /// Checks metadata. Says how many bytes its texts take.
+    fn metadata(self, mut message: Reader<'_>) -> Result<usize, Fault> {
+        let mut bytes = 0usize;
         while let Some(key) = message.key()? {
             match key.field {
                 1 => drop(message.varint(key)?),
                 field::HELP_REF | field::UNIT_REF => {
                     let offset = message.offset();
-                    self.symbol(message.varint(key)?, Subject::Metadata, offset)?;
+                    let (text, _) = self.symbol(message.varint(key)?, Subject::Metadata, offset)?;
+                    bytes = bytes.saturating_add(text.len());
                 }
                 _ => message.skip(key)?,
             }
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// The symbol that `reference` means, with what begins at it.
     #[inline(always)]
     fn symbol(self, reference: u64, subject: Subject, offset: usize) -> Result<(&'a [u8], &'a [u8]), Fault> {
         match self.table.get_with_tail(reference) {
-            Some(symbol) => Ok(symbol),
+            Some(symbol) if !self.dubious => Ok(symbol),
+            Some(symbol) => check_text(subject, symbol.0, offset).map(|()| symbol),
             None => Err(self.missing(reference, subject, offset)),
         }
     }

@@ -108,16 +108,16 @@ impl Encode for Metadata<'_> {
 }
 
 /// A field as it stands in its message.
-struct Field<'a> {
-    key: Key,
+pub(super) struct Field<'a> {
+    pub(super) key: Key,
     /// At the value.
     value: Reader<'a>,
     /// Key and value, encoded.
-    whole: &'a [u8],
+    pub(super) whole: &'a [u8],
 }
 
 impl<'a> Field<'a> {
-    fn bytes(&self) -> &'a [u8] {
+    pub(super) fn bytes(&self) -> &'a [u8] {
         { self.value }.bytes(self.key).unwrap_or_default()
     }
 
@@ -126,7 +126,7 @@ impl<'a> Field<'a> {
     }
 }
 
-fn each_field<'a>(
+pub(super) fn each_field<'a>(
     message: &'a [u8],
     mut take: impl FnMut(Field<'a>) -> Result<(), Full>,
 ) -> Result<(), Full> {

@@ -8,8 +8,8 @@ use super::model::Model;
 use super::oracle::RequestV2;
 use super::{check, strategies};
 use crate::output::{Full, SliceOutput};
-use crate::remote_write::join::{Scratch, join, join_some};
-use crate::remote_write::{Error, Series, Symbols, Version, split, v2};
+use crate::remote_write::join::{Scratch, join, join_some, spell};
+use crate::remote_write::{Error, Series, Symbols, Version, split, v2, view_within};
 
 fn concatenated(requests: &[RequestV2]) -> Model {
     let mut all = Model::default();
@@ -99,4 +99,22 @@ fn bounds_are_kept() {
         assert_eq!(full.unwrap_err(), Error::Full(Full));
     }
     assert!(join(&[&raw, &raw], &mut scratch, &mut SliceOutput::new(&mut vec![0; out.len()])).is_ok());
+}
+
+proptest! {
+    /// A body that is spelled out means the same, and so does one that is read with few marks in place of a table.
+    #[test]
+    fn a_body_that_is_spelled_out_means_the_same(request in strategies::v2(), bytes in 8usize..64) {
+        let raw = request.encode_to_vec();
+        let mut symbols = Symbols::new();
+        let shown = view_within(&raw, bytes, &mut symbols).unwrap();
+        prop_assert_eq!(shown.symbols().len(), request.symbols.len());
+        let mut out = Vec::new();
+        let series = spell(shown.series(), &mut out).unwrap();
+        prop_assert_eq!(series, request.timeseries.len() as u64);
+        let decoded = RequestV2::decode(&out[..]).unwrap();
+        prop_assert_eq!(Model::from(&decoded), Model::from(&request));
+        prop_assert!(check(Version::V2, &out).is_ok());
+        prop_assert!(symbols.bytes() <= bytes.max(Symbols::bytes_for(&raw).min(bytes)));
+    }
 }

@@ -49,35 +49,65 @@ fn exemplar() -> impl Strategy<Value = ExemplarV1> {
     })
 }
 
-fn span() -> impl Strategy<Value = Span> {
-    (any::<i32>(), 0u32..4).prop_map(|(offset, length)| Span { offset, length })
+/// Spans of which only the first may begin below zero.
+fn spans() -> impl Strategy<Value = Vec<Span>> {
+    vec((0i32..1000, 0u32..4), 0..3).prop_flat_map(|spans| {
+        (any::<i32>(), Just(spans)).prop_map(|(first, spans)| {
+            let offset = |(number, (offset, length))| Span {
+                offset: if number == 0 { first } else { offset },
+                length,
+            };
+            spans.into_iter().enumerate().map(offset).collect()
+        })
+    })
+}
+
+/// Bits of a count that is not negative.
+fn float_count() -> impl Strategy<Value = u64> {
+    prop_oneof![any::<u32>().prop_map(|count| f64::from(count).to_bits()), Just(f64::NAN.to_bits()), Just(0)]
+}
+
+/// Differences between neighbours.
+fn deltas(counts: &[u32]) -> Vec<i64> {
+    let before = std::iter::once(0).chain(counts.iter().copied());
+    counts.iter().zip(before).map(|(count, before)| i64::from(*count) - i64::from(before)).collect()
 }
 
 prop_compose! {
     fn histogram()(
-        float in any::<bool>(),
-        (sum, zero_threshold, count) in (bits(), bits(), any::<u64>()),
-        (schema, reset_hint, timestamp) in (any::<i32>(), 0i32..4, any::<i64>()),
-        negative_spans in vec(span(), 0..3),
-        positive_spans in vec(span(), 0..3),
-        buckets in vec(any::<u64>(), 16),
-        custom_values in vec(bits(), 0..3),
+        (float, custom) in (any::<bool>(), any::<bool>()),
+        (sum, zero_threshold, zero_count) in (bits(), bits(), any::<u32>()),
+        (schema, reset_hint, timestamp) in (-4i32..=8, 0i32..4, any::<i64>()),
+        (negative_spans, positive_spans) in (spans(), spans()),
+        counts in vec(any::<u32>(), 16),
+        float_counts in vec(float_count(), 16),
     ) -> HistogramV1 {
-        let of = |spans: &[Span]| buckets[..spans.iter().map(|span| span.length as usize).sum()].to_vec();
-        let (negative, positive) = (of(&negative_spans), of(&positive_spans));
-        let signed = |buckets: &[u64]| buckets.iter().map(|bucket| bucket.cast_signed()).collect();
+        let buckets = |spans: &[Span]| spans.iter().map(|span| span.length as usize).sum::<usize>();
         let mut histogram = HistogramV1 {
-            sum, schema, zero_threshold, negative_spans, positive_spans, reset_hint, timestamp, custom_values,
+            sum, schema, zero_threshold, negative_spans, positive_spans, reset_hint, timestamp,
             ..HistogramV1::default()
         };
+        let mut zero_count = zero_count;
+        if custom {
+            (histogram.schema, histogram.zero_threshold, zero_count) = (-53, 0, 0);
+            histogram.negative_spans.clear();
+            histogram.positive_spans.iter_mut().for_each(|span| span.offset = span.offset.rem_euclid(5));
+            let bounds = 20u32..40;
+            histogram.custom_values = bounds.map(|bound| f64::from(bound).to_bits()).collect();
+        }
+        let negative = buckets(&histogram.negative_spans);
+        let positive = buckets(&histogram.positive_spans);
         if float {
-            histogram.count = Some(Count::Float(count));
-            histogram.zero_count = Some(ZeroCount::Float(count));
-            (histogram.negative_counts, histogram.positive_counts) = (negative, positive);
+            histogram.count = Some(Count::Float(float_counts[15]));
+            histogram.zero_count = Some(ZeroCount::Float(f64::from(zero_count).to_bits()));
+            histogram.negative_counts = float_counts[..negative].to_vec();
+            histogram.positive_counts = float_counts[..positive].to_vec();
         } else {
-            histogram.count = Some(Count::Int(count));
-            histogram.zero_count = Some(ZeroCount::Int(count));
-            (histogram.negative_deltas, histogram.positive_deltas) = (signed(&negative), signed(&positive));
+            let total = |buckets: usize| counts[..buckets].iter().map(|count| u64::from(*count)).sum::<u64>();
+            histogram.count = Some(Count::Int(total(negative) + total(positive) + u64::from(zero_count)));
+            histogram.zero_count = Some(ZeroCount::Int(zero_count.into()));
+            histogram.negative_deltas = deltas(&counts[..negative]);
+            histogram.positive_deltas = deltas(&counts[..positive]);
         }
         histogram
     }
@@ -136,7 +166,7 @@ pub(super) fn v2() -> impl Strategy<Value = RequestV2> {
                 created_timestamp: created,
             };
             match (series.samples.is_empty(), series.histograms.is_empty()) {
-                (true, true) => continue,
+                (true, true) if series.exemplars.is_empty() => continue,
                 (false, false) => series.histograms.clear(),
                 _ => {}
             }

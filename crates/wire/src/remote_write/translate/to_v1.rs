@@ -20,9 +20,20 @@ const FAMILIES: usize = 256;
 /// # Errors
 /// [`Full`] when the output is; it then holds a part that is of no use.
 pub fn to_v1(request: v2::Request<'_>, out: &mut impl Output) -> Result<Dropped, Full> {
+    series_to_v1(request.series(), out)
+}
+
+/// The same of some series.
+///
+/// # Errors
+/// As [`to_v1`].
+pub fn series_to_v1<'a>(
+    series: impl Iterator<Item = v2::Series<'a>>,
+    out: &mut impl Output,
+) -> Result<Dropped, Full> {
     let mut dropped = Dropped::default();
     let mut written = [0u64; FAMILIES];
-    for series in request.series() {
+    for series in series {
         dropped.start_timestamps += start_timestamps(&series);
         write::message(out, field::TIMESERIES, &Series(series))?;
         if let Some(metadata) = series.metadata().filter(|metadata| !metadata.is_empty()) {

@@ -1,5 +1,7 @@
 //! 1.0 to 2.0.
 
+use std::ops::Range;
+
 use super::Dropped;
 use super::encode::WithStart;
 use super::family::candidates;
@@ -42,22 +44,36 @@ impl Scratch {
 
 /// Writes a checked 1.0 body as a 2.0 body.
 ///
-/// A series with both samples and histograms becomes two, the exemplars staying with the samples. Metadata
-/// goes to the series of its family: those of that name, or of that name and an ending that histograms,
-/// summaries or OpenMetrics add. Of several entries for one family the first counts.
+/// A series with both samples and histograms becomes two, the exemplars staying with the samples; exemplars alone become a
+/// series of their own. Metadata goes to the series of its family: those of that name, or of that name and an ending that
+/// histograms, summaries or OpenMetrics add. Of several entries for one family the first counts.
 ///
 /// # Errors
 /// [`Error`]; the output then holds a part that is of no use.
 pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result<Dropped, Error> {
-    let request = v1::Request::new(raw);
+    part_to_v2(raw, 0..raw.len(), scratch, out)
+}
+
+/// Writes the whole fields of `whole` that are in `part`: their series, with the metadata that any field of `whole` has
+/// for them. Metadata in `part` counts as dropped only when no series of `whole` takes it.
+///
+/// # Errors
+/// As [`to_v2`].
+pub fn part_to_v2(
+    whole: &[u8],
+    part: Range<usize>,
+    scratch: &mut Scratch,
+    out: &mut impl Output,
+) -> Result<Dropped, Error> {
+    let (raw, part) = (whole, whole.get(part).unwrap_or_default());
+    let request = v1::Request::new(part);
     let mut dropped = Dropped::default();
-    let entries = scratch.begin(raw)?;
+    scratch.begin(raw)?;
     write::bytes(out, SYMBOLS, b"")?;
     for series in request.series() {
         let exemplars = series.exemplars();
         if is_empty(&series) {
             dropped.series += 1;
-            dropped.exemplars += exemplars.count() as u64;
             continue;
         }
         for labels in std::iter::once(series.labels()).chain(exemplars.map(|exemplar| exemplar.labels)) {
@@ -73,8 +89,7 @@ pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result
             }
         }
     }
-    let matched = scratch.matched.iter().filter(|&&matched| matched).count() as u64;
-    dropped.metadata = entries.saturating_sub(matched);
+    dropped.metadata = scratch.unmatched(raw, part);
     for series in request.series() {
         let metadata = metadata(raw, &scratch.families, &series).map(|(_, metadata)| metadata);
         let symbols = &scratch.symbols;
@@ -84,7 +99,7 @@ pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result
         if has_samples {
             write::message(out, field::TIMESERIES, &written)?;
         }
-        if series.histograms().next().is_some() {
+        if series.histograms().next().is_some() || !(has_samples || is_empty(&series)) {
             let part = if has_samples { Part::Histograms } else { Part::HistogramsAndExemplars };
             write::message(out, field::TIMESERIES, &Series { part, ..written })?;
         }
@@ -93,14 +108,13 @@ pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result
 }
 
 impl Scratch {
-    /// Forgets what was before, finds the metadata of `raw` and returns how many entries there are.
-    fn begin(&mut self, raw: &[u8]) -> Result<u64, Error> {
+    /// Forgets what was before, and finds the metadata of `raw`.
+    fn begin(&mut self, raw: &[u8]) -> Result<(), Error> {
         self.symbols.clear();
         self.families.clear();
         self.matched.clear();
         // The empty symbol comes first, as the specification demands.
         self.symbols.intern(b"", Place { body: 0, offset: 0, len: 0 }, |_| b"")?;
-        let mut entries = 0;
         for message in v1::metadata_messages(raw) {
             let family = v1::metadata(message).unwrap_or_default().family;
             let place = place_of(raw, message, 0)?;
@@ -108,9 +122,30 @@ impl Scratch {
             if first {
                 self.matched.push(false);
             }
-            entries += 1;
         }
-        Ok(entries)
+        Ok(())
+    }
+
+    /// How many entries of metadata in `part` are of families without any series in `raw`.
+    fn unmatched(&mut self, raw: &[u8], part: &[u8]) -> u64 {
+        let is_unmatched = |families: &Interner, matched: &[bool], message| {
+            let family = v1::metadata(message).unwrap_or_default().family;
+            let number = families.find(family, |place| family_at(raw, place));
+            !number.and_then(|number| matched.get(number as usize)).is_some_and(|matched| *matched)
+        };
+        let Self { families, matched, .. } = self;
+        if !v1::metadata_messages(part).any(|message| is_unmatched(families, matched, message)) {
+            return 0;
+        }
+        // Their series may be in other parts.
+        for series in v1::Request::new(raw).series().filter(|series| !is_empty(series)) {
+            if let Some((number, _)) = metadata(raw, families, &series)
+                && let Some(matched) = matched.get_mut(number as usize)
+            {
+                *matched = true;
+            }
+        }
+        v1::metadata_messages(part).filter(|message| is_unmatched(families, matched, message)).count() as u64
     }
 
     /// Makes sure that `text` is in the table, which is written as it grows.
@@ -127,7 +162,9 @@ impl Scratch {
 }
 
 fn is_empty(series: &v1::Series<'_>) -> bool {
-    series.samples().next().is_none() && series.histograms().next().is_none()
+    series.samples().next().is_none()
+        && series.histograms().next().is_none()
+        && series.exemplars().next().is_none()
 }
 
 fn family_at(raw: &[u8], place: Place) -> &[u8] {

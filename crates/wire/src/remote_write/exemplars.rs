@@ -1,0 +1,135 @@
+//! Exemplars that came as series of their own, put where receivers of 2.0 take them.
+//!
+//! The specification wants exemplars in a series that has samples or histograms, and Prometheus as a receiver refuses
+//! them elsewhere; Prometheus as a sender sends each as a series of its own, in both versions
+//! (<https://github.com/prometheus/prometheus/issues/17857>). So they are joined to their series when that is in the same
+//! body, and sent as 1.0, which has no such rule, when it is not.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::translate::series_to_v1;
+use super::v2::{self, field};
+use crate::output::{Full, Output};
+use crate::proto::write::{self, Encode};
+use crate::proto::{Messages, Reader, Varints};
+
+/// A series of exemplars alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Lone<'a> {
+    series: v2::Series<'a>,
+    /// Of its references.
+    hash: u64,
+    /// Whether it was joined to its series.
+    joined: bool,
+}
+
+impl Lone<'_> {
+    /// What one takes in the list of them, in bytes.
+    pub const BYTES: usize = size_of::<Lone<'static>>();
+}
+
+/// How many series of exemplars alone a checked 2.0 body has.
+#[must_use]
+pub fn count_lone(raw: &[u8]) -> usize {
+    Messages::new(raw, field::TIMESERIES).filter(|series| is_lone(series)).count()
+}
+
+/// The series of exemplars alone in a body, which must refer to each text by one symbol only.
+pub fn lone<'a>(request: &v2::Request<'a>) -> impl Iterator<Item = Lone<'a>> + use<'a> {
+    request.series().filter(|series| is_lone(series.message())).map(|series| Lone {
+        hash: hash_of(series.message()),
+        series,
+        joined: false,
+    })
+}
+
+/// Writes `raw`, whose series of exemplars alone are `lone`, with those joined to the first series that has their labels
+/// and more, and without those that find none. They are left in `lone` for [`put_rest`]. The output is no longer than
+/// `raw` and 16 bytes.
+///
+/// # Errors
+/// [`Full`] when the output is; it then holds a part that is of no use.
+pub fn join_lone(raw: &[u8], lone: &mut Vec<Lone<'_>>, out: &mut impl Output) -> Result<(), Full> {
+    lone.sort_by_key(|lone| lone.hash);
+    let mut reader = Reader::new(raw);
+    loop {
+        let before = reader;
+        let Ok(Some(key)) = reader.key() else { break };
+        let mut value = reader;
+        if reader.skip(key).is_err() {
+            break;
+        }
+        let message = value.bytes(key).unwrap_or_default();
+        if key.field != field::TIMESERIES {
+            out.put(before.until(&reader))?;
+        } else if !is_lone(message) {
+            let hash = hash_of(message);
+            let from = lone.partition_point(|lone| lone.hash < hash);
+            let to = lone.partition_point(|lone| lone.hash <= hash);
+            let alike = lone.get_mut(from..to).unwrap_or_default();
+            let is_theirs = |lone: &Lone<'_>| !lone.joined && same_labels(lone.series.message(), message);
+            if alike.iter().any(is_theirs) {
+                write::message(out, field::TIMESERIES, &Joined { message, alike })?;
+                for lone in alike {
+                    lone.joined |= same_labels(lone.series.message(), message);
+                }
+            } else {
+                out.put(before.until(&reader))?;
+            }
+        }
+    }
+    lone.retain(|lone| !lone.joined);
+    Ok(())
+}
+
+/// Writes what [`join_lone`] left, as a 1.0 body.
+///
+/// # Errors
+/// [`Full`] when the output is; it then holds a part that is of no use.
+pub fn put_rest(lone: &[Lone<'_>], out: &mut impl Output) -> Result<(), Full> {
+    series_to_v1(lone.iter().map(|lone| lone.series), out).map(drop)
+}
+
+/// A series with the exemplars of others.
+struct Joined<'s, 'a> {
+    message: &'s [u8],
+    alike: &'s [Lone<'a>],
+}
+
+impl Encode for Joined<'_, '_> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        out.put(self.message)?;
+        let has_metadata = |message| Messages::new(message, field::METADATA).next().is_some();
+        let mut has = has_metadata(self.message);
+        for lone in self.alike {
+            let theirs = lone.series.message();
+            if lone.joined || !same_labels(theirs, self.message) {
+                continue;
+            }
+            for exemplar in Messages::new(theirs, field::EXEMPLARS) {
+                write::bytes(out, field::EXEMPLARS, exemplar)?;
+            }
+            if !has {
+                for metadata in Messages::new(theirs, field::METADATA) {
+                    write::bytes(out, field::METADATA, metadata)?;
+                    has = true;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_lone(series: &[u8]) -> bool {
+    let has = |number| Messages::new(series, number).next().is_some();
+    !has(field::SAMPLES) && !has(field::HISTOGRAMS) && has(field::EXEMPLARS)
+}
+
+fn same_labels(one: &[u8], other: &[u8]) -> bool {
+    Varints::new(one, field::LABELS_REFS).eq(Varints::new(other, field::LABELS_REFS))
+}
+
+fn hash_of(series: &[u8]) -> u64 {
+    Varints::new(series, field::LABELS_REFS)
+        .fold(0, |hash: u64, reference| xxh3_64(&(hash ^ reference).to_le_bytes()))
+}

@@ -1,0 +1,186 @@
+//! A body without what was refused of it, and with sorted labels: what it takes to accept a request that is not quite
+//! right, without a receiver behind ever seeing that.
+
+use super::check::{self, Entry, Verdict};
+use super::fault::Fault;
+use super::item::Label;
+use super::rewrite::Error;
+use super::symbols::{self, Symbols};
+use super::{Limits, Version, v1, v2};
+use crate::output::{Full, Output};
+use crate::proto::write::{self, Encode};
+use crate::proto::{Key, Reader};
+use crate::utf8::is_utf8;
+
+/// Writes what [`inspect`](super::inspect) accepts of `raw` as a body that strict receivers accept: series that are
+/// refused are left out, and so are single histograms and exemplars; the labels of all others are sorted. What was
+/// right is copied byte by byte. The output is never longer than `raw`.
+///
+/// # Errors
+/// [`Error::Full`] when the output is; [`Error::Unchecked`] for a body that was not inspected.
+pub fn repair(
+    version: Version,
+    raw: &[u8],
+    limits: &Limits,
+    symbols: &mut Symbols,
+    out: &mut impl Output,
+) -> Result<(), Error> {
+    match version {
+        Version::V1 => repair_v1(raw, limits, out),
+        Version::V2 => repair_v2(raw, limits, symbols, out),
+    }
+}
+
+fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), Error> {
+    let mut walk = check::v1::Walk::new(limits);
+    each_field(raw, |field| {
+        let verdict = match field.key.field {
+            v1::field::TIMESERIES => walk.series(field.message()?)?,
+            v1::field::METADATA => walk.metadata(field.message()?)?,
+            _ => Verdict::Keep,
+        };
+        match verdict {
+            Verdict::Keep => out.put(field.whole)?,
+            Verdict::Rewrite => {
+                let message = field.message()?;
+                write::message(out, v1::field::TIMESERIES, &SeriesV1 { message, sorted: &walk.sorted })?;
+            }
+            Verdict::Drop => {}
+        }
+        walk.sorted.clear();
+        Ok(())
+    })
+}
+
+fn repair_v2(raw: &[u8], limits: &Limits, scratch: &mut Symbols, out: &mut impl Output) -> Result<(), Error> {
+    let mut walk = check::v2::Walk::new(raw, limits, scratch)?;
+    let texts = walk.texts();
+    each_field(raw, |field| {
+        let verdict = match field.key.field {
+            v2::field::TIMESERIES => walk.series(field.message()?)?,
+            // Its place is kept, so that all references are right; nobody that is left refers to it.
+            symbols::SYMBOLS if !is_utf8(field.message()?.rest()) => {
+                write::bytes(out, symbols::SYMBOLS, b"")?;
+                Verdict::Drop
+            }
+            _ => Verdict::Keep,
+        };
+        match verdict {
+            Verdict::Keep => out.put(field.whole)?,
+            Verdict::Rewrite => {
+                let message = field.message()?;
+                let series = SeriesV2 { message, sorted: &walk.sorted, texts };
+                write::message(out, v2::field::TIMESERIES, &series)?;
+            }
+            Verdict::Drop => {}
+        }
+        walk.sorted.clear();
+        Ok(())
+    })
+}
+
+/// A 1.0 series that is written anew.
+struct SeriesV1<'s, 'a> {
+    message: Reader<'a>,
+    /// Its labels, if they were not sorted.
+    sorted: &'s [Entry<'a>],
+}
+
+impl Encode for SeriesV1<'_, '_> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        for entry in self.sorted {
+            write::message(out, v1::field::LABELS, &LabelV1(entry.label))?;
+        }
+        put_rest(self.message, out, |field| match field.key.field {
+            v1::field::LABELS => self.sorted.is_empty(),
+            number @ (v1::field::EXEMPLARS | v1::field::HISTOGRAMS) => {
+                field.message().is_ok_and(|message| check::v1::is_accepted(number, message))
+            }
+            _ => true,
+        })
+    }
+}
+
+/// A label, no longer than any sender encodes it: without an empty value.
+struct LabelV1<'a>(Label<'a>);
+
+impl Encode for LabelV1<'_> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        let Label { name, value } = self.0;
+        write::bytes(out, 1, name)?;
+        if value.is_empty() { Ok(()) } else { write::bytes(out, 2, value) }
+    }
+}
+
+/// A 2.0 series that is written anew.
+struct SeriesV2<'s, 'a, 'l> {
+    message: Reader<'a>,
+    /// Its labels, if they were not sorted.
+    sorted: &'s [Entry<'a>],
+    texts: check::v2::Texts<'a, 'l>,
+}
+
+impl Encode for SeriesV2<'_, '_, '_> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        let references = || self.sorted.iter().flat_map(|entry| entry.references.map(u64::from));
+        if !self.sorted.is_empty() {
+            write::length(out, v2::field::LABELS_REFS, references().map(write::varint_len).sum())?;
+            references().try_for_each(|reference| write::raw_varint(out, reference))?;
+        }
+        put_rest(self.message, out, |field| match field.key.field {
+            v2::field::LABELS_REFS => self.sorted.is_empty(),
+            number @ (v2::field::EXEMPLARS | v2::field::HISTOGRAMS) => {
+                field.message().is_ok_and(|message| self.texts.accepts(number, message))
+            }
+            _ => true,
+        })
+    }
+}
+
+/// Puts the fields that `keep` wants as they are.
+fn put_rest(
+    message: Reader<'_>,
+    out: &mut impl Output,
+    keep: impl Fn(&Field<'_>) -> bool,
+) -> Result<(), Full> {
+    let mut reader = message;
+    loop {
+        let before = reader;
+        let Ok(Some(key)) = reader.key() else { return Ok(()) };
+        let value = reader;
+        if reader.skip(key).is_err() {
+            return Ok(());
+        }
+        let field = Field { key, value, whole: before.until(&reader) };
+        if keep(&field) {
+            out.put(field.whole)?;
+        }
+    }
+}
+
+/// A field as it stands in its message.
+struct Field<'a> {
+    key: Key,
+    /// At the value.
+    value: Reader<'a>,
+    /// Key and value, encoded.
+    whole: &'a [u8],
+}
+
+impl<'a> Field<'a> {
+    fn message(&self) -> Result<Reader<'a>, Fault> {
+        let mut value = self.value;
+        Ok(value.message(self.key)?)
+    }
+}
+
+fn each_field<'a>(raw: &'a [u8], mut take: impl FnMut(Field<'a>) -> Result<(), Error>) -> Result<(), Error> {
+    let mut reader = Reader::new(raw);
+    loop {
+        let before = reader;
+        let Some(key) = reader.key().map_err(Fault::from)? else { return Ok(()) };
+        let value = reader;
+        reader.skip(key).map_err(Fault::from)?;
+        take(Field { key, value, whole: before.until(&reader) })?;
+    }
+}
