@@ -112,7 +112,12 @@ fn malformed_bodies_are_400_with_the_reason() {
         ("JSON", V1, b"{\"samples\": []}".to_vec(), ""),
         ("nothing", V1, Vec::new(), ""),
         ("half", V1, good(Version::V1, 20)[..500].to_vec(), ""),
-        ("unsorted labels", V1, series(&[("__name__", "up"), ("z", "1"), ("job", "2")]), "sorted"),
+        (
+            "a label twice, apart",
+            V1,
+            series(&[("z", "1"), ("__name__", "up"), ("z", "2")]),
+            "`z` is there twice",
+        ),
         (
             "a label twice",
             V1,

@@ -27,13 +27,14 @@ use crate::backoff::Backoff;
 use crate::http::{NoRoots, Peer};
 use crate::inbox::{AttachError, Inbox, Record, Sinkable};
 use crate::losses::Losses;
+use crate::need::Need;
 use crate::room::Room;
 use crate::stop::Stop;
 use batch::{Batch, Form, Mode, NoBody};
 use exchange::{Exchange, Sum, Verdict};
 use recode::{Recoder, Step, To, Work};
 use std::time::Duration;
-use tidegate_journal::Encoding;
+use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_wire::otlp::prometheus::Deltas;
 use tidegate_wire::remote_write::Version;
@@ -90,6 +91,22 @@ impl RemoteWrite {
     #[must_use]
     pub const fn delta_bytes(series: usize) -> usize {
         Deltas::bytes_for(series)
+    }
+
+    /// What it needs to deliver a record of this protocol and signal; nothing when it does not take that.
+    ///
+    /// A series is cut between its samples where it is too large for one request, so what counts is a series' labels
+    /// with one of its items: as it is, with symbols of its own, without histograms, without exemplars that stand alone,
+    /// those, and compressed. A point of OTLP is not cut: its labels are written anew, once for each of its buckets.
+    #[must_use]
+    pub const fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
+        match (protocol, signal) {
+            (Protocol::RemoteWrite1 | Protocol::RemoteWrite2, _) => {
+                Some(Need { working: 512 << 10, factor: 6 })
+            }
+            (Protocol::Otlp, Signal::Metrics) => Some(Need { working: 768 << 10, factor: 16 }),
+            _ => None,
+        }
     }
 
     /// Attaches the sink to the journal.
@@ -163,6 +180,7 @@ impl RemoteWrite {
                 Err(NoBody::Damaged) => {}
                 Err(NoBody::TooLarge) => {
                     let items = u64::from(first.meta.items);
+                    self.too_large(first.meta.raw_len as usize, items);
                     self.inbox.settle(&first, Losses::of(Dropped::TooLarge, items));
                 }
             }
@@ -210,6 +228,17 @@ impl RemoteWrite {
         }
     }
 
+    /// Says that items of a record are dropped for their size.
+    fn too_large(&self, record_bytes: usize, items: u64) {
+        tracing::warn!(
+            sink = self.inbox.name(),
+            record_bytes,
+            items,
+            most_bytes = self.room.most(),
+            "dropping items that there is no memory to send; raise `memory`"
+        );
+    }
+
     async fn send_passing(&mut self, batch: Batch) -> Sent {
         let (meta, records, patient) = (*batch.meta(), batch.records(), !batch.is_large());
         let items = batch.items();
@@ -225,7 +254,7 @@ impl RemoteWrite {
             }
             Some(Verdict::Rejected(rejection)) => {
                 self.exchange.bury(&request, &rejection, &meta);
-                Sent::Done(Losses::of(Dropped::Rejected, items.saturating_sub(rejection.written)))
+                Sent::Done(Losses::of(Dropped::Rejected, request.lost(rejection.written)))
             }
             Some(Verdict::NotThisVersion | Verdict::NoHistograms) => {
                 Sent::Again { after: Duration::ZERO, singly: false }
@@ -253,7 +282,11 @@ impl RemoteWrite {
             let (requests, untranslatable, unwanted) = match step {
                 Step::Requests { requests, untranslatable, unwanted } => (requests, untranslatable, unwanted),
                 Step::Lost(reason, items) => {
+                    if reason == Dropped::TooLarge {
+                        self.too_large(batch.meta().raw_len as usize, items);
+                    }
                     losses.add(reason, items);
+                    tokio::task::yield_now().await;
                     continue;
                 }
                 Step::Finished => return Sent::Done(losses),

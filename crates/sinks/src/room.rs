@@ -74,6 +74,13 @@ impl Room {
         self.0.most
     }
 
+    /// How much more may be held now, in bytes.
+    pub(crate) fn left(&self) -> usize {
+        let Inner { part, most, borrowing, held, .. } = &*self.0;
+        let limit = if borrowing.load(Relaxed) { *most } else { *part };
+        limit.saturating_sub(held.load(Relaxed))
+    }
+
     /// Whether more is held than the sink's own part.
     pub(crate) fn is_over(&self) -> bool {
         self.0.held.load(Relaxed) > self.0.part

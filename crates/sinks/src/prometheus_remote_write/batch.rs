@@ -1,7 +1,7 @@
 //! Records that go out together: their bodies in one window.
 
 use super::Settings;
-use super::exchange::Request;
+use super::exchange::{Entries, Request};
 use super::passing;
 use crate::inbox::{Inbox, Record};
 use crate::room::{Held, NoRoom, Room, Turn};
@@ -140,6 +140,7 @@ impl Batch {
         let needed = match mode {
             Mode::Alien => 0,
             Mode::Pass => rounded(kept),
+            Mode::Recode { .. } if record.meta.encoding == Encoding::Identity => rounded(kept),
             Mode::Recode { .. } => rounded(kept) + rounded(raw_len),
         };
         if needed > room.most() {
@@ -284,12 +285,22 @@ impl Batch {
         (self.window.as_ref().map_or(&[], AsRef::as_ref), &self.bodies)
     }
 
+    /// The body of a batch of one that needs no decoding, and where it is in its window. [`load`](Self::load) brings it
+    /// back.
+    pub(super) fn take_plain(&mut self) -> Option<(Held<Window>, Range<usize>)> {
+        let [Body { range, encoding: Encoding::Identity, .. }] = self.bodies.as_slice() else { return None };
+        let range = range.clone();
+        self.window.take().map(|window| (window, range))
+    }
+
     /// The batch as one request, without decoding, and the turn that its memory needs: nothing when its
     /// bodies are longer together than Snappy can say.
     pub(super) fn into_request(self) -> Option<(Request, Turn)> {
         let Batch { window, raw_len, items, turn, .. } = self;
         let body = passing::joined(window?, raw_len)?;
-        Some((Request { body, version: Version::V1, histograms: true, items, entries: items }, turn))
+        let entries = Entries::All(items);
+        let request = Request { body, version: Version::V1, histograms: true, points: false, items, entries };
+        Some((request, turn))
     }
 
     fn read(&mut self, record: &Record, inbox: &mut Inbox) -> Result<(), NoBody> {

@@ -41,17 +41,57 @@ pub(super) struct Request {
     pub(super) version: Version,
     /// Whether native histograms were left in it, if there were any.
     pub(super) histograms: bool,
+    /// Whether its items are points of OTLP, each of which may be many entries.
+    pub(super) points: bool,
     /// As the books count them.
     pub(super) items: u64,
-    /// Samples, histograms and exemplars, as the peer counts them. Of remote write those are the items.
-    pub(super) entries: u64,
+    /// As the peer counts them.
+    pub(super) entries: Entries,
+}
+
+/// The samples, histograms and exemplars of a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Entries {
+    /// So many of each.
+    Each([u64; 3]),
+    /// So many of all, and of metadata.
+    All(u64),
+}
+
+impl Entries {
+    pub(super) fn sum(self) -> u64 {
+        match self {
+            Entries::Each(each) => each.iter().sum(),
+            Entries::All(all) => all,
+        }
+    }
+
+    /// How many of them there are when the peer says that it wrote so many; what it does not say was written.
+    fn written(self, said: [Option<u64>; 3], unsaid: bool) -> u64 {
+        match self {
+            Entries::Each(each) => {
+                let least = |(sent, said): (u64, Option<u64>)| match said {
+                    Some(said) => sent.min(said),
+                    None if unsaid => sent,
+                    None => 0,
+                };
+                each.into_iter().zip(said).map(least).sum()
+            }
+            Entries::All(all) => said.into_iter().flatten().fold(0, u64::saturating_add).min(all),
+        }
+    }
 }
 
 impl Request {
     /// Items that are lost when the peer took only so many entries. Of OTLP, where a point may be many entries, that
-    /// is their share.
+    /// is their share; metadata goes with any series that was taken.
     pub(super) fn lost(&self, written: u64) -> u64 {
-        let (items, entries) = (u128::from(self.items), u128::from(self.entries));
+        let entries = self.entries.sum();
+        if !self.points {
+            let lost = entries.saturating_sub(written);
+            return if written == 0 { self.items.max(lost) } else { lost.min(self.items) };
+        }
+        let (items, entries) = (u128::from(self.items), u128::from(entries));
         let taken = (items * u128::from(written).min(entries)).checked_div(entries).unwrap_or(0);
         self.items.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX))
     }
@@ -77,8 +117,10 @@ pub(super) enum Verdict {
 pub(super) struct Rejection {
     status: StatusCode,
     text: String,
-    /// Items that it took all the same.
+    /// Entries that it took all the same.
     pub(super) written: u64,
+    /// Whether it may not be asked again, record by record: it said that all is well.
+    settled: bool,
 }
 
 /// What the verdicts on several requests come to.
@@ -105,7 +147,7 @@ impl Sum {
                 (Verdict::NoHistograms, _) | (_, Sum::WithoutHistograms) => Sum::WithoutHistograms,
                 (Verdict::Later(wait), Sum::Later(longest)) => Sum::Later(longest.max(*wait)),
                 (Verdict::Later(wait), _) => Sum::Later(*wait),
-                (Verdict::Rejected(Rejection { written: 0, .. }), Sum::Final { .. }) => {
+                (Verdict::Rejected(Rejection { written: 0, settled: false, .. }), Sum::Final { .. }) => {
                     Sum::Final { rejected: true }
                 }
                 (_, sum) => sum,
@@ -241,7 +283,7 @@ impl Exchange {
                 %status,
                 items = request.items,
                 answer = text,
-                "the peer rejects a request; it is kept, see `tidegate journal dead-letters`"
+                "the peer rejects a request, or a part of it; it is kept, see `tidegate journal dead-letters`"
             );
         }
         let protocol = match request.version {
@@ -292,7 +334,14 @@ impl Exchange {
         if status.is_success() {
             self.backoff.reset();
             self.health.succeeded(request.body.len() as u64);
-            return Judgement::Final(Verdict::Delivered);
+            let sent = request.entries.sum();
+            let written = if v2 { request.entries.written(written(&answer.headers), true) } else { sent };
+            if written >= sent {
+                return Judgement::Final(Verdict::Delivered);
+            }
+            // It must not say that by the specification, and those who do mean it.
+            let text = format!("the peer wrote {written} of {sent} samples, histograms and exemplars");
+            return Judgement::Final(Verdict::Rejected(Rejection { status, text, written, settled: true }));
         }
         let text = answer.excerpt;
         // Not a failure that time mends, though its status says so.
@@ -308,10 +357,8 @@ impl Exchange {
         }
         if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
             self.health.failed(&format!("{status}: {text}"), None);
-            let written =
-                WRITTEN.iter().filter_map(|name| answer.headers.get(*name)?.to_str().ok()?.parse().ok());
-            let written = written.fold(0, u64::saturating_add);
-            return Judgement::Final(Verdict::Rejected(Rejection { status, text, written }));
+            let written = request.entries.written(written(&answer.headers), false);
+            return Judgement::Final(Verdict::Rejected(Rejection { status, text, written, settled: false }));
         }
         Judgement::Again { error: format!("{status}: {text}"), retry_after: answer.retry_after }
     }
@@ -326,6 +373,11 @@ impl Exchange {
         self.health.resent(items);
         wait
     }
+}
+
+/// What the peer says that it wrote.
+fn written(headers: &HeaderMap) -> [Option<u64>; 3] {
+    WRITTEN.map(|name| headers.get(name)?.to_str().ok()?.parse().ok())
 }
 
 enum Judgement {

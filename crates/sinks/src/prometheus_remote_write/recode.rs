@@ -2,7 +2,8 @@
 //!
 //! A batch becomes a sequence of pieces, each within the limits of a request; a piece becomes one request
 //! for each lane. What proves too large when encoded is cut in halves until it fits, or until it is a single
-//! series or point, which then cannot be sent at all. A record whose tables alone are too large is lost as a whole.
+//! sample, histogram or exemplar with its series' labels, or a single point. What there is no memory for even then
+//! cannot be sent at all.
 
 mod encode;
 mod piece;
@@ -34,16 +35,19 @@ pub(super) struct Recoder {
 
 /// What [`Recoder::points`] is at first.
 const POINTS: u64 = 1_000;
+/// How many times a piece is held on its way out at most: in both versions, with tables, without histograms, with its
+/// exemplars where they belong, spread over lanes, and compressed.
+const COPIES: usize = 8;
+/// The most bytes of a piece when memory is short.
+const SMALLEST: usize = 16 << 10;
 /// What the decoders of OTLP's bodies take.
 const DECODERS: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES;
 
 /// How large a request may be.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// The most bytes of a piece, before compression, that the sink's own part has room for.
+    /// The most bytes of a piece, before compression, that the sink's own part has room for and the peer takes.
     bytes: usize,
-    /// The most bytes of a piece that the peer takes. Only a single series becomes as large.
-    peer_bytes: usize,
     /// The most items of a piece.
     items: u64,
 }
@@ -115,11 +119,8 @@ impl Work {
 
 impl Recoder {
     pub(super) fn new(room: Room, settings: &Settings) -> Recoder {
-        let limits = Limits {
-            bytes: settings.max_bytes.min(piece_of(room.part())),
-            peer_bytes: settings.max_bytes,
-            items: settings.max_items,
-        };
+        let limits =
+            Limits { bytes: settings.max_bytes.min(piece_of(room.part())), items: settings.max_items };
         let encoder = Encoder::new(room.clone(), settings.lanes, settings.otlp.clone());
         Recoder { encoder, room, limits, points: POINTS.min(limits.items).max(1) }
     }
@@ -154,10 +155,12 @@ impl Recoder {
                 (work.begun, work.left) = (true, vec![source.whole()]);
             }
             let Some(piece) = work.left.pop() else { return Step::Finished };
-            let (piece, rest) = source.cut(piece, self.limits.bytes, self.limits.items, self.points);
+            let bytes = self.fitting();
+            let (piece, rest) = source.cut(piece, bytes, self.limits.items, self.points);
             work.left.extend(rest);
             let Some(step) = self.step(&source, piece, work, batch).await else {
                 work.source = Some(source);
+                tokio::task::yield_now().await;
                 continue;
             };
             // That of a large batch is gone before the batch looks at what is held.
@@ -178,7 +181,7 @@ impl Recoder {
         let members = piece.members().map_or(0, |members| members.end.saturating_sub(members.start));
         // A single point goes, whatever becomes of it.
         let entries = if members > 1 { self.limits.items } else { u64::MAX };
-        let mut most = Most { bytes: self.limits.bytes, entries };
+        let mut most = Most { bytes: self.fitting(), entries };
         loop {
             match self.encoder.encode(source, &piece, work.to, most).await {
                 Ok(Encoded { requests, untranslatable, unwanted, is_half_empty }) => {
@@ -189,29 +192,23 @@ impl Recoder {
                     return Some(Step::Requests { requests, untranslatable, unwanted });
                 }
                 Err(Unfit::Room(NoRoom::WithoutTurn)) => batch.borrow(&self.room).await,
-                // Cutting does not help, but for records that were put together.
-                Err(Unfit::Source) => {
-                    if let Some(pieces) = source.apart(&piece) {
-                        work.left.extend(pieces.into_iter().rev());
-                        return None;
-                    }
-                    let lost = source.rest_of_record(piece, &mut work.left);
-                    return Some(Step::Lost(Dropped::TooLarge, source.items(&lost)));
-                }
-                Err(unfit) => match source.halve(&piece) {
+                Err(_) => match source.halve(&piece) {
                     Some((first, second)) => {
                         self.points = (members / 2).clamp(1, self.points);
                         work.left.extend([second, first]);
                         return None;
                     }
-                    // A single series may be as large as the peer takes it.
-                    None if unfit == Unfit::Large && most.bytes < self.limits.peer_bytes => {
-                        most.bytes = self.limits.peer_bytes;
-                    }
+                    // What cannot be cut goes as it is: whether that is too large is for the peer to say.
+                    None if most.bytes != Most::ALL => most.bytes = Most::ALL,
                     None => return Some(Step::Lost(Dropped::TooLarge, source.items(&piece))),
                 },
             }
         }
+    }
+
+    /// The most bytes of a piece that there is room for now, with all that is made of it.
+    fn fitting(&self) -> usize {
+        self.limits.bytes.min((self.room.left() / COPIES).max(SMALLEST))
     }
 
     /// The batch, decompressed.
@@ -220,6 +217,9 @@ impl Recoder {
             NoBody::Damaged => Dropped::Damaged,
             NoBody::TooLarge => Dropped::TooLarge,
         })?;
+        if let Some((window, range)) = batch.take_plain() {
+            return Ok(Source::new(form, window, vec![range]));
+        }
         let needed = batch.bodies().1.iter().map(|body| body.raw_len).sum();
         let mut room = self.decoding_room(form, needed).await;
         if let Err(NoRoom::WithoutTurn) = room {

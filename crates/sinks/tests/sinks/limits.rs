@@ -3,7 +3,7 @@
 use crate::rig::{Rig, answers, peer, settings};
 use tidegate_ledger::Dropped;
 use tidegate_load::Behaviour;
-use tidegate_load::remote_write::{Version, compress};
+use tidegate_load::remote_write::Version;
 use tidegate_sinks::RemoteWriteSettings;
 
 #[tokio::test]
@@ -75,19 +75,24 @@ async fn bodies_over_the_limits_are_cut() {
     }
 }
 
-/// A series that is over the limit alone is dropped, with the reason, and what is around it arrives.
+/// A series that is over the limit alone is cut between its samples, which arrive in order.
 #[tokio::test]
-async fn a_series_that_cannot_be_cut_is_dropped_with_the_reason() {
-    for version in [Version::V1, Version::V2] {
+async fn a_series_over_the_limit_is_cut_between_its_samples() {
+    use tidegate_sinks::Prefer;
+    for (version, prefer) in [
+        (Version::V1, Prefer::V1),
+        (Version::V2, Prefer::V2),
+        (Version::V1, Prefer::V2),
+        (Version::V2, Prefer::V1),
+    ] {
         let mut rig = Rig::new(20, 1 << 20);
         let peer = peer(Behaviour::Healthy);
         rig.put(version, 0..10, 1).await;
         rig.put(version, 10..11, 10_000).await;
         rig.put(version, 11..20, 1).await;
-        rig.drain(RemoteWriteSettings { max_bytes: 64 << 10, ..settings(&peer) }).await;
-        assert_eq!(rig.dropped(), [(Dropped::TooLarge, 10_000)], "{version:?}");
-        let verdict = rig.compare(&peer.report());
-        assert_eq!((verdict.missing, verdict.duplicates, verdict.out_of_order), (10_000, 0, 0));
+        rig.drain(RemoteWriteSettings { max_bytes: 64 << 10, prefer, ..settings(&peer) }).await;
+        assert_eq!(rig.dropped(), [], "{version:?} as {prefer:?}");
+        rig.assert_exact(&peer.report());
     }
 }
 
@@ -136,23 +141,4 @@ async fn what_is_of_another_protocol_is_dropped_with_the_reason() {
     rig.drain(settings(&peer)).await;
     rig.assert_exact(&peer.report());
     assert_eq!(rig.dropped(), [(Dropped::Untranslatable, 5)]);
-}
-
-/// A record whose tables never fit is one loss, found out by reading it once: not by halving it down to each of
-/// its 20,000 series, and reading it anew for each.
-#[tokio::test]
-async fn a_record_whose_tables_never_fit_is_lost_at_once() {
-    const SERIES: u64 = 20_000;
-    let mut rig = Rig::new(20, 1 << 20);
-    let mut raw = b"\x22\0".repeat(2_000_000);
-    let series = b"\x2a\x11\x0a\x02\0\0\x12\x0b\x09\0\0\0\0\0\0\xf0\x3f\x10\x01";
-    raw.extend(series.repeat(20_000));
-    let mut body = Vec::new();
-    compress(&raw, &mut body);
-    rig.append(Version::V2, &body, raw.len(), SERIES).await;
-    rig.put(Version::V2, 0..20, 1).await;
-    let peer = peer(Behaviour::Healthy);
-    rig.drain(settings(&peer)).await;
-    assert_eq!(rig.dropped(), [(Dropped::TooLarge, SERIES)]);
-    rig.assert_exact(&peer.report());
 }

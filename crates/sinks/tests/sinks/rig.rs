@@ -21,6 +21,9 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const NAME: &str = "upstream";
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
 
+/// What is kept for requests.
+const INGEST: usize = 4 << 20;
+
 /// Everything on the near side of the peer.
 pub(crate) struct Rig {
     pub(crate) dir: tempfile::TempDir,
@@ -53,9 +56,19 @@ impl Rig {
         Rig { when_full, ..Rig::of(self.model, self.part, dir, quota) }
     }
 
+    /// The same where the sink can hold `most` bytes at most, all that is borrowed included.
+    pub(crate) fn holding(self, most: usize) -> Rig {
+        let dir = tempfile::tempdir().unwrap();
+        let total = (most + self.part + INGEST) as u64;
+        Rig::sized(self.model, self.part, dir, 1 << 30, total)
+    }
+
     fn of(model: Model, part: usize, dir: tempfile::TempDir, quota: u64) -> Rig {
-        let total = 32 << 20;
-        let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, 4 << 20);
+        Rig::sized(model, part, dir, quota, 32 << 20)
+    }
+
+    fn sized(model: Model, part: usize, dir: tempfile::TempDir, quota: u64, total: u64) -> Rig {
+        let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, INGEST as u64);
         let arena = Arena::new(total, floors, 8 << 20, 256, 64).unwrap();
         let settings = tidegate_journal::Settings {
             segment_bytes: 4 << 20,

@@ -2,15 +2,16 @@
 
 use super::piece::{self, Piece, Source};
 use crate::prometheus_remote_write::batch::Form;
-use crate::prometheus_remote_write::exchange::Request;
+use crate::prometheus_remote_write::exchange::{Entries, Request};
 use crate::prometheus_remote_write::settings::Translation;
 use crate::room::{Held, NoRoom, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::Tenant;
 use tidegate_wire::otlp::prometheus::{self as otlp, Deltas};
-use tidegate_wire::output::{Counter, SliceOutput};
-use tidegate_wire::remote_write::{Request as View, Series, Symbols, Version, view};
+use tidegate_wire::output::{Counter, Output, SliceOutput};
+use tidegate_wire::remote_write::exemplars::{self, Lone};
+use tidegate_wire::remote_write::{Error, Series, Symbols, Version, view_within};
 use tidegate_wire::remote_write::{has_histograms, join, split, translate, v2, without_histograms};
 use tidegate_wire::snappy;
 use tokio::time::Instant;
@@ -37,10 +38,15 @@ pub(in crate::prometheus_remote_write) struct To {
 /// How large a piece may become.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Most {
-    /// Bytes before compression.
+    /// Bytes before compression; [`ALL`](Self::ALL) for what cannot be cut any smaller.
     pub(super) bytes: usize,
     /// Samples, histograms and exemplars made of points of OTLP. (Of remote write it is known before.)
     pub(super) entries: u64,
+}
+
+impl Most {
+    /// However many there are.
+    pub(super) const ALL: usize = usize::MAX;
 }
 
 /// A piece as it goes out.
@@ -62,8 +68,6 @@ pub(super) enum Unfit {
     Large,
     /// There is no memory for it.
     Room(NoRoom),
-    /// There never is memory for what all records that it is of need together, however small it is cut.
-    Source,
 }
 
 impl From<NoRoom> for Unfit {
@@ -74,6 +78,15 @@ impl From<NoRoom> for Unfit {
 
 /// A body that was made, and the items of its source that it cannot say.
 struct Made(Held<Window>, u64);
+
+/// What can be written twice: once to be measured, once for good.
+trait Body {
+    fn write(&self, out: &mut impl Output) -> Result<(), Error>;
+}
+
+/// The most bytes of the table of a 2.0 body that is read piece by piece. With more symbols than this has room for, they
+/// are found more slowly.
+pub(super) const TABLE: usize = 64 << 10;
 
 /// A 2.0 body made of OTLP has at most one symbol for each of so many bytes that it may have.
 const BYTES_PER_SYMBOL: usize = 32;
@@ -111,17 +124,35 @@ impl Encoder {
         let items = source.items(piece);
         let mut entries = items;
         let bytes = most.bytes;
+        let part = match piece {
+            Piece::Slice(single, wanted) => {
+                let message = source.message(single).ok_or(Unfit::Large)?;
+                let version = source.form().version();
+                let slice =
+                    Slice { message, version, fields: source.sliced_fields(), wanted: wanted.clone() };
+                Some(self.made(&slice, bytes).await?)
+            }
+            _ => None,
+        };
+        let mut to = to;
         let made = match (source.form(), to) {
-            (Form::RemoteWrite(Version::V1), Version::V1) => None,
+            (Form::RemoteWrite(Version::V1), Version::V1) => part.map(|part| Made(part, 0)),
             (Form::RemoteWrite(Version::V1), Version::V2) => {
-                Some(self.newer(source.bytes(piece), bytes).await?)
+                match self.newer(source, piece, part.as_ref().map(AsRef::as_ref), bytes).await {
+                    // There is no memory for the symbols of a single series: it goes out as it is.
+                    Err(Unfit::Room(NoRoom::Never)) if bytes == Most::ALL => {
+                        to = Version::V1;
+                        part.map(|part| Made(part, 0))
+                    }
+                    newer => Some(newer?),
+                }
             }
-            (Form::RemoteWrite(Version::V2), Version::V2) => Some(self.joined(source, piece, bytes).await?),
-            (Form::RemoteWrite(Version::V2), Version::V1) => {
-                let Made(joined, _) = self.joined(source, piece, bytes).await?;
-                Some(self.older(&joined, bytes).await?)
+            (Form::RemoteWrite(Version::V2), _) => {
+                Some(self.resolved(source, piece, part.as_ref().map(AsRef::as_ref), to, bytes).await?)
             }
-            (Form::Otlp, _) => {
+            (Form::Otlp, wanted) => {
+                // A single point takes no tables in 1.0, however many labels it has.
+                to = if bytes == Most::ALL { Version::V1 } else { wanted };
                 let (made, said) = self.translated(source, piece, to, bytes).await?;
                 entries = said.samples + said.histograms + said.exemplars;
                 if entries > most.entries {
@@ -149,30 +180,86 @@ impl Encoder {
             is_empty = left_out.left == 0;
         }
         let whole = without.as_ref().map_or(whole, AsRef::as_ref);
+        let mut items = items.saturating_sub(untranslatable).saturating_sub(unwanted);
+        let mut requests = Vec::new();
+        let lone = if to == Version::V2 { exemplars::count_lone(whole) } else { 0 };
+        let with_series = if lone > 0 {
+            let (with_series, left) = self.with_exemplars(whole, lone).await?;
+            items = items.saturating_sub(left.as_ref().map_or(0, |left| left.items));
+            requests.extend(left);
+            Some(with_series)
+        } else {
+            None
+        };
+        let whole = with_series.as_ref().map_or(whole, AsRef::as_ref);
         let has_series = match (source.form(), to) {
             (_, Version::V2) => piece::has_series(whole),
             (Form::Otlp, Version::V1) => entries > 0,
             (Form::RemoteWrite(_), Version::V1) => !is_empty,
         };
-        if !has_series {
-            return Ok(Encoded { requests: Vec::new(), untranslatable, unwanted, is_half_empty });
-        }
-        let items = items.saturating_sub(untranslatable).saturating_sub(unwanted);
-        let mut requests = if self.lanes == 1 {
-            let entries = if source.form() == Form::Otlp { entries } else { items };
-            vec![self.request(whole, to, items, entries).await?]
-        } else {
-            let mut requests = match to {
-                Version::V1 => self.spread(whole).await?,
-                Version::V2 => self.spread_v2(whole, bytes).await?,
-            };
-            if source.form() == Form::Otlp {
-                share_out(items, &mut requests);
+        if has_series {
+            // A single series is in one lane, whatever its labels are.
+            if self.lanes == 1 || bytes == Most::ALL {
+                let entries = match (to, source.form()) {
+                    (Version::V2, _) => Entries::Each(piece::entries_of(whole)),
+                    (Version::V1, Form::Otlp) => Entries::All(entries),
+                    (Version::V1, Form::RemoteWrite(_)) => Entries::All(items),
+                };
+                requests.push(self.request(whole, to, items, entries).await?);
+            } else {
+                let mut lanes = match to {
+                    Version::V1 => self.spread(whole).await?,
+                    Version::V2 => self.spread_v2(whole, bytes).await?,
+                };
+                if source.form() == Form::Otlp {
+                    share_out(items, &mut lanes);
+                }
+                requests.extend(lanes);
             }
-            requests
-        };
-        requests.iter_mut().for_each(|request| request.histograms = histograms);
+        }
+        for request in &mut requests {
+            request.histograms = histograms;
+            request.points = source.form() == Form::Otlp;
+        }
         Ok(Encoded { requests, untranslatable, unwanted, is_half_empty })
+    }
+
+    /// A 2.0 body with the exemplars that stand alone in it in their series, and what is left of those as a request of
+    /// 1.0, which has a place for them.
+    async fn with_exemplars(
+        &mut self,
+        raw: &[u8],
+        lone: usize,
+    ) -> Result<(Held<Window>, Option<Request>), Unfit> {
+        let _charge = self.room.charge(TABLE + lone.saturating_mul(Lone::BYTES)).await?;
+        let mut symbols = Symbols::new();
+        let request = view_within(raw, TABLE, &mut symbols).map_err(|_| Unfit::Large)?;
+        let mut found = Vec::with_capacity(lone);
+        found.extend(exemplars::lone(&request).take(lone));
+        let most = raw.len().saturating_add(16);
+        let mut out = self.room.window(most).await?;
+        fill(&mut out, most, |out| exemplars::join_lone(raw, &mut found, out))?;
+        if found.is_empty() {
+            return Ok((out, None));
+        }
+        let left = self.made(&Left(&found), Most::ALL).await?;
+        let items = piece::items_of(Version::V1, &left);
+        let request = self.request(&left, Version::V1, items, Entries::All(items)).await?;
+        Ok((out, Some(request)))
+    }
+
+    /// What `body` writes, in at most `most` bytes.
+    async fn made(&self, body: &impl Body, most: usize) -> Result<Held<Window>, Unfit> {
+        let len = if most == Most::ALL {
+            let mut counter = Counter::default();
+            body.write(&mut counter).map_err(|_| Unfit::Large)?;
+            usize::try_from(counter.bytes()).map_err(|_| Unfit::Large)?
+        } else {
+            most
+        };
+        let mut out = self.room.window(len).await?;
+        fill(&mut out, len, |out| body.write(out))?;
+        Ok(out)
     }
 
     /// Points of OTLP as a body of this version.
@@ -189,11 +276,7 @@ impl Encoder {
         if to == Version::V2 {
             (space.symbols, space.symbol_bytes) = (most / BYTES_PER_SYMBOL, most / BYTES_PER_SYMBOL_BYTE);
         }
-        let _charge = match self.room.charge(otlp::Scratch::bytes_for(space)).await {
-            // What is to be held does not depend on how many of the points are wanted.
-            Err(NoRoom::Never) => return Err(Unfit::Source),
-            charge => charge?,
-        };
+        let _charge = self.room.charge(otlp::Scratch::bytes_for(space)).await?;
         let mut scratch = otlp::Scratch::new(space);
         let settings = otlp::Settings {
             naming: self.translation.naming,
@@ -201,11 +284,23 @@ impl Encoder {
             scope_labels: self.translation.scope_labels,
             target_info: self.translation.target_info,
         };
-        let mut out = self.room.window(most).await?;
         let mut deltas = self.deltas.as_mut();
         if let Some(deltas) = &mut deltas {
             deltas.tick(self.started.elapsed().as_secs());
         }
+        let most = if most == Most::ALL {
+            let (mut counter, raw, points) = (Counter::default(), raw, points.clone());
+            let deltas = deltas.as_deref_mut();
+            let counted = match to {
+                Version::V1 => otlp::part_to_v1(raw, points, &settings, &mut scratch, deltas, &mut counter),
+                Version::V2 => otlp::part_to_v2(raw, points, &settings, &mut scratch, deltas, &mut counter),
+            };
+            counted.map_err(|_| Unfit::Large)?;
+            usize::try_from(counter.bytes()).map_err(|_| Unfit::Large)?
+        } else {
+            most
+        };
+        let mut out = self.room.window(most).await?;
         let said = fill(&mut out, most, |out| match to {
             Version::V1 => otlp::part_to_v1(raw, points, &settings, &mut scratch, deltas, out),
             Version::V2 => otlp::part_to_v2(raw, points, &settings, &mut scratch, deltas, out),
@@ -213,18 +308,45 @@ impl Encoder {
         Ok((Made(out, said.dropped.points()), said))
     }
 
-    /// The series of `piece` from all bodies, with one symbol table.
-    async fn joined(&self, source: &Source, piece: &Piece, most: usize) -> Result<Made, Unfit> {
+    /// The series of `piece`, or the part of one that `part` is, with their symbols: spelled out in 1.0, or with a table
+    /// of their own.
+    async fn resolved(
+        &self,
+        source: &Source,
+        piece: &Piece,
+        part: Option<&[u8]>,
+        to: Version,
+        most: usize,
+    ) -> Result<Made, Unfit> {
         let wanted = piece.members().ok_or(Unfit::Large)?;
-        let (bodies, first) = source.bodies_of(&wanted);
-        let most = most.min(roomy(source.len()));
-        let mut out = self.room.window(most).await?;
-        let keep = |position: u64, _: &v2::Series<'_>| wanted.contains(&(first + position));
-        match self.join(&bodies, keep, most, &mut out).await {
-            // What is to be held does not depend on how many of the series are wanted.
-            Err(Unfit::Room(NoRoom::Never)) => Err(Unfit::Source),
-            joined => joined.map(|_series| Made(out, 0)),
+        if to == Version::V2 && part.is_none() {
+            let (bodies, first) = source.bodies_of(&wanted);
+            let most =
+                if most == Most::ALL { 2 * roomy(source.len()) } else { most.min(roomy(source.len())) };
+            let joined = async {
+                let mut out = self.room.window(most).await?;
+                let keep = |position: u64, _: &v2::Series<'_>| wanted.contains(&(first + position));
+                self.join(&bodies, keep, most, &mut out).await?;
+                Ok(Made(out, 0))
+            };
+            match Box::pin(joined).await {
+                // The tables of the bodies are too large: then without.
+                Err(Unfit::Room(NoRoom::Never)) => {}
+                joined => return joined,
+            }
         }
+        // The whole table where there is room for it.
+        let bodies = source.parts_of(&wanted).map(|(body, _)| Symbols::bytes_for(body));
+        let table = bodies.max().unwrap_or(0);
+        let table = if table <= self.room.left() / 4 { table } else { table.min(TABLE) };
+        let _charge = self.room.charge(table).await?;
+        let parts = source.parts_of(&wanted).map(|(body, whole)| (body, part.unwrap_or(whole))).collect();
+        let body = Resolved { parts, to, table };
+        // Cut until it is of one body, whose table is there.
+        if to == Version::V2 && body.parts.len() > 1 {
+            return Err(Unfit::Large);
+        }
+        Ok(Made(self.made(&body, most).await?, 0))
     }
 
     /// The series of 2.0 bodies that `keep` wants. Says how many there are.
@@ -241,25 +363,36 @@ impl Encoder {
         fill(out, most, |out| join::join_some(bodies, keep, &mut scratch, out)).map(|joined| joined.series)
     }
 
-    /// A 1.0 body as 2.0.
-    async fn newer(&self, raw: &[u8], most: usize) -> Result<Made, Unfit> {
-        let (symbols, families) = piece::texts_of(raw);
+    /// A piece of 1.0 as 2.0, with the metadata that is anywhere in the batch; or the part of a series that `part` is.
+    async fn newer(
+        &self,
+        source: &Source,
+        piece: &Piece,
+        part: Option<&[u8]>,
+        most: usize,
+    ) -> Result<Made, Unfit> {
+        let (raw, range) = match (part, piece) {
+            (Some(part), _) => (part, 0..part.len()),
+            (None, Piece::Bytes(range)) => (source.raw(), range.clone()),
+            _ => return Err(Unfit::Large),
+        };
+        let own = raw.get(range.clone()).unwrap_or_default();
+        let (symbols, families) = (piece::texts_of(own), piece::families_of(raw));
+        let symbols = symbols
+            .saturating_add(families.saturating_mul(2).min(piece::series_of_v1(own).saturating_mul(2)));
         let _charge = self.room.charge(translate::Scratch::bytes_for(symbols, families)).await?;
         let mut scratch = translate::Scratch::new(symbols, families);
-        let most = most.min(roomy(raw.len()));
+        let most = if most == Most::ALL {
+            let mut counter = Counter::default();
+            let counted = translate::part_to_v2(raw, range.clone(), &mut scratch, &mut counter);
+            counted.map_err(|_| Unfit::Large)?;
+            usize::try_from(counter.bytes()).map_err(|_| Unfit::Large)?
+        } else {
+            most.min(roomy(raw.len()))
+        };
         let mut out = self.room.window(most).await?;
-        let dropped = fill(&mut out, most, |out| translate::to_v2(raw, &mut scratch, out))?;
+        let dropped = fill(&mut out, most, |out| translate::part_to_v2(raw, range, &mut scratch, out))?;
         Ok(Made(out, dropped.metadata))
-    }
-
-    /// A 2.0 body as 1.0. Start timestamps are lost; they are no items.
-    async fn older(&self, raw: &[u8], most: usize) -> Result<Made, Unfit> {
-        let mut out = self.room.window(most).await?;
-        let _charge = self.room.charge(Symbols::bytes_for(raw)).await?;
-        let mut symbols = Symbols::new();
-        let Ok(View::V2(request)) = view(Version::V2, raw, &mut symbols) else { return Err(Unfit::Large) };
-        fill(&mut out, most, |out| translate::to_v1(request, out))?;
-        Ok(Made(out, 0))
     }
 
     /// A 1.0 body as one request for each lane that has something of it.
@@ -285,7 +418,7 @@ impl Encoder {
             start += len;
             if !lane.is_empty() {
                 let items = piece::items_of(Version::V1, lane);
-                requests.push(self.request(lane, Version::V1, items, items).await?);
+                requests.push(self.request(lane, Version::V1, items, Entries::All(items)).await?);
             }
         }
         Ok(requests)
@@ -304,7 +437,8 @@ impl Encoder {
             if series > 0 {
                 left = left.saturating_sub(lane.len());
                 let items = piece::items_of(Version::V2, &lane);
-                requests.push(self.request(&lane, Version::V2, items, items).await?);
+                let entries = Entries::Each(piece::entries_of(&lane));
+                requests.push(self.request(&lane, Version::V2, items, entries).await?);
             }
         }
         Ok(requests)
@@ -315,22 +449,74 @@ impl Encoder {
         raw: &[u8],
         version: Version,
         items: u64,
-        entries: u64,
+        entries: Entries,
     ) -> Result<Request, Unfit> {
         let longest = snappy::max_compressed_len(raw.len()).map_err(|_| Unfit::Large)?;
         let mut out = self.room.window(longest).await?;
         let len = self.snappy.compress(raw, out.spare_mut()).map_err(|_| Unfit::Large)?;
         out.advance(len);
-        Ok(Request { body: Bytes::from_owner(out), version, histograms: true, items, entries })
+        let body = Bytes::from_owner(out);
+        Ok(Request { body, version, histograms: true, points: false, items, entries })
+    }
+}
+
+/// Some items of one series.
+struct Slice<'a> {
+    message: &'a [u8],
+    version: Version,
+    fields: &'a [u32],
+    wanted: std::ops::Range<u64>,
+}
+
+impl Body for Slice<'_> {
+    fn write(&self, out: &mut impl Output) -> Result<(), Error> {
+        Ok(piece::put_slice((self.version, self.message), self.fields, &self.wanted, out)?)
+    }
+}
+
+/// Stretches of 2.0 bodies, each with the body whose symbols they refer to.
+struct Resolved<'a> {
+    parts: Vec<(&'a [u8], &'a [u8])>,
+    to: Version,
+    /// The most bytes of the table of one body.
+    table: usize,
+}
+
+impl Body for Resolved<'_> {
+    fn write(&self, out: &mut impl Output) -> Result<(), Error> {
+        let mut symbols = Symbols::new();
+        match self.to {
+            Version::V1 => {
+                for (body, part) in &self.parts {
+                    let request = view_within(body, self.table, &mut symbols)?;
+                    translate::series_to_v1(request.series_in(part), out)?;
+                }
+                Ok(())
+            }
+            Version::V2 => {
+                let Some((body, part)) = self.parts.first() else { return Ok(()) };
+                let request = view_within(body, self.table, &mut symbols)?;
+                join::spell(request.series_in(part), out).map(drop)
+            }
+        }
+    }
+}
+
+/// Exemplars that found no series.
+struct Left<'s, 'a>(&'s [Lone<'a>]);
+
+impl Body for Left<'_, '_> {
+    fn write(&self, out: &mut impl Output) -> Result<(), Error> {
+        Ok(exemplars::put_rest(self.0, out)?)
     }
 }
 
 /// Shares `items` out among requests, by how much is in each.
 fn share_out(items: u64, requests: &mut [Request]) {
-    let all: u128 = requests.iter().map(|request| u128::from(request.entries)).sum();
+    let all: u128 = requests.iter().map(|request| u128::from(request.entries.sum())).sum();
     let (mut seen, mut given) = (0u128, 0u64);
     for request in requests {
-        seen += u128::from(request.entries);
+        seen += u128::from(request.entries.sum());
         let upto = (u128::from(items) * seen).checked_div(all).and_then(|upto| u64::try_from(upto).ok());
         let upto = upto.unwrap_or(items);
         (request.items, given) = (upto - given, upto);

@@ -5,6 +5,8 @@ use crate::room::Held;
 use std::ops::Range;
 use tidegate_arena::Window;
 use tidegate_wire::otlp;
+use tidegate_wire::output::{Full, Output};
+use tidegate_wire::proto::write::{self, Encode};
 use tidegate_wire::proto::{Reader, Wire};
 use tidegate_wire::remote_write::split::{self, Limit};
 use tidegate_wire::remote_write::{Version, v1, v2};
@@ -22,7 +24,14 @@ pub(super) struct Source {
     members: u64,
     /// The bytes of everything but series in 2.0 bodies: their symbols.
     symbol_bytes: usize,
+    /// Where every so many members of 2.0 bodies begin, so that a piece is found without a walk from the start.
+    marks: Vec<usize>,
+    /// How many.
+    stride: u64,
 }
+
+/// The most marks of a source.
+const MARKS: u64 = 4096;
 
 /// A part of a source that could be a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,13 +40,25 @@ pub(super) enum Piece {
     Bytes(Range<usize>),
     /// Members of bodies, counted over all of them: series of 2.0, points of OTLP.
     Members(Range<u64>),
+    /// Some samples, histograms and exemplars of one series, counted over all of it.
+    Slice(Single, Range<u64>),
+}
+
+/// A single series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Single {
+    /// The bytes of its field in 1.0 bodies.
+    Bytes(Range<usize>),
+    /// Its number, counted over all 2.0 bodies.
+    Member(u64),
 }
 
 impl Piece {
     pub(super) fn members(&self) -> Option<Range<u64>> {
         match self {
-            Piece::Bytes(_) => None,
             Piece::Members(members) => Some(members.clone()),
+            Piece::Slice(Single::Member(member), _) => Some(*member..member.saturating_add(1)),
+            Piece::Bytes(_) | Piece::Slice(..) => None,
         }
     }
 }
@@ -60,7 +81,36 @@ impl Source {
             ranges.push(start..members);
         }
         let symbol_bytes = raw.len().saturating_sub(bytes);
-        Source { form, raw, bodies, members_of: ranges, members, symbol_bytes }
+        let stride = members.div_ceil(MARKS).max(1);
+        let mut source = Source {
+            form,
+            raw,
+            bodies,
+            members_of: ranges,
+            members,
+            symbol_bytes,
+            marks: Vec::new(),
+            stride,
+        };
+        if form == Form::RemoteWrite(Version::V2) {
+            source.marks = source.marked();
+        }
+        source
+    }
+
+    /// Where every so many series begin.
+    fn marked(&self) -> Vec<usize> {
+        let every = usize::try_from(self.stride).unwrap_or(usize::MAX);
+        let starts = self.bodies.iter().flat_map(|body| {
+            let bytes = self.raw.get(body.clone()).unwrap_or_default();
+            starts_of(bytes).map(|start| body.start + start)
+        });
+        starts.step_by(every).collect()
+    }
+
+    /// All bodies, one after the other.
+    pub(super) fn raw(&self) -> &[u8] {
+        &self.raw
     }
 
     /// The bytes of all bodies.
@@ -89,6 +139,84 @@ impl Source {
         (bodies.map(|(body, _)| body).collect(), first)
     }
 
+    /// The 2.0 bodies that have any of these series, each with the stretch of it that they are in.
+    pub(super) fn parts_of<'s>(&'s self, wanted: &Range<u64>) -> impl Iterator<Item = (&'s [u8], &'s [u8])> {
+        let wanted = wanted.clone();
+        let has = {
+            let wanted = wanted.clone();
+            move |series: &Range<u64>| series.start < wanted.end && wanted.start < series.end
+        };
+        self.bodies.iter().zip(&self.members_of).filter(move |(_, series)| has(series)).map(
+            move |(body, series)| {
+                let start =
+                    if series.start < wanted.start { self.start_of(wanted.start) } else { Some(body.start) };
+                let end = if wanted.end < series.end { self.start_of(wanted.end) } else { Some(body.end) };
+                let part = start.zip(end).and_then(|(start, end)| self.raw.get(start..end));
+                (self.raw.get(body.clone()).unwrap_or_default(), part.unwrap_or_default())
+            },
+        )
+    }
+
+    /// Where a series of the 2.0 bodies begins.
+    fn start_of(&self, member: u64) -> Option<usize> {
+        let index = usize::try_from(member / self.stride).ok()?;
+        let mark = *self.marks.get(index)?;
+        let within = usize::try_from(member % self.stride).ok()?;
+        // A mark and the series behind it may be in several bodies.
+        let starts = self.bodies.iter().filter(|body| mark < body.end).flat_map(|body| {
+            let from = body.start.max(mark);
+            starts_of(self.raw.get(from..body.end).unwrap_or_default()).map(move |start| from + start)
+        });
+        starts.skip(within).next()
+    }
+
+    /// The message of a single series.
+    pub(super) fn message(&self, single: &Single) -> Option<&[u8]> {
+        match single {
+            Single::Bytes(range) => {
+                let field = self.raw.get(range.clone())?;
+                fields_of(field).find(|(field, _)| *field == v1::field::TIMESERIES).map(|(_, series)| series)
+            }
+            Single::Member(member) => self.series_in(&(*member..member.saturating_add(1))).next(),
+        }
+    }
+
+    /// The fields of a series that make up its slices.
+    pub(super) fn sliced_fields(&self) -> &'static [u32] {
+        match self.form {
+            Form::RemoteWrite(Version::V1) => {
+                &[v1::field::SAMPLES, v1::field::EXEMPLARS, v1::field::HISTOGRAMS]
+            }
+            _ => &[v2::field::SAMPLES, v2::field::HISTOGRAMS, v2::field::EXEMPLARS],
+        }
+    }
+
+    /// Whether a piece is a single series, or a part of one.
+    pub(super) fn is_single(&self, piece: &Piece) -> bool {
+        match piece {
+            Piece::Members(range) => self.form != Form::Otlp && range.end.saturating_sub(range.start) == 1,
+            Piece::Bytes(range) => {
+                let bytes = self.raw.get(range.clone()).unwrap_or_default();
+                let mut fields = fields_of(bytes);
+                fields.next().is_some_and(|(field, _)| field == v1::field::TIMESERIES)
+                    && fields.next().is_none()
+            }
+            Piece::Slice(..) => true,
+        }
+    }
+
+    /// The samples, histograms and exemplars of a single series.
+    fn slice_of(&self, piece: &Piece) -> Option<(Single, Range<u64>)> {
+        let single = match piece {
+            Piece::Slice(single, items) => return Some((single.clone(), items.clone())),
+            piece if !self.is_single(piece) => return None,
+            Piece::Members(range) => Single::Member(range.start),
+            Piece::Bytes(range) => Single::Bytes(range.clone()),
+        };
+        let items = count(self.message(&single)?, self.sliced_fields());
+        Some((single, 0..items))
+    }
+
     /// One OTLP request with these points in it, and which they are of its own.
     pub(super) fn request_of(&self, wanted: &Range<u64>) -> (&[u8], Range<u64>) {
         let has = |points: &Range<u64>| points.start < wanted.end && wanted.start < points.end;
@@ -97,23 +225,6 @@ impl Source {
         let end = bodies.next_back().map_or(body.end, |(last, _)| last.end);
         let own = wanted.start.saturating_sub(points.start)..wanted.end.saturating_sub(points.start);
         (self.raw.get(body.start..end).unwrap_or_default(), own)
-    }
-
-    /// What `piece` begins with, up to the end of the record that it begins in; and the rest of `left`, in which
-    /// pieces follow each other from its end on, without that.
-    pub(super) fn rest_of_record(&self, piece: Piece, left: &mut Vec<Piece>) -> Piece {
-        let Some(range) = piece.members() else { return piece };
-        let within = self.members_of.iter().find(|series| series.contains(&range.start));
-        let end = within.map_or(range.end, |series| series.end);
-        while let Some(Piece::Members(next)) =
-            left.pop_if(|next| next.members().is_some_and(|n| n.start < end))
-        {
-            if next.end > end {
-                left.push(Piece::Members(end..next.end));
-                break;
-            }
-        }
-        Piece::Members(range.start..end)
     }
 
     /// All of it.
@@ -128,7 +239,7 @@ impl Source {
     pub(super) fn bytes(&self, piece: &Piece) -> &[u8] {
         match piece {
             Piece::Bytes(range) => self.raw.get(range.clone()).unwrap_or_default(),
-            Piece::Members(_) => &[],
+            Piece::Members(_) | Piece::Slice(..) => &[],
         }
     }
 
@@ -153,11 +264,19 @@ impl Source {
                     (piece, None)
                 }
             }
+            Piece::Slice(..) => (piece, None),
         }
     }
 
-    /// `piece` in two halves, if it holds more than one series or entry of metadata.
+    /// `piece` in two halves, if it holds more than one series or entry of metadata, or more than one sample of one.
     pub(super) fn halve(&self, piece: &Piece) -> Option<(Piece, Piece)> {
+        if self.is_single(piece) {
+            let (single, items) = self.slice_of(piece)?;
+            let middle = items.start.midpoint(items.end);
+            let halves =
+                (Piece::Slice(single.clone(), items.start..middle), Piece::Slice(single, middle..items.end));
+            return (items.start < middle).then_some(halves);
+        }
         match piece {
             Piece::Bytes(range) => {
                 let half = Limit { samples: u64::MAX, bytes: range.len() / 2 };
@@ -169,6 +288,7 @@ impl Source {
                 let halves = (Piece::Members(range.start..middle), Piece::Members(middle..range.end));
                 (range.start < middle).then_some(halves)
             }
+            Piece::Slice(..) => None,
         }
     }
 
@@ -187,6 +307,7 @@ impl Source {
                     .map(|series| series.start.max(range.start)..series.end.min(range.end));
                 within.filter(|range| !range.is_empty()).map(Piece::Members).collect()
             }
+            Piece::Slice(..) => return None,
         };
         (pieces.len() > 1).then_some(pieces)
     }
@@ -197,6 +318,14 @@ impl Source {
             Piece::Bytes(_) => items_of(Version::V1, self.bytes(piece)),
             Piece::Members(range) if self.form == Form::Otlp => range.end.saturating_sub(range.start),
             Piece::Members(range) => self.series_in(range).map(items_of_v2).sum(),
+            Piece::Slice(single, items) => {
+                // Metadata is with the first of a series.
+                let metadata = match (single, items.start, self.message(single)) {
+                    (Single::Member(_), 0, Some(series)) => count(series, &[v2::field::METADATA]),
+                    _ => 0,
+                };
+                items.end.saturating_sub(items.start) + metadata
+            }
         }
     }
 
@@ -223,14 +352,7 @@ impl Source {
 
     /// Some series of 2.0 bodies.
     fn series_in(&self, range: &Range<u64>) -> impl Iterator<Item = &[u8]> {
-        let start = usize::try_from(range.start).unwrap_or(usize::MAX);
-        let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-        self.series().skip(start).take(count)
-    }
-
-    /// The series of all 2.0 bodies.
-    fn series(&self) -> impl Iterator<Item = &[u8]> {
-        self.bodies().flat_map(series_of)
+        self.parts_of(range).flat_map(|(_, part)| series_of(part))
     }
 }
 
@@ -242,6 +364,78 @@ pub(super) fn has_series(raw: &[u8]) -> bool {
 /// The series of a 2.0 body.
 fn series_of(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     fields_of(raw).filter(|(field, _)| *field == v2::field::TIMESERIES).map(|(_, series)| series)
+}
+
+/// Where the series of a 2.0 body begin.
+fn starts_of(raw: &[u8]) -> impl Iterator<Item = usize> {
+    let mut reader = Reader::new(raw);
+    std::iter::from_fn(move || {
+        loop {
+            let start = reader.offset();
+            let key = reader.key().ok()??;
+            reader.skip(key).ok()?;
+            if key.field == v2::field::TIMESERIES && key.wire == Wire::Length {
+                return Some(start);
+            }
+        }
+    })
+}
+
+/// Writes a series field with everything of `message` but the items that are not among `wanted`, of those that `fields`
+/// are. Metadata is with the first of them.
+pub(super) fn put_slice(
+    (version, message): (Version, &[u8]),
+    fields: &[u32],
+    wanted: &Range<u64>,
+    out: &mut impl Output,
+) -> Result<(), Full> {
+    let (field, metadata) = match version {
+        Version::V1 => (v1::field::TIMESERIES, None),
+        Version::V2 => (v2::field::TIMESERIES, Some(v2::field::METADATA).filter(|_| wanted.start > 0)),
+    };
+    write::message(out, field, &Slice { message, fields, wanted, without: metadata })
+}
+
+struct Slice<'a> {
+    message: &'a [u8],
+    fields: &'a [u32],
+    wanted: &'a Range<u64>,
+    without: Option<u32>,
+}
+
+impl Encode for Slice<'_> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        let mut reader = Reader::new(self.message);
+        let mut item = 0;
+        loop {
+            let start = reader.offset();
+            let Ok(Some(key)) = reader.key() else { return Ok(()) };
+            if reader.skip(key).is_err() {
+                return Ok(());
+            }
+            let keep = if self.fields.contains(&key.field) {
+                item += 1;
+                self.wanted.contains(&(item - 1))
+            } else {
+                Some(key.field) != self.without
+            };
+            if keep {
+                out.put(self.message.get(start..reader.offset()).unwrap_or_default())?;
+            }
+        }
+    }
+}
+
+/// How many samples, histograms and exemplars a 2.0 body has, as a receiver counts them.
+pub(super) fn entries_of(raw: &[u8]) -> [u64; 3] {
+    let mut entries = [0; 3];
+    for series in series_of(raw) {
+        let fields = [v2::field::SAMPLES, v2::field::HISTOGRAMS, v2::field::EXEMPLARS];
+        for (sum, field) in entries.iter_mut().zip(fields) {
+            *sum += count(series, &[field]);
+        }
+    }
+    entries
 }
 
 /// Items in a body.
@@ -272,19 +466,23 @@ fn count(message: &[u8], fields: &[u32]) -> u64 {
     fields_of(message).filter(|(field, _)| fields.contains(field)).count() as u64
 }
 
-/// How many texts (label names and values, and those of metadata) and metadata entries a 1.0 body has at
-/// most: what the symbol table of its translation may need.
-pub(super) fn texts_of(raw: &[u8]) -> (usize, usize) {
-    let request = v1::Request::new(raw);
-    let labels: usize = request
-        .series()
-        .map(|series| {
-            let of_exemplars: usize = series.exemplars().map(|exemplar| exemplar.labels.count()).sum();
-            series.labels().count() + of_exemplars
-        })
-        .sum();
-    let families = request.metadata().count();
-    (2 * labels + 2 * families + 1, families)
+/// How many texts the labels of a 1.0 body have at most: what the symbol table of its translation may need.
+pub(super) fn texts_of(raw: &[u8]) -> usize {
+    let labels = v1::Request::new(raw).series().map(|series| {
+        let of_exemplars: usize = series.exemplars().map(|exemplar| exemplar.labels.count()).sum();
+        series.labels().count() + of_exemplars
+    });
+    2 * labels.sum::<usize>() + 1
+}
+
+/// How many entries of metadata a 1.0 body has.
+pub(super) fn families_of(raw: &[u8]) -> usize {
+    fields_of(raw).filter(|(field, _)| *field == v1::field::METADATA).count()
+}
+
+/// How many series a 1.0 body has.
+pub(super) fn series_of_v1(raw: &[u8]) -> usize {
+    fields_of(raw).filter(|(field, _)| *field == v1::field::TIMESERIES).count()
 }
 
 /// The length-delimited fields of a message that was checked.

@@ -42,6 +42,7 @@ fn bounds(piece: &Piece) -> (u64, u64) {
     match piece {
         Piece::Bytes(range) => (range.start as u64, range.end as u64),
         Piece::Members(range) => (range.start, range.end),
+        Piece::Slice(_, items) => (items.start, items.end),
     }
 }
 
@@ -63,6 +64,7 @@ fn covers(source: &Source, whole: &Piece, pieces: &[Piece]) -> Result<(), TestCa
 /// Everything that halving `piece` comes to.
 fn halved(source: &Source, piece: Piece) -> Vec<Piece> {
     match source.halve(&piece) {
+        _ if source.is_single(&piece) => vec![piece],
         None => vec![piece],
         Some((first, second)) => [first, second].into_iter().flat_map(|half| halved(source, half)).collect(),
     }
@@ -92,10 +94,10 @@ proptest! {
         while let Some(piece) = rest {
             let (first, left) = source.cut(piece, bytes, items, items);
             // One of several series keeps to the limit of items. (Exemplars and metadata of 1.0 do not count.)
-            let counts = version == Version::V2 && source.halve(&first).is_some();
+            let counts = version == Version::V2 && !source.is_single(&first);
             prop_assert!(!counts || source.items(&first) <= items);
             if let Piece::Bytes(range) = &first {
-                prop_assert!(range.len() <= bytes || source.halve(&first).is_none());
+                prop_assert!(range.len() <= bytes || source.is_single(&first) || source.halve(&first).is_none());
             }
             pieces.push(first);
             rest = left;
@@ -128,13 +130,55 @@ proptest! {
     }
 }
 
-/// Three records, of which the second is lost: what is left is the first's end and the third.
+/// A single series is cut between its samples, each of which is in one slice with all of the labels.
 #[test]
-fn the_rest_of_a_record_is_taken_out_of_what_is_left() {
+fn a_series_is_cut_between_its_samples() {
+    for version in [Version::V1, Version::V2] {
+        let source = source(version, &[(3, 1, true), (1, 9, true), (2, 1, false)]);
+        let single = source.apart(&source.whole()).unwrap().swap_remove(1);
+        let single = halved(&source, single).swap_remove(0);
+        let (mut slices, mut done) = (vec![single.clone()], Vec::new());
+        while let Some(piece) = slices.pop() {
+            match source.halve(&piece) {
+                Some((first, second)) => slices.extend([second, first]),
+                None => done.push(piece),
+            }
+        }
+        assert!(done.len() >= 9, "{version:?}: {}", done.len());
+        assert_eq!(done.iter().map(|slice| source.items(slice)).sum::<u64>(), source.items(&single));
+        let mut next = 0;
+        for slice in &done {
+            let Piece::Slice(of, items) = slice else { panic!("{slice:?}") };
+            assert_eq!((items.start, items.end), (next, next + 1));
+            next = items.end;
+            let message = source.message(of).unwrap();
+            let mut space = vec![0; message.len() + 16];
+            let mut out = tidegate_wire::output::SliceOutput::new(&mut space);
+            put_slice((version, message), source.sliced_fields(), items, &mut out).unwrap();
+            let len = out.len();
+            assert_eq!(items_of(version, &space[..len]), source.items(slice), "{version:?}");
+        }
+    }
+}
+
+/// However many series there are, each is found where it is.
+#[test]
+fn series_are_found_by_their_numbers() {
+    let bodies: Vec<_> = (0..150).map(|_| (40, 1, false)).collect();
+    let source = source(Version::V2, &bodies);
+    assert!(source.stride > 1);
+    let all: Vec<&[u8]> = source.bodies().flat_map(series_of).collect();
+    for start in (0..all.len()).step_by(97) {
+        let range = start as u64..(start as u64 + 100).min(all.len() as u64);
+        let found: Vec<&[u8]> = source.series_in(&range).collect();
+        assert_eq!(found, all[start..usize::try_from(range.end).unwrap()]);
+    }
+}
+
+/// The bodies of some series are those that have any of them.
+#[test]
+fn series_are_of_their_bodies() {
     let source = source(Version::V2, &[(10, 1, false), (20, 1, false), (5, 1, false)]);
-    let mut left = vec![Piece::Members(28..35), Piece::Members(15..28)];
-    let lost = source.rest_of_record(Piece::Members(12..15), &mut left);
-    assert_eq!((lost, left), (Piece::Members(12..30), vec![Piece::Members(30..35)]));
     assert_eq!(source.bodies_of(&(12..15)).1, 10);
     assert_eq!(source.bodies_of(&(12..15)).0.len(), 1);
     assert_eq!(source.bodies_of(&(9..31)).0.len(), 3);
