@@ -104,7 +104,7 @@ impl RemoteWrite {
             (Protocol::RemoteWrite1 | Protocol::RemoteWrite2, _) => {
                 Some(Need { working: 512 << 10, factor: 6 })
             }
-            (Protocol::Otlp, Signal::Metrics) => Some(Need { working: 768 << 10, factor: 16 }),
+            (Protocol::Otlp, Signal::Metrics) => Some(Need { working: 768 << 10, factor: 8 }),
             _ => None,
         }
     }

@@ -30,6 +30,8 @@ pub(super) struct Source {
     stride: u64,
 }
 
+/// The most bytes of symbols that a series is thought to need.
+const MOST_SYMBOLS: usize = 256;
 /// The most marks of a source.
 const MARKS: u64 = 4096;
 
@@ -337,8 +339,9 @@ impl Source {
 
     /// Where the first request within the limits ends: at least one series on.
     fn first_series(&self, range: &Range<u64>, bytes: usize, items: u64) -> u64 {
-        // Each with its share of the symbols.
+        // Each with its share of the symbols, unless there are very many that nobody may need.
         let symbols = self.symbol_bytes / usize::try_from(self.members.max(1)).unwrap_or(usize::MAX);
+        let symbols = symbols.min(MOST_SYMBOLS);
         let mut left = (bytes, items);
         let mut end = range.start;
         for series in self.series_in(range) {

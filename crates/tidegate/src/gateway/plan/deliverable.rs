@@ -8,7 +8,7 @@ use tidegate_admission::{Bound, Deliverable};
 use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config, Sink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::Need;
+use tidegate_sinks::{Need, RemoteWrite};
 
 /// What windows take beyond what they were asked for: the arena's steps, of a body in both its forms.
 const ROUNDING: u64 = 2 * (64 << 10);
@@ -85,9 +85,10 @@ fn bound(need: Need, most: u64) -> Bound {
 }
 
 /// What a kind of sink needs for records of this protocol and signal; nothing when it takes none of them.
-fn need(sink: &Sink, _protocol: Protocol, _signal: Signal) -> Option<Need> {
+fn need(sink: &Sink, protocol: Protocol, signal: Signal) -> Option<Need> {
     match sink {
         Sink::Blackhole(_) => None,
+        Sink::PrometheusRemoteWrite(_) => RemoteWrite::need(protocol, signal),
         // Until each kind declares its own.
         _ => Some(PROVISIONAL),
     }
