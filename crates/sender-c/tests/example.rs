@@ -4,7 +4,6 @@
 #[path = "../../sender/tests/all/oracle.rs"]
 mod oracle;
 #[path = "../../sender/tests/all/peer.rs"]
-#[allow(dead_code, reason = "others use the rest of it")]
 mod peer;
 
 use std::path::{Path, PathBuf};

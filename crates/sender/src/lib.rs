@@ -53,7 +53,7 @@
 //! | `log` | `Logger` | `log` |
 //! | the OpenTelemetry SDK | `opentelemetry::Exporter`, for spans, logs and metrics | `opentelemetry` |
 //! | C, and what can call C | `include/tidegate_sender.h` of `tidegate-sender-c` | |
-//! | Python | `tidegate-sender` on PyPI: a `logging` handler, OpenTelemetry exporters | |
+//! | Python | `crates/sender-python`: a `logging` handler, OpenTelemetry exporters | |
 //!
 //! # Ways out
 //!
@@ -83,7 +83,9 @@
 //! waits for nobody: the thread tries once more, if the program lives that long.
 //!
 //! After `fork`, a child has an empty ring and, from its first event on, a thread of its own; what the parent
-//! had in the ring, the parent sends. (Rust programs fork rarely; pre-forking Python and C servers do.)
+//! had in the ring, the parent sends. That thread starts whatever other threads of the parent were doing at the
+//! fork: `design/sender.md` goes through the locks on the way. (Rust programs fork rarely; pre-forking Python and C
+//! servers do.)
 //!
 //! # What it leaves to you
 //!

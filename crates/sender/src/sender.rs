@@ -216,13 +216,14 @@ impl Sender {
     /// For the child of a fork that is not made by the C library's `fork`: forgets what the parent will
     /// send, and starts a thread of its own. After an ordinary `fork` that happens by itself.
     pub fn after_fork_in_child(&self) {
+        tidegate_sender_fork::notice();
         self.shared.start_anew();
     }
 
     /// Says more about the resource: what `attributes` has replaces the builder's of the same name. For SDKs
     /// that know their resource late: once, the first call counts, from the next request on.
     pub fn adopt_resource(&self, attributes: &dyn crate::record::Attributes) {
-        self.shared.adopted.get_or_init(|| self.shared.peer.preamble(self.shared.protocol, Some(attributes)));
+        self.shared.adopt(attributes);
     }
 
     #[cfg(feature = "tracing")]

@@ -9,7 +9,7 @@ pub(crate) use peer::Peer;
 
 use crate::class::{Class, Reason, Signal};
 use crate::config::Protocol;
-use crate::http::{Buffers, Connection, Response};
+use crate::http::{Buffers, Connection, Names, Response};
 use crate::ring::{Batch, Ring};
 use crate::sender::{SCOPES, Shared};
 use answer::Answer;
@@ -44,6 +44,9 @@ pub(crate) struct Worker {
     batch: Batch,
     /// To the peer of each signal, or one for all.
     connections: [Option<Connection>; 3],
+    names: Names,
+    #[cfg(feature = "tls")]
+    tls: Option<crate::http::TlsClient>,
     /// What each body begins with: resource, or metadata.
     preamble: Vec<u8>,
     /// Bytes of events by scope, in the request under way.
@@ -55,13 +58,17 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>) -> Worker {
+    /// `forked`: in a child, whose parent has a sending thread of its own.
+    pub(crate) fn new(shared: Arc<Shared>, forked: bool) -> Worker {
         let peer = &shared.peer;
         Worker {
             buffers: Buffers::new(peer.gzip()),
             response: Response::new(),
             batch: Batch::new(&shared.ring, shared.work.batch_bytes),
             connections: [None, None, None],
+            names: Names::new(Arc::clone(&shared.known_addresses), forked),
+            #[cfg(feature = "tls")]
+            tls: peer.tls.as_ref().map(crate::http::Tls::client),
             preamble: peer.preamble(shared.protocol, None),
             sums: vec![0; SCOPES].into_boxed_slice(),
             backoff: Backoff::new(peer.backoff),
@@ -200,7 +207,7 @@ impl Worker {
     /// Sends what can be sent until the time is up, drops the rest, and says what that was.
     fn finish(&mut self) {
         // Without `shutdown`, all handles are gone: one try.
-        let until = self.shared.work.stop_at.get().copied();
+        let until = self.shared.work.stop_at();
         loop {
             self.shared.ring.seal_open();
             if self.drain(true) {

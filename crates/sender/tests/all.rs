@@ -6,6 +6,8 @@
 mod oracle;
 #[path = "all/peer.rs"]
 mod peer;
+#[path = "all/secure.rs"]
+mod secure;
 
 #[path = "all/delivery.rs"]
 mod delivery;
@@ -30,12 +32,13 @@ use tidegate_sender::{Builder, Place, Sender, Span};
 /// Longer than anything takes that comes about at all.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A sender that loses no time.
+/// A sender that loses no time once it is told to send. By itself it does not: on a busy machine, what a test sends in
+/// one go would be one request or several.
 fn quick(peer: &peer::Peer) -> Builder {
     Sender::builder()
         .endpoint(peer.url())
         .service("tests")
-        .flush_interval(Duration::from_millis(20))
+        .flush_interval(LONG)
         .timeout(LONG)
         .backoff(Duration::from_millis(5), Duration::from_millis(20))
 }

@@ -1,10 +1,12 @@
 //! A connection to a peer, and how long its calls may take.
 
+use super::Names;
 use crate::config::{Address, Endpoint};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tidegate_sender_fork::Inherited;
 
 /// Sockets wake up this often to look whether they should give up.
 const SLICE: Duration = Duration::from_millis(100);
@@ -28,7 +30,7 @@ pub(crate) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    fn left(&self) -> Result<Duration, Failure> {
+    pub(super) fn left(&self) -> Result<Duration, Failure> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() || self.called_off.load(Ordering::Relaxed) { Err(Failure::Late) } else { Ok(left) }
     }
@@ -42,6 +44,8 @@ impl Patience<'_> {
 }
 
 pub(crate) struct Connection {
+    /// A forked child does not keep it. Dropped before the stream, so that the number is not another's yet.
+    _not_inherited: Option<Inherited>,
     stream: Stream,
     /// It carried an answered request before, so the peer may have closed it in the meantime.
     pub(crate) used: bool,
@@ -58,31 +62,39 @@ enum Stream {
 impl Connection {
     pub(crate) fn open(
         endpoint: &Endpoint,
-        #[cfg(feature = "tls")] tls: Option<&super::Tls>,
+        names: &mut Names,
+        #[cfg(feature = "tls")] tls: Option<&super::TlsClient>,
         patience: Patience<'_>,
     ) -> Result<Connection, Failure> {
-        let stream = match &endpoint.address {
-            Address::Tcp { host, port } => Stream::Tcp(tcp(host, *port, patience)?),
+        let (stream, guard) = match &endpoint.address {
+            Address::Tcp { host, port } => {
+                let stream = tcp(names.addresses(host, *port, patience), patience)?;
+                let guard = guarded(&stream);
+                (Stream::Tcp(stream), guard)
+            }
             #[cfg(unix)]
             Address::Unix(path) => {
                 let stream = std::os::unix::net::UnixStream::connect(path).map_err(|_| Failure::Broken)?;
+                let guard = guarded(&stream);
                 let set = stream.set_read_timeout(Some(SLICE)).and(stream.set_write_timeout(Some(SLICE)));
                 set.map_err(|_| Failure::Broken)?;
-                Stream::Unix(stream)
+                (Stream::Unix(stream), guard)
             }
             #[cfg(feature = "tls")]
             Address::Tls { host, port } => {
-                let tls = tls.ok_or(Failure::Broken)?.session(host).ok_or(Failure::Broken)?;
-                Stream::Tls(Box::new(rustls::StreamOwned::new(tls, tcp(host, *port, patience)?)))
+                let session = tls.ok_or(Failure::Broken)?.session(host).ok_or(Failure::Broken)?;
+                let stream = tcp(names.addresses(host, *port, patience), patience)?;
+                let guard = guarded(&stream);
+                (Stream::Tls(Box::new(rustls::StreamOwned::new(session, stream))), guard)
             }
         };
-        Ok(Connection { stream, used: false })
+        Ok(Connection { _not_inherited: guard, stream, used: false })
     }
 
     /// Over a socket that is open already.
     #[cfg(all(fuzzing, unix))]
     pub(crate) fn over(stream: std::os::unix::net::UnixStream) -> Connection {
-        Connection { stream: Stream::Unix(stream), used: false }
+        Connection { _not_inherited: None, stream: Stream::Unix(stream), used: false }
     }
 
     pub(crate) fn write_all(&mut self, mut bytes: &[u8], patience: Patience<'_>) -> Result<(), Failure> {
@@ -139,8 +151,8 @@ impl Stream {
 }
 
 /// Tries the addresses of a name one after the other.
-fn tcp(host: &str, port: u16, patience: Patience<'_>) -> Result<TcpStream, Failure> {
-    for address in (host, port).to_socket_addrs().map_err(|_| Failure::Broken)? {
+fn tcp(addresses: impl Iterator<Item = SocketAddr>, patience: Patience<'_>) -> Result<TcpStream, Failure> {
+    for address in addresses {
         let Ok(stream) = TcpStream::connect_timeout(&address, patience.left()?) else { continue };
         let set = stream
             .set_nodelay(true)
@@ -151,4 +163,14 @@ fn tcp(host: &str, port: u16, patience: Patience<'_>) -> Result<TcpStream, Failu
         }
     }
     Err(Failure::Broken)
+}
+
+#[cfg(unix)]
+fn guarded(stream: &impl std::os::fd::AsRawFd) -> Option<Inherited> {
+    Some(Inherited::guard(stream))
+}
+
+#[cfg(not(unix))]
+fn guarded<T>(_stream: &T) -> Option<Inherited> {
+    None
 }

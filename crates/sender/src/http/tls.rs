@@ -18,7 +18,12 @@ pub(crate) struct TlsFiles {
     pub(crate) unverified: bool,
 }
 
-pub(crate) struct Tls(Arc<ClientConfig>);
+/// What all connections have in common. It holds no sessions: their cache has a lock, which a forked child
+/// must not share with its parent.
+pub(crate) struct Tls(ClientConfig);
+
+/// The sending thread's own: the same, with the sessions that it may take up again.
+pub(crate) struct TlsClient(Arc<ClientConfig>);
 
 /// A sentence: what was read, and what is wrong with it.
 #[derive(Debug)]
@@ -55,12 +60,21 @@ impl Tls {
                 })?
             }
         };
-        // One peer, one session to take up again.
-        config.resumption = rustls::client::Resumption::in_memory_sessions(4);
+        config.resumption = rustls::client::Resumption::disabled();
         config.max_fragment_size = Some(super::request::CHUNK);
-        Ok(Tls(Arc::new(config)))
+        Ok(Tls(config))
     }
 
+    /// For a thread that begins.
+    pub(crate) fn client(&self) -> TlsClient {
+        let mut config = self.0.clone();
+        // One peer, one session to take up again.
+        config.resumption = rustls::client::Resumption::in_memory_sessions(4);
+        TlsClient(Arc::new(config))
+    }
+}
+
+impl TlsClient {
     pub(super) fn session(&self, host: &str) -> Option<ClientConnection> {
         let name = ServerName::try_from(host.to_owned()).ok()?;
         let mut session = ClientConnection::new(Arc::clone(&self.0), name).ok()?;

@@ -4,6 +4,7 @@ use crate::encode::otlp;
 use crate::record::Scope;
 use crate::ring::Out;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Scopes at most.
 pub(crate) const SCOPES: usize = 64;
@@ -12,12 +13,15 @@ const LONGEST: usize = 256;
 
 pub(crate) struct Scopes {
     encoded: Box<[OnceLock<Box<[u8]>>]>,
+    /// The first place that nobody has.
+    next: AtomicUsize,
 }
 
 impl Scopes {
     /// With the default scope as number 0.
     pub(crate) fn new(name: &str, version: &str) -> Scopes {
-        let scopes = Scopes { encoded: (0..SCOPES).map(|_| OnceLock::new()).collect() };
+        let scopes =
+            Scopes { encoded: (0..SCOPES).map(|_| OnceLock::new()).collect(), next: AtomicUsize::new(0) };
         let name = if name.is_empty() { "tidegate-sender" } else { name };
         scopes.add(name, version);
         scopes
@@ -31,14 +35,19 @@ impl Scopes {
         }
         let mut encoded = Growing(Vec::new());
         otlp::scope(&mut encoded, name, version);
-        for (index, place) in self.encoded.iter().enumerate() {
-            // Another thread may have just taken this place, for the same scope or another one.
-            let there = place.get_or_init(|| encoded.0.clone().into_boxed_slice());
-            if **there == *encoded.0 {
-                return Scope(u16::try_from(index).unwrap_or(0));
-            }
-        }
-        Scope::default()
+        let known =
+            self.encoded.iter().position(|place| place.get().is_some_and(|known| **known == *encoded.0));
+        let index = known.or_else(|| {
+            let index = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+                (next < SCOPES).then_some(next + 1)
+            });
+            let index = index.ok()?;
+            // Nobody else has this place, so nobody waits for another thread here, which a forked child may
+            // not have. Two that add the same scope at the same time get two places.
+            self.encoded.get(index)?.set(encoded.0.into_boxed_slice()).ok()?;
+            Some(index)
+        });
+        Scope(index.and_then(|index| u16::try_from(index).ok()).unwrap_or(0))
     }
 
     /// The field of a scope in its message.

@@ -5,7 +5,8 @@ use super::{Left, Memory};
 use crate::class::{Kind, Reason};
 use crate::config::{Builder, ConfigError, Protocol};
 use crate::counters::Stats;
-use crate::record::Scope;
+use crate::http::Known;
+use crate::record::{Attributes, Scope};
 use crate::ring::{Payload, Ring};
 use crate::worker::{self, Peer, Worker};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,9 +14,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// While a forked child sets itself up.
-const RESETTING: u64 = u64::MAX;
-/// Forks of forks of forks that can wake their thread. Deeper ones send when the time has come.
+/// With the number of the fork, while a forked child sets itself up.
+const RESETTING: u64 = 1 << 63;
+/// Forks of forks of forks that can wake their thread, and adopt a resource. Deeper ones send when the time has
+/// come.
 const FORKS: usize = 16;
 
 /// Of the sending thread: touched as far as it is needed, which TLS handshakes need most of.
@@ -28,12 +30,24 @@ pub(crate) struct Shared {
     pub(crate) peer: Peer,
     pub(crate) work: Work,
     pub(crate) memory: Memory,
-    /// What bodies begin with, when somebody had more to say than the builder.
-    pub(crate) adopted: OnceLock<Vec<u8>>,
+    /// Where the peer was found, by this process or the one that it was forked off from.
+    pub(crate) known_addresses: Arc<Known>,
     /// The fork that all of this is for.
     generation: AtomicU64,
     first_generation: u64,
-    threads: [OnceLock<Thread>; FORKS],
+    /// A place for each depth of forks, so that no process waits for one that a thread of its parent was
+    /// filling at the fork.
+    depths: [Depth; FORKS],
+}
+
+#[derive(Default)]
+struct Depth {
+    /// The sending thread.
+    thread: OnceLock<Thread>,
+    /// What bodies begin with, when somebody had more to say than the builder.
+    adopted: OnceLock<Vec<u8>>,
+    /// Somebody is about to fill it.
+    adopting: AtomicBool,
 }
 
 /// What the sending thread is asked for. Atomics only: a lock could be held by a thread that a forked child
@@ -47,7 +61,9 @@ pub(crate) struct Work {
     pub(crate) closed: AtomicBool,
     /// The thread shall end, and until when it may go on trying.
     pub(crate) stop: AtomicBool,
-    pub(crate) stop_at: OnceLock<Instant>,
+    /// In nanoseconds after `epoch`; 0 when nobody said.
+    stop_at: AtomicU64,
+    epoch: Instant,
     /// Requests under way are to be called off.
     pub(crate) called_off: AtomicBool,
     pub(crate) ended: AtomicBool,
@@ -83,10 +99,10 @@ impl Shared {
             peer,
             work: Work::new(batch_bytes, builder.disabled),
             memory,
-            adopted: OnceLock::new(),
+            known_addresses: Arc::default(),
             generation: AtomicU64::new(generation),
             first_generation: generation,
-            threads: [const { OnceLock::new() }; FORKS],
+            depths: std::array::from_fn(|_| Depth::default()),
         });
         if !builder.disabled {
             shared.spawn(generation).map_err(|error| ConfigError {
@@ -107,7 +123,7 @@ impl Shared {
     ) -> Result<(), Reason> {
         if tidegate_sender_fork::generation() != self.generation.load(Ordering::Acquire) {
             self.notice_fork();
-            if self.generation.load(Ordering::Acquire) == RESETTING {
+            if self.generation.load(Ordering::Acquire) & RESETTING != 0 {
                 // Another thread of the forked child is at it; its own first event is the only one that can
                 // meet this, and does not wait.
                 self.ring.counters.refused(kind.class(), Reason::Full);
@@ -136,11 +152,14 @@ impl Shared {
     pub(super) fn start_anew(self: &Arc<Shared>) {
         let now = tidegate_sender_fork::generation();
         let before = self.generation.load(Ordering::Acquire);
-        if before == RESETTING
-            || before == now
+        // Done, or another thread of this process is at it. One of the parent's, which was at it when this
+        // process was forked off, never ends: it left an older number.
+        let done = before & !RESETTING == now;
+        let resetting = now | RESETTING;
+        if done
             || self
                 .generation
-                .compare_exchange(before, RESETTING, Ordering::AcqRel, Ordering::Relaxed)
+                .compare_exchange(before, resetting, Ordering::AcqRel, Ordering::Relaxed)
                 .is_err()
         {
             return;
@@ -153,22 +172,45 @@ impl Shared {
         self.generation.store(now, Ordering::Release);
     }
 
+    /// By `tidegate_sender_fork`, because the standard library's own way may wait for ever in a child.
     fn spawn(self: &Arc<Shared>, generation: u64) -> std::io::Result<()> {
-        let worker = Worker::new(Arc::clone(self));
-        let thread = std::thread::Builder::new()
-            .name("tidegate-sender".to_owned())
-            .stack_size(STACK)
-            .spawn(move || worker.run())?;
-        let depth = usize::try_from(generation.wrapping_sub(self.first_generation)).unwrap_or(FORKS);
-        if let Some(place) = self.threads.get(depth) {
-            let _ = place.set(thread.thread().clone());
+        let worker = Worker::new(Arc::clone(self), generation != self.first_generation);
+        let shared = Arc::clone(self);
+        tidegate_sender_fork::spawn(c"tidegate-sender", STACK, move || {
+            if let Some(depth) = shared.depths.get(shared.depth(generation)) {
+                let _ = depth.thread.set(std::thread::current());
+            }
+            // See `wake`.
+            std::sync::atomic::fence(Ordering::SeqCst);
+            drop(shared);
+            worker.run();
+        })
+    }
+
+    fn depth(&self, generation: u64) -> usize {
+        usize::try_from((generation & !RESETTING).wrapping_sub(self.first_generation)).unwrap_or(FORKS)
+    }
+
+    /// What bodies begin with, as this process or the nearest one before it adopted it.
+    pub(crate) fn adopted(&self) -> Option<&Vec<u8>> {
+        let own = self.depth(self.generation.load(Ordering::Relaxed)).min(FORKS - 1);
+        let depths = self.depths.get(..=own).unwrap_or_default();
+        depths.iter().rev().find_map(|depth| depth.adopted.get())
+    }
+
+    pub(super) fn adopt(self: &Arc<Shared>, attributes: &dyn Attributes) {
+        self.notice_fork();
+        let Some(depth) = self.depths.get(self.depth(self.generation.load(Ordering::Relaxed))) else {
+            return;
+        };
+        if self.adopted().is_none() && !depth.adopting.swap(true, Ordering::Relaxed) {
+            let _ = depth.adopted.set(self.peer.preamble(self.protocol, Some(attributes)));
         }
-        Ok(())
     }
 
     pub(super) fn flush(self: &Arc<Shared>, timeout: Duration) -> Left {
         self.notice_fork();
-        let until = Instant::now() + timeout;
+        let until = after(timeout);
         let mark = self.ring.mark();
         self.work.flush.fetch_max(mark, Ordering::Relaxed);
         self.wake();
@@ -179,8 +221,11 @@ impl Shared {
 
     pub(super) fn shutdown(self: &Arc<Shared>, timeout: Duration) -> Left {
         self.notice_fork();
-        let until = Instant::now() + timeout;
-        let _ = self.work.stop_at.set(until);
+        let until = after(timeout);
+        self.work.stop_at.store(
+            u64::try_from((until - self.work.epoch).as_nanos()).unwrap_or(u64::MAX).max(1),
+            Ordering::Relaxed,
+        );
         self.stop();
         wait(until, || self.work.ended.load(Ordering::Acquire));
         self.work.called_off.store(true, Ordering::Relaxed);
@@ -213,9 +258,10 @@ impl Shared {
 
     fn wake(&self) {
         self.work.asleep.store(false, Ordering::Relaxed);
-        let depth = self.generation.load(Ordering::Relaxed).wrapping_sub(self.first_generation);
-        let thread = usize::try_from(depth).ok().and_then(|depth| self.threads.get(depth));
-        if let Some(thread) = thread.and_then(OnceLock::get) {
+        // Either the thread has said who it is before we look, or it looks at what we want after it has.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        let depth = self.depths.get(self.depth(self.generation.load(Ordering::Relaxed)));
+        if let Some(thread) = depth.and_then(|depth| depth.thread.get()) {
             thread.unpark();
         }
     }
@@ -228,12 +274,21 @@ impl Work {
             asleep: AtomicBool::new(false),
             closed: AtomicBool::new(disabled),
             stop: AtomicBool::new(false),
-            stop_at: OnceLock::new(),
+            stop_at: AtomicU64::new(0),
+            epoch: Instant::now(),
             called_off: AtomicBool::new(false),
             ended: AtomicBool::new(disabled),
             left_events: AtomicU64::new(0),
             left_bytes: AtomicU64::new(0),
             batch_bytes,
+        }
+    }
+
+    /// Until when the thread may go on trying, if `shutdown` said so.
+    pub(crate) fn stop_at(&self) -> Option<Instant> {
+        match self.stop_at.load(Ordering::Relaxed) {
+            0 => None,
+            nanos => self.epoch.checked_add(Duration::from_nanos(nanos)),
         }
     }
 
@@ -245,6 +300,12 @@ impl Work {
         self.ended.store(closed, Ordering::Relaxed);
         !closed
     }
+}
+
+/// From now; in a hundred years for what no clock can count.
+fn after(timeout: Duration) -> Instant {
+    const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+    Instant::now() + timeout.min(LONGEST)
 }
 
 /// Looks again and again, ever less often, whether something has come about. A condition variable would be

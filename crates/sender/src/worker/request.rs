@@ -44,8 +44,9 @@ impl Worker {
                 self.shared.ring.counters.connection();
                 Connection::open(
                     &route.endpoint,
+                    &mut self.names,
                     #[cfg(feature = "tls")]
-                    self.shared.peer.tls.as_ref(),
+                    self.tls.as_ref(),
                     patience,
                 )?
             }
@@ -80,7 +81,7 @@ impl Worker {
         patience: Patience<'_>,
     ) -> Result<(), Failure> {
         let (ring, batch) = (&self.shared.ring, &self.batch);
-        let preamble = self.shared.adopted.get().unwrap_or(&self.preamble);
+        let preamble = self.shared.adopted().unwrap_or(&self.preamble);
         let mut body = Body::begin(connection, patience, &mut self.buffers, &route.head, route.gzip)?;
         match self.shared.protocol {
             Protocol::ElasticApm => {

@@ -1,6 +1,11 @@
 //! A peer that behaves as it is told: takes requests, keeps what it acknowledged, and misbehaves on purpose.
 
-#![allow(missing_docs, unreachable_pub, reason = "a helper of several tests, public to some of them")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    dead_code,
+    reason = "a helper of several tests, which use parts of it"
+)]
 
 use crate::oracle;
 use prost::Message;
@@ -44,6 +49,8 @@ pub struct Request {
 #[derive(Default)]
 struct State {
     script: VecDeque<Behaviour>,
+    /// What comes after the script, if not `Take`.
+    always: Option<Behaviour>,
     requests: Vec<Request>,
     open: Vec<TcpStream>,
 }
@@ -77,6 +84,13 @@ impl Peer {
     pub fn scripted(script: impl IntoIterator<Item = Behaviour>) -> Peer {
         let peer = Peer::new();
         peer.next(script);
+        peer
+    }
+
+    /// To all requests the same.
+    pub fn always(behaviour: Behaviour) -> Peer {
+        let peer = Peer::new();
+        peer.state.lock().unwrap().always = Some(behaviour);
         peer
     }
 
@@ -151,7 +165,8 @@ fn serve(state: &Mutex<State>, read: impl Read, mut write: impl Write) -> Option
         }
         let behaviour = {
             let mut state = state.lock().unwrap();
-            state.script.pop_front().unwrap_or(Behaviour::Take)
+            let next = state.script.pop_front().or_else(|| state.always.clone());
+            next.unwrap_or(Behaviour::Take)
         };
         let body = match &behaviour {
             Behaviour::CutAfter(bytes) => {
