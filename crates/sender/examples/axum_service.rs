@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     axum::serve(listener, service).with_graceful_shutdown(end_of_input()).await?;
 
     // Waiting is fine here: nothing else is left to do.
-    println!("{} events left", sender.shutdown(Duration::from_secs(5)).events);
+    println!("{} events left", sender.shutdown(Duration::from_secs(10)).events);
     Ok(())
 }
 

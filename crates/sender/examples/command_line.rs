@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     sender.span(&Span { place: whole, name: "count-words", start, end: now(), ..Span::default() })?;
 
-    let left = sender.shutdown(Duration::from_secs(2));
+    let left = sender.shutdown(Duration::from_secs(5));
     if !left.is_nothing() {
         eprintln!("{} events could not be sent: {:?}", left.events, sender.stats());
     }

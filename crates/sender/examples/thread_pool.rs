@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         scope: Scope::default(),
     })?;
 
-    let left = sender.shutdown(Duration::from_secs(5));
+    let left = sender.shutdown(Duration::from_secs(10));
     let stats = sender.stats();
     println!("{} sent, {} dropped, {} left", stats.sent_total(), stats.dropped_total(), left.events);
     Ok(())

@@ -179,7 +179,10 @@ fn a_peer_that_never_answers_is_given_up_and_asked_again() {
     let sender = quick(&peer).timeout(Duration::from_millis(300)).start().unwrap();
     send(&sender, 0..5);
     assert!(sender.flush(LONG).is_nothing());
-    assert_eq!(arrived(&peer), (0..5).collect::<Vec<_>>());
+    // On a busy machine the second answer may be late as well, and so they arrive more than once.
+    let mut got = arrived(&peer);
+    got.dedup();
+    assert_eq!(got, (0..5).collect::<Vec<_>>());
     assert!(sender.stats().retries >= 1);
     barrier.wait();
     balances(&sender);
@@ -216,6 +219,7 @@ fn while_the_peer_is_away_callers_never_fail_and_the_newest_arrive_afterwards() 
     let sender = quick(&peer)
         .endpoint(format!("http://{away}"))
         .ring_bytes(128 << 10)
+        .flush_interval(Duration::from_millis(20))
         // One try before, none meanwhile: what a request holds is not evicted, and would leave a gap.
         .backoff(LONG, LONG)
         .start()

@@ -9,7 +9,7 @@ use tidegate_sender::{Builder, Class, Reason, Refused, Sender, Span, Value};
 #[test]
 fn events_go_out_by_time_without_being_flushed() {
     let peer = Peer::new();
-    let sender = quick(&peer).start().unwrap();
+    let sender = quick(&peer).flush_interval(Duration::from_millis(20)).start().unwrap();
     sender.span(&numbered(1)).unwrap();
     wait_for("the span", || peer.spans().len() == 1);
 }
@@ -17,7 +17,7 @@ fn events_go_out_by_time_without_being_flushed() {
 #[test]
 fn events_go_out_by_size_before_their_time() {
     let peer = Peer::new();
-    let sender = quick(&peer).flush_interval(LONG).batch_bytes(20_000).start().unwrap();
+    let sender = quick(&peer).batch_bytes(20_000).start().unwrap();
     for number in 0..1_000 {
         sender.span(&numbered(number)).unwrap();
     }
@@ -27,7 +27,7 @@ fn events_go_out_by_size_before_their_time() {
 #[test]
 fn a_flush_ends_while_others_go_on_writing() {
     let peer = Peer::new();
-    let sender = quick(&peer).flush_interval(LONG).start().unwrap();
+    let sender = quick(&peer).start().unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -52,7 +52,7 @@ fn a_flush_ends_while_others_go_on_writing() {
 #[test]
 fn shutdown_sends_what_is_left_and_takes_no_more() {
     let peer = Peer::new();
-    let sender = quick(&peer).flush_interval(LONG).start().unwrap();
+    let sender = quick(&peer).start().unwrap();
     for number in 0..100 {
         sender.span(&numbered(number)).unwrap();
     }
@@ -72,6 +72,8 @@ fn shutdown_says_in_time_what_a_dead_peer_did_not_take() {
     for number in 0..10 {
         sender.span(&numbered(number)).unwrap();
     }
+    let _held = sender.flush(Duration::ZERO);
+    wait_for("the request", || sender.stats().wire_bytes > 0);
     let start = Instant::now();
     let left = sender.shutdown(Duration::from_millis(200));
     assert!(start.elapsed() < LONG, "as long as the request");
@@ -86,7 +88,7 @@ fn shutdown_says_in_time_what_a_dead_peer_did_not_take() {
 #[test]
 fn dropping_the_last_handle_sends_what_is_left_without_waiting() {
     let peer = Peer::new();
-    let sender = quick(&peer).flush_interval(LONG).start().unwrap();
+    let sender = quick(&peer).start().unwrap();
     let other = sender.clone();
     sender.span(&numbered(1)).unwrap();
     drop(sender);
