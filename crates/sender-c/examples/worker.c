@@ -1,6 +1,6 @@
 /* A worker that reports what it does: a span for each job, a log record when one fails, a count of jobs.
  *
- *   cc -Iinclude examples/worker.c -ltidegate_sender_c -o worker
+ *   cc examples/worker.c $(pkg-config --cflags --libs tidegate-sender) -o worker
  *   OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 ./worker
  */
 #include <stdio.h>
@@ -26,6 +26,9 @@ int main(void) {
     if (sender == NULL) {
         fprintf(stderr, "%s\n", error);
         return 1;
+    }
+    if (error[0] != '\0') {
+        fprintf(stderr, "warning: %s\n", error);
     }
 
     for (int64_t job = 0; job < 100; job++) {
@@ -82,7 +85,7 @@ int main(void) {
     tidegate_sender_metric(sender, &jobs);
 
     uint64_t left = 0;
-    int result = tidegate_sender_shutdown(sender, 5000, &left);
+    int result = tidegate_sender_shutdown(sender, 10000, &left);
     tidegate_stats stats;
     memset(&stats, 0, sizeof stats);
     stats.size = sizeof stats;

@@ -118,7 +118,8 @@ typedef struct tidegate_stats {
 
 /* Starts a sender as the environment says (OTEL_EXPORTER_OTLP_*, ELASTIC_APM_*) and, where they are not empty,
  * the arguments. NULL if that is not possible; then the reason is in `error` (up to `error_len` bytes, always
- * with a terminating zero if there is room for one). `error` may be NULL. */
+ * with a terminating zero if there is room for one). Otherwise `error` has what of the environment was taken
+ * differently than it was meant, or is empty. `error` may be NULL. */
 tidegate_sender *tidegate_sender_new(tidegate_text endpoint, tidegate_text service_name, char *error,
                                      size_t error_len);
 

@@ -37,22 +37,23 @@ pub unsafe extern "C" fn tidegate_sender_new(
         if !service.is_empty() {
             builder = builder.service(service);
         }
-        builder.start().map_err(|error| error.to_string())
+        let warnings = builder.warnings().join("\n");
+        builder.start().map(|sender| (sender, warnings)).map_err(|error| error.to_string())
     });
-    match started.unwrap_or_else(|_| Err("starting the sender failed inside of it".to_owned())) {
-        Ok(sender) => Box::into_raw(Box::new(sender)),
-        Err(why) => {
-            if !error.is_null() && error_len > 0 {
-                let len = why.len().min(error_len - 1);
-                // SAFETY: the caller promised `error_len` bytes there, and `len` and the zero fit into them.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(why.as_ptr().cast(), error, len);
-                    error.add(len).write(0);
-                }
-            }
-            std::ptr::null_mut()
+    let (sender, said) = match started {
+        Ok(Ok((sender, warnings))) => (Box::into_raw(Box::new(sender)), warnings),
+        Ok(Err(why)) => (std::ptr::null_mut(), why),
+        Err(_) => (std::ptr::null_mut(), "starting the sender failed inside of it".to_owned()),
+    };
+    if !error.is_null() && error_len > 0 {
+        let len = said.len().min(error_len - 1);
+        // SAFETY: the caller promised `error_len` bytes there, and `len` and the zero fit into them.
+        unsafe {
+            std::ptr::copy_nonoverlapping(said.as_ptr().cast(), error, len);
+            error.add(len).write(0);
         }
     }
+    sender
 }
 
 /// # Safety

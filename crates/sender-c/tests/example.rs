@@ -49,6 +49,16 @@ fn the_example_in_c_reports_its_jobs() {
     );
     assert_eq!(oracle::text(&spans[0].attributes, "job.queue"), Some("mail"));
 
+    let grpc = Command::new(&program)
+        .env_clear()
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", peer.url())
+        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+        .output()
+        .unwrap();
+    let warned = String::from_utf8_lossy(&grpc.stderr);
+    assert!(grpc.status.success() && warned.contains("`grpc` is not spoken here"), "{warned}");
+    assert_eq!(peer.spans().len(), 200);
+
     let wrong =
         Command::new(&program).env_clear().env("OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere").output().unwrap();
     assert!(!wrong.status.success());

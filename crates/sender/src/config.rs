@@ -83,6 +83,7 @@ pub struct Builder {
     pub(crate) unverified: bool,
     pub(crate) disabled: bool,
     pub(crate) mistakes: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Default for Builder {
@@ -108,6 +109,7 @@ impl Default for Builder {
             unverified: false,
             disabled: false,
             mistakes: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }
@@ -243,6 +245,12 @@ impl Builder {
     pub fn disabled(mut self, disabled: bool) -> Self {
         self.disabled = disabled;
         self
+    }
+
+    /// What of the environment was taken differently than it was meant, each as a sentence. Somebody should be
+    /// told; nothing is written anywhere from here.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Allocates everything, and starts the sending thread. The peer need not be there.

@@ -41,9 +41,10 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_EXPORTER_OTLP_{signal}_PROTOCOL",
-        what: "`http/protobuf`; others are a mistake",
+        what: "`http/protobuf`; with `grpc` or `http/json` it is sent all the same, with a warning; `grpc` also has port 4317 taken for 4318",
         apply: |_, _, value| match value {
-            "http/protobuf" => Ok(()),
+            // What they come to is seen when the endpoints are known.
+            "http/protobuf" | GRPC | JSON => Ok(()),
             _ => Err("is not spoken here: set http/protobuf".to_owned()),
         },
     },
@@ -232,6 +233,9 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
+const GRPC: &str = "grpc";
+const JSON: &str = "http/json";
+
 impl Builder {
     /// The defaults, changed by the environment: see [`SETTINGS`].
     pub fn from_env() -> Builder {
@@ -253,8 +257,61 @@ impl Builder {
                 }
             }
         }
+        builder.fall_back_to_http(variable);
         builder
     }
+
+    /// A program that is set up for gRPC, or JSON, sends protobuf over HTTP, which the same peers take: better
+    /// than not to start.
+    fn fall_back_to_http(&mut self, variable: impl Fn(&str) -> Option<String>) {
+        let value = |signal: Option<Signal>| {
+            let name = match signal {
+                Some(signal) => format!("OTEL_EXPORTER_OTLP_{}_PROTOCOL", signal.name().to_uppercase()),
+                None => "OTEL_EXPORTER_OTLP_PROTOCOL".to_owned(),
+            };
+            let value =
+                variable(&name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+            (name, value)
+        };
+        let (_, general) = value(None);
+        for signal in [None].into_iter().chain(Signal::ALL.map(Some)) {
+            let (name, own) = value(signal);
+            let meant = own.as_ref().or(general.as_ref()).map(String::as_str);
+            let endpoint = match signal {
+                Some(signal) => self.signal_endpoints.get_mut(signal as usize).and_then(Option::as_mut),
+                None => Some(&mut self.endpoint).filter(|endpoint| !endpoint.is_empty()),
+            };
+            if meant == Some(GRPC)
+                && let Some(endpoint) = endpoint
+            {
+                *endpoint = over_http(endpoint, signal);
+            }
+            if let Some(meant) = own.filter(|own| own == GRPC || own == JSON) {
+                self.warnings.push(format!(
+                    "{name}: `{meant}` is not spoken here; protobuf over HTTP is sent instead{}. Set \
+                     http/protobuf, and an endpoint that takes it",
+                    if meant == GRPC { ", to port 4318 where 4317 is named" } else { "" }
+                ));
+            }
+        }
+    }
+}
+
+/// An endpoint of gRPC as one of HTTP: with a scheme, the other one of the two usual ports, and for one signal
+/// the path that gRPC has no use for.
+fn over_http(endpoint: &str, signal: Option<Signal>) -> String {
+    let (scheme, rest) = endpoint.split_once("://").unwrap_or(("http", endpoint));
+    if endpoint.starts_with("unix:") {
+        return endpoint.to_owned();
+    }
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let authority =
+        authority.strip_suffix(":4317").map_or(authority.to_owned(), |host| format!("{host}:4318"));
+    let path = match signal {
+        Some(signal) if path.is_empty() || path == "/" => format!("/v1/{}", signal.name()),
+        _ => path.to_owned(),
+    };
+    format!("{scheme}://{authority}{path}")
 }
 
 impl Setting {

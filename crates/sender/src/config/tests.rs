@@ -119,3 +119,29 @@ fn all_variables_are_documented() {
         assert_eq!(there, table, "run this test with UPDATE_DOCS=1");
     }
 }
+
+#[test]
+fn a_program_set_up_for_grpc_sends_over_http_and_is_warned() {
+    let builder = built(&[
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317"),
+        ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "logs:4317"),
+        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf"),
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics:4317/own"),
+    ]);
+    assert_eq!(
+        paths(&builder),
+        ["collector:4318/v1/traces", "logs:4318/v1/logs", "metrics:4317/own"],
+        "and what is said to be HTTP is left as it is"
+    );
+    let [warning] = builder.warnings() else { panic!("{:?}", builder.warnings()) };
+    assert!(warning.contains("OTEL_EXPORTER_OTLP_PROTOCOL: `grpc`"), "{warning}");
+
+    let only_logs = built(&[("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")]);
+    assert_eq!(paths(&only_logs)[1], "localhost:4318/v1/logs");
+    assert_eq!(only_logs.warnings().len(), 1);
+    let json = built(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]);
+    assert_eq!((json.warnings().len(), json.mistakes.len()), (1, 0));
+    assert!(built(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")]).warnings().is_empty());
+    assert_eq!(built(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier/pigeon")]).mistakes.len(), 1);
+}

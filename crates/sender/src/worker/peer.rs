@@ -67,9 +67,9 @@ impl Peer {
             tls.map_err(|error| mistakes.push(error.to_string())).ok()?
         };
         let mut resource = builder.resource.clone();
-        if !resource.iter().any(|(name, _)| name == "service.name") {
+        if !resource.iter().any(|(name, _)| name == SERVICE) {
             // What OpenTelemetry asks for when nobody said.
-            resource.push(("service.name".to_owned(), "unknown_service".to_owned()));
+            resource.push((SERVICE.to_owned(), UNKNOWN.to_owned()));
         }
         if builder.protocol == Protocol::Otlp {
             for (name, value) in [
@@ -134,18 +134,39 @@ impl Peer {
     }
 }
 
-/// All of the first, and of the others what the first does not name.
+/// All of the first, and of the others what the first does not name. A default of the first is no name.
 struct Merged<'a> {
     first: &'a dyn Attributes,
     then: &'a Vec<(String, String)>,
 }
 
+const SERVICE: &str = "service.name";
+/// What SDKs call a service that nobody named, some with `:` and the program behind.
+const UNKNOWN: &str = "unknown_service";
+
+impl Merged<'_> {
+    fn is_named(&self) -> bool {
+        self.then.iter().any(|(name, value)| name == SERVICE && !value.starts_with(UNKNOWN))
+    }
+
+    /// What counts of the first.
+    fn of_first(&self, visit: &mut dyn FnMut(&str, Value<'_>)) {
+        let is_named = self.is_named();
+        self.first.each(&mut |name, value| {
+            let default = matches!(&value, Value::Str(text) if text.starts_with(UNKNOWN));
+            if !(name == SERVICE && default && is_named) {
+                visit(name, value);
+            }
+        });
+    }
+}
+
 impl Attributes for Merged<'_> {
     fn each(&self, visit: &mut dyn FnMut(&str, Value<'_>)) {
-        self.first.each(visit);
+        self.of_first(visit);
         for (name, value) in self.then {
             let mut named = false;
-            self.first.each(&mut |other, _| named |= other == name);
+            self.of_first(&mut |other, _| named |= other == name);
             if !named {
                 visit(name, Value::Str(value));
             }
@@ -178,4 +199,31 @@ fn head(builder: &Builder, signal: Signal, endpoint: &Endpoint, gzip: bool) -> V
     }
     head.push_str("\r\n");
     head.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(own: &str, first: &[(&str, Value<'_>)]) -> Vec<String> {
+        let own = vec![(SERVICE.to_owned(), own.to_owned()), ("kept".to_owned(), "yes".to_owned())];
+        let mut all = Vec::new();
+        Merged { first: &first, then: &own }.each(&mut |name, value| {
+            if let Value::Str(value) = value {
+                all.push(format!("{name}={value}"));
+            }
+        });
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn a_name_that_somebody_gave_wins_over_the_default_of_an_sdk() {
+        let sdk = |name| merged("shop", &[(SERVICE, Value::Str(name))]);
+        assert_eq!(sdk("unknown_service"), ["kept=yes", "service.name=shop"]);
+        assert_eq!(sdk("unknown_service:python"), ["kept=yes", "service.name=shop"]);
+        assert_eq!(sdk("of the SDK"), ["kept=yes", "service.name=of the SDK"]);
+        let nobody = merged(UNKNOWN, &[(SERVICE, Value::Str("unknown_service:python"))]);
+        assert_eq!(nobody, ["kept=yes", "service.name=unknown_service:python"]);
+    }
 }
