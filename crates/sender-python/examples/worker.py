@@ -1,6 +1,6 @@
 """A worker that reports what it does, with a pool of forked processes.
 
-    pip install tidegate-sender[opentelemetry]
+    pip install './crates/sender-python[opentelemetry]'
     OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 python worker.py
 """
 
@@ -27,13 +27,13 @@ def work(job: int) -> int:
     with tracer.start_as_current_span("job", kind=trace.SpanKind.CONSUMER, attributes={"job.id": job}):
         logging.info("job %d is done", job, extra={"job.id": job})
     # A forked process has a sender of its own, which ends with it: so each job sees its report off.
-    return sender.flush(timeout=5)
+    return sender.flush(timeout=10)
 
 
 if __name__ == "__main__":
     with multiprocessing.get_context("fork").Pool(2) as pool:
         left = sum(pool.map(work, range(10)))
     logging.info("all jobs are done")
-    left += sender.shutdown(timeout=5)
+    left += sender.shutdown(timeout=10)
     print(f"{left} events left, in {sender.memory} bytes of memory")
     sys.exit(left != 0)

@@ -19,8 +19,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Takes events from any thread, and sends them from one of its own.
-#[pyclass(frozen, module = "tidegate_sender")]
-struct Sender(tidegate_sender::Sender);
+#[pyclass(frozen, subclass, module = "tidegate_sender._native")]
+struct Sender {
+    sender: tidegate_sender::Sender,
+    warnings: Vec<String>,
+}
 
 /// Which library made an event.
 #[pyclass(frozen, module = "tidegate_sender")]
@@ -84,18 +87,32 @@ impl Sender {
         if let Some(seconds) = timeout {
             builder = builder.timeout(duration(seconds)?);
         }
-        builder.start().map(Sender).map_err(|error| PyValueError::new_err(error.to_string()))
+        let warnings = builder.warnings().to_vec();
+        let sender = builder.start().map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Sender { sender, warnings })
+    }
+
+    /// What of the environment was taken differently than it was meant.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// How many events wait to be sent.
+    #[getter]
+    fn queued(&self) -> u64 {
+        self.sender.stats().queued
     }
 
     /// A scope for the events of one library.
     #[pyo3(signature = (name, version=""))]
     fn scope(&self, name: &str, version: &str) -> Scope {
-        Scope(self.0.scope(name, version))
+        Scope(self.sender.scope(name, version))
     }
 
     /// Says more about the resource; once.
     fn adopt_resource(&self, attributes: &Bound<'_, PyDict>) {
-        self.0.adopt_resource(&Mapping(attributes));
+        self.sender.adopt_resource(&Mapping(attributes));
     }
 
     /// Takes a span that ended. Returns whether it was taken; refusals are counted.
@@ -128,7 +145,7 @@ impl Sender {
         let mapping = attributes.map(Mapping);
         let happened = events.map(Events);
         let linked = links.map(Linked);
-        taken(self.0.span(&tidegate_sender::Span {
+        taken(self.sender.span(&tidegate_sender::Span {
             place: Place { trace_id, span_id, flags },
             parent: parent_id,
             parent_is_remote,
@@ -175,7 +192,7 @@ impl Sender {
         scope: Option<&Scope>,
     ) -> PyResult<bool> {
         let mapping = attributes.map(Mapping);
-        taken(self.0.log(&tidegate_sender::Log {
+        taken(self.sender.log(&tidegate_sender::Log {
             time,
             observed: time,
             severity: Severity(severity.min(24)),
@@ -220,7 +237,7 @@ impl Sender {
             None => Points::Gauge(&points),
         };
         let scope = scope.map_or_else(Default::default, |scope| scope.0);
-        taken(self.0.metric(&Metric { name, description, unit, points, scope }))
+        taken(self.sender.metric(&Metric { name, description, unit, points, scope }))
     }
 
     /// Takes one histogram.
@@ -262,26 +279,26 @@ impl Sender {
         }];
         let points = Points::Histogram { points: &points, temporality: temporality(delta) };
         let scope = scope.map_or_else(Default::default, |scope| scope.0);
-        taken(self.0.metric(&Metric { name, description, unit, points, scope }))
+        taken(self.sender.metric(&Metric { name, description, unit, points, scope }))
     }
 
     /// Has everything sent that was taken so far. Returns how many events are left after so many seconds.
     #[pyo3(signature = (timeout=5.0))]
     fn flush(&self, py: Python<'_>, timeout: f64) -> PyResult<u64> {
         let timeout = duration(timeout)?;
-        Ok(py.detach(|| self.0.flush(timeout)).events)
+        Ok(py.detach(|| self.sender.flush(timeout)).events)
     }
 
     /// The same, and takes no more. What is left is dropped, and counted.
     #[pyo3(signature = (timeout=5.0))]
     fn shutdown(&self, py: Python<'_>, timeout: f64) -> PyResult<u64> {
         let timeout = duration(timeout)?;
-        Ok(py.detach(|| self.0.shutdown(timeout)).events)
+        Ok(py.detach(|| self.sender.shutdown(timeout)).events)
     }
 
     /// Counters: enqueued == sent + dropped + queued when nobody is in the middle of a call.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.0.stats();
+        let stats = self.sender.stats();
         let counters = PyDict::new(py);
         counters.set_item("enqueued", stats.enqueued_total())?;
         counters.set_item("sent", stats.sent_total())?;
@@ -308,7 +325,7 @@ impl Sender {
     /// Bytes that this sender takes, now and at any time.
     #[getter]
     fn memory(&self) -> usize {
-        self.0.memory().total()
+        self.sender.memory().total()
     }
 }
 

@@ -1,86 +1,29 @@
 """The wheel as it is installed, seen from a peer that speaks OTLP/HTTP."""
 
-import gzip
-import http.server
 import logging
 import os
 import pathlib
 import subprocess
 import sys
-import threading
 import unittest
 
 from opentelemetry import trace
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
+from peer import Peer, attributes
 from tidegate_sender import Sender
 from tidegate_sender.logging import Handler
 from tidegate_sender.opentelemetry import MetricExporter, SpanExporter
 
 
-class Peer:
-    """Takes everything, decodes it with OpenTelemetry's own messages."""
-
-    def __init__(self):
-        self.spans, self.logs, self.metrics, self.resources = [], [], [], []
-        peer = self
-
-        class Requests(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = b""
-                while size := int(self.rfile.readline(), 16):
-                    body += self.rfile.read(size)
-                    self.rfile.readline()
-                self.rfile.readline()
-                if self.headers["content-encoding"] == "gzip":
-                    body = gzip.decompress(body)
-                peer.take(self.path, body)
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Requests)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def take(self, path, body):
-        if path == "/v1/traces":
-            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-                self.resources.append(resource.resource)
-                for scope in resource.scope_spans:
-                    self.spans.extend((scope.scope.name, span) for span in scope.spans)
-        elif path == "/v1/logs":
-            for resource in ExportLogsServiceRequest.FromString(body).resource_logs:
-                for scope in resource.scope_logs:
-                    self.logs.extend(scope.log_records)
-        else:
-            for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
-                for scope in resource.scope_metrics:
-                    self.metrics.extend(scope.metrics)
-
-
-def attributes(event):
-    values = {pair.key: pair.value for pair in event.attributes}
-    return {key: getattr(value, value.WhichOneof("value") or "string_value") for key, value in values.items()}
-
-
 class Sending(unittest.TestCase):
     def setUp(self):
         self.peer = Peer()
-        self.sender = Sender(self.peer.url, service_name="tests", flush_interval=60)
+        self.sender = Sender(self.peer.url, service_name="tests", flush_interval=60, timeout=60)
 
     def tearDown(self):
         self.sender.shutdown(1)
@@ -97,7 +40,7 @@ class Sending(unittest.TestCase):
             raise ValueError("no")
         except ValueError:
             logger.exception("failed")
-        self.assertEqual(self.sender.flush(), 0)
+        self.assertEqual(self.sender.flush(60), 0)
         low, failed = self.peer.logs
         self.assertEqual((low.body.string_value, low.severity_number, low.severity_text), ("stock of tea is low", 13, "WARNING"))
         self.assertEqual(attributes(low)["item"], 17)
@@ -115,7 +58,7 @@ class Sending(unittest.TestCase):
             with tracer.start_as_current_span("inner", attributes={"list": [1, 2], "ok": True, "ratio": 0.5}) as inner:
                 inner.add_event("cached", {"hit": True})
                 inner.set_status(trace.StatusCode.ERROR, "broken")
-        self.assertEqual(self.sender.flush(), 0)
+        self.assertEqual(self.sender.flush(60), 0)
         spans = {span.name: (scope, span) for scope, span in self.peer.spans}
         scope, inner = spans["inner"]
         self.assertEqual(scope, "library")
@@ -128,6 +71,14 @@ class Sending(unittest.TestCase):
         self.assertEqual(attributes(inner.events[0]), {"hit": True})
         self.assertEqual(attributes(self.peer.resources[0])["service.name"], "of the SDK")
 
+    def test_the_name_given_to_the_sender_wins_over_the_default_of_the_sdk(self):
+        provider = TracerProvider()
+        self.assertTrue(provider.resource.attributes["service.name"].startswith("unknown_service"))
+        provider.add_span_processor(SimpleSpanProcessor(SpanExporter(self.sender)))
+        provider.get_tracer("library").start_span("one").end()
+        self.assertEqual(self.sender.flush(60), 0)
+        self.assertEqual(attributes(self.peer.resources[0])["service.name"], "tests")
+
     def test_metrics_of_the_sdk_arrive(self):
         reader = PeriodicExportingMetricReader(MetricExporter(self.sender), export_interval_millis=60000)
         provider = MeterProvider(metric_readers=[reader])
@@ -135,7 +86,7 @@ class Sending(unittest.TestCase):
         meter.create_counter("requests").add(5, {"route": "/"})
         meter.create_histogram("latency", explicit_bucket_boundaries_advisory=[1, 2]).record(1.5)
         provider.force_flush()
-        self.assertEqual(self.sender.flush(), 0)
+        self.assertEqual(self.sender.flush(60), 0)
         metrics = {metric.name: metric for metric in self.peer.metrics}
         self.assertEqual(metrics["requests"].sum.data_points[0].as_int, 5)
         self.assertEqual(list(metrics["latency"].histogram.data_points[0].bucket_counts), [0, 1, 0])
@@ -146,15 +97,15 @@ class Sending(unittest.TestCase):
         child = os.fork()
         if child == 0:
             self.sender.log("of the child")
-            os._exit(min(self.sender.flush(10), 100))
+            os._exit(min(self.sender.flush(60), 100))
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
-        self.assertEqual(self.sender.flush(), 0)
+        self.assertEqual(self.sender.flush(60), 0)
         self.assertEqual(sorted(log.body.string_value for log in self.peer.logs), ["of the child", "of the parent"])
 
     def test_odd_values_are_shown_and_wrong_settings_said(self):
         odd = {"none": None, "large": 2**70, "object": pathlib.PurePosixPath("/x"), "bytes": b"\x01", 5: "no name"}
         self.assertTrue(self.sender.log("odd", attributes=odd))
-        self.assertEqual(self.sender.flush(), 0)
+        self.assertEqual(self.sender.flush(60), 0)
         got = attributes(self.peer.logs[0])
         self.assertEqual((got["large"], got["object"], got["bytes"]), (str(2**70), "/x", b"\x01"))
         with self.assertRaisesRegex(ValueError, "has no scheme"):
@@ -163,7 +114,7 @@ class Sending(unittest.TestCase):
     def test_the_example_reports_its_jobs(self):
         example = pathlib.Path(__file__).parent.parent / "examples/worker.py"
         environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": self.peer.url}
-        said = subprocess.run([sys.executable, example], env=environment, capture_output=True, text=True, timeout=60)
+        said = subprocess.run([sys.executable, example], env=environment, capture_output=True, text=True, timeout=300)
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
         self.assertEqual(len(self.peer.spans), 10)
         self.assertEqual(len(self.peer.logs), 11)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 
-from ._native import Sender
+from . import Sender, _exit
 
 try:
     from opentelemetry.trace import get_current_span
@@ -62,7 +62,12 @@ class Handler(logging.Handler):
             self.handleError(record)
 
     def flush(self) -> None:
-        """Does nothing: `logging.shutdown` calls it, and the sender's own `shutdown` takes a time."""
+        """Does nothing: `logging` calls it also in the middle of things. `close` sees off what is queued."""
+
+    def close(self) -> None:
+        """Sends what is queued, within the sender's `exit_timeout`: `logging.shutdown` calls it at the exit."""
+        _exit.flush([self.sender])
+        super().close()
 
 
 def _severity(level: int) -> int:

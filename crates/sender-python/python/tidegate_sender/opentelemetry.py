@@ -17,7 +17,7 @@ from opentelemetry.sdk.metrics.export import (
 )
 from opentelemetry.sdk.trace.export import SpanExporter as _SpanExporter, SpanExportResult
 
-from ._native import Scope, Sender
+from . import Scope, Sender
 
 __all__ = ["LogExporter", "MetricExporter", "SpanExporter"]
 
