@@ -52,4 +52,6 @@ pub use model::{
     Translation, WhenFull,
 };
 pub use schema::schema;
-pub use values::{Bytes, Duration, HeaderName, IndexPattern, IndexPiece, Name, Secret, TenantName, Url};
+pub use values::{
+    Bytes, Duration, HeaderName, IndexPattern, IndexPiece, Name, Secret, TenantName, UnixSocket, Url,
+};

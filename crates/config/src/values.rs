@@ -7,6 +7,7 @@ mod name;
 mod secret;
 mod standard;
 mod tenant;
+mod unix_socket;
 mod url;
 
 pub use bytes::Bytes;
@@ -15,6 +16,7 @@ pub use index::{IndexPattern, IndexPiece};
 pub use name::{HeaderName, Name};
 pub use secret::Secret;
 pub use tenant::TenantName;
+pub use unix_socket::UnixSocket;
 pub use url::Url;
 
 use crate::error::{Invalid, any_of, quote};

@@ -20,3 +20,4 @@ mod transport;
 
 pub use server::Http2;
 pub(crate) use server::{DECISIVE, is_http2};
+pub(crate) use transport::peer_of;

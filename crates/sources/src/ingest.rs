@@ -1,7 +1,7 @@
 //! One listener for both versions of HTTP: the first bytes of a connection tell.
 
 use crate::http::Http;
-use crate::http2::{DECISIVE, Http2, is_http2};
+use crate::http2::{DECISIVE, Http2, is_http2, peer_of};
 use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Ingest {
     /// is handed down here that the socket knows.
     pub async fn serve(&self, stream: TcpStream) -> Ended {
         match self.recognise(&stream).await {
-            Ok(Speaks::Http1) => match stream.peer_addr() {
+            Ok(Speaks::Http1) => match peer_of(&stream) {
                 Ok(peer) => self.http1.serve(stream, peer).await,
                 Err(_) => Ended::Lost,
             },

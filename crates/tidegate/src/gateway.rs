@@ -13,12 +13,13 @@ pub(crate) mod plan;
 mod rules;
 mod sinks;
 mod status;
+mod unix_socket;
 mod upkeep;
 mod watch;
 pub(crate) mod workers;
 
 use crate::Failure;
-use acceptor::{Doorkeeper, accept, listen};
+use acceptor::{Doorkeeper, accept, accept_unix, listen};
 use ingest::{Guarded, Ingest, IngestTls};
 use keys::Keys;
 use plan::{Announced, Planned};
@@ -40,6 +41,7 @@ use tidegate_pool::Pool;
 use tidegate_sources::{Elasticsearch, ElasticsearchSettings, Http, Http2, Otlp, Places, RemoteWrite};
 use tidegate_tap::Tap;
 use tokio::task::AbortHandle;
+use unix_socket::SocketFile;
 use watch::{Rounds, Watch};
 use workers::Workers;
 
@@ -60,6 +62,7 @@ pub(crate) struct Gateway {
     /// Looks after the memory, and whether all the others are there.
     upkeep: Rounds,
     keys: Keys,
+    socket_file: Option<SocketFile>,
 }
 
 impl Gateway {
@@ -81,6 +84,8 @@ impl Gateway {
             config.listen.elasticsearch.map(|address| listen(address, "listen.elasticsearch")).transpose()?;
         let apm = config.listen.apm.map(|address| listen(address, "listen.apm")).transpose()?;
         let admin = listen(config.listen.admin, "listen.admin")?;
+        let (unix, socket_file) =
+            config.listen.unix.as_ref().map(|socket| unix_socket::listen(socket.path())).transpose()?.unzip();
         allow_files(planned.connections, config.sinks.len());
         std::fs::create_dir_all(&config.data)
             .map_err(|error| format!("making the data folder {} (`data`): {error}", config.data.display()))?;
@@ -207,6 +212,11 @@ impl Gateway {
             };
             acceptors.push(acceptor.abort_handle());
         }
+        if let Some(unix) = unix {
+            let accepting =
+                accept_unix(unix, Arc::clone(&workers), Arc::clone(&door), behind(Listener::Http));
+            acceptors.push(first.spawn(accepting).abort_handle());
+        }
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
         let upkeep = upkeep::start(arena, console_arena, gate.clone(), keys.clone(), watch, watch::leave)?;
         let config = Mutex::new(config);
@@ -225,6 +235,7 @@ impl Gateway {
             acceptors,
             upkeep,
             keys,
+            socket_file,
         })
     }
 
@@ -285,6 +296,8 @@ impl Gateway {
         // From now on an end is what was ordered.
         drop(self.upkeep);
         self.gate.stop();
+        // First, so that whoever comes from now on sees that nobody is there.
+        drop(self.socket_file);
         self.acceptors.iter().for_each(AbortHandle::abort);
         self.shutdowns.iter().for_each(Shutdown::begin);
         while self.door.open() > 0 && !left().is_zero() {

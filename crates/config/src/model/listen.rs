@@ -2,6 +2,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::access::ListenTls;
 use crate::declare::settings;
+use crate::values::UnixSocket;
 
 settings! {
     /// Where to listen.
@@ -16,6 +17,10 @@ settings! {
         elasticsearch: Option<SocketAddr> = None,
         /// The same protocols once more, where agents of Elastic APM look for their server: that is port 8200.
         apm: Option<SocketAddr> = None,
+        /// The same protocols once more on a Unix socket, for senders on this machine that may write to it: the file's
+        /// group may (mode 0660). TLS and bounds for each peer do not apply there; its clients count as coming from
+        /// 127.0.0.1. A `.lock` file beside the socket keeps it one gateway's.
+        unix: Option<UnixSocket> = None,
         /// Operation: `/metrics`, `/status`, `/health`, `/ready`. Not to be reachable by strangers.
         admin: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4319)),
         /// TLS for those who send.

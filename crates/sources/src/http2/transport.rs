@@ -1,7 +1,7 @@
 //! What HTTP/2 is spoken over.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tidegate_http1::Certificate;
@@ -27,13 +27,22 @@ pub(crate) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     fn certificate(&self) -> Option<Arc<Certificate>>;
 }
 
+/// The peer's address. One of a Unix socket has none, and is on this machine.
+pub(crate) fn peer_of(stream: &TcpStream) -> io::Result<SocketAddr> {
+    match stream.peer_addr() {
+        // What the standard library says of an address that is not one of the internet.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok((Ipv4Addr::LOCALHOST, 0).into()),
+        peer => peer,
+    }
+}
+
 impl Transport for TcpStream {
     fn poll_read_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         TcpStream::poll_read_ready(self, context)
     }
 
     fn peer(&self) -> io::Result<IpAddr> {
-        self.peer_addr().map(|peer| peer.ip())
+        peer_of(self).map(|peer| peer.ip())
     }
 
     fn certificate(&self) -> Option<Arc<Certificate>> {

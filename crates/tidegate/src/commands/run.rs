@@ -81,6 +81,9 @@ pub(crate) fn greeting(config: &Config, gateway: &Gateway) -> String {
         Bytes(planned.announced.iter().map(|source| source.max_body() as u64).min().unwrap_or(0)),
         config.data.display(),
     );
+    if let Some(socket) = &config.listen.unix {
+        text.push_str(&format!("  the same       {socket}\n"));
+    }
     for (name, sink) in &config.sinks {
         let target = match sink {
             Sink::Lake(lake) => lake.folder(&config.data).display().to_string(),

@@ -4,13 +4,14 @@ use super::workers::{Place, Workers};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_http1::{Ended, Reply, reply_and_close};
 use tidegate_limit::{Peers, Seat};
 use tidegate_sources::Places;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::runtime::Handle;
 
 /// Connections that the kernel keeps for us until they are accepted.
@@ -86,9 +87,9 @@ impl Doorkeeper {
         }
     }
 
-    /// A seat for a connection of `peer`; an error when it has as many as it may.
-    fn seat(&self, peer: IpAddr) -> Result<Option<Seat>, ()> {
-        self.peers.as_ref().map(|peers| peers.enter(peer).ok_or(())).transpose()
+    /// A seat for a connection of `peer`, if it has an address; an error when it has as many as it may.
+    fn seat(&self, peer: Option<IpAddr>) -> Result<Option<Seat>, ()> {
+        self.peers.as_ref().zip(peer).map(|(peers, peer)| peers.enter(peer).ok_or(())).transpose()
     }
 
     pub(crate) fn open(&self) -> usize {
@@ -111,16 +112,46 @@ pub(crate) async fn accept<S: Serve>(
     loop {
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
-            Err(error) if is_of_the_connection(&error) => continue,
             Err(error) => {
-                tracing::warn!(%error, "connections cannot be accepted now; trying again");
-                tokio::time::sleep(EXHAUSTED).await;
+                pause_after(&error).await;
                 continue;
             }
         };
         let Ok(stream) = stream.into_std() else { continue };
         let (worker, handle, place) = workers.least_loaded();
-        admit(&door, worker, handle, place, stream, peer.ip(), Arc::clone(&service));
+        admit(&door, worker, handle, place, stream, Some(peer.ip()), Arc::clone(&service));
+    }
+}
+
+/// The same from a Unix socket, whose peers have no addresses and no bounds of their own.
+pub(crate) async fn accept_unix<S: Serve>(
+    listener: std::os::unix::net::UnixListener,
+    workers: Arc<Workers>,
+    door: Arc<Doorkeeper>,
+    service: Arc<S>,
+) -> io::Result<()> {
+    let listener = UnixListener::from_std(listener)?;
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                pause_after(&error).await;
+                continue;
+            }
+        };
+        let Ok(stream) = stream.into_std() else { continue };
+        // From here on it is a stream like any other: nobody but `accept` asks what kind it is, and the setting that
+        // it lacks, no delay, is not needed.
+        let stream = std::net::TcpStream::from(OwnedFd::from(stream));
+        let (worker, handle, place) = workers.least_loaded();
+        admit(&door, worker, handle, place, stream, None, Arc::clone(&service));
+    }
+}
+
+async fn pause_after(error: &io::Error) {
+    if !is_of_the_connection(error) {
+        tracing::warn!(%error, "connections cannot be accepted now; trying again");
+        tokio::time::sleep(EXHAUSTED).await;
     }
 }
 
@@ -130,7 +161,7 @@ fn admit<S: Serve>(
     handle: &Handle,
     place: Place,
     stream: std::net::TcpStream,
-    peer: IpAddr,
+    peer: Option<IpAddr>,
     service: Arc<S>,
 ) {
     // As small as the socket's number, beside which it lies in the task.

@@ -98,7 +98,7 @@ impl Rig {
     /// How many more connections this address may have.
     fn free(&self, host: u8) -> usize {
         let seats: Vec<_> =
-            (0..100).map_while(|_| self.door.seat(IpAddr::V4(peer(host))).ok().flatten()).collect();
+            (0..100).map_while(|_| self.door.seat(Some(IpAddr::V4(peer(host)))).ok().flatten()).collect();
         let free = seats.len();
         seats.into_iter().for_each(|seat| self.door.leave(Some(seat)));
         free
