@@ -18,7 +18,10 @@ export TIDEGATE_TEST_APM_ORACLE := $(APM)/oracle
 export TIDEGATE_TEST_SHIPPERS := $(SHIPPERS)
 export TIDEGATE_BIN := $(TARGET)/release/tidegate
 
-.PHONY: demo test unit loom programs python fuzz bench lint install setup setup-test docs
+# Where `make install-sender-c` puts the library; DESTDIR goes before it.
+PREFIX ?= /usr/local
+
+.PHONY: demo test unit loom programs python packages fuzz forks bench lint install install-sender-c setup setup-test docs
 
 ## run the gateway with no configuration, and send it a trickle of metrics
 demo: setup
@@ -26,7 +29,7 @@ demo: setup
 	$(TIDEGATE_BIN) demo
 
 ## every test: set-up, unit and property tests, concurrency, whole programs, the sender from Python, a short fuzz run
-test: setup-test unit loom programs python fuzz
+test: setup-test unit loom programs python packages fuzz
 
 unit:
 	cargo test --workspace --exclude tidegate-tests
@@ -47,8 +50,17 @@ programs:
 python:
 	crates/sender-python/run-tests
 
+## the sender's packages, each installed from here into a clean folder
+packages:
+	scripts/try-sender
+
 fuzz:
 	fuzz/run 10
+
+## ten thousand forks of each kind of program, while threads start, end, resolve names and shake hands
+forks:
+	TIDEGATE_FORKS=10000 cargo test -p tidegate-sender-c --test fork -- --test-threads 1
+	TIDEGATE_FORKS=10000 crates/sender-python/run-tests -p test_forks.py
 
 ## measure; prints a table and writes bench/results/
 bench: setup
@@ -65,6 +77,11 @@ lint:
 install:
 	cargo build --profile dist -p tidegate
 	install -D $(TARGET)/dist/tidegate $(DESTDIR)/usr/local/bin/tidegate
+
+## the sender for C: libraries, header, and the file for pkg-config
+install-sender-c:
+	cargo build --release -p tidegate-sender-c
+	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" crates/sender-c/install $(TARGET)/release
 
 docs:
 	UPDATE_DOCS=1 cargo test -p tidegate-config --test docs
