@@ -91,11 +91,13 @@ pub(crate) struct Flaws<'a> {
     text: &'a str,
     found: Vec<(Range<usize>, Problem)>,
     more: usize,
+    /// Values in which stands what is in a file, and that file.
+    hidden: Vec<(Range<usize>, String)>,
 }
 
 impl<'a> Flaws<'a> {
     pub(crate) fn new(text: &'a str) -> Flaws<'a> {
-        Flaws { text, found: Vec::new(), more: 0 }
+        Flaws { text, found: Vec::new(), more: 0, hidden: Vec::new() }
     }
 
     pub(crate) fn note(&mut self, at: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
@@ -104,8 +106,27 @@ impl<'a> Flaws<'a> {
             return;
         }
         let place = Some(Place::of(self.text, at));
-        let problem = Problem { message: message.into(), help: help.into(), place };
+        let hidden = self.hidden.iter().find(|(range, _)| range.start <= at.start && at.end <= range.end);
+        // Whatever the message says of the value, it may say it in the value's own words.
+        let (message, help) = match hidden {
+            Some((_, file)) => (
+                format!("what is in the file {} cannot be the value here", quote(file)),
+                "look into the file: what is in it is not shown here".to_owned(),
+            ),
+            None => (message.into(), help.into()),
+        };
+        let problem = Problem { message, help, place };
         self.found.push((at.clone(), problem));
+    }
+
+    /// From now on no message repeats the value at `at`, in which stands what is in `file`.
+    pub(crate) fn hide(&mut self, at: Range<usize>, file: String) {
+        self.hidden.push((at, file));
+    }
+
+    /// Whether the value at this place is hidden.
+    pub(crate) fn hides(&self, at: &Range<usize>) -> bool {
+        self.hidden.iter().any(|(range, _)| at.start <= range.start && range.end <= at.end)
     }
 
     /// Whether something inside this range has already been found wrong.

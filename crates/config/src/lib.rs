@@ -22,6 +22,7 @@ mod difference;
 mod effective;
 mod error;
 mod example;
+mod files;
 mod import;
 mod load;
 mod markdown;
@@ -40,9 +41,9 @@ pub use effective::effective;
 pub use error::{Errors, Invalid, Place, Problem};
 pub use example::example;
 pub use import::thanos_limits;
-pub use load::{LONGEST_FILE, load, parse};
+pub use load::{LONGEST_FILE, load, load_and_look, parse};
 pub use markdown::markdown;
-pub use memory::{MemoryBudget, Origin};
+pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
     Access, Allowance, ApmAgents, Backoff, BlackholeSink, BulkCompression, CertificateField, ClientAuth,
     Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource, ElasticsearchSink,

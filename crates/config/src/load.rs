@@ -6,25 +6,32 @@ use std::path::Path;
 
 use crate::checks::check;
 use crate::error::{Errors, Flaws};
+use crate::files;
 use crate::model::{Config, default_sinks};
 use crate::reader::Reader;
 use crate::setting::{Section, Setting};
-use crate::substitute::Environment;
+use crate::substitute::{Outside, no_file, read_file};
 use crate::yaml;
 
 /// The longest configuration file, in bytes.
 pub const LONGEST_FILE: usize = 1 << 20;
 
 /// Reads a configuration. `source` is what to call the text in messages, usually the file's path;
-/// `environment` gives the values for `${NAME}`. An empty text is the default configuration.
+/// `environment` gives the values for `${NAME}`. No file is read for `${file:PATH}`, which is an error here. An empty
+/// text is the default configuration.
 pub fn parse(
     source: &str,
     text: &str,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, Errors> {
+    parse_with(source, text, Outside { environment, files: &no_file }, false)
+}
+
+/// `look` says whether the files that it names are looked for.
+fn parse_with(source: &str, text: &str, outside: Outside<'_>, look: bool) -> Result<Config, Errors> {
     let text = bounded(source, text)?;
     let mut flaws = Flaws::new(text);
-    let config = interpret(text, environment, &mut flaws);
+    let config = interpret(text, outside, look, &mut flaws);
     match (flaws.into_errors(source), config) {
         (Some(errors), _) => Err(errors),
         (None, config) => Ok(config.unwrap_or_default()),
@@ -40,9 +47,19 @@ pub(crate) fn bounded<'a>(source: &str, text: &'a str) -> Result<&'a str, Errors
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Reads the configuration file at `path`, with the process's environment. A missing file is an error:
-/// who wants the default asks for [`Config::default`].
+/// Reads the configuration file at `path`, with the process's environment and the files that `${file:PATH}` says. A
+/// missing file is an error: who wants the default asks for [`Config::default`].
 pub fn load(path: &Path) -> Result<Config, Errors> {
+    load_with(path, false)
+}
+
+/// As [`load`], and looks whether the files that it names (certificates, keys, credentials) are there and can be
+/// read: those that cannot are problems of it too.
+pub fn load_and_look(path: &Path) -> Result<Config, Errors> {
+    load_with(path, true)
+}
+
+fn load_with(path: &Path, look: bool) -> Result<Config, Errors> {
     let source = path.display().to_string();
     let unreadable = |error: std::io::Error| {
         let message = format!("cannot read the configuration {source}: {error}");
@@ -56,22 +73,26 @@ pub fn load(path: &Path) -> Result<Config, Errors> {
         let message = format!("byte {} of {source} is not UTF-8", error.utf8_error().valid_up_to());
         Errors::of_file(&source, message, "save the file as UTF-8")
     })?;
-    parse(&source, &text, &|name| std::env::var(name).ok())
+    let environment = |name: &str| std::env::var(name).ok();
+    parse_with(&source, &text, Outside { environment: &environment, files: &read_file }, look)
 }
 
-fn interpret(text: &str, environment: Environment<'_>, flaws: &mut Flaws<'_>) -> Option<Config> {
-    let root = yaml::read(text, environment, flaws)?;
+fn interpret(text: &str, outside: Outside<'_>, look: bool, flaws: &mut Flaws<'_>) -> Option<Config> {
+    let root = yaml::read(text, outside, flaws)?;
     let mut config = Config::read(&root, &mut Reader::new(flaws, Config::fields))?;
     if config.sinks.is_empty() {
         config.sinks = default_sinks();
     }
-    for clash in check(&config) {
+    let missing = if look { files::check(&config) } else { Vec::new() };
+    for clash in check(&config).into_iter().chain(missing) {
         let places: Vec<_> = clash.about.iter().filter_map(|path| root.find(path)).collect();
         // A value that could not be read was replaced by its default: nothing follows from that.
         if places.iter().any(|node| flaws.within(&node.at)) {
             continue;
         }
-        let at = places.first().map_or(0..0, |node| node.at.clone());
+        // One that must not be shown takes precedence: the message may be about any of them.
+        let hidden = places.iter().find(|node| flaws.hides(&node.at));
+        let at = hidden.or(places.first()).map_or(0..0, |node| node.at.clone());
         flaws.note(&at, clash.message, clash.help);
     }
     Some(config)

@@ -1,15 +1,16 @@
 //! How much memory there is, when the configuration does not say.
 //!
-//! Three quarters of the smallest memory limit of the control groups that this process is in, version 1
-//! or 2, looked for from its own group up to the root; 256 MiB when none of them has one. The quarter
-//! left is for what the kernel charges to the group beside resident memory: page cache, sockets.
+//! At most three quarters of the smallest memory limit of the control groups that this process is in, version 1
+//! or 2, looked for from its own group up to the root; 256 MiB when none of them has one. What is left is for what
+//! the kernel charges to the group beside resident memory: sockets, page tables, page cache. The same estimate
+//! ([`kernel_needs`]) is what `tidegate plan` advises, and where a quarter is too little for it, less is taken.
 
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use crate::model::Config;
+use crate::model::{Config, Limits};
 use crate::values::Bytes;
 
 /// The bound on resident memory and where it comes from. `Display` says both in a sentence.
@@ -26,7 +27,7 @@ pub struct MemoryBudget {
 pub enum Origin {
     /// The setting `memory`.
     Configured,
-    /// Three quarters of a control group's limit.
+    /// What a control group's limit leaves beside the kernel's part.
     Cgroup {
         /// The limit.
         limit: Bytes,
@@ -40,7 +41,45 @@ pub enum Origin {
 /// The bound when nothing limits memory.
 const WITHOUT_LIMIT: Bytes = Bytes::mib(256);
 
+/// How many windows the arena has: stretches of address space, each for a body or a head. Every connection may have
+/// one while it sends a head, and the sinks theirs besides.
+pub fn windows(memory: Bytes, connections: u32) -> usize {
+    const BESIDE_CONNECTIONS: usize = 512;
+    let by_memory = usize::try_from(memory.get() / Bytes::kib(16).get()).unwrap_or(usize::MAX);
+    by_memory.clamp(1024, 16 * 1024).max(connections as usize + BESIDE_CONNECTIONS)
+}
+
+/// What the kernel may charge to the control group of a process that keeps `memory` and has so many connections:
+/// their sockets, the page tables of its windows, and room for the page cache to work.
+pub fn kernel_needs(memory: Bytes, connections: u32) -> Bytes {
+    const SOCKET: u64 = 5 << 10;
+    const PAGE_TABLE: u64 = 4 << 10;
+    let cache = (memory.get() / 4).clamp(Bytes::mib(8).get(), Bytes::mib(16).get());
+    Bytes::new(u64::from(connections) * SOCKET + windows(memory, connections) as u64 * PAGE_TABLE + cache)
+}
+
 impl Config {
+    /// How many connections may be open: as configured, or as many as `budget` affords.
+    pub fn connections(&self, budget: &MemoryBudget) -> u32 {
+        let tls = self.listen.tls.is_any_on();
+        let affordable = self.limits.connections(budget.bytes, tls);
+        let (Origin::Cgroup { limit, .. }, None) = (&budget.origin, self.limits.connections) else {
+            return affordable;
+        };
+        // As many as the kernel has memory for beside the budget, by halves.
+        let fits = |count: u32| budget.bytes.get() + kernel_needs(budget.bytes, count).get() <= limit.get();
+        let (mut least, mut most) = (Limits::least_connections(tls).min(affordable), affordable);
+        while least < most {
+            let middle = most - (most - least) / 2;
+            if fits(middle) {
+                least = middle;
+            } else {
+                most = middle - 1;
+            }
+        }
+        least
+    }
+
     /// The bound on resident memory: as configured, or as the control group of this process suggests.
     pub fn memory_budget(&self) -> MemoryBudget {
         self.memory_budget_in(Path::new("/"))
@@ -53,8 +92,15 @@ impl Config {
         }
         match smallest_limit(root) {
             Some((limit, file)) => {
-                let whole_mib = (limit.get() / 4 * 3) & !(Bytes::mib(1).get() - 1);
-                let bytes = Bytes::new(whole_mib).max(Bytes::mib(1));
+                let connections = self.limits.connections;
+                let connections =
+                    connections.unwrap_or(Limits::least_connections(self.listen.tls.is_any_on()));
+                let fits = |mib: &u64| {
+                    let memory = Bytes::mib(*mib);
+                    memory.get() + kernel_needs(memory, connections).get() <= limit.get()
+                };
+                let most = limit.get() / 4 * 3 / Bytes::mib(1).get();
+                let bytes = Bytes::mib((1..=most).rev().find(fits).unwrap_or(1));
                 MemoryBudget { bytes, origin: Origin::Cgroup { limit, file } }
             }
             None => MemoryBudget { bytes: WITHOUT_LIMIT, origin: Origin::Unlimited },
@@ -68,7 +114,9 @@ impl fmt::Display for MemoryBudget {
         match &self.origin {
             Origin::Configured => write!(f, "as `memory` says"),
             Origin::Cgroup { limit, file } => {
-                write!(f, "three quarters of the cgroup's limit of {limit} ({})", file.display())
+                let rest = Bytes::new(limit.get().saturating_sub(self.bytes.get()));
+                let file = file.display();
+                write!(f, "the cgroup's limit of {limit}, less {rest} for the kernel ({file})")
             }
             Origin::Unlimited => write!(f, "the default, as `memory` is not set and no cgroup sets a limit"),
         }

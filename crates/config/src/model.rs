@@ -31,8 +31,8 @@ use crate::values::{Bytes, Name};
 settings! {
     /// The whole configuration. The default is what runs when nothing is configured.
     pub struct Config {
-        /// The bound on the resident memory of the whole process. Without it: three quarters of the
-        /// cgroup's memory limit, or 256 MiB when there is none.
+        /// The bound on the resident memory of the whole process. Without it: the cgroup's memory limit less what the
+        /// kernel needs beside it, at most three quarters of the limit; or 256 MiB when there is none.
         memory: Option<Bytes> = None,
         /// The folder for the journal, the lake, and everything else that must survive a restart.
         /// One running tidegate per folder.

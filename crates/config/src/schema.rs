@@ -16,8 +16,8 @@ pub fn schema() -> Json {
             "$defs".to_owned(),
             json!({ "reference": {
                 "type": "string",
-                "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}",
-                "description": "A value from the environment: ${NAME} or ${NAME:-default}",
+                "pattern": r"\$\{([A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?|file:[^}]+)\}",
+                "description": "A value from the environment, ${NAME} or ${NAME:-default}, or from a file: ${file:PATH}",
             }}),
         );
     }

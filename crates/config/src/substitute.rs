@@ -1,9 +1,29 @@
-//! `${NAME}`, `${NAME:-default}` and `$$` in scalar values.
+//! `${NAME}`, `${NAME:-default}`, `${file:PATH}` and `$$` in scalar values.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
+
+use crate::error::quote;
 
 /// Where a variable's value comes from; usually the process's environment.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What stands in a file, by its path.
+pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Result<String, Unreadable>;
+
+/// Where what stands in a reference's place comes from.
+#[derive(Clone, Copy)]
+pub(crate) struct Outside<'a> {
+    pub(crate) environment: Environment<'a>,
+    pub(crate) files: Files<'a>,
+}
+
+/// Why a file is not read, in words that say nothing of what is in it.
+pub(crate) struct Unreadable(String);
+
+/// What a reference to a file begins with.
+const FILE: &str = "file:";
 
 /// The longest value after substitution, in bytes.
 pub(crate) const LONGEST_VALUE: usize = 64 << 10;
@@ -17,9 +37,37 @@ pub(crate) struct Unsubstituted {
     pub(crate) at: Range<usize>,
 }
 
-/// The value with every reference replaced. What a variable holds is taken as it is: it is neither
-/// searched for further references nor read as YAML.
-pub(crate) fn substitute(value: &str, environment: Environment<'_>) -> Result<String, Unsubstituted> {
+/// What is in a file, without the ends of lines behind it: editors put one there, and no secret ends so.
+pub(crate) fn read_file(path: &str) -> Result<String, Unreadable> {
+    let unreadable = |error: io::Error| Unreadable(error.to_string());
+    // A pipe would have to be waited for.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(Unreadable("it is not a file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
+    File::open(path)
+        .and_then(|file| file.take(LONGEST_VALUE as u64 + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    if bytes.len() > LONGEST_VALUE {
+        return Err(Unreadable(format!("it is longer than {LONGEST_VALUE} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Unreadable("it is not UTF-8".to_owned()))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// No file is read: for texts that are not the machine's own configuration.
+pub(crate) fn no_file(_path: &str) -> Result<String, Unreadable> {
+    Err(Unreadable("files are not read here".to_owned()))
+}
+
+/// The value with every reference replaced, and the paths of the files that are in it put behind `files`. What a
+/// variable or a file holds is taken as it is: it is neither searched for further references nor read as YAML.
+pub(crate) fn substitute(
+    value: &str,
+    outside: Outside<'_>,
+    files: &mut Vec<String>,
+) -> Result<String, Unsubstituted> {
     let mut out = String::new();
     let mut rest = value;
     while let Some(dollar) = rest.find('$') {
@@ -34,7 +82,14 @@ pub(crate) fn substitute(value: &str, environment: Environment<'_>) -> Result<St
                 return Err(unclosed(start..value.len()));
             };
             rest = after;
-            resolve(reference, start..value.len() - rest.len(), environment, &mut out)?;
+            let at = start..value.len() - rest.len();
+            match reference.strip_prefix(FILE) {
+                Some(path) => {
+                    out.push_str(&(outside.files)(path).map_err(|reason| unread(path, &reason, at))?);
+                    files.push(path.to_owned());
+                }
+                None => resolve(reference, at, outside.environment, &mut out)?,
+            }
         } else {
             out.push('$');
             rest = from_dollar.strip_prefix('$').unwrap_or_default();
@@ -60,7 +115,7 @@ fn resolve(
     if !is_name(name) {
         let message = "this is not a reference to an environment variable".to_owned();
         let help = "write `${NAME}` or `${NAME:-default}`, with letters, digits and `_` in the name, \
-                    or `$$` for a dollar sign";
+                    `${file:PATH}` for what is in a file, or `$$` for a dollar sign";
         return Err(Unsubstituted { message, help: help.to_owned(), at });
     }
     match (environment(name), default) {
@@ -75,6 +130,11 @@ fn resolve(
         }
     }
     Ok(())
+}
+
+fn unread(path: &str, reason: &Unreadable, at: Range<usize>) -> Unsubstituted {
+    let message = format!("the file {} cannot be read: {}", quote(path), reason.0);
+    Unsubstituted { message, help: "check the path and its permissions".to_owned(), at }
 }
 
 fn is_name(name: &str) -> bool {
@@ -106,6 +166,17 @@ mod tests {
         }
     }
 
+    fn files(path: &str) -> Result<String, Unreadable> {
+        match path {
+            "/run/token" => Ok("s3cret".to_owned()),
+            _ => Err(Unreadable("there is none".to_owned())),
+        }
+    }
+
+    fn substitute(value: &str, environment: Environment<'_>) -> Result<String, Unsubstituted> {
+        super::substitute(value, Outside { environment, files: &files }, &mut Vec::new())
+    }
+
     #[test]
     fn replaces_references_and_leaves_the_rest() {
         for (value, expected) in [
@@ -122,6 +193,7 @@ mod tests {
             ("5$ and $HOST$", "5$ and $HOST$"),
             ("${SLY}", "${HOST}: {a: b}"),
             ("é${HOST}é", "éprometheusé"),
+            ("Bearer ${file:/run/token}", "Bearer s3cret"),
         ] {
             assert_eq!(substitute(value, &environment).as_deref(), Ok(expected), "{value}");
         }
@@ -129,7 +201,9 @@ mod tests {
 
     #[test]
     fn says_which_reference_cannot_be_replaced() {
-        for (value, at) in [("a${NONE}b", 1..8), ("${HOST", 0..6), ("x${}", 1..4), ("${1A}", 0..5)] {
+        for (value, at) in
+            [("a${NONE}b", 1..8), ("${HOST", 0..6), ("x${}", 1..4), ("${1A}", 0..5), ("b${file:/x}", 1..11)]
+        {
             assert_eq!(substitute(value, &environment).map_err(|error| error.at), Err(at), "{value}");
         }
     }
@@ -139,5 +213,24 @@ mod tests {
         let long = |_: &str| Some("x".repeat(LONGEST_VALUE / 2));
         assert!(substitute("${A}${A}", &long).is_ok());
         assert!(substitute("${A}${A}${A}", &long).is_err());
+    }
+
+    #[test]
+    fn a_file_is_read_without_its_last_line_end_and_within_bounds() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |content: &[u8]| {
+            let path = folder.path().join("secret");
+            std::fs::write(&path, content).unwrap();
+            read_file(path.to_str().unwrap()).map_err(|Unreadable(reason)| reason)
+        };
+        assert_eq!(read(b"hunter2\n").as_deref(), Ok("hunter2"));
+        assert_eq!(read(b"hunter2\r\n").as_deref(), Ok("hunter2"));
+        assert_eq!(read(b" two\nlines").as_deref(), Ok(" two\nlines"));
+        for content in [&b"\xffhunter2"[..], &[b'x'; LONGEST_VALUE + 1]] {
+            let reason = read(content).unwrap_err();
+            assert!(!reason.contains("hunter2") && !reason.contains("xx"), "{reason}");
+        }
+        assert!(read_file(folder.path().to_str().unwrap()).is_err(), "a folder is none");
+        assert!(read_file("/nonexistent").is_err());
     }
 }

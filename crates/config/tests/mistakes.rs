@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tidegate_config::{LONGEST_FILE, load, parse};
+use tidegate_config::{LONGEST_FILE, load, load_and_look, parse};
 
 #[test]
 fn every_mistake_is_reported_as_written_down() {
@@ -87,6 +87,74 @@ fn a_secret_is_not_repeated_in_a_message() {
     });
     let message = errors.unwrap_err().to_string();
     assert!(message.contains("2 errors") && !message.contains("hunter2"), "{message}");
+}
+
+/// What stands in a file takes the place of a reference, and no message repeats it, whatever is wrong with it and
+/// whichever setting it is in.
+#[test]
+fn a_secret_from_a_file_is_used_and_never_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "hunter2\n").unwrap();
+    let secret = secret.to_str().unwrap();
+    let config = folder.path().join("tidegate.yaml");
+    let read = |text: &str| {
+        fs::write(&config, text.replace("SECRET", &format!("${{file:{secret}}}"))).unwrap();
+        load(&config)
+    };
+    let sink = "sinks: { up: { type: elasticsearch, endpoints: [\"http://h:9200\"], api_key: \"SECRET\" } }";
+    let read_back = read(sink).unwrap();
+    let tidegate_config::Sink::Elasticsearch(sink) = read_back.sinks.values().next().unwrap() else {
+        panic!()
+    };
+    assert_eq!(sink.api_key.as_ref().unwrap().expose(), "hunter2");
+    assert!(!tidegate_config::effective(&read_back).contains("hunter2"));
+    for text in [
+        "memory: SECRET",
+        "journal: { durability: SECRET, quota: 1MiB }",
+        "sinks: SECRET",
+        "sinks: { up: { type: SECRET } }",
+        "sinks: { up: { type: prometheus_remote_write, url: \"http://me:SECRET@host/\" } }",
+        "sinks: { up: { type: prometheus_remote_write, url: \"http://SECRET\" } }",
+        "listen: { http: SECRET }",
+        "journal: { segment: 512MiB, quota: \"SECRET\" }",
+    ] {
+        let message = read(text).unwrap_err().to_string();
+        assert!(message.contains(secret) && !message.contains("hunter2"), "{text}: {message}");
+    }
+    fs::remove_file(secret).unwrap();
+    let message = read("memory: SECRET").unwrap_err().to_string();
+    assert!(message.contains("tidegate.yaml:1:9") && message.contains("No such file"), "{message}");
+    // A text that is not the machine's own configuration reads no files.
+    assert!(parse("a.yaml", "memory: ${file:/etc/hostname}", &environment).is_err());
+}
+
+/// Certificates and keys that are not there are named with the setting and its place, all at once.
+#[test]
+fn files_that_are_missing_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("tidegate.yaml");
+    let text = "listen:\n  apm: 127.0.0.1:0\n  tls:\n    cert_file: DIR/cert.pem\n    key_file: DIR\n    apm:\n      cert_file: DIR/apm.pem\n      \
+                key_file: DIR/empty\naccess:\n  credentials_file: DIR/who\nsinks:\n  out:\n    type: otlp\n    \
+                endpoints: [\"https://h:4317\"]\n    tls:\n      ca_file: DIR/ca.pem\n";
+    fs::write(&config, text.replace("DIR", folder.path().to_str().unwrap())).unwrap();
+    fs::write(folder.path().join("empty"), "").unwrap();
+    assert!(load(&config).is_ok(), "whoever only reads it looks for nothing");
+    let message = load_and_look(&config).unwrap_err().to_string();
+    for words in [
+        "tidegate.yaml:4:16",
+        "`listen.tls.cert_file`: the file",
+        "cert.pem cannot be read: No such file",
+        "`listen.tls.key_file`",
+        "it is not a file",
+        "apm.pem",
+        "it is empty",
+        "`access.credentials_file`",
+        "`sinks.out.tls.ca_file`",
+        "6 errors",
+    ] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
 }
 
 fn environment(name: &str) -> Option<String> {

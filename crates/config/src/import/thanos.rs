@@ -11,6 +11,7 @@ use crate::load::bounded;
 use crate::model::Allowance;
 use crate::reader::Reader;
 use crate::setting::{Plain, Section, Setting, Shape};
+use crate::substitute::{Outside, no_file};
 use crate::values::{Bytes, TenantName};
 use crate::yaml::{self, Node};
 
@@ -96,7 +97,7 @@ impl Setting for Anything {
 pub fn thanos_limits(source: &str, text: &str) -> Result<String, Errors> {
     let text = bounded(source, text)?;
     let mut flaws = Flaws::new(text);
-    let root = yaml::read(text, &|_| None, &mut flaws);
+    let root = yaml::read(text, Outside { environment: &|_| None, files: &no_file }, &mut flaws);
     let file = root.and_then(|root| File::read(&root, &mut Reader::new(&mut flaws, File::fields)));
     match (flaws.into_errors(source), file) {
         (Some(errors), _) => Err(errors),

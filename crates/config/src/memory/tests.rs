@@ -1,4 +1,5 @@
-//! Whatever the cgroups look like, the budget is three quarters of the smallest limit that applies.
+//! Whatever the cgroups look like, the budget and what the kernel needs beside it are within the smallest limit that
+//! applies, and the budget is no more than three quarters of it.
 
 use std::fs;
 use std::path::Path;
@@ -33,6 +34,38 @@ fn below(root: &Path, file: &Path) -> String {
 
 const UNLIMITED_V1: &str = "9223372036854771712\n";
 
+/// What is chosen for a limit of so many MiB.
+fn of_limit(mib: u64) -> Bytes {
+    let text = (mib << 20).to_string();
+    let root = machine(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", &text)]);
+    Config::default().memory_budget_in(root.path()).bytes
+}
+
+/// What is chosen fits with what `tidegate plan` says that the kernel needs, and wastes little; more connections than
+/// the kernel has room for are not taken.
+#[test]
+fn what_is_chosen_and_what_the_kernel_needs_fit_the_limit() {
+    for mib in (48..2048).step_by(7) {
+        let text = (mib << 20_u64).to_string();
+        let root = machine(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", &text)]);
+        let config = Config::default();
+        let budget = config.memory_budget_in(root.path());
+        let connections = config.connections(&budget);
+        let kernel = kernel_needs(budget.bytes, connections).get();
+        assert!(budget.bytes.get() + kernel <= mib << 20, "{mib} MiB: {budget}, {connections} connections");
+        assert!(budget.bytes.get() >= (mib << 20) / 2, "{mib} MiB: {budget}");
+        assert!(budget.bytes.get() <= (mib << 20) / 4 * 3, "{mib} MiB: {budget}");
+        assert!((768..=12_000).contains(&connections));
+    }
+    // Who says how many connections gets them, and the budget leaves room for them.
+    let root = machine(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "268435456")]);
+    let mut config = Config::default();
+    config.limits.connections = Some(8000);
+    let budget = config.memory_budget_in(root.path());
+    assert_eq!(config.connections(&budget), 8000);
+    assert!(budget.bytes.get() + kernel_needs(budget.bytes, 8000).get() <= 256 << 20, "{budget}");
+}
+
 #[test]
 fn without_cgroups_it_is_the_default() {
     assert_eq!(budget(&[]), (Bytes::mib(256), None));
@@ -47,6 +80,8 @@ fn version_2_own_group() {
         ("sys/fs/cgroup/system.slice/memory.max", "max\n"),
     ]);
     assert_eq!(found, (Bytes::mib(384), Some(file.to_owned())));
+    let limit = Bytes::mib(512).get();
+    assert!(384 << 20 <= limit - kernel_needs(Bytes::mib(384), 1024).get());
 }
 
 #[test]
@@ -57,13 +92,13 @@ fn version_2_a_parent_may_be_the_smallest() {
         ("sys/fs/cgroup/kubepods/pod1/box/memory.max", "1073741824\n"),
         (parent, "134217728\n"),
     ]);
-    assert_eq!(found, (Bytes::mib(96), Some(parent.to_owned())));
+    assert_eq!(found, (of_limit(128), Some(parent.to_owned())));
 }
 
 #[test]
 fn version_2_inside_a_namespace_the_root_is_the_own_group() {
     let found = budget(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "67108864\n")]);
-    assert_eq!(found, (Bytes::mib(48), Some("sys/fs/cgroup/memory.max".to_owned())));
+    assert_eq!(found, (of_limit(64), Some("sys/fs/cgroup/memory.max".to_owned())));
 }
 
 #[test]
@@ -74,14 +109,14 @@ fn version_1_own_group_and_unlimited_parents() {
         (file, "104857600\n"),
         ("sys/fs/cgroup/memory/memory.limit_in_bytes", UNLIMITED_V1),
     ]);
-    assert_eq!(found, (Bytes::mib(75), Some(file.to_owned())));
+    assert_eq!(found, (of_limit(100), Some(file.to_owned())));
 }
 
 #[test]
 fn version_1_in_a_container_that_sees_only_its_own_folder() {
     let file = "sys/fs/cgroup/memory/memory.limit_in_bytes";
     let found = budget(&[("proc/self/cgroup", "4:memory:/docker/0a1b\n"), (file, "268435456\n")]);
-    assert_eq!(found, (Bytes::mib(192), Some(file.to_owned())));
+    assert_eq!(found, (of_limit(256), Some(file.to_owned())));
 }
 
 #[test]
@@ -116,7 +151,10 @@ fn says_where_it_comes_from() {
     let root = machine(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "536870912\n")]);
     let said = config.memory_budget_in(root.path()).to_string();
     let file = root.path().join("sys/fs/cgroup/memory.max");
-    assert_eq!(said, format!("384MiB: three quarters of the cgroup's limit of 512MiB ({})", file.display()));
+    assert_eq!(
+        said,
+        format!("384MiB: the cgroup's limit of 512MiB, less 128MiB for the kernel ({})", file.display())
+    );
     config.memory = Some(Bytes::mib(64));
     assert_eq!(config.memory_budget_in(root.path()).to_string(), "64MiB: as `memory` says");
 }

@@ -33,10 +33,16 @@ settings! {
 impl Limits {
     /// How many connections may be open at once with this much memory, some of them perhaps with TLS.
     pub fn connections(&self, memory: Bytes, tls: bool) -> u32 {
-        let (least, each) = if tls { (256, Bytes::kib(24).get()) } else { (768, Bytes::kib(8).get()) };
+        let each = if tls { Bytes::kib(24).get() } else { Bytes::kib(8).get() };
+        let least = Limits::least_connections(tls);
         const MOST: u32 = 12_000;
         let beyond = memory.get().saturating_sub(Bytes::kib(28 * 1024 + 512).get());
         let affordable = u32::try_from(beyond / each).unwrap_or(MOST);
         self.connections.unwrap_or(affordable.clamp(least, MOST))
+    }
+
+    /// The fewest connections that a budget affords, however small it is.
+    pub(crate) const fn least_connections(tls: bool) -> u32 {
+        if tls { 256 } else { 768 }
     }
 }

@@ -15,7 +15,7 @@ use crate::declare::{choices, kinds};
 kinds! {
     /// Where everything goes.
     pub enum Sink {
-        /// Parquet files in folders by hour, for DuckDB, Trino and `tidegate lake cat`.
+        /// Parquet files in folders by the hour in which it was received, for DuckDB, Trino and `tidegate lake cat`.
         Lake(LakeSink) = "lake",
         /// Anything that takes Prometheus remote write: Prometheus, Mimir, Thanos, VictoriaMetrics,
         /// another tidegate.

@@ -111,12 +111,17 @@ fn unit_size(text: &str, unit: &str) -> Result<u64, Invalid> {
         return Ok(*size);
     }
     let letter = unit.get(..1).unwrap_or_default().to_ascii_uppercase();
-    let short = matches!(unit.get(1..), Some("" | "i" | "I")) && "KMGT".contains(&letter);
+    // `M`, `Mi`, `MBytes`, `mebibytes`: which of the two is meant is for who wrote it to say.
+    let meant = "KMGT".contains(&letter) && unit.bytes().all(|byte| byte.is_ascii_alphabetic());
     let number = text.strip_suffix(unit).unwrap_or_default().trim_end();
-    if short && !number.is_empty() {
+    if meant && !number.is_empty() {
         let help =
             format!("write `{number}{letter}iB` (steps of 1024) or `{number}{letter}B` (steps of 1000)");
-        return Err(Invalid::new(format!("the unit of {} is short of its `B`", quote(text)), help));
+        let message = match unit.get(1..) {
+            Some("" | "i" | "I") => format!("the unit of {} is short of its `B`", quote(text)),
+            _ => format!("the unit of {} is none that is known", quote(text)),
+        };
+        return Err(Invalid::new(message, help));
     }
     Err(Invalid::new(format!("{} is not a size", quote(text)), HELP))
 }
@@ -167,6 +172,9 @@ mod tests {
             ("1.5GiB", 3 << 29),
             ("0.5KiB", 512),
             ("1kB", 1000),
+            ("64Mb", 64_000_000),
+            ("64MIB", 64 << 20),
+            ("64 mb", 64_000_000),
             ("2TiB", 2 << 40),
             ("18446744073709551615", u64::MAX),
         ] {
@@ -199,10 +207,13 @@ mod tests {
         ] {
             assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
-        assert_eq!(
-            "64M".parse::<Bytes>().unwrap_err().help,
-            "write `64MiB` (steps of 1024) or `64MB` (steps of 1000)"
-        );
+        for text in ["64M", "64Mi", "64 m", "64MBytes", "64mebibytes", "64Mbit"] {
+            assert_eq!(
+                text.parse::<Bytes>().unwrap_err().help,
+                "write `64MiB` (steps of 1024) or `64MB` (steps of 1000)",
+                "{text}"
+            );
+        }
     }
 
     proptest! {

@@ -48,8 +48,7 @@ impl FromStr for Secret {
 impl Scalar for Secret {
     const WHAT: &'static str = "a secret text";
     const EXAMPLE: &'static str = "Bearer ${TOKEN}";
-    const NOTATION: &'static str =
-        "Text that is masked wherever tidegate shows it. Better kept out of the file: `${NAME}`.";
+    const NOTATION: &'static str = "Text that is masked wherever tidegate shows it. Better kept out of the file: `${NAME}`, `${file:PATH}`.";
 
     fn parse(text: &str) -> Result<Secret, Invalid> {
         text.parse()

@@ -8,7 +8,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, Tag}
 
 use super::{Entry, Node, Value};
 use crate::error::{Flaws, quote};
-use crate::substitute::{Environment, substitute};
+use crate::substitute::{Outside, substitute};
 
 /// The deepest nesting; the settings need six levels. What is dropped recursively is no deeper.
 const DEEPEST: usize = 32;
@@ -19,7 +19,7 @@ const MOST_SUBSTITUTED: usize = 4 << 20;
 
 /// Reads the whole text. None when it is not YAML at all; what is merely wrong with parts of it (a key
 /// set twice, a variable that is not set) is noted, and the tree is still good for finding more.
-pub(crate) fn read(text: &str, environment: Environment<'_>, flaws: &mut Flaws<'_>) -> Option<Rc<Node>> {
+pub(crate) fn read(text: &str, outside: Outside<'_>, flaws: &mut Flaws<'_>) -> Option<Rc<Node>> {
     let options = granit_parser::options! {
         disallow_directives: true,
         emit_comments: false,
@@ -28,7 +28,7 @@ pub(crate) fn read(text: &str, environment: Environment<'_>, flaws: &mut Flaws<'
         block_nesting_limit: DEEPEST,
     };
     let mut builder = Builder {
-        environment,
+        outside,
         flaws,
         stack: Vec::new(),
         anchors: HashMap::new(),
@@ -49,7 +49,7 @@ pub(crate) fn read(text: &str, environment: Environment<'_>, flaws: &mut Flaws<'
 }
 
 struct Builder<'b, 'a> {
-    environment: Environment<'b>,
+    outside: Outside<'b>,
     flaws: &'b mut Flaws<'a>,
     stack: Vec<Frame>,
     anchors: HashMap<usize, Rc<Node>>,
@@ -139,7 +139,8 @@ impl Builder<'_, '_> {
         if self.awaits_key() {
             return Value::Scalar(text.to_owned());
         }
-        let value = match substitute(text, self.environment) {
+        let mut files = Vec::new();
+        let value = match substitute(text, self.outside, &mut files) {
             Ok(value) => value,
             Err(error) => {
                 // An escape before the reference moves it away from its place in the source; then the
@@ -154,6 +155,9 @@ impl Builder<'_, '_> {
                 return Value::Broken;
             }
         };
+        if let Some(file) = files.pop() {
+            self.flaws.hide(at.clone(), file);
+        }
         self.substituted += value.len();
         if self.substituted > MOST_SUBSTITUTED {
             self.flaws.note(at, "the values are too long after substitution", "set the variables to less");

@@ -11,7 +11,7 @@ settings! {
         path: Option<PathBuf> = None,
         /// What is kept; everything else passes it by. There is no table for profiles.
         signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs],
-        /// When old files are removed: whichever comes first.
+        /// When what is old is removed, by whole hours of the time at which it was received: whichever comes first.
         retention: Retention = Retention::default(),
         /// The longest time for which a file is filled before it is finished and can be read.
         file_age: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::seconds(60),
@@ -23,9 +23,10 @@ settings! {
 settings! {
     /// When old files of a lake are removed.
     pub struct Retention {
-        /// Files whose newest data is older than this are removed.
+        /// How long an hour is kept after its end: all files with what was received in it are removed together. The
+        /// newest hour always stays.
         age: Duration [Duration::hours(1)..=Duration::days(3_650)] = Duration::days(7),
-        /// The oldest files are removed while the lake takes more than this.
+        /// The oldest hours are removed while the lake takes more than this. The newest always stays.
         bytes: Bytes [Bytes::mib(1)..=Bytes::gib(1 << 20)] = Bytes::gib(20),
     }
 }
