@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
 
+use rustix::process::Signal as Unix;
 use serde_json::{Value, json};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tidegate_load::{
     Behaviour, Check, CheckingSink, Kind, Limit, Model, Profile, Target, Timeline, drive_blocking,
 };
 use tidegate_tests::http::Answer;
-use tidegate_tests::{Gateway, SOON, command, finish, tidegate, until, until_some};
+use tidegate_tests::{Gateway, Program, SOON, command, finish, tidegate, until, until_some};
 
 const MIB: u64 = 1 << 20;
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1_000 };
@@ -135,8 +136,8 @@ fn mistakes_are_told() {
     assert_eq!(answer.status, 404);
     assert!(answer.text().contains("there are: collector, lake, nowhere, upstream"), "{}", answer.text());
     assert_eq!(rig.gateway.page("/tap?every=never").status, 400);
-    rig.look("id=first");
-    let taken = rig.gateway.page("/tap?id=second");
+    ["id=1", "id=2", "id=3", "id=4"].iter().for_each(|id| drop(rig.look(id)));
+    let taken = rig.gateway.page("/tap?id=5");
     assert_eq!((taken.status, taken.header("retry-after")), (409, Some("1")));
     let metrics = rig.gateway.metrics();
     assert!(!metrics.is_empty(), "the other pages are there meanwhile");
@@ -181,6 +182,30 @@ fn the_command_prints_and_ends() {
         let item: Value = serde_json::from_str(line).expect(line);
         assert!(item["trace_id"].is_string(), "{line}");
     }
+}
+
+/// Several look at a time, and each is let go at once, whether it is interrupted or killed.
+#[test]
+fn several_look_and_are_let_go_at_once() {
+    let rig = Rig::start();
+    let admin = rig.gateway.admin().to_string();
+    let look = |name: &str| Program::start(name, command(&["tap", "--admin", &admin]), rig.gateway.folder());
+    let first = look("first");
+    let one = until_some(SOON, "the first to look", || Some(rig.memory_in_use()).filter(|used| *used > 0));
+    let second = look("second");
+    until(SOON, "both to look", || rig.memory_in_use() >= 2 * one);
+    let mut number = 0;
+    until(SOON, "both to see something", || {
+        rig.spans(number);
+        number += 20;
+        [&first, &second].iter().all(|look| look.stdout().contains("trace_id"))
+    });
+    // A look goes on for five seconds when nobody reads it: this is sooner.
+    const AT_ONCE: Duration = Duration::from_millis(3_500);
+    first.signal(Unix::INT);
+    until(AT_ONCE, "the first to be let go", || rig.memory_in_use() <= one);
+    second.kill9();
+    until(AT_ONCE, "the second to be let go", || rig.memory_in_use() == 0);
 }
 
 /// Under a flood: whoever looks and never reads again costs a bounded piece of memory for a few seconds, and so does

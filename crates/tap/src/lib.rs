@@ -2,7 +2,8 @@
 //!
 //! Sources and sinks [`offer`](Tap::offer) each record to the [`Tap`]. While nobody looks that is one relaxed
 //! load. Somebody who looks [`open`](Tap::open)s it for a [`Look`], and gets a [`Reading`] that shows what was
-//! caught, an item a line, in JSON. It closes a few seconds after the last reading ended.
+//! caught, an item a line, in JSON. It ends when they say so, when the connection that it
+//! is bound to is gone, or a few seconds after the last reading ended.
 //!
 //! It promises: who offers never waits, and while nobody looks neither allocates nor locks; what a look may hold
 //! ([`LOOK_BYTES`]) is charged before it begins and given back when it ends; what was not caught is counted and
@@ -25,5 +26,5 @@ mod tests;
 pub use line::LONGEST_LINE;
 pub use look::{BadLook, LONGEST_WAIT, Look, SOURCES};
 pub use reading::{Reading, Written};
-pub use tap::{LOOK_BYTES, OPEN_FOR, Refused, Tap};
+pub use tap::{LOOK_BYTES, LOOKS, OPEN_FOR, Refused, Tap};
 pub use watch::{At, LONGEST_BODY};

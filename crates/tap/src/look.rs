@@ -1,6 +1,7 @@
 //! What somebody wants to see, and how a request says so.
 
 use crate::watch::At;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
 
@@ -37,6 +38,10 @@ pub struct Look {
     pub every: u32,
     /// How long an answer waits for something to be caught.
     pub wait: Duration,
+    /// Whether the look ends with the connection on which it was asked for.
+    pub bound: bool,
+    /// That connection, where it is bound and once it is known.
+    pub peer: Option<SocketAddr>,
 }
 
 /// The part of a look that decides about records while they pass.
@@ -53,7 +58,7 @@ pub(crate) struct Points {
 pub enum BadLook {
     /// No such parameter.
     #[error(
-        "a look has no parameter `{0}`; there are source, sink, signal, service, name, contains, every, wait, id"
+        "a look has no parameter `{0}`; there are source, sink, signal, service, name, contains, every, wait, id, bound"
     )]
     Parameter(String),
     /// A value that is not one.
@@ -83,6 +88,8 @@ impl Default for Look {
             contains: None,
             every: 1,
             wait: Duration::ZERO,
+            bound: false,
+            peer: None,
         }
     }
 }
@@ -107,6 +114,7 @@ impl Look {
                 "contains" => look.contains = Some(value),
                 "every" => look.every = every(value)?,
                 "wait" => look.wait = wait(value)?,
+                "bound" => look.bound = true,
                 other => return Err(BadLook::Parameter(shown(other))),
             }
         }
@@ -126,9 +134,16 @@ impl Look {
             ("contains", self.contains.as_deref()),
             ("every", Some(&every)),
             ("wait", Some(&wait)),
+            ("bound", self.bound.then_some("")),
         ];
         let said = texts.iter().filter_map(|(name, value)| Some(format!("{name}={}", encoded((*value)?))));
         said.collect::<Vec<_>>().join("&")
+    }
+
+    /// As it is asked for on the connection from `peer`.
+    #[must_use]
+    pub fn seen_by(self, peer: SocketAddr) -> Look {
+        Look { peer: self.bound.then_some(peer), ..self }
     }
 
     pub(crate) fn points(&self) -> Points {

@@ -41,6 +41,11 @@ impl Reading {
         self.watch.waiting()
     }
 
+    /// Whether the look was ended meanwhile: what it holds is given back when this is dropped.
+    pub fn is_over(&self) -> bool {
+        self.watch.has_ended()
+    }
+
     /// How many records passed since this was asked last that the look would have caught, if there had been room.
     pub fn missed(&self) -> u64 {
         self.watch.missed()

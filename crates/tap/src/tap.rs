@@ -1,40 +1,44 @@
-//! The tap: closed, or open for one look at a time.
+//! The tap: closed, or open for some who look.
 
 use crate::look::Look;
 use crate::reading::{self, Reading};
 use crate::watch::{self, At, Watch};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 use tidegate_arena::{Arena, Share};
 use tidegate_journal::Meta;
 
-/// So many ticks, of a second each, it stays open after a reading has ended.
+/// So many ticks, of a second each, a look goes on after a reading of it has ended.
 pub const OPEN_FOR: u32 = 5;
-/// What an open tap may hold, in bytes: what was caught, and what showing it takes.
+/// What a look may hold, in bytes: what was caught, and what showing it takes.
 pub const LOOK_BYTES: u64 = (watch::BYTES + reading::BYTES) as u64;
 /// How long opening waits for that memory: as long as requests do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where records pass that somebody may look at. Clones are the same tap.
+/// So many looks there are at a time.
+pub const LOOKS: usize = 4;
+
+/// Where records pass that some may look at. Clones are the same tap.
 #[derive(Clone)]
 pub struct Tap(Arc<Inner>);
 
 struct Inner {
     /// Whether there is a watch: all that is looked at while nobody looks.
     open: AtomicBool,
-    /// Written when a look begins or ends; whoever offers only tries to read it.
-    watch: RwLock<Option<Arc<Watch>>>,
-    /// Ticks until it closes.
-    left: AtomicU32,
+    /// At most [`LOOKS`]. Written when a look begins or ends; whoever offers only tries to read it.
+    watches: RwLock<Vec<Arc<Watch>>>,
     arena: Arena,
 }
 
 /// Why nobody can look now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// There is one look at a time.
-    #[error("somebody else is looking, and there is one look at a time; try again when they have ended")]
+    /// As many look as can.
+    #[error(
+        "{LOOKS} others are looking, and there is no room for more; try again when one of them has ended"
+    )]
     Taken,
     /// There is one reading of a look at a time.
     #[error("this look is being read already; wait for that answer")]
@@ -50,8 +54,8 @@ pub enum Refused {
 impl Tap {
     /// A closed tap, whose looks are charged to `arena`.
     pub fn new(arena: Arena) -> Tap {
-        let (open, left) = (AtomicBool::new(false), AtomicU32::new(0));
-        Tap(Arc::new(Inner { open, watch: RwLock::new(None), left, arena }))
+        let (open, watches) = (AtomicBool::new(false), RwLock::new(Vec::with_capacity(LOOKS)));
+        Tap(Arc::new(Inner { open, watches, arena }))
     }
 
     /// Whether somebody looks.
@@ -72,14 +76,12 @@ impl Tap {
     #[cold]
     fn offer_open(&self, at: At<'_>, meta: &Meta, body: Option<&[u8]>) {
         // Who cannot read it offers between two looks.
-        let Ok(slot) = self.0.watch.try_read() else { return };
-        if let Some(watch) = &*slot {
-            watch.offer(at, meta, body);
-        }
+        let Ok(watches) = self.0.watches.try_read() else { return };
+        watches.iter().for_each(|watch| watch.offer(at, meta, body));
     }
 
-    /// Opens the tap for `look`, or goes on with the look of the same id, and reads what it has caught. The tap
-    /// stays open for [`OPEN_FOR`] ticks after the reading is dropped.
+    /// Opens the tap for `look`, or goes on with the look of the same id, and reads what it has caught. The look
+    /// goes on for [`OPEN_FOR`] ticks after the reading is dropped.
     ///
     /// # Errors
     /// [`Refused`].
@@ -92,20 +94,17 @@ impl Tap {
 
     /// The watch of a look that goes on; nothing when `look` is a new one. Its reading is claimed.
     fn going_on(&self, look: &Look) -> Result<Option<Arc<Watch>>, Refused> {
-        let mut slot = self.slot();
-        let Some(watch) = &*slot else { return Ok(None) };
-        if watch.id() != look.id {
-            return Err(Refused::Taken);
-        }
-        if !watch.claim() {
-            return Err(Refused::Reading);
-        }
+        let mut watches = self.watches();
+        let Some(at) = watches.iter().position(|watch| watch.id() == look.id) else {
+            return if watches.len() < LOOKS { Ok(None) } else { Err(Refused::Taken) };
+        };
+        let Some(watch) = watches.get(at).filter(|watch| watch.claim()) else { return Err(Refused::Reading) };
         if watch.points() == &look.points() {
-            self.0.left.store(OPEN_FOR, Relaxed);
+            watch.read_by(look.peer);
             return Ok(Some(Arc::clone(watch)));
         }
         // Somebody has thought better of it.
-        self.close(&mut slot);
+        self.close(&mut watches, at);
         Ok(None)
     }
 
@@ -116,15 +115,37 @@ impl Tap {
             Ok(Err(tidegate_arena::Refused::Never { .. })) => return Err(Refused::Small),
             Ok(Err(_)) | Err(_) => return Err(Refused::Memory),
         };
-        let mut slot = self.slot();
-        if slot.is_some() {
+        let mut watches = self.watches();
+        if watches.len() >= LOOKS {
             return Err(Refused::Taken);
         }
+        if watches.iter().any(|watch| watch.id() == look.id) {
+            return Err(Refused::Reading);
+        }
         let watch = Arc::new(Watch::claimed(look.id.clone(), look.points(), charge));
-        *slot = Some(Arc::clone(&watch));
-        self.0.left.store(OPEN_FOR, Relaxed);
+        watch.read_by(look.peer);
+        watches.push(Arc::clone(&watch));
         self.0.open.store(true, Relaxed);
         Ok(Reading::new(watch, look))
+    }
+
+    /// Ends the look of this id at once.
+    pub fn end(&self, id: &str) {
+        let mut watches = self.watches();
+        if let Some(at) = watches.iter().position(|watch| watch.id() == id) {
+            self.close(&mut watches, at);
+        }
+    }
+
+    /// The connection from `peer` is gone: looks that are bound to it end.
+    pub fn gone(&self, peer: SocketAddr) {
+        if !self.is_open() {
+            return;
+        }
+        let mut watches = self.watches();
+        while let Some(at) = watches.iter().position(|watch| watch.is_read_by(peer)) {
+            self.close(&mut watches, at);
+        }
     }
 
     /// To be called once a second: closes what nobody reads any more.
@@ -132,26 +153,21 @@ impl Tap {
         if !self.is_open() {
             return;
         }
-        let mut slot = self.slot();
-        if slot.as_ref().is_some_and(|watch| watch.is_claimed()) {
-            self.0.left.store(OPEN_FOR, Relaxed);
-            return;
-        }
-        let left = self.0.left.load(Relaxed).saturating_sub(1);
-        self.0.left.store(left, Relaxed);
-        if left == 0 {
-            self.close(&mut slot);
+        let mut watches = self.watches();
+        watches.iter().for_each(|watch| watch.tick());
+        while let Some(at) = watches.iter().position(|watch| watch.is_forgotten()) {
+            self.close(&mut watches, at);
         }
     }
 
-    /// Gives back what was caught and the charge for it.
-    fn close(&self, slot: &mut RwLockWriteGuard<'_, Option<Arc<Watch>>>) {
-        self.0.open.store(false, Relaxed);
-        **slot = None;
+    /// Gives back what was caught and the charge for it: at once, or when who reads it has noticed.
+    fn close(&self, watches: &mut Vec<Arc<Watch>>, at: usize) {
+        watches.swap_remove(at).end();
+        self.0.open.store(!watches.is_empty(), Relaxed);
     }
 
     /// Waits for those who are offering, which takes them as long as a copy.
-    fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Watch>>> {
-        self.0.watch.write().unwrap_or_else(PoisonError::into_inner)
+    fn watches(&self) -> RwLockWriteGuard<'_, Vec<Arc<Watch>>> {
+        self.0.watches.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

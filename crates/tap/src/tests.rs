@@ -16,9 +16,18 @@ fn arena() -> Arena {
     Arena::new(LOOK_BYTES * 3 / 2, Floors::NONE, 64 << 10, 4, 16).unwrap()
 }
 
+/// Room for so many looks.
+fn arena_for(looks: usize) -> Arena {
+    Arena::new(LOOK_BYTES * looks as u64, Floors::NONE, 64 << 10, 4, 16).unwrap()
+}
+
 fn open(tap: &Tap, query: &str) -> Result<Reading, Refused> {
+    open_look(tap, Look::from_query(query).unwrap())
+}
+
+fn open_look(tap: &Tap, look: Look) -> Result<Reading, Refused> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.unwrap().block_on(tap.open(Look::from_query(query).unwrap()))
+    runtime.unwrap().block_on(tap.open(look))
 }
 
 /// What is known of a body of OTLP that is not compressed.

@@ -1,8 +1,10 @@
 //! What an open tap catches: filters that cost little, and a queue with a bound.
 
 use crate::look::Points;
+use crate::tap::OPEN_FOR;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use tidegate_arena::Charge;
 use tidegate_journal::Meta;
@@ -49,6 +51,12 @@ pub(crate) struct Watch {
     points: Points,
     /// Whether there is a reading.
     claimed: AtomicBool,
+    /// Ticks until it is forgotten.
+    left: AtomicU32,
+    /// It was closed, which whoever reads it is to notice.
+    ended: AtomicBool,
+    /// The connection that its look ends with, where it is bound to one.
+    peer: Mutex<Option<SocketAddr>>,
     /// Records that the filter took, to take one of so many.
     seen: AtomicU64,
     /// Records that it would have caught, if there had been room.
@@ -70,6 +78,9 @@ impl Watch {
             id,
             points,
             claimed: AtomicBool::new(true),
+            left: AtomicU32::new(OPEN_FOR),
+            ended: AtomicBool::new(false),
+            peer: Mutex::new(None),
             seen: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             queue: Mutex::new(Queue { records: VecDeque::with_capacity(RECORDS), bytes: 0 }),
@@ -94,8 +105,34 @@ impl Watch {
         self.claimed.store(false, Relaxed);
     }
 
-    pub(crate) fn is_claimed(&self) -> bool {
-        self.claimed.load(Relaxed)
+    /// Notes that it is read, by whom, where that binds it.
+    pub(crate) fn read_by(&self, peer: Option<SocketAddr>) {
+        self.left.store(OPEN_FOR, Relaxed);
+        *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = peer;
+    }
+
+    pub(crate) fn is_read_by(&self, peer: SocketAddr) -> bool {
+        *self.peer.lock().unwrap_or_else(PoisonError::into_inner) == Some(peer)
+    }
+
+    /// A second has passed.
+    pub(crate) fn tick(&self) {
+        let left =
+            if self.claimed.load(Relaxed) { OPEN_FOR } else { self.left.load(Relaxed).saturating_sub(1) };
+        self.left.store(left, Relaxed);
+    }
+
+    /// Whether nobody has read it for a while.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.left.load(Relaxed) == 0
+    }
+
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Relaxed);
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Relaxed)
     }
 
     /// Copies the record if the filter wants it and there is room now.

@@ -1,9 +1,9 @@
 //! Promises: a closed tap costs nothing, an open one never waits, holds what it may hold and no more, and closes
 //! by itself.
 
-use super::{arena, lines, meta, open, request};
+use super::{arena, arena_for, lines, meta, open, open_look, request};
 use crate::watch::RECORDS;
-use crate::{At, LONGEST_BODY, LOOK_BYTES, OPEN_FOR, Refused, Tap};
+use crate::{At, LONGEST_BODY, LOOK_BYTES, LOOKS, Look, OPEN_FOR, Reading, Refused, Tap};
 use tidegate_journal::Signal;
 use tidegate_load::otlp;
 
@@ -116,22 +116,56 @@ fn a_tap_closes_by_itself() {
     assert_eq!(open(&tap, "").unwrap().waiting(), 0);
 }
 
-/// One look at a time, read by one at a time; whoever thinks better of it looks for something else.
+/// Several look at the same time, each read by one at a time; whoever thinks better of it looks for something else.
 #[test]
-fn there_is_one_look_at_a_time() {
-    let tap = Tap::new(arena());
+fn several_look_at_a_time() {
+    let tap = Tap::new(arena_for(LOOKS));
     let refused = |query| open(&tap, query).err();
-    let reading = open(&tap, "id=a").unwrap();
-    assert_eq!(refused("id=b"), Some(Refused::Taken));
+    let mut readings: Vec<_> =
+        ["id=a", "id=b&signal=logs", "id=c&every=2", "id=d"].map(|query| open(&tap, query).unwrap()).into();
+    assert_eq!(refused("id=e"), Some(Refused::Taken));
     assert_eq!(refused("id=a"), Some(Refused::Reading));
-    drop(reading);
-    assert_eq!(refused("id=b"), Some(Refused::Taken), "it may go on");
+    let body = vec![0; 1_000];
+    (0..4).for_each(|_| tap.offer(At::Source, &meta(Signal::Traces, 10, &body), Some(&body)));
+    assert_eq!(readings.iter().map(Reading::waiting).collect::<Vec<_>>(), [4, 0, 2, 4]);
+    let first = readings.remove(0);
+    drop(readings);
+    assert_eq!(refused("id=e"), Some(Refused::Taken), "they may go on");
+    (0..OPEN_FOR).for_each(|_| tap.tick());
+    assert_eq!(refused("id=e"), None, "three are forgotten");
+    lines(&first);
+    drop(first);
     let body = vec![0; 1_000];
     tap.offer(At::Source, &meta(Signal::Traces, 10, &body), Some(&body));
     assert_eq!(open(&tap, "id=a&service=x").unwrap().waiting(), 1, "items are chosen when they are shown");
     assert_eq!(open(&tap, "id=a&signal=logs").unwrap().waiting(), 0);
-    (0..OPEN_FOR).for_each(|_| tap.tick());
-    assert_eq!(refused("id=b"), None);
+}
+
+/// A look ends at once when that is said, and when the connection is gone that it is bound to; whoever reads it
+/// learns of it.
+#[test]
+fn a_look_ends_when_it_is_to() {
+    let arena = arena();
+    let used = || arena.usage().shares.iter().map(|share| share.used).sum::<u64>();
+    let tap = Tap::new(arena.clone());
+    drop(open(&tap, "id=a").unwrap());
+    tap.end("b");
+    assert_eq!((tap.is_open(), used()), (true, LOOK_BYTES));
+    tap.end("a");
+    assert_eq!((tap.is_open(), used()), (false, 0));
+
+    let (peer, other) = ("127.0.0.1:1000".parse().unwrap(), "127.0.0.1:1001".parse().unwrap());
+    let bound = open_look(&tap, Look::from_query("id=a&bound").unwrap().seen_by(peer)).unwrap();
+    tap.gone(other);
+    assert!(tap.is_open() && !bound.is_over());
+    tap.gone(peer);
+    assert!(!tap.is_open() && bound.is_over());
+    drop(bound);
+    assert_eq!(used(), 0);
+    // One that is not bound outlives its connection: it may go on with the next.
+    drop(open_look(&tap, Look::from_query("id=a").unwrap().seen_by(peer)).unwrap());
+    tap.gone(peer);
+    assert!(tap.is_open());
 }
 
 /// Without memory there is no look, and nobody is kept waiting for ever.

@@ -30,8 +30,7 @@ proptest! {
             name: text(),
             contains: text(),
             every,
-            wait: Duration::from_millis(wait),
-        };
+            wait: Duration::from_millis(wait), bound: every.is_multiple_of(2), ..Look::default() };
         prop_assert_eq!(Look::from_query(&look.to_query()), Ok(look));
     }
 
