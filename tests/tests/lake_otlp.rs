@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use tidegate_tests::{Gateway, duckdb, http, tidegate};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -82,6 +83,36 @@ fn spans_and_log_records_are_found() {
     if let Some(rows) = duckdb(&format!("{views}{query}")) {
         assert_eq!(rows, [json!(["take", "9007199254740993", 500_000])]);
     }
+    // A trace is a tree with times from its beginning, unless rows are asked for.
+    let tree = tidegate(&["lake", "cat", "--trace", TRACE, "--data", data]).succeeded();
+    let lines: Vec<&str> = tree.lines().collect();
+    assert!(lines[0].starts_with("2 spans of "), "{tree}");
+    assert!(lines[1..].iter().all(|line| line.trim_start().starts_with('+')), "{tree}");
+    assert!(tree.contains(": buy") && tree.contains(": take"), "{tree}");
+
     let refused = tidegate(&["lake", "cat", "spans", "--trace", "12", "--data", data]);
     assert!(refused.stderr.contains("32 hexadecimal digits"), "{}", refused.stderr);
+
+    // A file that somebody deleted is said, with what there is still.
+    let folder = Path::new(data).join("lake/v1/spans");
+    let file = parquet_below(&folder).expect("a file of spans");
+    std::fs::remove_file(&file).unwrap();
+    let torn = tidegate(&["lake", "cat", "spans", "--data", data]);
+    assert_eq!(torn.code, Some(1), "{}", torn.stdout);
+    assert!(
+        torn.stderr.contains("missing") && torn.stderr.contains(file.to_str().unwrap()),
+        "{}",
+        torn.stderr
+    );
+}
+
+/// A Parquet file somewhere below a folder.
+fn parquet_below(folder: &Path) -> Option<PathBuf> {
+    std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).find_map(|path| {
+        if path.is_dir() {
+            parquet_below(&path)
+        } else {
+            path.extension().is_some_and(|end| end == "parquet").then_some(path)
+        }
+    })
 }

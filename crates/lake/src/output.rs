@@ -23,7 +23,7 @@ pub enum Format {
 
 /// Writes batches of a [`Scan`](crate::Scan).
 ///
-/// Times are RFC 3339 in UTC with nanoseconds. In tables and CSV, NULL is empty and what has parts is JSON.
+/// Times are RFC 3339 in UTC with nanoseconds. Integer points are shown in `value`, unless `value_int` is there too. In tables and CSV, NULL is empty and what has parts is JSON.
 pub struct Output<W> {
     format: Format,
     out: W,
@@ -63,7 +63,13 @@ impl<W: Write> Output<W> {
     }
 
     fn write_rows(&mut self, batch: &RecordBatch) -> std::io::Result<()> {
-        let nanos = |name: &str| batch.column_by_name(nanoseconds_of(name)?).map(|column| &**column);
+        let asked = |name: &str| self.columns.iter().any(|column| column == name);
+        let beside = |name: &str| match name {
+            // Who asks for both sees which of the two it is.
+            "value" => Some("value_int").filter(|integers| !asked(integers)),
+            name => nanoseconds_of(name),
+        };
+        let nanos = |name: &str| batch.column_by_name(beside(name)?).map(|column| &**column);
         let columns: Vec<Column<'_>> = self
             .columns
             .iter()
@@ -107,7 +113,8 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// A column's name, its values, and the nanoseconds beyond them if they are times that have such.
+/// A column's name, its values, and what belongs to them in another column: the nanoseconds beyond times, the integers
+/// where values are such.
 type Column<'a> = (&'a str, &'a dyn Array, Option<&'a dyn Array>);
 
 /// The column that has the nanoseconds of the times in another.

@@ -4,7 +4,7 @@ mod filter;
 
 use crate::layout::{Hour, Layout};
 use crate::manifest::{self, Entry};
-use crate::{Error, Query};
+use crate::{Error, Query, Table};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
 use filter::Filter;
@@ -20,7 +20,10 @@ use std::sync::Arc;
 /// committed; rows of metrics are sorted by metric, series and time within a row group.
 ///
 /// Holds one file open and a page of each column that is read. Each batch has the columns that were asked for
-/// and, behind them, the nanoseconds when the time was asked for without them.
+/// and, behind them, what [`Output`](crate::Output) shows in their place: the nanoseconds when the time was asked for
+/// without them, and the integers when the value was.
+///
+/// Files that a manifest names and that are not there are passed over, and [told](Self::missing).
 pub struct Scan {
     layout: Layout,
     query: Query,
@@ -28,10 +31,16 @@ pub struct Scan {
     columns: Vec<String>,
     hours: std::vec::IntoIter<Hour>,
     files: std::vec::IntoIter<PathBuf>,
+    /// The hour of those files.
+    hour: Option<Hour>,
+    missing: Vec<PathBuf>,
+    missing_count: u64,
     open: Option<(PathBuf, ParquetRecordBatchReader)>,
     left: u64,
 }
 
+/// So many of the files that are missing are named.
+const NAMED: usize = 10;
 /// Rows of a batch.
 const BATCH: usize = 1024;
 
@@ -45,12 +54,21 @@ pub fn scan(dir: &Path, query: &Query) -> Result<Scan, Error> {
     if columns.iter().any(|column| column == time) && !columns.iter().any(|column| column == nanoseconds) {
         columns.push(nanoseconds.to_owned());
     }
+    if query.table == Table::MetricPoints && columns.iter().any(|column| column == "value") {
+        let integers = "value_int".to_owned();
+        if !columns.contains(&integers) {
+            columns.push(integers);
+        }
+    }
     Ok(Scan {
         layout,
         filter: Arc::new(Filter::new(query)?),
         columns,
         hours: hours.into_iter(),
         files: Vec::new().into_iter(),
+        hour: None,
+        missing: Vec::new(),
+        missing_count: 0,
         open: None,
         left: query.limit.unwrap_or(u64::MAX),
         query: query.clone(),
@@ -86,9 +104,8 @@ impl Scan {
                     None => self.open = None,
                 }
             } else if let Some(path) = self.files.next() {
-                // Retention may have let it go since its name was read.
                 match self.open(&path) {
-                    Err(error) if error.is_missing() => {}
+                    Err(error) if error.is_missing() => self.is_missing(path)?,
                     opened => self.open = opened?.map(|reader| (path, reader)),
                 }
             } else if let Some(hour) = self.hours.next() {
@@ -96,11 +113,31 @@ impl Scan {
                 let folder = self.layout.partition(self.query.table, hour);
                 let files = manifest.lines.iter().flat_map(|line| &line.files);
                 let wanted = files.filter(|file| self.is_wanted(file));
-                self.files = wanted.map(|file| folder.join(&file.file)).collect::<Vec<_>>().into_iter();
+                let wanted: Vec<PathBuf> = wanted.map(|file| folder.join(&file.file)).collect();
+                (self.hour, self.files) = (Some(hour), wanted.into_iter());
             } else {
                 return Ok(None);
             }
         }
+    }
+
+    /// Files that should be there and are not: the first ten of them, and how many there are.
+    pub fn missing(&self) -> (&[PathBuf], u64) {
+        (&self.missing, self.missing_count)
+    }
+
+    /// Retention may have let it go since its name was read, and its manifest before it: else somebody else did.
+    fn is_missing(&mut self, path: PathBuf) -> Result<(), Error> {
+        let Some(hour) = self.hour else { return Ok(()) };
+        let named = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let manifest = manifest::read(&self.layout, hour)?;
+        if manifest.lines.iter().flat_map(|line| &line.files).any(|file| file.file == named) {
+            self.missing_count += 1;
+            if self.missing.len() < NAMED {
+                self.missing.push(path);
+            }
+        }
+        Ok(())
     }
 
     fn is_wanted(&self, file: &Entry) -> bool {

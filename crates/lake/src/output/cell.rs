@@ -21,9 +21,14 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    pub(crate) fn of(name: &str, column: &dyn Array, nanos: Option<&dyn Array>, row: usize) -> Cell {
+    /// The value of `column` in `row`. `beside` is what belongs to it: a time's nanoseconds, or the integers of which
+    /// one stands where the column has none.
+    pub(crate) fn of(name: &str, column: &dyn Array, beside: Option<&dyn Array>, row: usize) -> Cell {
         if column.is_null(row) {
-            return Cell::Null;
+            return match beside {
+                Some(integers) if name == "value" => Cell::of("value_int", integers, None, row),
+                _ => Cell::Null,
+            };
         }
         match column.data_type() {
             DataType::Utf8View if matches!(name, "attributes" | "resource" | "scope_attributes") => {
@@ -34,7 +39,7 @@ impl Cell {
             DataType::Int64 => Cell::Number(column.as_primitive::<Int64Type>().value(row).to_string()),
             DataType::Float64 => Cell::double(column.as_primitive::<Float64Type>().value(row)),
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                let nanos = nanos.and_then(|nanos| nanos.as_primitive_opt::<Int32Type>());
+                let nanos = beside.and_then(|nanos| nanos.as_primitive_opt::<Int32Type>());
                 let nanos = nanos.map_or(0, |nanos| nanos.value(row));
                 Cell::Text(rfc3339(column.as_primitive::<TimestampMicrosecondType>().value(row), nanos))
             }

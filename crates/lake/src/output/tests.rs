@@ -61,3 +61,23 @@ fn tables_are_aligned_and_control_characters_escaped() {
     );
     assert_eq!(written(Format::Table), expected);
 }
+
+/// An integer point has its value in `value`, to the last digit; who asks for `value_int` too sees where it is.
+#[test]
+fn integers_are_shown_as_values() {
+    let schema = Schema::new(vec![
+        Field::new("value", DataType::Float64, true),
+        Field::new("value_int", DataType::Int64, true),
+    ]);
+    let values = Float64Array::from(vec![Some(1.5), None, None]);
+    let integers = arrow::array::Int64Array::from(vec![None, Some(i64::MAX), None]);
+    let batch = RecordBatch::try_new(Arc::new(schema), vec![Arc::new(values), Arc::new(integers)]).unwrap();
+    let written = |columns: &[&str]| {
+        let columns = columns.iter().map(|&column| column.to_owned()).collect();
+        let mut output = Output::new(Format::Csv, Vec::new(), columns);
+        output.write(&batch).unwrap();
+        String::from_utf8(output.finish().unwrap()).unwrap()
+    };
+    assert_eq!(written(&["value"]), "value\r\n1.5\r\n9223372036854775807\r\n\r\n");
+    assert_eq!(written(&["value", "value_int"]), "value,value_int\r\n1.5,\r\n,9223372036854775807\r\n,\r\n");
+}

@@ -94,3 +94,28 @@ fn listing_sums_up_the_manifests() {
     assert_eq!(partition.times_us, (NOW_MS * 1000, (NOW_MS + 9 * 60_000) * 1000));
     assert!(crate::list(Path::new("/nowhere")).unwrap().is_empty());
 }
+
+/// A file that a manifest names and that is not there is told; one that retention let go, with its manifest, is not.
+#[test]
+fn a_file_that_is_missing_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lake = writer(dir.path());
+    for sequence in 0..2 {
+        let labels = body::labels(&[("__name__", "m"), ("job", "test")]);
+        push(&mut lake, sequence, NOW_NS, &body::Body::default().series(&labels, &[(NOW_MS, sequence)]));
+        lake.close_files().unwrap();
+    }
+    let read = || {
+        let mut scan = scan(dir.path(), &Query::new(Table::MetricPoints)).unwrap();
+        let rows: usize = scan.by_ref().map(|batch| batch.unwrap().num_rows()).sum();
+        let (missing, count) = scan.missing();
+        (rows, missing.to_vec(), count)
+    };
+    assert_eq!(read(), (2, Vec::new(), 0));
+    let layout = crate::layout::Layout::new(dir.path());
+    let hour = crate::layout::Hour::of_ns(NOW_NS);
+    let folder = layout.partition(Table::MetricPoints, hour);
+    let first = folder.join(crate::layout::names(&folder).unwrap().remove(0));
+    std::fs::remove_file(&first).unwrap();
+    assert_eq!(read(), (1, vec![first], 1));
+}

@@ -1,14 +1,16 @@
 //! `tidegate lake ls|cat|verify|views`: the lake as it is on disk, whether or not a gateway is running.
 
+mod trace;
+
 use super::check::config;
 use crate::cli::{CatArgs, DataArgs, Format, LakeCommand};
 use crate::{Failure, Outcome, output};
 use jiff::Timestamp;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tidegate_arena::Bytes;
 use tidegate_config::Sink;
-use tidegate_lake::{Error, Matcher, Output, Query, Table};
+use tidegate_lake::{Error, Matcher, Output, Query, Scan, Table};
 
 /// `tidegate lake …`
 pub(crate) fn lake(command: &LakeCommand) -> Outcome {
@@ -73,9 +75,12 @@ const NO_ROWS: &str = "no rows; what came last is seen when its file is finished
                        if nothing else is configured, or when the gateway is stopped";
 
 fn cat(args: &CatArgs) -> Outcome {
-    let Some(table) = Table::of_name(&args.table) else {
+    // Who asks for a trace wants to see its spans.
+    let default = if args.trace.is_some() { Table::Spans } else { Table::MetricPoints };
+    let name = args.table.as_deref().unwrap_or(default.name());
+    let Some(table) = Table::of_name(name) else {
         let known: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-        return Err(Failure(format!("there is no table `{}`; there are: {}", args.table, known.join(", "))));
+        return Err(Failure(format!("there is no table `{name}`; there are: {}", known.join(", "))));
     };
     let mut query = Query::new(table);
     if let Some(last) = &args.last {
@@ -100,7 +105,15 @@ fn cat(args: &CatArgs) -> Outcome {
     for matcher in &args.labels {
         query.labels.push(matcher.parse::<Matcher>().map_err(|error| format!("--label {matcher}: {error}"))?);
     }
-    let mut scan = tidegate_lake::scan(&folder(&args.data)?, &query)?;
+    let folder = folder(&args.data)?;
+    if table == Table::Spans
+        && args.trace.is_some()
+        && args.columns.is_empty()
+        && args.format == Format::Table
+    {
+        return trace::print(&folder, &query);
+    }
+    let mut scan = tidegate_lake::scan(&folder, &query)?;
     let format = match args.format {
         Format::Table => tidegate_lake::Format::Table,
         Format::Ndjson => tidegate_lake::Format::Ndjson,
@@ -117,11 +130,48 @@ fn cat(args: &CatArgs) -> Outcome {
         // The reader of a pipe has seen enough.
         Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Ok(()) if rows == 0 => {
-            output::error(NO_ROWS);
-            Ok(())
+            output::error(&elsewhere(&folder, &query)?.unwrap_or_else(|| NO_ROWS.to_owned()));
+            told_of_missing(&scan)
         }
-        outcome => Ok(outcome?),
+        outcome => outcome.map_err(Failure::from).and_then(|()| told_of_missing(&scan)),
     }
+}
+
+/// Fails when files were missing: what was printed is not all that there should be.
+fn told_of_missing(scan: &Scan) -> Outcome {
+    let (missing, count) = scan.missing();
+    if count == 0 {
+        return Ok(());
+    }
+    let named: Vec<String> = missing.iter().map(|path| path.display().to_string()).collect();
+    Err(Failure(format!(
+        "files that the lake's manifest names are missing, and their rows with them: {count}\n{}\n\
+         `tidegate lake verify` looks at all of them",
+        named.join("\n")
+    )))
+}
+
+/// Where rows of the name that was asked for are, when they are in the other table of metrics.
+fn elsewhere(folder: &Path, query: &Query) -> Result<Option<String>, Failure> {
+    let Some(name) = query.metric.as_deref().or(query.name.as_deref()) else { return Ok(None) };
+    let (other, what) = match query.table {
+        Table::MetricPoints => (Table::MetricHistograms, "a histogram"),
+        Table::MetricHistograms => (Table::MetricPoints, "no histogram"),
+        Table::Spans | Table::Logs => return Ok(None),
+    };
+    // Of a histogram that came whole there are no series of its parts.
+    let parts = ["_bucket", "_count", "_sum"].iter().filter_map(|part| name.strip_suffix(part));
+    for name in std::iter::once(name).chain(parts) {
+        let columns = vec!["metric_name".to_owned()];
+        let query = Query { metric: Some(name.to_owned()), limit: Some(1), columns, ..Query::new(other) };
+        if tidegate_lake::scan(folder, &query)?.next().transpose()?.is_some() {
+            let table = other.name();
+            return Ok(Some(format!(
+                "no rows here: `{name}` is {what}; look with `tidegate lake cat {table} --metric {name}`"
+            )));
+        }
+    }
+    Ok(None)
 }
 
 fn trace_id(digits: &str) -> Result<[u8; 16], Failure> {
