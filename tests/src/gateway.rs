@@ -309,7 +309,11 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
-fn binary() -> PathBuf {
+/// The program.
+///
+/// # Panics
+/// When there is none.
+pub fn binary() -> PathBuf {
     let binary = std::env::var_os("TIDEGATE_BIN").map_or_else(built, PathBuf::from);
     assert!(
         binary.is_file(),

@@ -25,7 +25,7 @@ mod until;
 pub use cgroup::Cgroup;
 pub use collector::{Collector, collector_binary};
 pub use duckdb::duckdb;
-pub use gateway::{Gateway, command, tidegate};
+pub use gateway::{Gateway, binary, command, tidegate};
 pub use opensearch::OpenSearch;
 pub use ports::free_address;
 pub use program::{Finished, Program, finish};

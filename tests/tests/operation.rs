@@ -88,8 +88,36 @@ fn an_invalid_configuration_is_refused_with_every_mistake() {
     told(&gateway.refuses_to_start(), &places);
     told(&tidegate(&["check", file.to_str().unwrap()]), &places);
 
+    // For pipelines: one object, with the places as numbers.
+    let report = tidegate(&["check", "--format", "json", file.to_str().unwrap()]);
+    assert_eq!(report.code, Some(1));
+    let report: Value = serde_json::from_str(&report.stdout).expect(&report.stdout);
+    assert_eq!((&report["valid"], report["errors"].as_array().unwrap().len()), (&json!(false), 4));
+    assert_eq!((&report["errors"][0]["line"], &report["errors"][0]["column"]), (&json!(3), &json!(3)));
+    assert!(report["errors"][0]["help"].as_str().unwrap().contains("durability"), "{report}");
+
     std::fs::remove_file(&file).unwrap();
     told(&gateway.refuses_to_start(), &["tidegate.yaml"]);
+}
+
+/// Certificates, keys and credentials that are not there are mistakes of the configuration, named with their place.
+#[test]
+fn check_names_files_that_are_missing() {
+    let gateway = Gateway::new(json!({}));
+    let file = gateway.config();
+    gateway.configure_text(
+        "listen:\n  tls:\n    cert_file: /nonexistent/cert.pem\n    key_file: /nonexistent/key.pem\naccess:\n  \
+         credentials_file: /nonexistent/who\n",
+    );
+    let places = ["tidegate.yaml:3:16", "/nonexistent/cert.pem", "key.pem", "`access.credentials_file`"];
+    told(&tidegate(&["check", file.to_str().unwrap()]), &places);
+    let report = tidegate(&["check", "--format", "json", file.to_str().unwrap()]);
+    let report: Value = serde_json::from_str(&report.stdout).expect(&report.stdout);
+    assert_eq!(report["errors"].as_array().unwrap().len(), 3, "{report}");
+    gateway.configure_text("memory: 64MiB\n");
+    let report = tidegate(&["check", "--format", "json", file.to_str().unwrap()]).succeeded();
+    let report: Value = serde_json::from_str(&report).expect(&report);
+    assert_eq!(report["valid"], true);
 }
 
 /// What does not fit does not start, and the message names lines to change.

@@ -38,6 +38,23 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// The names of all sinks.
     fn sink_names(&self) -> Vec<String>;
+
+    /// Forgets the cursor of a sink that is not configured any more; how many items it had not sent.
+    ///
+    /// # Errors
+    /// [`Unforgotten`].
+    fn forget(&self, sink: &str) -> Result<u64, Unforgotten>;
+}
+
+/// Why a cursor was not forgotten, in a sentence each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unforgotten {
+    /// There is none of that name.
+    Unknown(String),
+    /// A sink uses it.
+    InUse(String),
+    /// It may work later.
+    Later(String),
 }
 
 /// The pages.
@@ -82,7 +99,11 @@ const NOT_FOUND: &str = "nothing is served under this path; there are:\n\
     /metrics      all metrics, in the OpenMetrics format\n\
     /health       200 while the process lives, and which sinks failed\n\
     /ready        200 while it takes data, else 503 and the reason\n\
-    /tap          what passes now, a line of JSON an item; ?wait=2s waits for some\n";
+    /tap          what passes now, a line of JSON an item; ?wait=2s waits for some\n\
+    and `tidegate journal forget NAME` asks for DELETE /journal/cursors/NAME\n";
+/// The cursors of sinks: `DELETE` forgets one.
+const CURSORS: &str = "/journal/cursors/";
+const FROM_A_PAGE: &str = "this is for programs: no page in a browser may ask for it\n";
 const TOO_LONG: &str = "the answer would be longer than the 512 KiB that the console may use; \
     ask for /status as text or HTML, which may be cut\n";
 const METRICS_TOO_LONG: &str = "the metrics would be longer than the 512 KiB that the console may use; \
@@ -200,6 +221,16 @@ impl Console {
         tapped::answer(self.gateway.tap(), &sinks, &self.arena, look).await
     }
 
+    fn forget(&self, sink: &str) -> Reply {
+        let reply = |status| Reply::new(status).headers(&DATA_HEADERS);
+        match self.gateway.forget(sink) {
+            Ok(items) => reply(200).content(format!("{items}\n")),
+            Err(Unforgotten::Unknown(words)) => reply(404).content(format!("{words}\n")),
+            Err(Unforgotten::InUse(words)) => reply(409).content(format!("{words}\n")),
+            Err(Unforgotten::Later(words)) => reply(503).retry_after(1).content(format!("{words}\n")),
+        }
+    }
+
     fn make(&self, make: impl FnOnce(Sheet) -> Result<Window, Failure>) -> Result<Window, Failure> {
         let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         make(Sheet::take(&self.arena)?)
@@ -217,6 +248,10 @@ enum Route {
     Health,
     Ready,
     Tap(Box<Look>),
+    /// A look is over.
+    Untap(String),
+    /// A sink's cursor goes.
+    Forget(String),
 }
 
 impl Service for Console {
@@ -230,19 +265,40 @@ impl Service for Console {
             "/health" => Ok(Route::Health),
             "/ready" => Ok(Route::Ready),
             "/tap" => match Look::from_query(head.query().unwrap_or_default()) {
-                Ok(look) => Ok(Route::Tap(Box::new(look))),
+                Ok(look) if head.method() == "DELETE" => Ok(Route::Untap(look.id)),
+                Ok(look) => Ok(Route::Tap(Box::new(look.seen_by(head.peer())))),
                 Err(bad) => Err(Reply::new(400).content(format!("{bad}\n"))),
             },
             "/" => {
                 Err(Reply::new(307).headers(&[("Location", "/status")]).text("the console is at /status\n"))
             }
-            _ => Err(Reply::new(404).text(NOT_FOUND)),
+            path => match path.strip_prefix(CURSORS) {
+                Some(name) if is_name(name) => Ok(Route::Forget(name.to_owned())),
+                _ => Err(Reply::new(404).text(NOT_FOUND)),
+            },
         };
         // The path first: who asks for nothing should not be told to ask for it in another way.
         let found = !matches!(&route, Err(reply) if reply.status() == 404);
-        if found && !matches!(head.method(), "GET" | "HEAD") {
-            let reply = Reply::new(405).headers(&[("Allow", "GET, HEAD")]);
-            return Err(reply.text("the console shows and changes nothing: use GET or HEAD\n"));
+        match (&route, head.method()) {
+            _ if !found => {}
+            (Ok(Route::Forget(_) | Route::Untap(_)), "DELETE") => {
+                // Other origins cannot send it unasked, but a name that was made to lead here is no other origin.
+                let page = ["origin", "sec-fetch-site"].iter().any(|name| head.values(name).next().is_some());
+                if page {
+                    return Err(Reply::new(403).text(FROM_A_PAGE));
+                }
+                if head.query().is_some_and(is_of_another) {
+                    return Err(Reply::new(409).text("this is another gateway than the one that was meant\n"));
+                }
+            }
+            (Ok(Route::Forget(_)), _) => {
+                return Err(Reply::new(405).headers(&[("Allow", "DELETE")]).text("use DELETE\n"));
+            }
+            (_, "GET" | "HEAD") => {}
+            _ => {
+                let reply = Reply::new(405).headers(&[("Allow", "GET, HEAD")]);
+                return Err(reply.text("the console's pages change nothing: use GET or HEAD\n"));
+            }
         }
         Ok(Admitted { max_body: 0, ticket: Ticket(route?) })
     }
@@ -256,6 +312,11 @@ impl Service for Console {
             Route::Ready => self.ready(),
             // Apart, so that other requests need no room for it.
             Route::Tap(look) => Box::pin(self.tap(*look)).await,
+            Route::Untap(id) => {
+                self.gateway.tap().end(&id);
+                Reply::new(200).headers(&DATA_HEADERS).text("the look is over\n")
+            }
+            Route::Forget(sink) => self.forget(&sink),
         }
     }
 
@@ -265,6 +326,19 @@ impl Service for Console {
             other => other.reply(),
         }
     }
+}
+
+/// Whether a text can be the name of a sink.
+fn is_name(name: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=64).contains(&name.len()) && name.bytes().all(legal)
+}
+
+/// Whether a query names another process than this one: `pid=42`, as the journal's lock has it.
+fn is_of_another(query: &str) -> bool {
+    let mut meant = query.split('&').filter_map(|pair| pair.strip_prefix("pid="));
+    let this = std::process::id().to_string();
+    meant.any(|pid| pid != this)
 }
 
 fn unknown_format() -> Reply {

@@ -7,9 +7,10 @@
 //!
 //! It promises: it answers when the rest of the gateway has no memory left, since its own is reserved at the
 //! start ([`Console::reserve`]) and declared in the plan ([`Console::declared`]); no answer is longer than
-//! [`LONGEST_ANSWER`]; nothing that came from outside can act as markup or steer a terminal; it changes
-//! nothing, so it needs no JavaScript and no password on loopback. A look shows the data itself: the port is for
-//! those who may see that.
+//! [`LONGEST_ANSWER`]; nothing that came from outside can act as markup or steer a terminal. Its pages change
+//! nothing, so they need no JavaScript and no password on loopback. A look shows the data itself: the port is for
+//! those who may see that. Two things are done by `DELETE`, which no page of another origin can send: forgetting the
+//! cursor of a sink that is not configured any more, and ending a look.
 //!
 //! It leaves to others: collecting the numbers and keeping secrets out of them (the gateway), the books'
 //! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
@@ -29,10 +30,10 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use console::{Console, Gateway, LONGEST_ANSWER, PATHS};
+pub use console::{Console, Gateway, LONGEST_ANSWER, PATHS, Unforgotten};
 pub use resident::Resident;
 pub use state::{State, Verdict};
 pub use status::{
-    Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, Memory, Payload, ShareLine, Sink,
-    Status, Syncs, Tenant, Tenants,
+    Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, LeftBehind, Memory, Payload,
+    ShareLine, Sink, Status, Syncs, Tenant, Tenants,
 };

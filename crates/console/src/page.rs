@@ -3,6 +3,7 @@
 mod books;
 mod handshakes;
 mod journal;
+mod left_behind;
 mod memory;
 mod sinks;
 mod tenants;
@@ -92,13 +93,19 @@ impl Page {
         let at = Timestamp::try_from(status.at).map(|at| format!("{at:.0}")).unwrap_or_default();
         Page {
             verdict: Verdict::of(status),
-            about: format!("tidegate {}, up {}, {at}", status.version, Span(status.uptime)),
+            about: format!(
+                "tidegate {}{}, up {}, {at}",
+                status.version,
+                status.commit.as_ref().map(|commit| format!(" ({commit})")).unwrap_or_default(),
+                Span(status.uptime)
+            ),
             gauges: vec![memory::gauge(&status.memory), journal::gauge(&status.journal)],
             sections: [
                 Some(books::section(&status.books)),
                 status.tenants.as_ref().map(tenants::section),
                 status.handshakes.as_ref().map(handshakes::section),
                 Some(sinks::section(&status.sinks, status.at)),
+                left_behind::section(&status.left_behind),
                 Some(journal::section(&status.journal)),
                 Some(memory::section(&status.memory)),
             ]

@@ -32,6 +32,10 @@ pub struct Verdict {
 }
 
 impl State {
+    /// All of them.
+    pub const ALL: [State; 5] =
+        [State::Flowing, State::PushingBack, State::Spilling, State::Draining, State::Stopping];
+
     /// The word for it on the pages.
     pub const fn word(self) -> &'static str {
         match self {
@@ -78,6 +82,13 @@ fn pushing_back(status: &Status) -> Vec<String> {
     let mut clauses = Vec::new();
     if let Some(trouble) = &status.journal.trouble {
         clauses.push(format!("the journal takes nothing: {trouble}"));
+        let holds = status.left_behind.iter().filter(|left| left.items > 0);
+        if let Some(left) = holds.max_by_key(|left| left.bytes) {
+            let (name, items, command) = (&left.name, Count(left.items), &left.command);
+            clauses.push(format!(
+                "`{name}`, which is not configured any more, holds back {items} items: `{command}` lets them go"
+            ));
+        }
     }
     let intake = [Share::Ingest.name(), Share::Decode.name()];
     let short = status.memory.payload.shares.iter().filter(|share| share.waiting > 0);

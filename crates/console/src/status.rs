@@ -4,6 +4,7 @@
 
 mod handshakes;
 mod journal;
+mod left_behind;
 mod memory;
 mod raw;
 mod sink;
@@ -11,6 +12,7 @@ mod tenants;
 
 pub use handshakes::{Failed, Handshakes};
 pub use journal::{Damage, Journal, Syncs};
+pub use left_behind::LeftBehind;
 pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
 pub use sink::{Lag, LastError, Sink};
 pub use tenants::{Tenant, Tenants};
@@ -25,6 +27,9 @@ use tidegate_ledger::Balance;
 pub struct Status {
     /// The program's version.
     pub version: String,
+    /// The commit that it was made from, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// When these numbers were taken.
     #[serde(serialize_with = "raw::moment")]
     pub at: SystemTime,
@@ -39,6 +44,8 @@ pub struct Status {
     pub journal: Journal,
     /// The sinks, in the order of the configuration.
     pub sinks: Vec<Sink>,
+    /// Sinks that are not configured any more, and whose cursors hold back the journal.
+    pub left_behind: Vec<LeftBehind>,
     /// Who sends, where tenants are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenants: Option<Tenants>,

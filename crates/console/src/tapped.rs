@@ -26,7 +26,7 @@ pub(crate) async fn answer(tap: &Tap, sinks: &[String], arena: &Arena, look: Loo
         Ok(reading) => reading,
         Err(refused) => return turned_away(refused),
     };
-    while !left.is_zero() {
+    while !left.is_zero() && !reading.is_over() {
         let glance = left.min(GLANCE);
         tokio::time::sleep(glance).await;
         left = if reading.waiting() > 0 { Duration::ZERO } else { left - glance };

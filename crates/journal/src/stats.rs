@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The journal at one moment. Counters count since it was opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     /// What its segments take on disk, in bytes; also those kept aside.
     pub bytes: u64,

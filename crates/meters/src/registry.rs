@@ -202,7 +202,9 @@ impl Registry {
         let published =
             Arc::new(Published { name, unit, kind, labels: labels.into(), values: Box::new(values) });
         let mut names = self.names();
-        assert!(names.all.iter().all(|other| other.name != name), "the metric `{name}` is published twice");
+        // In another unit it has another name.
+        let same = |other: &Arc<Published>| other.name == name && other.unit == unit;
+        assert!(!names.all.iter().any(same), "the metric `{name}` is published twice");
         let exposed = Exposed(Arc::clone(&published));
         match unit.declared() {
             Some(unit) => names.exposition.register_with_unit(name, help, unit, exposed),

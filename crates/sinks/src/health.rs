@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// The most bytes of an error's text that are kept.
 const LONGEST_ERROR: usize = 512;
@@ -20,6 +20,8 @@ struct State {
     /// Items of requests that were sent more than once: what a peer may have seen twice.
     resent: AtomicU64,
     restarts: AtomicU64,
+    /// When a request was finished with success last, in nanoseconds since 1970; zero before the first.
+    succeeded_at_ns: AtomicU64,
     trouble: Mutex<Trouble>,
 }
 
@@ -76,6 +78,12 @@ impl Health {
         }
     }
 
+    /// When a request or file was finished with success last, if one was.
+    pub fn last_success(&self) -> Option<SystemTime> {
+        let at = self.0.succeeded_at_ns.load(Relaxed);
+        (at > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_nanos(at))
+    }
+
     /// What is wrong, if anything.
     pub fn trouble(&self) -> Trouble {
         self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -90,6 +98,8 @@ impl Health {
     pub(crate) fn succeeded(&self, bytes: u64) {
         self.0.requests.fetch_add(1, Relaxed);
         self.0.bytes.fetch_add(bytes, Relaxed);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.0.succeeded_at_ns.store(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX), Relaxed);
         let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         (trouble.retry_at, trouble.broken) = (None, false);
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Prometheus-compatible servers, Elasticsearch and OpenSearch, and a lake of Parquet files. When something downstream
 /// is slow, the journal grows and memory does not.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "tidegate", version = crate::VERSION, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// What to log: error, warn, info, debug or trace, also by module (`info,tidegate_sinks=debug`)
     #[arg(long, global = true, env = "TIDEGATE_LOG", default_value = "info", value_name = "LEVEL")]
@@ -45,11 +45,9 @@ pub(crate) enum Command {
     Run(ConfigArgs),
     /// Check a configuration, and whether it fits in its memory
     ///
-    /// Prints every error with its line, or the effective configuration with secrets masked.
-    Check {
-        /// The configuration file
-        file: PathBuf,
-    },
+    /// Prints every error with its line, or the effective configuration with secrets masked. Files that the
+    /// configuration names are looked at: those that cannot be used are errors too.
+    Check(CheckArgs),
     /// Print who may use how much memory, and the largest body that fits
     Plan(ConfigArgs),
     /// Run the gateway with no configuration and send it a trickle of telemetry
@@ -117,6 +115,24 @@ pub(crate) struct ConfigArgs {
     /// The configuration file; every setting in it is optional
     #[arg(long, short, env = "TIDEGATE_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The configuration file
+    pub(crate) file: PathBuf,
+    /// How to print the errors
+    #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
+    pub(crate) format: CheckFormat,
+}
+
+/// How `check` prints what is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// For people
+    Text,
+    /// One JSON object on standard output, for editors and pipelines
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -200,6 +216,15 @@ pub(crate) struct TapArgs {
     /// End after this time: 30s, 5m
     #[arg(long = "for", value_name = "DURATION")]
     pub(crate) duration: Option<String>,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+/// Where a running gateway is asked.
+#[derive(Debug, Args)]
+pub(crate) struct AdminArgs {
     /// The gateway's admin address; by default the configuration's `listen.admin`
     #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     pub(crate) admin: Option<String>,
@@ -209,8 +234,6 @@ pub(crate) struct TapArgs {
     /// A file with the token for the admin address, where that asks for one; or set TIDEGATE_ADMIN_TOKEN
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
 }
 
 /// Where the data folder is: said directly, or by a configuration.
@@ -246,9 +269,8 @@ pub(crate) struct ViewsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CatArgs {
-    /// The table: metric_points, metric_histograms, spans or logs
-    #[arg(default_value = "metric_points")]
-    pub(crate) table: String,
+    /// The table: metric_points, metric_histograms, spans or logs. By default metric_points, or with --trace spans
+    pub(crate) table: Option<String>,
     /// Only rows of the last so long, by their own time: 1m, 2h30m, 7d
     #[arg(long, value_name = "DURATION", conflicts_with = "from")]
     pub(crate) last: Option<String>,
@@ -261,7 +283,8 @@ pub(crate) struct CatArgs {
     /// Only rows of this metric
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Option<String>,
-    /// Only spans and log records of this trace (32 hexadecimal digits)
+    /// Only spans and log records of this trace (32 hexadecimal digits). Spans are printed as a tree, with times from
+    /// the trace's beginning, unless --columns or --format ask for rows
     #[arg(long, value_name = "ID")]
     pub(crate) trace: Option<String>,
     /// Only rows of this service
@@ -310,6 +333,9 @@ pub(crate) enum JournalCommand {
     /// Read every record and check it
     Verify(DataArgs),
     /// Forget the cursor of a sink that is gone for good, and what it had not sent
+    ///
+    /// Asks the gateway that has the journal open, or does it itself when none has. A sink that is configured in a
+    /// running gateway is not forgotten: take it out first, and have the configuration read again (SIGHUP).
     Forget(ForgetArgs),
     /// List what sinks could not deliver
     DeadLetters(DataArgs),
@@ -321,6 +347,8 @@ pub(crate) enum JournalCommand {
 pub(crate) struct ForgetArgs {
     /// The sink's name
     pub(crate) sink: String,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
     #[command(flatten)]
     pub(crate) data: DataArgs,
 }

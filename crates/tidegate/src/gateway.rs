@@ -6,10 +6,12 @@
 pub(crate) mod acceptor;
 mod apm;
 mod backlog;
+mod bulletin;
 mod ingest;
 mod keys;
 mod metrics;
 pub(crate) mod plan;
+mod rates;
 mod rules;
 mod sinks;
 mod status;
@@ -47,7 +49,7 @@ use workers::Workers;
 
 /// A running gateway.
 pub(crate) struct Gateway {
-    config: Mutex<Config>,
+    config: Arc<Mutex<Config>>,
     planned: Planned,
     workers: Arc<Workers>,
     pool: Pool,
@@ -61,8 +63,18 @@ pub(crate) struct Gateway {
     acceptors: Vec<AbortHandle>,
     /// Looks after the memory, and whether all the others are there.
     upkeep: Rounds,
+    /// Has the log say how all is.
+    bulletin: Rounds,
     keys: Keys,
     socket_file: Option<SocketFile>,
+}
+
+/// Whether the files of certificates and credentials that `config` names can be used.
+///
+/// # Errors
+/// Which one cannot, and why.
+pub(crate) fn look_at_files(config: &Config) -> Result<(), Failure> {
+    Keys::read(config).map(drop)
 }
 
 impl Gateway {
@@ -166,6 +178,7 @@ impl Gateway {
         let door = Arc::new(Doorkeeper::new(places.clone()).with_peers(config.limits.connections_per_peer));
 
         let doorways = keys.doorways(&config, &arena);
+        let running_config = Arc::new(Mutex::new(config.clone()));
         let view = Arc::new(View {
             started: Instant::now(),
             memory: origin(&planned.budget.to_string()),
@@ -180,7 +193,9 @@ impl Gateway {
             doorway: doorways.any().cloned(),
             gate: gate.clone(),
             registry,
-            tap,
+            tap: tap.clone(),
+            config: Arc::clone(&running_config),
+            rates: rates::Rates::default(),
         });
         metrics::publish(&view);
         let console_arena = Console::reserve()?;
@@ -191,7 +206,7 @@ impl Gateway {
         let admin_door = Arc::new(Doorkeeper::new(Places::new(ingest::ADMIN_CONNECTIONS)));
 
         let first = workers.worker(0);
-        let admin_service = Arc::new(ingest::Admin::new(console));
+        let admin_service = Arc::new(ingest::Admin::new(console, tap));
         let mut acceptors =
             vec![first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle()];
         let listeners = [
@@ -219,9 +234,15 @@ impl Gateway {
         }
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
         let upkeep = upkeep::start(arena, console_arena, gate.clone(), keys.clone(), watch, watch::leave)?;
-        let config = Mutex::new(config);
+        let bulletin = Rounds::start(
+            "bulletin",
+            upkeep::STACK,
+            bulletin::EVERY,
+            bulletin::round(Arc::downgrade(&view)),
+            watch::leave,
+        )?;
         Ok(Gateway {
-            config,
+            config: running_config,
             planned,
             workers,
             pool,
@@ -234,6 +255,7 @@ impl Gateway {
             shutdowns,
             acceptors,
             upkeep,
+            bulletin,
             keys,
             socket_file,
         })
@@ -294,7 +316,7 @@ impl Gateway {
         let deadline = Instant::now() + limit;
         let left = || deadline.saturating_duration_since(Instant::now());
         // From now on an end is what was ordered.
-        drop(self.upkeep);
+        drop((self.upkeep, self.bulletin));
         self.gate.stop();
         // First, so that whoever comes from now on sees that nobody is there.
         drop(self.socket_file);

@@ -17,6 +17,9 @@ use tidegate_arena::heap::{Counting, Jemalloc};
 #[global_allocator]
 static HEAP: Counting<Jemalloc> = Counting::new(tidegate_arena::heap::JEMALLOC);
 
+/// The version, with the commit where that is known: `0.1.0 (d3adb33fd3ad)`.
+pub(crate) const VERSION: &str = env!("TIDEGATE_VERSION");
+
 /// What a command leaves with: nothing, or a message for the user.
 type Outcome = Result<(), Failure>;
 
@@ -33,7 +36,12 @@ impl<E: std::fmt::Display> From<E> for Failure {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match logging::start(&cli.log, cli.log_format) {
-        Ok(()) => run(cli.command),
+        Ok(()) => {
+            if matches!(cli.command, Command::Run(_) | Command::Demo(_)) {
+                logging::is_all_there_is(cli.log_format);
+            }
+            run(cli.command)
+        }
         Err(message) => Err(Failure(message)),
     };
     match outcome {
@@ -48,7 +56,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Outcome {
     match command {
         Command::Run(args) => commands::run::run(&args),
-        Command::Check { file } => commands::check::check(&file),
+        Command::Check(args) => commands::check::check(&args),
         Command::Plan(args) => commands::check::plan(&args),
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Bench(args) => commands::bench::bench(&args),

@@ -1,4 +1,5 @@
-//! What the commands print: results on standard output, failures on standard error.
+//! What the commands print: results on standard output, failures on standard error; a gateway whose log is JSON only
+//! logs.
 
 use std::io::{self, Write};
 
@@ -16,5 +17,9 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Prints why the command failed. When even that cannot be written, the exit code has to do.
 pub(crate) fn error(message: &str) {
+    if crate::logging::is_json_only() {
+        tracing::error!("{}", message.trim_end());
+        return;
+    }
     let _ = writeln!(io::stderr().lock(), "tidegate: {}", message.trim_end());
 }

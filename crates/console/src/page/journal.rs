@@ -21,7 +21,7 @@ pub(super) fn section(journal: &Journal) -> Section {
         ("folder", Cell::new(&*journal.dir)),
         ("acknowledged after", Cell::new(&*journal.durability)),
         ("on disk", Cell::new(format!("{} in {}", Bytes(journal.bytes), Of(journal.segments, "segment")))),
-        ("quota", Cell::bytes(journal.quota)),
+        ("quota", quota(journal)),
         ("oldest record", journal.oldest_age.map_or_else(Cell::none, |age| Cell::new(Span(age).to_string()))),
         ("next record", Cell::count(journal.head)),
         ("items, ever", items(journal)),
@@ -29,6 +29,14 @@ pub(super) fn section(journal: &Journal) -> Section {
         ("damaged", damaged(journal)),
     ]));
     Section { title: "Journal", blocks }
+}
+
+fn quota(journal: &Journal) -> Cell {
+    let quota = Bytes(journal.quota);
+    match journal.full_in {
+        Some(time) => Cell::new(format!("{quota}, full in {} if this goes on", Span(time))).tone(Tone::Bad),
+        None => Cell::new(quota.to_string()),
+    }
 }
 
 fn items(journal: &Journal) -> Cell {

@@ -30,6 +30,7 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, Cell)> {
                 .bad_if(!sink.dropped.is_empty()),
         ),
         ("requests", requests(sink)),
+        ("last success", sink.last_success.map_or_else(Cell::none, |at| Cell::new(moment(at, now)))),
         ("cursor", Cell::count(sink.cursor)),
     ];
     if sink.broken || sink.restarts > 0 {

@@ -26,6 +26,9 @@ pub struct Journal {
     pub items_total: u64,
     /// Items appended per second lately, where that is known.
     pub items_per_second: Option<f64>,
+    /// When it is full, should it go on as it did lately; nothing when it does not fill.
+    #[serde(rename = "full_in_seconds", serialize_with = "raw::maybe_seconds")]
+    pub full_in: Option<Duration>,
     /// What could not be read.
     pub damage: Damage,
     /// How often and how long it waited for the disk.

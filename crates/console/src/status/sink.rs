@@ -26,6 +26,9 @@ pub struct Sink {
     pub in_flight: u64,
     /// Requests (or files) finished with success.
     pub requests: u64,
+    /// When one was finished with success last, if any was.
+    #[serde(serialize_with = "raw::maybe_moment")]
+    pub last_success: Option<SystemTime>,
     /// Attempts that failed.
     pub failures: u64,
     /// Bytes sent with success.

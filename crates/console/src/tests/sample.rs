@@ -1,7 +1,8 @@
 //! A made-up gateway in trouble: everything that can be shown is there to be shown.
 
 use crate::{
-    Damage, DeclaredLine, Journal, Lag, LastError, Memory, Payload, Resident, ShareLine, Sink, Status, Syncs,
+    Damage, DeclaredLine, Journal, Lag, LastError, LeftBehind, Memory, Payload, Resident, ShareLine, Sink,
+    Status, Syncs,
 };
 use std::time::{Duration, SystemTime};
 use tidegate_ledger::{Balance, Dropped, JournalBalance, Refusal, Signal, SinkBalance, SourceBalance};
@@ -19,6 +20,15 @@ pub(super) fn troubled() -> Status {
     status.journal.trouble = Some("its quota is used up by what sinks have not completed yet".to_owned());
     status.journal.bytes = status.journal.quota;
     status.journal.segments = 320;
+    status.journal.full_in = Some(Duration::ZERO);
+    status.commit = Some("d3adb33fd3ad".to_owned());
+    status.left_behind = vec![LeftBehind {
+        name: "old".to_owned(),
+        items: 12_000,
+        bytes: 3 << 20,
+        age: Some(Duration::from_secs(7_200)),
+        command: "tidegate journal forget old".to_owned(),
+    }];
     status.journal.oldest_age = Some(Duration::from_secs(3 * 3600 + 300));
     status.journal.damage = Damage { records: 3, bytes: 70_000, quarantined_segments: 1 };
     let upstream = &mut status.sinks[1];
@@ -42,6 +52,7 @@ pub(super) fn troubled() -> Status {
 pub(super) fn healthy() -> Status {
     Status {
         version: "0.1.0".to_owned(),
+        commit: None,
         at: now(),
         uptime: Duration::from_secs(93_784),
         stopping: false,
@@ -56,10 +67,12 @@ pub(super) fn healthy() -> Status {
             head: 5_001,
             items_total: 10_000_000,
             items_per_second: Some(52_000.4),
+            full_in: None,
             damage: Damage::default(),
             syncs: Syncs { count: 4_321, mean: Duration::from_micros(1_830) },
             trouble: None,
         },
+        left_behind: Vec::new(),
         sinks: vec![sink("lake", "lake", "./tidegate-data/lake", 600), upstream()],
         tenants: None,
         handshakes: None,
@@ -115,6 +128,7 @@ fn sink(name: &str, kind: &str, target: &str, usual_lag: u64) -> Sink {
         cursor: 4_000,
         in_flight: 0,
         requests: 25,
+        last_success: Some(now() - Duration::from_secs(95)),
         failures: 0,
         bytes: 900 * MIB,
         resent: 0,

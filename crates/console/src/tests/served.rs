@@ -1,7 +1,7 @@
 //! The console over real sockets.
 
 use super::sample::{healthy, troubled};
-use crate::{Console, Gateway, LONGEST_ANSWER, Status};
+use crate::{Console, Gateway, LONGEST_ANSWER, Status, Unforgotten};
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -43,6 +43,15 @@ impl Gateway for Said {
 
     fn sink_names(&self) -> Vec<String> {
         self.status.sinks.iter().map(|sink| sink.name.clone()).collect()
+    }
+
+    fn forget(&self, sink: &str) -> Result<u64, Unforgotten> {
+        match sink {
+            "old" => Ok(42),
+            "lake" => Err(Unforgotten::InUse("`lake` is configured".to_owned())),
+            "busy" => Err(Unforgotten::Later("try again".to_owned())),
+            _ => Err(Unforgotten::Unknown("there is no such cursor".to_owned())),
+        }
     }
 }
 
@@ -256,4 +265,30 @@ fn too_many_answers_at_a_time_are_refused() {
     assert_eq!(served.ask("GET /health").status, 200);
     drop(held);
     assert_eq!(served.ask("GET /status").status, 200);
+}
+
+/// A cursor is forgotten by those who ask for it by name, and by no page that a browser shows.
+#[test]
+fn a_cursor_is_forgotten_on_request_only() {
+    let served = Served::new(said(healthy()));
+    let pid = std::process::id();
+    for (request, status, words) in [
+        ("DELETE /journal/cursors/old".to_owned(), 200, "42\n"),
+        (format!("DELETE /journal/cursors/old?pid={pid}"), 200, "42\n"),
+        (format!("DELETE /journal/cursors/old?pid={}", pid + 1), 409, "another gateway"),
+        ("DELETE /journal/cursors/lake".to_owned(), 409, "configured"),
+        ("DELETE /journal/cursors/none".to_owned(), 404, "no such cursor"),
+        ("DELETE /journal/cursors/busy".to_owned(), 503, "try again"),
+        ("DELETE /journal/cursors/a%2fb".to_owned(), 404, "nothing is served"),
+        ("GET /journal/cursors/old".to_owned(), 405, "use DELETE"),
+        ("POST /journal/cursors/old".to_owned(), 405, "use DELETE"),
+        ("DELETE /status".to_owned(), 405, "use GET"),
+    ] {
+        let answer = served.ask(&request);
+        assert_eq!(answer.status, status, "{request}: {}", answer.body);
+        assert!(answer.body.contains(words), "{request}: {}", answer.body);
+    }
+    for header in ["Origin: http://h", "Sec-Fetch-Site: same-origin"] {
+        assert_eq!(served.ask_with("DELETE /journal/cursors/old", header).status, 403, "{header}");
+    }
 }

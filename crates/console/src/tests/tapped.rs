@@ -86,7 +86,7 @@ fn answers_are_bounded_and_go_on() {
 
 #[test]
 fn mistakes_are_answered_in_words() {
-    let (served, _tap) = served();
+    let (served, tap) = served();
     for (request, status, words) in [
         ("GET /tap?sink=lke", 404, "there is no sink `lke`; there are: lake, upstream"),
         ("GET /tap?sink=%1b%5b2J%0a", 404, "`\\u{1b}[2J\\n`"),
@@ -94,10 +94,13 @@ fn mistakes_are_answered_in_words() {
         ("GET /tap?nam=x", 400, "no parameter `nam`"),
         ("POST /tap", 405, "use GET or HEAD"),
         ("GET /tap?id=one", 200, "open_for_seconds"),
-        ("GET /tap?id=other", 409, "somebody else is looking"),
+        ("GET /tap?id=other", 200, "open_for_seconds"),
+        ("DELETE /tap?id=other", 200, "the look is over"),
+        ("DELETE /tap?id=one", 200, "the look is over"),
     ] {
         let answer = served.ask(request);
         assert_eq!(answer.status, status, "{request}: {}", answer.body);
         assert!(answer.body.contains(words), "{request}: {}", answer.body);
     }
+    assert!(!tap.is_open(), "both looks are over");
 }

@@ -97,6 +97,8 @@ fn the_worst_sink_is_named() {
 #[test]
 fn what_is_used_up_pushes_back() {
     let reason = "the journal takes nothing: its quota is used up by what sinks have not completed yet; \
+                  `old`, which is not configured any more, holds back 12,000 items: \
+                  `tidegate journal forget old` lets them go; \
                   sink `upstream` is 3 h behind: connecting to 127.0.0.1:9090: connection refused";
     assert_verdict(&troubled(), State::PushingBack, reason);
 

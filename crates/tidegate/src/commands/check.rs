@@ -1,40 +1,96 @@
 //! `tidegate check` and `tidegate plan`: what a configuration means, before anything starts.
 
-use crate::cli::ConfigArgs;
-use crate::gateway::plan;
+use crate::cli::{CheckArgs, CheckFormat, ConfigArgs};
+use crate::gateway::{self, plan};
 use crate::{Failure, Outcome, output};
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
-use tidegate_config::Config;
+use tidegate_config::{Config, Errors, Problem};
 
 /// The configuration that the arguments name, or the default one.
 pub(crate) fn config(args: &ConfigArgs) -> Result<Config, Failure> {
     match &args.config {
-        Some(file) => read(file),
+        Some(file) => tidegate_config::load(file).map_err(|errors| shown(&errors)),
         None => Ok(Config::default()),
     }
 }
 
-fn read(file: &Path) -> Result<Config, Failure> {
-    tidegate_config::load(file).map_err(|errors| {
-        let coloured = std::io::stderr().is_terminal();
-        Failure(if coloured { errors.coloured().to_string() } else { errors.to_string() })
-    })
+fn shown(errors: &Errors) -> Failure {
+    let coloured = std::io::stderr().is_terminal();
+    Failure(if coloured { errors.coloured().to_string() } else { errors.to_string() })
 }
 
 /// `tidegate check FILE`
-pub(crate) fn check(file: &Path) -> Outcome {
-    let config = read(file)?;
-    let planned = plan::of(&config);
-    plan::check(&config, &planned)?;
+pub(crate) fn check(args: &CheckArgs) -> Outcome {
+    let file = &args.file;
+    match (tidegate_config::load_and_look(file), args.format) {
+        (Err(errors), CheckFormat::Text) => Err(shown(&errors)),
+        (Err(errors), CheckFormat::Json) => {
+            report(file, errors.problems().iter().map(problem).collect(), &[])
+        }
+        (Ok(config), format) => {
+            let Looked { wrong, notes } = look(&config);
+            if format == CheckFormat::Json {
+                let errors = wrong.iter().map(|message| json!({"message": message})).collect();
+                return report(file, errors, &notes);
+            }
+            if !wrong.is_empty() {
+                return Err(Failure(wrong.join("\n")));
+            }
+            let notes: String = notes.iter().map(|note| format!("# {note}\n")).collect();
+            Ok(output::print(&format!(
+                "# {} is valid and fits in its memory.\n{notes}# With every default written out:\n{}",
+                file.display(),
+                tidegate_config::effective(&config)
+            ))?)
+        }
+    }
+}
+
+/// What can only be said once the configuration is known as a whole.
+struct Looked {
+    /// What keeps it from being started.
+    wrong: Vec<String>,
+    /// What somebody should know.
+    notes: Vec<String>,
+}
+
+/// Whether it fits, and whether the files that it names are what they should be.
+fn look(config: &Config) -> Looked {
+    let planned = plan::of(config);
+    let fits = plan::check(config, &planned).map_err(|Failure(message)| message);
+    let usable = gateway::look_at_files(config).map_err(|Failure(message)| message);
     let short = planned.announced.iter().filter(|announced| announced.is_short());
-    let notes: String =
-        short.map(|announced| format!("# {}: {}\n", announced.setting, announced.shortfall())).collect();
-    Ok(output::print(&format!(
-        "# {} is valid and fits in its memory.\n{notes}# With every default written out:\n{}",
-        file.display(),
-        tidegate_config::effective(&config)
-    ))?)
+    Looked {
+        wrong: [fits, usable].into_iter().filter_map(Result::err).collect(),
+        notes: short.map(|announced| format!("{}: {}", announced.setting, announced.shortfall())).collect(),
+    }
+}
+
+/// Prints one object, and fails when there are errors, which are all in it.
+fn report(file: &Path, errors: Vec<Value>, notes: &[String]) -> Outcome {
+    let valid = errors.is_empty();
+    let count = errors.len();
+    let report =
+        json!({"file": file.display().to_string(), "valid": valid, "errors": errors, "notes": notes});
+    output::print(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+    if valid { Ok(()) } else { Err(Failure(format!("{} has errors: {count}", file.display()))) }
+}
+
+fn problem(problem: &Problem) -> Value {
+    let mut value = json!({"message": problem.message});
+    if let Some(object) = value.as_object_mut() {
+        if !problem.help.is_empty() {
+            object.insert("help".to_owned(), json!(problem.help));
+        }
+        if let Some(place) = &problem.place {
+            object.insert("line".to_owned(), json!(place.line));
+            object.insert("column".to_owned(), json!(place.column));
+            object.insert("width".to_owned(), json!(place.width));
+        }
+    }
+    value
 }
 
 /// `tidegate plan`

@@ -1,10 +1,10 @@
 //! `tidegate demo`: a gateway with no configuration, and a trickle of metrics, spans and logs to look at.
 
 use super::check::config;
-use super::run::{greeting, signals, until_told};
+use super::run::{greet, signals, until_told};
 use crate::cli::DemoArgs;
 use crate::gateway::Gateway;
-use crate::{Outcome, output};
+use crate::{Outcome, logging, output};
 use std::time::Duration;
 use tidegate_config::{Config, Sink};
 use tidegate_load::{Target, otlp, trickle};
@@ -23,8 +23,8 @@ pub(crate) fn demo(args: &DemoArgs) -> Outcome {
     let trickling = gateway.runtime().spawn(async move {
         tokio::join!(trickle(&target, EVERY, stopped.clone()), otlp::trickle(&target, EVERY, stopped))
     });
-    output::print(&greeting(&config, &gateway))?;
-    output::print(&format!(
+    greet(&config, &gateway)?;
+    let hints = format!(
         "\nEach second it sends itself {} samples, {} spans and as many log records. In a few seconds, in another terminal:\n  \
          tidegate lake cat metric_points --last 1m --limit 10 --data {data}\n  \
          tidegate lake cat spans --last 1m --limit 10 --data {data}\n  \
@@ -36,7 +36,10 @@ pub(crate) fn demo(args: &DemoArgs) -> Outcome {
         otlp::TRICKLE_ITEMS,
         config.listen.admin,
         data = config.data.display(),
-    ))?;
+    );
+    if !logging::is_json_only() {
+        output::print(&hints)?;
+    }
     let outcome = until_told(signals, &args.config, gateway);
     stop.send_replace(true);
     trickling.abort();

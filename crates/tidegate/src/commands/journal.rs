@@ -2,15 +2,17 @@
 
 mod dead_letters;
 
+use super::admin::Admin;
 use super::check::config;
 use crate::cli::{DataArgs, ForgetArgs, JournalCommand};
 use crate::{Failure, Outcome, output};
 use jiff::Timestamp;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 use tidegate_arena::Bytes;
 use tidegate_journal::inspect::{Inspection, PLACES, SegmentInfo, inspect};
-use tidegate_journal::{Journal, Settings};
+use tidegate_journal::{Journal, OpenError, Settings};
 
 /// `tidegate journal …`
 pub(crate) fn journal(command: &JournalCommand) -> Outcome {
@@ -149,7 +151,14 @@ fn verify(args: &DataArgs) -> Outcome {
 }
 
 fn forget(args: &ForgetArgs) -> Outcome {
-    let (journal, _recovery) = Journal::open(Settings::new(folder(&args.data)?))?;
+    // Of a gateway elsewhere there is no folder here.
+    if args.admin.admin.is_some() && args.data.data.is_none() {
+        return forget_online(args, None);
+    }
+    let (journal, _recovery) = match Journal::open(Settings::new(folder(&args.data)?)) {
+        Err(OpenError::InUse { pid, .. }) => return forget_online(args, Some(pid)),
+        opened => opened?,
+    };
     let queued = journal.stats().sinks.into_iter().find(|sink| sink.name == args.sink);
     let Some(queued) = queued else {
         return Err(Failure(format!(
@@ -163,6 +172,30 @@ fn forget(args: &ForgetArgs) -> Outcome {
         "forgot `{}`, which had {} items still to send\n",
         args.sink, queued.lag_items
     ))?)
+}
+
+/// Asks the running gateway, which is the process `pid` where that is known: another one must not do it.
+fn forget_online(args: &ForgetArgs, pid: Option<String>) -> Outcome {
+    let mut admin = Admin::named(&args.admin, &args.data.config)?;
+    let of = pid.filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()));
+    let query = of.map(|pid| format!("?pid={pid}")).unwrap_or_default();
+    let (sink, address) = (&args.sink, admin.address());
+    if !sink.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
+        return Err(Failure(format!("`{sink}` cannot be the name of a sink")));
+    }
+    let answer = admin.ask("DELETE", &format!("/journal/cursors/{sink}{query}"), Duration::ZERO);
+    let (status, body) = answer.map_err(|error| {
+        Failure(format!(
+            "a gateway is running, and asking it at {address} to forget `{sink}`: {error}; is that its \
+             `listen.admin`? Name another with --admin, or the configuration with --config"
+        ))
+    })?;
+    let said = body.trim_end();
+    match status {
+        200 => Ok(output::print(&format!("forgot `{sink}`, which had {said} items still to send\n"))?),
+        401 => Err(Failure(format!("{said}: name the file with a token in --admin-token-file"))),
+        _ => Err(Failure(format!("the gateway at {address} did not forget `{sink}`: {said}"))),
+    }
 }
 
 /// Nanoseconds since 1970, to the second, for people.

@@ -3,7 +3,7 @@
 use super::check::config;
 use crate::cli::ConfigArgs;
 use crate::gateway::{CHANGES, Gateway};
-use crate::{Failure, Outcome, output};
+use crate::{Failure, Outcome, logging, output};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidegate_arena::Bytes;
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Outcome {
     let signals = signals()?;
     let config = config(args)?;
     let gateway = Gateway::start(config.clone())?;
-    output::print(&greeting(&config, &gateway))?;
+    greet(&config, &gateway)?;
     until_told(signals, args, gateway)
 }
 
@@ -63,8 +63,51 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
     ))
 }
 
+/// Says what has started: to a person in some lines, to a program that reads the log in one of its lines.
+pub(crate) fn greet(config: &Config, gateway: &Gateway) -> Outcome {
+    if !logging::is_json_only() {
+        return Ok(output::print(&greeting(config, gateway))?);
+    }
+    let planned = gateway.planned();
+    let sinks: Vec<String> = config
+        .sinks
+        .iter()
+        .map(|(name, sink)| format!("{name} ({}) -> {}", sink.kind(), target(config, sink)))
+        .collect();
+    tracing::info!(
+        version = crate::VERSION,
+        memory = %planned.budget,
+        payload_bytes = planned.plan.payload(),
+        largest_body_bytes = largest_body(gateway),
+        data = %config.data.display(),
+        http = %config.listen.http,
+        grpc = %config.listen.grpc,
+        admin = %config.listen.admin,
+        sinks = sinks.join(", "),
+        "tidegate is running"
+    );
+    Ok(())
+}
+
+/// The largest body that every source takes.
+fn largest_body(gateway: &Gateway) -> u64 {
+    gateway.planned().announced.iter().map(|source| source.max_body() as u64).min().unwrap_or(0)
+}
+
+/// Where a sink sends, without secrets.
+fn target(config: &Config, sink: &Sink) -> String {
+    match sink {
+        Sink::Lake(lake) => lake.folder(&config.data).display().to_string(),
+        Sink::PrometheusRemoteWrite(sink) => sink.url.to_string(),
+        Sink::Otlp(OtlpSink { endpoints, .. }) | Sink::Elasticsearch(ElasticsearchSink { endpoints, .. }) => {
+            endpoints.iter().map(|url| url.as_str()).collect::<Vec<_>>().join(", ")
+        }
+        Sink::Blackhole(_) => "nowhere".to_owned(),
+    }
+}
+
 /// What a person wants to know when it has started.
-pub(crate) fn greeting(config: &Config, gateway: &Gateway) -> String {
+fn greeting(config: &Config, gateway: &Gateway) -> String {
     let planned = gateway.planned();
     let (http, grpc, admin) = (config.listen.http, config.listen.grpc, config.listen.admin);
     let mut text = format!(
@@ -75,25 +118,17 @@ pub(crate) fn greeting(config: &Config, gateway: &Gateway) -> String {
          OTLP          http://{http}   gRPC http://{grpc}\n  \
          remote write  http://{http}/api/v1/write\n  \
          status        http://{admin}/status   metrics http://{admin}/metrics\n",
-        env!("CARGO_PKG_VERSION"),
+        crate::VERSION,
         planned.budget,
         Bytes(planned.plan.payload()),
-        Bytes(planned.announced.iter().map(|source| source.max_body() as u64).min().unwrap_or(0)),
+        Bytes(largest_body(gateway)),
         config.data.display(),
     );
     if let Some(socket) = &config.listen.unix {
         text.push_str(&format!("  the same       {socket}\n"));
     }
     for (name, sink) in &config.sinks {
-        let target = match sink {
-            Sink::Lake(lake) => lake.folder(&config.data).display().to_string(),
-            Sink::PrometheusRemoteWrite(sink) => sink.url.to_string(),
-            Sink::Otlp(OtlpSink { endpoints, .. })
-            | Sink::Elasticsearch(ElasticsearchSink { endpoints, .. }) => {
-                endpoints.iter().map(|url| url.as_str()).collect::<Vec<_>>().join(", ")
-            }
-            Sink::Blackhole(_) => "nowhere".to_owned(),
-        };
+        let target = target(config, sink);
         text.push_str(&format!("  sink          {name} ({}) -> {target}\n", sink.kind()));
     }
     text

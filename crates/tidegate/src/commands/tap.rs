@@ -1,30 +1,25 @@
 //! `tidegate tap`: asks a running gateway for what passes, and prints it.
 
-use super::check::config;
-use super::token::authorization;
+use super::admin::{Admin, invalid};
 use crate::cli::TapArgs;
 use crate::{Failure, Outcome, output};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use tidegate_tap::Look;
 
 /// How long the gateway waits for something to show before it answers that there was nothing.
 const WAIT: Duration = Duration::from_secs(1);
-/// How long connecting and answering may take beyond that.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// How long to wait when the gateway has no answer now.
 const PAUSE: Duration = Duration::from_secs(1);
-/// No answer is longer; the gateway's own bound is below it.
-const LONGEST_ANSWER: u64 = 1 << 20;
-const LONGEST_HEAD: usize = 16 << 10;
 
 /// `tidegate tap`
 pub(crate) fn tap(args: &TapArgs) -> Outcome {
     let mut look = look(args)?;
-    let admin = address(args)?;
-    let authorization = authorization(args.admin_token_file.as_deref(), args.admin_token.as_deref())?;
+    let mut admin = Admin::named(&args.admin, &args.config)?;
     let deadline = deadline(args)?;
+    end_on_signal(&admin, &look)?;
     let mut left = args.count;
     let mut missed = Missed::default();
     let mut out = io::stdout().lock();
@@ -34,7 +29,7 @@ pub(crate) fn tap(args: &TapArgs) -> Outcome {
             break Ok(());
         }
         look.wait = time.min(WAIT);
-        match ask(admin, &look, &authorization) {
+        match ask(&mut admin, &look) {
             Ok(Answer::Lines(lines)) => match print(&mut out, &lines, &mut left, &mut missed) {
                 Ok(()) => {}
                 // The reader of a pipe has seen enough.
@@ -48,14 +43,37 @@ pub(crate) fn tap(args: &TapArgs) -> Outcome {
             Ok(Answer::No(words)) => break Err(Failure(words)),
             Err(error) => {
                 break Err(Failure(format!(
-                    "asking the gateway at {admin} for a look: {error}; is it running, and is that its \
-                     `listen.admin`? Name another with --admin, or the configuration with --config"
+                    "asking the gateway at {} for a look: {error}; is it running, and is that its \
+                     `listen.admin`? Name another with --admin, or the configuration with --config",
+                    admin.address()
                 )));
             }
         }
     };
+    end(&mut admin, &look);
     missed.say(true);
     outcome
+}
+
+/// Has the gateway end the look, so that its memory and its place are free at once. Should that fail, the end of the
+/// connection does it, or time.
+fn end(admin: &mut Admin, look: &Look) {
+    let _free = admin.ask("DELETE", &format!("/tap?{}", look.to_query()), Duration::ZERO);
+}
+
+/// Ends the look when a signal ends the command.
+fn end_on_signal(admin: &Admin, look: &Look) -> Result<(), Failure> {
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure(format!("listening to signals: {error}")))?;
+    let (mut admin, look) = (admin.another(), look.clone());
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            end(&mut admin, &look);
+            // As if nobody had listened: whoever waits for this process sees what ended it.
+            let _ends_here = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+    Ok(())
 }
 
 /// What was not shown, for standard error.
@@ -124,6 +142,7 @@ fn look(args: &TapArgs) -> Result<Look, Failure> {
         name: args.name.clone(),
         contains: args.contains.clone(),
         every: args.every,
+        bound: true,
         ..Look::default()
     };
     let mut query = look.to_query();
@@ -147,37 +166,9 @@ fn deadline(args: &TapArgs) -> Result<Option<Instant>, Failure> {
     Ok(Instant::now().checked_add(parsed.get()))
 }
 
-fn address(args: &TapArgs) -> Result<SocketAddr, Failure> {
-    let Some(admin) = &args.admin else { return Ok(reachable(config(&args.config)?.listen.admin)) };
-    let found = admin.to_socket_addrs().ok().and_then(|mut found| found.next());
-    found
-        .ok_or_else(|| Failure(format!("--admin {admin}: write an address and a port, as in 127.0.0.1:4319")))
-}
-
-/// Who listens on every address is reached on loopback.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() {
-        let ip = if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
-        address.set_ip(ip);
-    }
-    address
-}
-
-/// One request on a connection of its own.
-fn ask(admin: SocketAddr, look: &Look, authorization: &str) -> io::Result<Answer> {
-    let mut stream = TcpStream::connect_timeout(&admin, PATIENCE)?;
-    stream.set_read_timeout(Some(WAIT + PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let query = look.to_query();
-    stream.write_all(
-        format!("GET /tap?{query} HTTP/1.1\r\nHost: {admin}\r\n{authorization}Connection: close\r\n\r\n")
-            .as_bytes(),
-    )?;
-    let mut answer = BufReader::new(stream.take(LONGEST_ANSWER));
-    let (status, length) = head(&mut answer)?;
-    let mut body = vec![0; length];
-    answer.read_exact(&mut body)?;
-    let body = String::from_utf8(body).map_err(|_| invalid("the answer is not text"))?;
+/// One request.
+fn ask(admin: &mut Admin, look: &Look) -> io::Result<Answer> {
+    let (status, body) = admin.ask("GET", &format!("/tap?{}", look.to_query()), look.wait)?;
     Ok(match status {
         200 => Answer::Lines(body),
         401 => Answer::No(format!("{}: name the file with a token in --admin-token-file", body.trim_end())),
@@ -187,28 +178,4 @@ fn ask(admin: SocketAddr, look: &Look, authorization: &str) -> io::Result<Answer
         }
         _ => Answer::No(body),
     })
-}
-
-/// The status of an answer, and the length of its content.
-fn head(answer: &mut impl BufRead) -> io::Result<(u16, usize)> {
-    let mut head = String::new();
-    let mut limited = answer.take(LONGEST_HEAD as u64);
-    while !head.ends_with("\r\n\r\n") {
-        if limited.read_line(&mut head)? == 0 {
-            return Err(invalid("the answer ends in its head"));
-        }
-    }
-    let mut lines = head.split("\r\n");
-    let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok());
-    let status = status.ok_or_else(|| invalid("the answer is not HTTP/1.1"))?;
-    let length = lines.find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    let length = length.filter(|length| *length as u64 <= LONGEST_ANSWER);
-    Ok((status, length.ok_or_else(|| invalid("the answer does not say how long it is"))?))
-}
-
-fn invalid(what: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
 }

@@ -1,6 +1,7 @@
 //! What is behind each door: the sources on one listener, the console on the other.
 
 use super::acceptor::Serve;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::access::Access;
 use tidegate_admission::{Gate, Protocol, Refused, Standing, answer};
@@ -8,6 +9,7 @@ use tidegate_console::Console;
 use tidegate_http1::{Admitted, Body, Context, Ended, Head, Reply, Server, Service, turn_away};
 use tidegate_ledger::Refusal;
 use tidegate_sources::{self as sources, Http};
+use tidegate_tap::Tap;
 use tidegate_tls::Doorway;
 use tokio::net::TcpStream;
 
@@ -91,6 +93,8 @@ pub(crate) struct Guarded {
 impl Guarded {
     /// What whoever starts and stops the process has to know, and has no credentials for.
     const PUBLIC: [&str; 2] = ["/health", "/ready"];
+    const FROM_AFAR: &str =
+        "without `access.admin_credentials_file` this is done from the machine itself only\n";
 
     pub(crate) fn new(console: Console, admins: Access) -> Guarded {
         Guarded { console, admins }
@@ -107,6 +111,11 @@ impl Service for Guarded {
             let checked = self.admins.check(shown, None, head.peer().ip());
             checked.map_err(|refused| answer(refused, Protocol::Http))?;
         }
+        // Whoever may look may not change anything from afar, unless it is known who that is.
+        let changes = head.method() == "DELETE" && head.path() != "/tap";
+        if changes && self.admins.is_open() && !head.peer().ip().to_canonical().is_loopback() {
+            return Err(answer(Refused::new(Refusal::Forbidden, Self::FROM_AFAR), Protocol::Http));
+        }
         self.console.admit(head)
     }
 
@@ -122,18 +131,34 @@ impl Service for Guarded {
 /// The admin address.
 pub(crate) struct Admin {
     server: Arc<Server<Guarded>>,
+    tap: Tap,
+}
+
+/// A connection to the admin address, until it is gone: looks that are bound to it go with it.
+struct Connected<'a> {
+    tap: &'a Tap,
+    peer: SocketAddr,
+}
+
+impl Drop for Connected<'_> {
+    fn drop(&mut self) {
+        self.tap.gone(self.peer);
+    }
 }
 
 impl Admin {
-    pub(crate) fn new(server: Arc<Server<Guarded>>) -> Admin {
-        Admin { server }
+    pub(crate) fn new(server: Arc<Server<Guarded>>, tap: Tap) -> Admin {
+        Admin { server, tap }
     }
 }
 
 impl Serve for Admin {
     async fn serve(&self, _worker: usize, stream: TcpStream) -> Ended {
         match stream.peer_addr() {
-            Ok(peer) => self.server.serve(stream, peer).await,
+            Ok(peer) => {
+                let _connected = Connected { tap: &self.tap, peer };
+                self.server.serve(stream, peer).await
+            }
             Err(_) => Ended::Lost,
         }
     }

@@ -1,9 +1,11 @@
 //! The meters that are read from the parts when somebody asks: memory, journal, sinks, connections.
 
 use super::status::View;
+use std::fmt;
 use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::{Share, heap};
-use tidegate_console::Resident;
+use tidegate_console::{Resident, State, Verdict};
 use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
 use tidegate_sinks::Activity;
@@ -31,7 +33,18 @@ const JOURNAL_SYNC_TIME: Name = Name::seconds("journal_sync", "Time that syncs t
 const JOURNAL_ERRORS: Name = Name::plain("journal_write_errors", "Writes and syncs that failed");
 const JOURNAL_DAMAGED: Name =
     Name::plain("journal_damaged_records", "Records that could not be read, by sinks");
+const BUILD: Name = Name::plain("build_info", "Always 1; the labels say which program this is");
+const STATE: Name =
+    Name::plain("state", "How the data flows: 1 for the state that it is in, 0 for the others");
+const FULL_IN: Name = Name::seconds(
+    "journal_time_until_full",
+    "When the journal is full, should it go on filling as lately; absent while it does not fill",
+);
 const LAG: Name = Name::bytes("sink_lag", "Bytes of the journal that a sink has not settled");
+const AGE: Name = Name::seconds("sink_lag", "The age of the oldest record that a sink has not settled, or 0");
+const LAST_SUCCESS: Name =
+    Name::seconds("sink_last_success_timestamp", "When a request or file was finished last, since 1970");
+const FAILING: Name = Name::plain("sink_failing", "1 while a sink fails and waits to try again, else 0");
 const REQUESTS: Name = Name::plain("sink_requests", "Requests or files finished with success");
 const FAILURES: Name = Name::plain("sink_failures", "Attempts that failed");
 const SENT: Name = Name::bytes("sink_sent", "Bytes sent with success");
@@ -61,11 +74,80 @@ pub(crate) fn publish(view: &Arc<View>) {
             emit([&sink.name], level(sink.lag_bytes));
         }
     });
+    let parts = Arc::downgrade(view);
+    view.registry.computed(AGE, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
+        let Some(view) = parts.upgrade() else { return };
+        for sink in &view.journal.stats().sinks {
+            emit([&sink.name], span(sink.lag_age.unwrap_or_default()));
+        }
+    });
+    let parts = Arc::downgrade(view);
+    view.registry.computed(FULL_IN, Kind::Gauge, [], 1, move |emit| {
+        let Some(view) = parts.upgrade() else { return };
+        if let Some(time) = view.rates.full_in(view.journal.stats().quota) {
+            emit([], span(time));
+        }
+    });
+    state(view);
     of_sinks(view, REQUESTS, |activity| activity.requests);
     of_sinks(view, FAILURES, |activity| activity.failures);
     of_sinks(view, SENT, |activity| activity.bytes);
     of_sinks(view, RESENT, |activity| activity.resent);
     of_sinks(view, RESTARTS, |activity| activity.restarts);
+}
+
+/// What program this is, and how the data flows.
+fn state(view: &Arc<View>) {
+    view.registry.computed(BUILD, Kind::Gauge, ["version", "commit"], 1, |emit| {
+        emit([env!("CARGO_PKG_VERSION"), env!("TIDEGATE_COMMIT")], Value::Gauge(1));
+    });
+    let parts = Arc::downgrade(view);
+    view.registry.computed(STATE, Kind::Gauge, ["state"], State::ALL.len(), move |emit| {
+        let Some(view) = parts.upgrade() else { return };
+        let now = Verdict::of(&view.brief()).state;
+        for state in State::ALL {
+            emit([&state.word().replace(' ', "_")], Value::Gauge(i64::from(state == now)));
+        }
+    });
+    let parts = Arc::downgrade(view);
+    view.registry.computed(LAST_SUCCESS, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
+        let Some(view) = parts.upgrade() else { return };
+        for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let at = sink.health.last_success().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+            if let Some(at) = at {
+                emit([&sink.name], span(at));
+            }
+        }
+    });
+    let parts = Arc::downgrade(view);
+    view.registry.computed(FAILING, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
+        let Some(view) = parts.upgrade() else { return };
+        for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let trouble = sink.health.trouble();
+            emit([&sink.name], Value::Gauge(i64::from(trouble.broken || trouble.retry_at.is_some())));
+        }
+    });
+}
+
+/// The two that every process has by the same names, whatever it is: dashboards look for those.
+pub(super) fn of_the_process(started: Instant, out: &mut dyn fmt::Write) -> fmt::Result {
+    let start = SystemTime::now() - started.elapsed();
+    let start = start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    write!(
+        out,
+        "# HELP process_start_time_seconds When the process started, since 1970\n\
+         # TYPE process_start_time_seconds gauge\n\
+         # UNIT process_start_time_seconds seconds\n\
+         process_start_time_seconds {:.3}\n\
+         # HELP process_cpu_seconds The processor time that the process has used, and the system for it\n\
+         # TYPE process_cpu_seconds counter\n\
+         # UNIT process_cpu_seconds seconds\n\
+         process_cpu_seconds_total {}.{:06}\n",
+        start.as_secs_f64(),
+        cpu.tv_sec,
+        cpu.tv_nsec / 1000,
+    )
 }
 
 fn handshakes(view: &Arc<View>) {
@@ -125,6 +207,10 @@ fn of_sinks(view: &Arc<View>, name: Name, read: fn(Activity) -> u64) {
             emit([&sink.name], Value::Counter(read(sink.health.activity())));
         }
     });
+}
+
+fn span(time: Duration) -> Value {
+    level(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn level(value: u64) -> Value {

@@ -33,8 +33,6 @@ const CONNECTION: u64 = 2 * KIB;
 const THREADS: u64 = 3;
 /// Large bodies that can wait for a thread of the pool; others wait before it.
 pub(crate) const POOL_PLACES: usize = 64;
-/// Windows beyond those that connections can take.
-const SPARE_WINDOWS: usize = 512;
 /// Pages of the executable and its libraries that may stay resident, in bytes. What a busy gateway uses all
 /// the time is about half of it.
 pub(crate) const PROGRAM: u64 = 10 * MIB;
@@ -82,10 +80,8 @@ pub(crate) fn of(config: &Config) -> Planned {
     let memory = budget.bytes.get();
     let mut plan = Plan::new(memory);
     let workers = Workers::cores();
-    let connections = config.limits.connections(budget.bytes, config.listen.tls.is_any_on());
-    // Every connection may have one while it sends a head, and the sinks theirs besides.
-    let windows = usize::try_from(memory / (16 * KIB)).unwrap_or(usize::MAX).clamp(1024, 16 * 1024);
-    let windows = windows.max(connections as usize + SPARE_WINDOWS);
+    let connections = config.connections(&budget);
+    let windows = tidegate_config::windows(budget.bytes, connections);
     // Large bodies may take half of the machine, rounded up; what is small keeps the workers.
     let pool = workers.div_ceil(2);
     declare(&mut plan, config, (workers, pool), connections, windows);
@@ -165,7 +161,7 @@ fn declare(
     let limited = |setting, line: Declared| Declared { setting: Some(setting), ..line };
     plan.declare(line("program", "pages of the executable and its libraries", 1, program_bytes()));
     plan.declare(line("threads", "stacks, to their full depth", threads, workers::STACK as u64));
-    plan.declare(line("threads", "the stack of the upkeep", 1, upkeep::STACK as u64));
+    plan.declare(line("threads", "the stacks of the upkeep and the bulletin", 2, upkeep::STACK as u64));
     plan.declare(line("workers", "a runtime, and scratch for requests", workers as u64, scratch));
     Pool::declared(pool, POOL_PLACES).into_iter().for_each(|declared| plan.declare(declared));
     plan.declare(line("pool", "scratch of a thread", pool as u64, bodies));
@@ -251,11 +247,11 @@ impl fmt::Display for Planned {
         if self.slice > 0 {
             writeln!(f, "lake writer's slice: {}", Bytes(self.slice))?;
         }
-        // Sockets' kernel structures, page tables of windows in use, and room for the page cache to work.
-        let kernel = u64::from(self.connections) * 5 * KIB + self.windows as u64 * 4 * KIB + 16 * MIB;
+        let kernel = tidegate_config::kernel_needs(self.budget.bytes, self.connections).get();
         writeln!(
             f,
-            "a cgroup's limit should leave the kernel {} beside this: sockets, page tables, page cache",
+            "a cgroup's limit of {} holds this, and {} that the kernel needs beside it: sockets, page tables, page cache",
+            Bytes(self.plan.memory() + kernel),
             Bytes(kernel)
         )
     }

@@ -280,7 +280,7 @@ impl Attach {
                 tracing::warn!(
                     sink = name,
                     "the journal has a cursor for a sink that is not configured, and keeps what it has not sent; \
-                     if the sink is gone for good, stop tidegate and run `tidegate journal forget {name}`"
+                     if the sink is gone for good, run `tidegate journal forget {name}`"
                 );
             }
         }

@@ -1,16 +1,17 @@
 //! What the pages show, collected from the parts.
 
 use super::acceptor::Doorkeeper;
+use super::rates::Rates;
 use super::sinks::Running;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_admission::Gate;
 use tidegate_arena::{Arena, Plan, heap};
-use tidegate_config::Durability;
+use tidegate_config::{Config, Durability};
 use tidegate_console::{
-    Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, Memory,
-    Payload, Resident, Sink, Status, Syncs, Tenant, Tenants,
+    Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind,
+    Memory, Payload, Resident, Sink, Status, Syncs, Tenant, Tenants, Unforgotten,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
@@ -37,28 +38,18 @@ pub(crate) struct View {
     pub(crate) gate: Gate,
     pub(crate) registry: Registry,
     pub(crate) tap: Tap,
+    /// As it is running; locked while it is being changed.
+    pub(crate) config: Arc<Mutex<Config>>,
+    pub(crate) rates: Rates,
 }
 
 impl Gateway for View {
     fn status(&self) -> Status {
-        let stats = self.journal.stats();
-        let mut books = self.ledger.balance();
-        enter_taken(&mut books.sinks, &stats.sinks);
-        Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            at: SystemTime::now(),
-            uptime: self.started.elapsed(),
-            stopping: self.gate.is_stopping(),
-            memory: self.memory(),
-            sinks: self.sinks(&stats, &books),
-            journal: self.journal(&stats),
-            tenants: self.tenants(),
-            handshakes: self.handshakes(),
-            books,
-        }
+        Status { tenants: self.tenants(), handshakes: self.handshakes(), ..self.brief() }
     }
 
     fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        super::metrics::of_the_process(self.started, out)?;
         self.registry.encode(&mut Adapter(out))
     }
 
@@ -84,6 +75,40 @@ impl Gateway for View {
         let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
         running.iter().map(|sink| sink.name.clone()).collect()
     }
+
+    fn forget(&self, sink: &str) -> Result<u64, Unforgotten> {
+        let config = match self.config.try_lock() {
+            Ok(config) => config,
+            Err(TryLockError::Poisoned(config)) => config.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Unforgotten::Later("the configuration is being changed; try again".to_owned()));
+            }
+        };
+        if config.sinks.keys().any(|name| name.as_str() == sink) {
+            return Err(Unforgotten::InUse(format!(
+                "the sink `{sink}` is configured: take it out of the configuration, and have that read again (SIGHUP)"
+            )));
+        }
+        let cursors = self.journal.stats().sinks;
+        let Some(cursor) = cursors.iter().find(|cursor| cursor.name == sink) else {
+            let known: Vec<&str> = cursors.iter().map(|cursor| &*cursor.name).collect();
+            return Err(Unforgotten::Unknown(format!(
+                "the journal has no cursor for `{sink}`; it has: {}",
+                known.join(", ")
+            )));
+        };
+        let items = cursor.lag_items;
+        match self.journal.forget(sink) {
+            Ok(true) => {
+                tracing::warn!(sink, items, "forgot a sink that is not configured, and what it had not sent");
+                Ok(items)
+            }
+            Ok(false) => Err(Unforgotten::Later(format!(
+                "the sink `{sink}` has not stopped yet; try again in a moment"
+            ))),
+            Err(error) => Err(Unforgotten::Later(format!("deleting the cursor of `{sink}`: {error}"))),
+        }
+    }
 }
 
 /// `Registry::encode` wants to know the writer's type.
@@ -103,6 +128,43 @@ impl View {
     /// Shows another plan from now on.
     pub(crate) fn replan(&self, plan: Plan) {
         *self.plan() = plan;
+    }
+
+    /// Everything but what grows with those who send.
+    pub(crate) fn brief(&self) -> Status {
+        let stats = self.journal.stats();
+        let mut books = self.ledger.balance();
+        enter_taken(&mut books.sinks, &stats.sinks);
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: Some(env!("TIDEGATE_COMMIT")).filter(|commit| !commit.is_empty()).map(str::to_owned),
+            at: SystemTime::now(),
+            uptime: self.started.elapsed(),
+            stopping: self.gate.is_stopping(),
+            memory: self.memory(),
+            sinks: self.sinks(&stats, &books),
+            left_behind: self.left_behind(&stats),
+            journal: self.journal(&stats),
+            tenants: None,
+            handshakes: None,
+            books,
+        }
+    }
+
+    /// Cursors that no sink follows, or will.
+    fn left_behind(&self, stats: &Stats) -> Vec<LeftBehind> {
+        // While it is being changed, sinks stop and start: what is left behind is known afterwards.
+        let Ok(config) = self.config.try_lock() else { return Vec::new() };
+        let known = |name: &str| config.sinks.keys().any(|known| known.as_str() == name);
+        let left = stats.sinks.iter().filter(|cursor| !cursor.followed && !known(&cursor.name));
+        let left = left.map(|cursor| LeftBehind {
+            name: cursor.name.clone(),
+            items: cursor.lag_items,
+            bytes: cursor.lag_bytes,
+            age: cursor.lag_age,
+            command: format!("tidegate journal forget {}", cursor.name),
+        });
+        left.collect()
     }
 
     fn memory(&self) -> Memory {
@@ -139,7 +201,8 @@ impl View {
             oldest_age: stats.oldest_age,
             head: stats.head,
             items_total: stats.items,
-            items_per_second: None,
+            items_per_second: self.rates.arriving(),
+            full_in: self.rates.full_in(stats.quota),
             damage: Damage {
                 records: stats.damaged_records,
                 bytes: stats.damaged_bytes,
@@ -186,10 +249,10 @@ impl View {
 
     fn sinks(&self, stats: &Stats, books: &Balance) -> Vec<Sink> {
         let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        running.iter().map(|sink| Self::sink(sink, stats, books)).collect()
+        running.iter().map(|sink| self.sink(sink, stats, books)).collect()
     }
 
-    fn sink(sink: &Running, stats: &Stats, books: &Balance) -> Sink {
+    fn sink(&self, sink: &Running, stats: &Stats, books: &Balance) -> Sink {
         let cursor = cursor(stats, sink);
         let book = books.sinks.iter().find(|book| book.name == sink.name);
         let (activity, trouble) = (sink.health.activity(), sink.health.trouble());
@@ -207,12 +270,13 @@ impl View {
             cursor: cursor.map_or(0, |cursor| cursor.position.sequence),
             in_flight: activity.in_flight,
             requests: activity.requests,
+            last_success: sink.health.last_success(),
             failures: activity.failures,
             bytes: activity.bytes,
             resent: activity.resent,
             restarts: activity.restarts,
             broken,
-            items_per_second: None,
+            items_per_second: self.rates.leaving(&sink.name),
             last_error: trouble
                 .last_error
                 .zip(trouble.last_error_at)

@@ -82,7 +82,9 @@ pub(crate) fn leave(gone: &str) {
         "{gone} ended unexpectedly (the log before this says why), and cannot be started again within the \
          process; leaving, so that whoever started tidegate starts it again. Nothing acknowledged is lost"
     );
-    tracing::error!("{message}");
+    if !crate::logging::is_json_only() {
+        tracing::error!("{message}");
+    }
     crate::output::error(&message);
     std::process::exit(1);
 }

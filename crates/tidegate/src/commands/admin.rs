@@ -1,0 +1,120 @@
+//! Asking a running gateway on its admin address.
+
+use super::check::config;
+use super::token::authorization;
+use crate::Failure;
+use crate::cli::{AdminArgs, ConfigArgs};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// How long connecting may take, and an answer beyond the time that it is asked to wait.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// No answer is longer; the gateway's own bound is below it.
+const LONGEST_ANSWER: u64 = 1 << 20;
+const LONGEST_HEAD: usize = 16 << 10;
+
+/// The admin address of a running gateway, and a connection to it that is used again and again.
+pub(crate) struct Admin {
+    address: SocketAddr,
+    authorization: String,
+    stream: Option<BufReader<TcpStream>>,
+}
+
+impl Admin {
+    /// The gateway that the arguments name, or else the configuration. Nothing is asked yet.
+    pub(crate) fn named(args: &AdminArgs, by_config: &ConfigArgs) -> Result<Admin, Failure> {
+        let address = match &args.admin {
+            Some(admin) => {
+                let found = admin.to_socket_addrs().ok().and_then(|mut found| found.next());
+                found.ok_or_else(|| {
+                    Failure(format!("--admin {admin}: write an address and a port, as in 127.0.0.1:4319"))
+                })?
+            }
+            None => reachable(config(by_config)?.listen.admin),
+        };
+        let authorization = authorization(args.admin_token_file.as_deref(), args.admin_token.as_deref())?;
+        Ok(Admin { address, authorization, stream: None })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same gateway, on a connection of its own.
+    pub(crate) fn another(&self) -> Admin {
+        Admin { address: self.address, authorization: self.authorization.clone(), stream: None }
+    }
+
+    /// Sends a request without content, which may wait for so long; the answer's status and its text.
+    ///
+    /// # Errors
+    /// When there is no answer, or none that can be understood.
+    pub(crate) fn ask(&mut self, method: &str, target: &str, wait: Duration) -> io::Result<(u16, String)> {
+        if let Some(stream) = self.stream.take()
+            && let Ok(answer) = self.ask_on(stream, method, target, wait)
+        {
+            return Ok(answer);
+        }
+        // The gateway may have closed the connection meanwhile.
+        let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        self.ask_on(BufReader::new(stream), method, target, wait)
+    }
+
+    fn ask_on(
+        &mut self,
+        mut stream: BufReader<TcpStream>,
+        method: &str,
+        target: &str,
+        wait: Duration,
+    ) -> io::Result<(u16, String)> {
+        let Admin { address, authorization, .. } = self;
+        stream.get_ref().set_read_timeout(Some(wait + PATIENCE))?;
+        let request = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}\r\n");
+        stream.get_mut().write_all(request.as_bytes())?;
+        let (status, length, stays) = head(&mut stream)?;
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body)?;
+        self.stream = stays.then_some(stream);
+        let body = String::from_utf8(body).map_err(|_| invalid("the answer is not text"))?;
+        Ok((status, body))
+    }
+}
+
+/// Who listens on every address is reached on loopback.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        let ip = if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
+        address.set_ip(ip);
+    }
+    address
+}
+
+/// The status of an answer, the length of its content, and whether the connection stays open behind it.
+fn head(answer: &mut impl BufRead) -> io::Result<(u16, usize, bool)> {
+    let mut head = String::new();
+    let mut limited = answer.take(LONGEST_HEAD as u64);
+    while !head.ends_with("\r\n\r\n") {
+        if limited.read_line(&mut head)? == 0 {
+            return Err(invalid("the answer ends in its head"));
+        }
+    }
+    let mut lines = head.split("\r\n");
+    let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok());
+    let status = status.ok_or_else(|| invalid("the answer is not HTTP/1.1"))?;
+    let (mut length, mut stays) = (None, true);
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse::<usize>().ok();
+        } else if name.eq_ignore_ascii_case("connection") {
+            stays = !value.trim().eq_ignore_ascii_case("close");
+        }
+    }
+    let length = length.filter(|length| *length as u64 <= LONGEST_ANSWER);
+    Ok((status, length.ok_or_else(|| invalid("the answer does not say how long it is"))?, stays))
+}
+
+pub(crate) fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}

@@ -1,0 +1,336 @@
+//! What the log says of the gateway's state and of its sinks: each change in both directions, and a reminder every few
+//! minutes while something is refused, piles up or fails.
+//!
+//! Invariant: a change that lasts is told once when it begins and once when it is over, whatever happens in between;
+//! one that comes and goes costs a line every few seconds at most.
+
+use super::status::View;
+use std::collections::BTreeMap;
+use std::sync::Weak;
+use std::time::Duration;
+use tidegate_console::{State, Status, Verdict};
+use tidegate_ledger::{Dropped, Refusal};
+
+/// How often it is looked.
+pub(crate) const EVERY: Duration = Duration::from_secs(1);
+/// How long after a line about what is not well another one says that it still is not.
+const REMIND: Duration = Duration::from_secs(5 * 60);
+/// How long a state lasts before it is told; refusals are told at once.
+const LASTS: Duration = Duration::from_secs(10);
+/// How long a sink fails, or works again, before that is told: most stumble now and then.
+const STUMBLES: Duration = Duration::from_secs(3);
+
+/// Refusals for which the gateway itself is the reason, and not who sent.
+const OWN: [Refusal; 5] =
+    [Refusal::Memory, Refusal::Share, Refusal::Disk, Refusal::Connections, Refusal::Internal];
+
+/// What is known at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) verdict: Verdict,
+    /// The journal takes nothing now.
+    pub(crate) barred: bool,
+    /// Requests refused since the start, for reasons of the gateway's own.
+    pub(crate) refused: BTreeMap<&'static str, u64>,
+    pub(crate) sinks: Vec<SinkSeen>,
+}
+
+/// A sink at one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SinkSeen {
+    pub(crate) name: String,
+    /// What it fails with, while it does.
+    pub(crate) failing: Option<String>,
+    /// Attempts that failed since the start.
+    pub(crate) failures: u64,
+    /// Items that wait for it.
+    pub(crate) queued: u64,
+    /// Items dropped since it was attached, by reason.
+    pub(crate) dropped: BTreeMap<&'static str, u64>,
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// The gateway's state is another one, or has been the same for a while.
+    State { state: &'static str, is_well: bool, still: bool, reason: String, refused: Counts, seconds: u64 },
+    /// A sink fails, or does so still.
+    Failing { sink: String, still: bool, error: String, failures: u64, queued: u64, seconds: u64 },
+    /// It works again.
+    Works { sink: String, failures: u64, queued: u64, seconds: u64 },
+    /// Items were dropped for a sink.
+    Lost { sink: String, dropped: Counts },
+}
+
+/// How often, by reason; reasons that did not occur are left out.
+type Counts = Vec<(&'static str, u64)>;
+
+/// What was told, and what is on its way to be.
+#[derive(Default)]
+pub(crate) struct Bulletin {
+    told: Option<Told>,
+    /// Another state than the one that was told, and since when.
+    coming: Option<(State, Duration)>,
+    refused: BTreeMap<&'static str, u64>,
+    /// When requests were refused last.
+    refusing: Option<Duration>,
+    sinks: BTreeMap<String, SinkTold>,
+}
+
+struct Told {
+    state: State,
+    /// When it began.
+    since: Duration,
+    /// When a line about it was written, and what had been refused by then.
+    at: Duration,
+    refused: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Default)]
+struct SinkTold {
+    /// Since when it fails, and how many attempts had failed by then.
+    failing: Option<(Duration, u64)>,
+    /// When that was told, if it was, and how many attempts had failed by then.
+    told: Option<(Duration, u64)>,
+    /// Since when it works, after it failed.
+    works: Option<Duration>,
+    /// What had been dropped when that was told, and when.
+    dropped: BTreeMap<&'static str, u64>,
+    dropped_at: Option<Duration>,
+}
+
+impl Bulletin {
+    /// Takes in what is seen at `now`, a time since the start, and gives the lines that are due.
+    pub(crate) fn look(&mut self, now: Duration, seen: &Seen, tell: &mut dyn FnMut(Line)) {
+        self.state(now, seen, tell);
+        self.sinks.retain(|name, _| seen.sinks.iter().any(|sink| sink.name == *name));
+        for sink in &seen.sinks {
+            // What was dropped before this process began was told by the one before.
+            let fresh = || SinkTold { dropped: sink.dropped.clone(), ..SinkTold::default() };
+            self.sinks.entry(sink.name.clone()).or_insert_with(fresh).look(now, sink, tell);
+        }
+    }
+
+    fn state(&mut self, now: Duration, seen: &Seen, tell: &mut dyn FnMut(Line)) {
+        if seen.verdict.state == State::Stopping {
+            return;
+        }
+        let refuses = seen.barred || !since(&self.refused, &seen.refused).is_empty();
+        self.refused.clone_from(&seen.refused);
+        if refuses {
+            self.refusing = Some(now);
+        }
+        let lately = self.refusing.is_some_and(|at| now.saturating_sub(at) < LASTS);
+        let state = if lately { State::PushingBack } else { seen.verdict.state };
+        let Some(told) = &mut self.told else {
+            // Nobody is told that a gateway which has just started is well.
+            let (since, refused) = (now, seen.refused.clone());
+            self.told = Some(Told { state: State::Flowing, since, at: now, refused });
+            return self.state_again(now, state, refuses, seen, tell);
+        };
+        if state == told.state {
+            self.coming = None;
+            let is_well = matches!(state, State::Flowing | State::Draining);
+            if !is_well && now.saturating_sub(told.at) >= REMIND {
+                let refused = since(&told.refused, &seen.refused);
+                let seconds = now.saturating_sub(told.since).as_secs();
+                (told.at, told.refused) = (now, seen.refused.clone());
+                tell(line(state, (is_well, true), &seen.verdict, refused, seconds));
+            }
+            return;
+        }
+        self.state_again(now, state, refuses, seen, tell);
+    }
+
+    /// The state is not the one that was told.
+    fn state_again(
+        &mut self,
+        now: Duration,
+        state: State,
+        refuses: bool,
+        seen: &Seen,
+        tell: &mut dyn FnMut(Line),
+    ) {
+        let Some(told) = &mut self.told else { return };
+        if state == told.state {
+            return;
+        }
+        let begun = match self.coming {
+            Some((coming, begun)) if coming == state => begun,
+            _ => now,
+        };
+        self.coming = Some((state, begun));
+        // Who refuses was silent for as long before it counts as over.
+        let leaves = told.state == State::PushingBack && self.refusing.is_some();
+        if !(refuses || leaves) && now.saturating_sub(begun) < LASTS {
+            return;
+        }
+        let is_well = matches!(state, State::Flowing | State::Draining);
+        let refused = since(&told.refused, &seen.refused);
+        // Of a state that is over one wants to know how long it took, of one that begins nothing.
+        let seconds = if is_well { now.saturating_sub(told.since).as_secs() } else { 0 };
+        self.refusing = self.refusing.filter(|_| state == State::PushingBack);
+        self.told = Some(Told { state, since: begun, at: now, refused: seen.refused.clone() });
+        self.coming = None;
+        tell(line(state, (is_well, false), &seen.verdict, refused, seconds));
+    }
+}
+
+fn line(
+    state: State,
+    (is_well, still): (bool, bool),
+    verdict: &Verdict,
+    refused: Counts,
+    seconds: u64,
+) -> Line {
+    // The refusals may be over by the moment of the verdict, and their reasons are in the counts.
+    let reason = if verdict.state == state { verdict.reason.clone() } else { String::new() };
+    Line::State { state: state.word(), is_well, still, reason, refused, seconds }
+}
+
+impl SinkTold {
+    fn look(&mut self, now: Duration, sink: &SinkSeen, tell: &mut dyn FnMut(Line)) {
+        self.losses(now, sink, tell);
+        let Some(error) = &sink.failing else { return self.working(now, sink, tell) };
+        self.works = None;
+        let (since, before) = *self.failing.get_or_insert((now, sink.failures.saturating_sub(1)));
+        let (still, from) = match self.told {
+            None if now.saturating_sub(since) < STUMBLES => return,
+            None => (false, before),
+            Some((at, _)) if now.saturating_sub(at) < REMIND => return,
+            Some((_, failures)) => (true, failures),
+        };
+        self.told = Some((now, sink.failures));
+        tell(Line::Failing {
+            sink: sink.name.clone(),
+            still,
+            error: error.clone(),
+            failures: sink.failures.saturating_sub(from),
+            queued: sink.queued,
+            seconds: now.saturating_sub(since).as_secs(),
+        });
+    }
+
+    fn working(&mut self, now: Duration, sink: &SinkSeen, tell: &mut dyn FnMut(Line)) {
+        let Some((since, before)) = self.failing else { return };
+        let works = *self.works.get_or_insert(now);
+        if self.told.is_some() && now.saturating_sub(works) < STUMBLES {
+            return;
+        }
+        if self.told.is_some() {
+            tell(Line::Works {
+                sink: sink.name.clone(),
+                failures: sink.failures.saturating_sub(before),
+                queued: sink.queued,
+                seconds: works.saturating_sub(since).as_secs(),
+            });
+        }
+        (self.failing, self.told, self.works) = (None, None, None);
+    }
+
+    /// What is lost is told at once, and then every few minutes.
+    fn losses(&mut self, now: Duration, sink: &SinkSeen, tell: &mut dyn FnMut(Line)) {
+        let dropped = since(&self.dropped, &sink.dropped);
+        let lately = self.dropped_at.is_some_and(|at| now.saturating_sub(at) < REMIND);
+        if dropped.is_empty() || lately {
+            return;
+        }
+        (self.dropped, self.dropped_at) = (sink.dropped.clone(), Some(now));
+        tell(Line::Lost { sink: sink.name.clone(), dropped });
+    }
+}
+
+/// How much more there is of each in `now`.
+fn since(before: &BTreeMap<&'static str, u64>, now: &BTreeMap<&'static str, u64>) -> Counts {
+    let more = |(reason, count): (&&'static str, &u64)| {
+        (*reason, count.saturating_sub(before.get(reason).copied().unwrap_or(0)))
+    };
+    now.iter().map(more).filter(|(_, count)| *count > 0).collect()
+}
+
+impl Seen {
+    /// What `status` says of what is told.
+    pub(crate) fn of(status: &Status) -> Seen {
+        let mut refused = BTreeMap::new();
+        for (reason, count) in status.books.sources.iter().flat_map(|source| &source.refused) {
+            if OWN.contains(reason) {
+                *refused.entry(reason.name()).or_insert(0) += count;
+            }
+        }
+        let dropped = |dropped: &[(Dropped, u64)]| {
+            dropped.iter().map(|(reason, items)| (reason.name(), *items)).collect()
+        };
+        let sinks = status.sinks.iter().map(|sink| {
+            let fails = sink.broken || sink.retry_at.is_some();
+            let error = || sink.last_error.as_ref().map_or_else(String::new, |error| error.message.clone());
+            SinkSeen {
+                name: sink.name.clone(),
+                failing: fails.then(error),
+                failures: sink.failures + sink.restarts,
+                queued: sink.lag.items,
+                dropped: dropped(&sink.dropped),
+            }
+        });
+        Seen {
+            verdict: Verdict::of(status),
+            barred: status.journal.trouble.is_some(),
+            refused,
+            sinks: sinks.collect(),
+        }
+    }
+}
+
+/// A round of the thread that looks: to be called every [`EVERY`].
+pub(crate) fn round(view: Weak<View>) -> impl FnMut() -> Option<String> + Send + 'static {
+    let mut bulletin = Bulletin::default();
+    move || {
+        let view = view.upgrade()?;
+        view.rates.note(view.started.elapsed(), &view.journal.stats());
+        let status = view.brief();
+        bulletin.look(status.uptime, &Seen::of(&status), &mut |line| log(&line));
+        None
+    }
+}
+
+fn log(line: &Line) {
+    match line {
+        Line::State { state, is_well: true, reason, refused, seconds, .. } => {
+            let refused = listed(refused);
+            tracing::info!(state, reason, refused, after_seconds = seconds, "the gateway's state changed");
+        }
+        Line::State { state, still: false, reason, refused, .. } => {
+            tracing::warn!(state, reason, refused = listed(refused), "the gateway's state changed");
+        }
+        Line::State { state, reason, refused, seconds, .. } => {
+            let refused = listed(refused);
+            tracing::warn!(
+                state,
+                reason,
+                refused,
+                for_seconds = seconds,
+                "the gateway's state is still the same"
+            );
+        }
+        Line::Failing { sink, still: false, error, failures, queued, .. } => {
+            tracing::warn!(sink, error, failures, queued, "the sink is failing");
+        }
+        Line::Failing { sink, error, failures, queued, seconds, .. } => {
+            tracing::warn!(sink, error, failures, queued, for_seconds = seconds, "the sink is still failing");
+        }
+        Line::Works { sink, failures, queued, seconds } => {
+            tracing::info!(sink, failures, queued, after_seconds = seconds, "the sink works again");
+        }
+        Line::Lost { sink, dropped } => {
+            tracing::warn!(sink, items = listed(dropped), "items were dropped for this sink, for good");
+        }
+    }
+}
+
+/// `disk: 12, memory: 3`.
+fn listed(counts: &Counts) -> String {
+    let each: Vec<String> = counts.iter().map(|(reason, count)| format!("{reason}: {count}")).collect();
+    if each.is_empty() { "none".to_owned() } else { each.join(", ") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Promise: each change that lasts is told once in each direction, what stays bad is told again with what came of it,
+//! and what comes and goes does not fill the log.
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A gateway that is looked at once a second.
+struct Watched {
+    bulletin: Bulletin,
+    now: Duration,
+    seen: Seen,
+}
+
+impl Watched {
+    fn new() -> Watched {
+        let verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
+        let sink = SinkSeen { name: "up".to_owned(), ..SinkSeen::default() };
+        let seen = Seen { verdict, barred: false, refused: BTreeMap::new(), sinks: vec![sink] };
+        Watched { bulletin: Bulletin::default(), now: SECOND, seen }
+    }
+
+    /// The lines of so many seconds, each begun by `change`.
+    fn during(&mut self, seconds: u64, mut change: impl FnMut(u64, &mut Seen)) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for second in 0..seconds {
+            change(second, &mut self.seen);
+            self.bulletin.look(self.now, &self.seen, &mut |line| lines.push(line));
+            self.now += SECOND;
+        }
+        lines
+    }
+
+    fn states(&mut self, seconds: u64, change: impl FnMut(u64, &mut Seen)) -> Vec<(&'static str, bool, u64)> {
+        let lines = self.during(seconds, change);
+        let state = |line: &Line| match line {
+            Line::State { state, still, refused, .. } => {
+                Some((*state, *still, refused.iter().map(|(_, count)| count).sum()))
+            }
+            _ => None,
+        };
+        lines.iter().filter_map(state).collect()
+    }
+}
+
+fn refuse(seen: &mut Seen, count: u64) {
+    *seen.refused.entry("disk").or_insert(0) += count;
+}
+
+#[test]
+fn a_gateway_that_is_well_says_nothing() {
+    assert_eq!(Watched::new().during(1000, |_, _| {}), []);
+}
+
+#[test]
+fn refusals_are_told_at_once_then_every_five_minutes_and_when_they_are_over() {
+    let mut watched = Watched::new();
+    assert_eq!(watched.during(5, |_, _| {}), []);
+    let full = |_: u64, seen: &mut Seen| {
+        seen.barred = true;
+        seen.verdict = Verdict { state: State::PushingBack, reason: "the journal is full".to_owned() };
+        refuse(seen, 7);
+    };
+    let lines = watched.during(1, full);
+    let Some(Line::State { reason, is_well: false, still: false, .. }) = lines.first() else {
+        panic!("{lines:?}")
+    };
+    assert_eq!(reason, "the journal is full");
+    assert_eq!(watched.states(650, full), [("pushing back", true, 2100), ("pushing back", true, 2100)]);
+    let over = watched.during(30, |_, seen| {
+        seen.barred = false;
+        seen.verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
+    });
+    let [Line::State { state: "flowing", is_well: true, refused, seconds, .. }] = &over[..] else {
+        panic!("{over:?}")
+    };
+    assert_eq!((refused[0], *seconds), (("disk", 50 * 7), 660));
+}
+
+/// Requests are refused although each second's look finds the journal open again.
+#[test]
+fn refusals_now_and_then_are_one_state() {
+    let mut watched = Watched::new();
+    let states = watched.states(100, |second, seen| {
+        if second % 4 == 1 {
+            refuse(seen, 1);
+        }
+    });
+    assert_eq!(states, [("pushing back", false, 1)]);
+    assert_eq!(watched.states(100, |_, _| {}), [("flowing", false, 24)]);
+}
+
+#[test]
+fn a_state_is_told_when_it_lasts() {
+    let mut watched = Watched::new();
+    // Draining every other second is not worth a line.
+    let flicker = |second: u64, seen: &mut Seen| {
+        seen.verdict.state = if second.is_multiple_of(2) { State::Draining } else { State::Flowing };
+    };
+    assert_eq!(watched.states(100, flicker), []);
+    let spills = |_: u64, seen: &mut Seen| seen.verdict.state = State::Spilling;
+    assert_eq!(watched.states(100, spills), [("spilling", false, 0)]);
+    assert_eq!(watched.states(300, spills), [("spilling", true, 0)]);
+    assert_eq!(watched.states(100, |_, seen| seen.verdict.state = State::Draining), [("draining", false, 0)]);
+    assert_eq!(watched.states(1000, |_, seen| seen.verdict.state = State::Flowing), [("flowing", false, 0)]);
+}
+
+#[test]
+fn a_sink_that_fails_and_works_again_is_told_with_what_it_failed_with() {
+    let mut watched = Watched::new();
+    let fails = |_: u64, seen: &mut Seen| {
+        let sink = &mut seen.sinks[0];
+        (sink.failing, sink.failures, sink.queued) =
+            (Some("connection refused".to_owned()), sink.failures + 1, 10);
+    };
+    let lines = watched.during(310, fails);
+    let [Line::Failing { still: false, error, failures: 4, queued: 10, .. }, again] = &lines[..] else {
+        panic!("{lines:?}")
+    };
+    assert_eq!(error, "connection refused");
+    let Line::Failing { still: true, failures: 300, seconds: 303, .. } = again else { panic!("{again:?}") };
+    let lines = watched.during(100, |_, seen| seen.sinks[0].failing = None);
+    let expected = Line::Works { sink: "up".to_owned(), failures: 310, queued: 10, seconds: 310 };
+    assert_eq!(lines, [expected]);
+    // One that stumbles is not told.
+    let stumble = |second: u64, seen: &mut Seen| {
+        seen.sinks[0].failing = (second % 5 == 0).then(|| "503".to_owned());
+    };
+    assert_eq!(watched.during(100, stumble), []);
+}
+
+#[test]
+fn what_is_dropped_is_told_at_once_and_counted_every_five_minutes() {
+    let mut watched = Watched::new();
+    watched.seen.sinks[0].dropped.insert("rejected", 1000);
+    assert_eq!(watched.during(5, |_, _| {}), [], "what was dropped before the start is no news");
+    let lines = watched.during(302, |_, seen| *seen.sinks[0].dropped.entry("too_large").or_insert(0) += 1);
+    let lost = |count| Line::Lost { sink: "up".to_owned(), dropped: vec![("too_large", count)] };
+    assert_eq!(lines, [lost(1), lost(300)]);
+}
