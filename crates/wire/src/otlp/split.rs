@@ -3,7 +3,9 @@
 //! Joining needs no code: a request is one repeated field, so the bodies of two requests, one after the other,
 //! are the body of a request with the resources of both (see [`joinable`]). Cutting is done at resources; at
 //! the scopes of a resource that is too large alone; at the items of such a scope; and at the points of such a
-//! metric. What encloses the cut (the resource, the scope, the metric's name) is written into each piece.
+//! metric. What encloses the cut (the resource, the scope, the metric's name) is written into each piece. Where that
+//! leaves next to no room for anything else, a piece may be longer by what it encloses: it is too long anyhow, and one
+//! with a single item each would say the same thousands of times.
 
 use super::Signal;
 use crate::output::{Full, Output};
@@ -21,6 +23,8 @@ pub fn joinable(signal: Signal) -> bool {
 
 /// Levels from the request down to the points of a metric.
 const LEVELS: usize = 5;
+/// The part of a piece that is for its members in any case, of `max_bytes`.
+const FOR_MEMBERS: usize = 8;
 
 /// The pieces of a request.
 #[derive(Debug, Clone)]
@@ -56,8 +60,9 @@ struct Level<'a> {
 }
 
 /// Cuts the checked body `raw` into pieces of at most `max_bytes`. An item that is larger alone (with what
-/// encloses it) is a piece by itself, which the caller can tell from [`Piece::len`]. Resources and scopes
-/// without items are kept, but not those that are too large themselves.
+/// encloses it) is a piece by itself, which the caller can tell from [`Piece::len`]; and what encloses more than seven
+/// eighths of that, where it has to be cut, has an eighth more. Resources and scopes without items are kept, but not
+/// those that are too large themselves.
 #[must_use]
 pub fn split(signal: Signal, raw: &[u8], max_bytes: usize) -> Split<'_> {
     let request = Level::new(signal, 0, raw, 0);
@@ -83,8 +88,8 @@ impl<'a> Iterator for Split<'a> {
                 continue;
             };
             let mut piece = self.piece(depth, first.before.until(&reader));
-            let below = depth + 1;
-            if piece.len() > self.max_bytes && below < levels(self.signal) {
+            let (below, most) = (depth + 1, self.most(&piece));
+            if piece.len() > most && below < levels(self.signal) {
                 let level = Level::new(self.signal, below, first.payload, first.field);
                 self.open.get_mut(depth)?.1 = reader;
                 *self.open.get_mut(below)? = (level, Reader::new(first.payload));
@@ -95,7 +100,7 @@ impl<'a> Iterator for Split<'a> {
             let mut ahead = reader;
             while let Some(member) = next_member(self.signal, depth, &mut ahead) {
                 let longer = self.piece(depth, first.before.until(&ahead));
-                if member.before.offset() != reader.offset() || longer.len() > self.max_bytes {
+                if member.before.offset() != reader.offset() || longer.len() > most {
                     break;
                 }
                 piece = longer;
@@ -108,6 +113,48 @@ impl<'a> Iterator for Split<'a> {
 }
 
 impl<'a> Split<'a> {
+    /// Passes over the first `items` items, and over what is before the next one without any.
+    pub fn skip_items(&mut self, mut items: u64) {
+        while items > 0
+            && let Some(depth) = self.depth
+            && let Some((_, mut reader)) = self.open.get(depth).copied()
+        {
+            let Some(member) = next_member(self.signal, depth, &mut reader) else {
+                self.depth = depth.checked_sub(1);
+                continue;
+            };
+            if let Some((_, place)) = self.open.get_mut(depth) {
+                *place = reader;
+            }
+            let below = depth + 1;
+            let is_message = below < levels(self.signal);
+            let inside = if is_message { items_at(self.signal, below, member.payload) } else { 1 };
+            if inside <= items {
+                items -= inside;
+            } else if let Some(place) = self.open.get_mut(below) {
+                let level = Level::new(self.signal, below, member.payload, member.field);
+                *place = (level, Reader::new(member.payload));
+                self.depth = Some(below);
+            }
+        }
+    }
+
+    /// Has the pieces that follow be of at most so many bytes.
+    pub fn limit(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
+    }
+
+    /// The most bytes of the piece that begins like this one.
+    fn most(&self, piece: &Piece<'_>) -> usize {
+        let enclosing = piece.enclosing();
+        let for_members = self.max_bytes / FOR_MEMBERS;
+        // At the top nothing encloses, but what no schema knows.
+        if piece.depth == 0 || self.max_bytes.saturating_sub(enclosing) >= for_members {
+            return self.max_bytes;
+        }
+        enclosing.saturating_add(for_members)
+    }
+
     fn piece(&self, depth: usize, members: &'a [u8]) -> Piece<'a> {
         Piece { signal: self.signal, levels: self.open.map(|(level, _)| level), depth, members }
     }
@@ -119,6 +166,12 @@ impl<'a> Piece<'a> {
     #[expect(clippy::len_without_is_empty, reason = "a piece is never empty")]
     pub fn len(&self) -> usize {
         usize::try_from(self.len_from(0)).unwrap_or(usize::MAX)
+    }
+
+    /// How many of its bytes enclose its members: resource, scope, what is said of a metric.
+    #[must_use]
+    pub fn enclosing(&self) -> usize {
+        self.len().saturating_sub(self.members.len())
     }
 
     /// How many items are in it.

@@ -93,7 +93,8 @@ fn pieces(signal: Signal, raw: &[u8], max_bytes: usize, flat: fn(&[u8]) -> Flat)
         }
         assert_eq!(check(signal, &out).unwrap().items, piece.items());
         assert_eq!(items(signal, &out), piece.items());
-        assert!(out.len() <= max_bytes || piece.items() <= 1, "{} bytes of {max_bytes}", out.len());
+        let most = max_bytes.max(piece.enclosing() + max_bytes / 8);
+        assert!(out.len() <= most || piece.items() <= 1, "{} bytes of {max_bytes}", out.len());
         found.extend(flat(&out));
     }
     found
@@ -142,6 +143,26 @@ proptest! {
         }
     }
 
+    /// What is passed over and what comes after it are the whole, wherever the one ends.
+    #[test]
+    fn items_can_be_passed_over(request in strategies::metrics(), passed in 0u64..40, max_bytes in 0usize..2000) {
+        let raw = request.encode_to_vec();
+        let mut rest = split(Signal::Metrics, &raw, max_bytes);
+        rest.skip_items(passed);
+        let left: u64 = rest.map(|piece| piece.items()).sum();
+        prop_assert_eq!(left, items(Signal::Metrics, &raw).saturating_sub(passed));
+        let mut rest = split(Signal::Metrics, &raw, max_bytes);
+        rest.skip_items(passed);
+        let mut found = Vec::new();
+        for piece in rest {
+            let mut out = Vec::new();
+            piece.write(&mut out).unwrap();
+            found.extend(flat_metrics(&out));
+        }
+        let whole = flat_metrics(&raw);
+        prop_assert_eq!(found, whole.get(passed as usize..).unwrap_or_default());
+    }
+
     /// Joining is concatenation.
     #[test]
     fn bodies_join(one in strategies::traces(), two in strategies::traces()) {
@@ -165,6 +186,40 @@ fn what_fits_is_one_piece_and_not_copied() {
         assert_eq!(pieces.len(), 1);
         assert_eq!(pieces[0].as_bytes(), Some(raw));
         assert_eq!(pieces[0].items(), check(signal, raw).unwrap().items);
+    }
+}
+
+/// A resource that is longer than a piece may be is not said once for each of thousands of items.
+#[test]
+fn what_encloses_much_is_said_seldom() {
+    let attribute = |len: usize| {
+        let value = opentelemetry_proto::tonic::common::v1::any_value::Value::StringValue("x".repeat(len));
+        opentelemetry_proto::tonic::common::v1::KeyValue {
+            key: "k".into(),
+            value: Some(opentelemetry_proto::tonic::common::v1::AnyValue { value: Some(value) }),
+            ..Default::default()
+        }
+    };
+    let spans = |count: usize| vec![opentelemetry_proto::tonic::trace::v1::Span::default(); count];
+    let scope = |count| opentelemetry_proto::tonic::trace::v1::ScopeSpans {
+        spans: spans(count),
+        ..Default::default()
+    };
+    let resource = opentelemetry_proto::tonic::resource::v1::Resource {
+        attributes: vec![attribute(10_000)],
+        ..Default::default()
+    };
+    for scope_spans in [vec![scope(5000)], vec![scope(1); 5000]] {
+        let group = opentelemetry_proto::tonic::trace::v1::ResourceSpans {
+            resource: Some(resource.clone()),
+            scope_spans,
+            ..Default::default()
+        };
+        let raw = ExportTraceServiceRequest { resource_spans: vec![group] }.encode_to_vec();
+        let found: Vec<_> = split(Signal::Traces, &raw, 8 << 10).collect();
+        assert_eq!(found.iter().map(|piece| piece.items()).sum::<u64>(), 5000);
+        assert!(found.len() < raw.len() / 900, "{} pieces", found.len());
+        assert!(found.iter().all(|piece| piece.len() < 10_000 + (2 << 10)));
     }
 }
 
