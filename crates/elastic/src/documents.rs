@@ -28,7 +28,7 @@ mod tests;
 mod walk;
 
 pub use index::{Index, Piece};
-pub use logs::{Logs, to_otlp_logs, usual_logs_len};
+pub use logs::{LogPieces, Logs, to_otlp_logs, usual_logs_len};
 pub use page::{Page, Sheet};
 pub use pen::WORKING_BYTES;
 

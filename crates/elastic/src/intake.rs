@@ -8,6 +8,8 @@ mod attributes;
 mod ids;
 mod logs;
 mod metrics;
+pub(crate) mod names;
+mod pieces;
 mod spans;
 mod tables;
 #[cfg(test)]
@@ -15,8 +17,9 @@ pub(crate) mod tests;
 pub(crate) mod time;
 pub(crate) mod writer;
 
+pub use pieces::{Pieces, Place, Portion};
 use tables::METADATA;
-use tidegate_wire::intake::{Event, Kind, Object, Value, events};
+use tidegate_wire::intake::{Kind, Object, Value, events};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::output::Full;
 use writer::{Name, Writer};
@@ -65,34 +68,8 @@ pub fn signals(raw: &[u8]) -> impl Iterator<Item = Signal> {
 /// # Errors
 /// [`Full`] when `out` has no room for all of it.
 pub fn to_otlp(raw: &[u8], received_at_ns: u64, signal: Signal, out: &mut [u8]) -> Result<Translated, Full> {
-    let mut events = events(raw);
-    let metadata = events.next().filter(|event| event.kind == Kind::Metadata).map(Event::fields);
-    let mut out = Writer::new(out);
-    let mut count = 0;
-    let group = out.open(1);
-    resource(&mut out, metadata);
-    let scope = out.open(2);
-    for event in events.filter(|event| signal_of(event.kind) == Some(signal)) {
-        if out.is_full() {
-            return Err(Full);
-        }
-        count += 1;
-        let fields = event.fields();
-        match event.kind {
-            Kind::Transaction => spans::transaction(&mut out, fields, received_at_ns),
-            Kind::Span => spans::span(&mut out, fields, received_at_ns),
-            Kind::Error => logs::error(&mut out, fields, received_at_ns),
-            Kind::Log => logs::log(&mut out, fields, received_at_ns),
-            Kind::Metricset => metrics::metricset(&mut out, fields, received_at_ns),
-            Kind::Metadata => {}
-        }
-    }
-    out.close(scope);
-    out.close(group);
-    if count == 0 {
-        return Ok(Translated::default());
-    }
-    Ok(Translated { bytes: out.end().ok_or(Full)?, events: count })
+    let whole = Pieces::new(raw, received_at_ns, signal).write_whole(out)?;
+    Ok(Translated { bytes: whole.bytes, events: whole.events })
 }
 
 /// The resource: what the metadata say.

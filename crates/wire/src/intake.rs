@@ -188,6 +188,11 @@ pub fn end_of_metadata(raw: &[u8]) -> Option<usize> {
     (start + metadata.raw.len()).checked_sub(1)
 }
 
+/// The events of a checked body from the line on that begins at `at`, each with where its line ends.
+pub fn events_from(raw: &[u8], at: usize) -> impl Iterator<Item = (usize, Event<'_>)> {
+    lines_from(raw, at).filter_map(|(range, line)| Some((range.end, event(line)?)))
+}
+
 /// The event of a checked line.
 fn event(line: &[u8]) -> Option<Event<'_>> {
     let (name, value) = Object::new(line).members().next()?;
@@ -196,7 +201,10 @@ fn event(line: &[u8]) -> Option<Event<'_>> {
 
 /// The lines of a body that are not blank: where they are with their line feed, and without it and blanks around.
 pub fn lines(raw: &[u8]) -> impl Iterator<Item = (Range<usize>, &[u8])> {
-    let mut at = 0;
+    lines_from(raw, 0)
+}
+
+fn lines_from(raw: &[u8], mut at: usize) -> impl Iterator<Item = (Range<usize>, &[u8])> {
     std::iter::from_fn(move || {
         let (range, line) = line_at(raw, at)?;
         at = range.end;

@@ -12,10 +12,12 @@
 //! | `_index`, `_id` of the action | attributes `elasticsearch.index`, `elasticsearch.id` |
 //!
 //! Fields may be nested or dotted. A field that comes twice, or has no such value, is an attribute. What nests deeper
-//! than [`DEEPEST`] becomes JSON in a text.
+//! than [`DEEPEST`] becomes JSON in a text. Where dotted names would say the same again and again, so that they were
+//! longer than twice the document, the rest of its objects stay maps.
 
+use crate::intake::names::Names;
 use crate::intake::time;
-use crate::intake::writer::{Name, Writer};
+use crate::intake::writer::{Name, Writer, limit};
 use tidegate_wire::bulk::{self, Action, Item, Kind};
 use tidegate_wire::intake::{Object, Text, Value};
 use tidegate_wire::output::Full;
@@ -49,41 +51,126 @@ pub fn usual_logs_len(raw_len: usize) -> usize {
 /// # Errors
 /// [`Full`] when there is no room for all of it; what was written then is of no use.
 pub fn to_otlp_logs(body: &[u8], received: u64, space: &mut [u8]) -> Result<Logs, Full> {
-    let mut logs = Logs::default();
-    let mut out = Writer::new(space);
-    let mut items = bulk::items(body).map_while(Result::ok).peekable();
-    let is_document = |item: &Item<'_>| {
-        matches!(item.action.kind, Kind::Create | Kind::Index)
-            && item.document.is_some()
-            && item.check().is_ok()
-    };
-    while let Some(first) = items.next() {
-        if !is_document(&first) {
-            logs.untranslatable += 1;
-            continue;
-        }
-        let service = service(&first);
-        let group = out.open(1);
-        let resource = out.open(1);
-        if let Some(service) = service {
-            out.with_value(1, Name::fixed("service.name"), |out| out.text_field(1, service));
-        }
-        out.close(resource);
-        let scope = out.open(2);
-        let mut next = Some(first);
-        while let Some(item) = next {
-            if out.is_full() {
-                return Err(Full);
-            }
-            record(&item, received, &mut out);
-            logs.records += 1;
-            next = items.next_if(|item| is_document(item) && self::service(item) == service);
-        }
-        out.close(scope);
-        out.close(group);
+    let mut pieces = LogPieces::new(body, received);
+    let logs = pieces.fill(Writer::whole(space), usize::MAX)?;
+    if pieces.is_done() { Ok(logs) } else { Err(Full) }
+}
+
+/// The documents of a checked `_bulk` body as requests of OTLP logs, each as large as there is room for. Clones go on by
+/// themselves.
+#[derive(Debug, Clone)]
+pub struct LogPieces<'a> {
+    rest: bulk::Items<'a>,
+    /// The next item.
+    next: Option<Item<'a>>,
+    /// How many were passed.
+    passed: u64,
+    received: u64,
+}
+
+impl<'a> LogPieces<'a> {
+    /// All documents of `body`, observed when they were `received`, in nanoseconds since the Unix epoch.
+    #[must_use]
+    pub fn new(body: &'a [u8], received: u64) -> Self {
+        let mut pieces = Self { rest: bulk::items(body), next: None, passed: 0, received };
+        pieces.next = pieces.following();
+        pieces
     }
-    logs.bytes = out.end().ok_or(Full)?;
-    Ok(logs)
+
+    /// How many items of the body were passed: written, counted, or skipped.
+    #[must_use]
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// The length of the next item; 0 where there is none.
+    #[must_use]
+    pub fn next_len(&self) -> usize {
+        self.next.map_or(0, |item| item.bytes.len())
+    }
+
+    /// Passes over the next items without counting them, until so many were passed in all.
+    pub fn skip_to(&mut self, passed: u64) {
+        while self.passed < passed && self.next.is_some() {
+            self.pass();
+        }
+    }
+
+    /// Writes as many documents as there is room for in `most` bytes, or one that is longer, as one request, to the start
+    /// of `space`. Items that are no documents are counted as they are passed; it may be that there is nothing else.
+    ///
+    /// # Errors
+    /// [`Full`] when there is no room for the next document.
+    pub fn write(&mut self, space: &mut [u8], most: usize) -> Result<Logs, Full> {
+        self.fill(Writer::new(space), most)
+    }
+
+    fn fill(&mut self, mut out: Writer<'_>, most: usize) -> Result<Logs, Full> {
+        let mut logs = Logs::default();
+        'groups: while let Some(first) = self.next {
+            if !is_document(&first) {
+                logs.untranslatable += 1;
+                self.pass();
+                continue;
+            }
+            let (before, records) = (out.len(), logs.records);
+            let service = service(&first);
+            let group = out.open(1);
+            let resource = out.open(1);
+            if let Some(service) = service {
+                out.with_value(1, Name::fixed("service.name"), |out| out.text_field(1, service));
+            }
+            out.close(resource);
+            let scope = out.open(2);
+            while let Some(item) =
+                self.next.filter(|item| is_document(item) && self::service(item) == service)
+            {
+                let before_record = out.len();
+                record(&item, self.received, &mut out);
+                if out.is_full() {
+                    out.reset_to(before_record);
+                    if logs.records == records {
+                        out.reset_to(before);
+                    } else {
+                        out.close_enclosing(scope);
+                        out.close_enclosing(group);
+                    }
+                    break 'groups;
+                }
+                if logs.records == 0 {
+                    out.limit(limit(most, before_record));
+                }
+                logs.records += 1;
+                self.pass();
+            }
+            out.close_enclosing(scope);
+            out.close_enclosing(group);
+        }
+        logs.bytes = out.end().ok_or(Full)?;
+        if logs == Logs::default() && !self.is_done() { Err(Full) } else { Ok(logs) }
+    }
+
+    /// Passes over the next item.
+    pub fn pass(&mut self) {
+        if self.next.is_some() {
+            self.passed += 1;
+            self.next = self.following();
+        }
+    }
+
+    fn following(&mut self) -> Option<Item<'a>> {
+        self.rest.next()?.ok()
+    }
+}
+
+fn is_document(item: &Item<'_>) -> bool {
+    matches!(item.action.kind, Kind::Create | Kind::Index) && item.document.is_some() && item.check().is_ok()
 }
 
 fn fields<'a>(item: &Item<'a>) -> Option<Object<'a>> {
@@ -103,7 +190,7 @@ fn service<'a>(item: &Item<'a>) -> Option<Text<'a>> {
 fn record(item: &Item<'_>, received: u64, out: &mut Writer<'_>) {
     let Some(fields) = fields(item) else { return };
     let record = out.open(2);
-    let mut known = Known { done: 0 };
+    let mut known = Known { done: 0, names: Names::of(item.document.unwrap_or_default()) };
     for (name, value) in fields.members() {
         field(&mut [name; DEEPEST], 1, value, &mut known, out);
     }
@@ -139,6 +226,7 @@ enum Meaning {
 /// Which of them were given.
 struct Known {
     done: u16,
+    names: Names,
 }
 
 impl Known {
@@ -187,7 +275,11 @@ fn field<'a>(
     out: &mut Writer<'_>,
 ) {
     match value {
-        Value::Object(object) if depth < DEEPEST && !object.is_empty() => {
+        Value::Object(object)
+            if depth < DEEPEST
+                && !object.is_empty()
+                && known.names.affords(path.get(..depth).unwrap_or_default(), object) =>
+        {
             for (name, value) in object.members() {
                 if let Some(place) = path.get_mut(depth) {
                     *place = name;

@@ -2,6 +2,7 @@
 
 use super::attributes::table;
 use super::ids::id;
+use super::names::Names;
 use super::tables::ERROR;
 use super::time::{of_micros, of_text};
 use super::writer::{Name, Writer};
@@ -36,7 +37,8 @@ pub(super) fn log(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64)
     let record = out.open(RECORDS);
     let mut said = Said::default();
     let mut path = [Text::EMPTY; MOST_NESTED];
-    flat(out, fields, &mut path, 0, &mut said);
+    let mut names = Names::of(fields.raw());
+    flat(out, fields, &mut path, 0, (&mut said, &mut names));
     let at = match said.time {
         Some(Value::Text(text)) => of_text(text),
         value => of_micros(value),
@@ -72,7 +74,7 @@ fn flat<'a>(
     object: Object<'a>,
     path: &mut [Text<'a>; MOST_NESTED],
     depth: usize,
-    said: &mut Said<'a>,
+    (said, names): (&mut Said<'a>, &mut Names),
 ) {
     for (name, value) in object.members() {
         if let Some(place) = path.get_mut(depth) {
@@ -86,7 +88,9 @@ fn flat<'a>(
             Value::Text(text) if is(&[b"log", b"level"]) => said.level = Some(text),
             Value::Text(_) if is(&[b"trace", b"id"]) => said.trace_id = Some(value),
             Value::Text(_) if is(&[b"span", b"id"]) => said.span_id = Some(value),
-            Value::Object(inner) if depth + 1 < MOST_NESTED => flat(out, inner, path, depth + 1, said),
+            Value::Object(inner) if depth + 1 < MOST_NESTED && names.affords(here, inner) => {
+                flat(out, inner, path, depth + 1, (said, names));
+            }
             value => out.attribute(ATTRIBUTES, Name { prefix: "", path: here }, value),
         }
     }

@@ -34,12 +34,24 @@ enum Type {
     Other,
 }
 
-pub(super) fn metricset(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64) {
+/// Writes the samples from the one with the number `from` on, as many as there is room for; after the first, up to so
+/// many bytes. How many those are; when the writer is full after that, there are more.
+pub(super) fn metricset(
+    out: &mut Writer<'_>,
+    fields: Object<'_>,
+    received_at_ns: u64,
+    (from, limit): (usize, usize),
+) -> usize {
     let time = of_micros(fields.find(b"timestamp"));
     let set = Set { fields, time_ns: time.unwrap_or(received_at_ns), is_received: time.is_none() };
-    let Some(Value::Object(samples)) = fields.find(b"samples") else { return };
-    for (name, value) in samples.members() {
-        let Value::Object(sample) = value else { continue };
+    let Some(Value::Object(samples)) = fields.find(b"samples") else { return 0 };
+    let mut written = 0;
+    for (name, value) in samples.members().skip(from) {
+        let before = out.len();
+        let Value::Object(sample) = value else {
+            written += 1;
+            continue;
+        };
         let metric = out.open(METRICS);
         out.text_field(1, name);
         if let Some(Value::Text(unit)) = sample.find(b"unit") {
@@ -52,7 +64,14 @@ pub(super) fn metricset(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns
             _ => {}
         }
         out.close(metric);
+        if out.is_full() {
+            out.take_back(before);
+            break;
+        }
+        out.limit(limit);
+        written += 1;
     }
+    written
 }
 
 fn type_of(sample: Object<'_>) -> Option<(Type, Text<'_>)> {

@@ -2,6 +2,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 mod captured;
+mod pieces;
 pub(crate) mod round_trip;
 mod said;
 

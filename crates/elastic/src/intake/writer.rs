@@ -7,8 +7,22 @@ use tidegate_wire::proto::write::{Varint, varint_len};
 pub(crate) struct Writer<'o> {
     space: &'o mut [u8],
     len: usize,
+    /// Up to where there is room. What is behind it is kept free for messages to be ended.
+    most: usize,
     is_full: bool,
 }
+
+/// The part of a piece that is for items in any case, however long what encloses them is.
+const FOR_ITEMS: usize = 8;
+
+/// How long a piece may become that is to have `most` bytes, and has `enclosing` before its first item: before the
+/// messages around its items are ended.
+pub(crate) fn limit(most: usize, enclosing: usize) -> usize {
+    most.saturating_sub(ENDING).max(enclosing.saturating_add(most / FOR_ITEMS))
+}
+
+/// What is kept free to end the messages around an item: the lengths of groups, scopes, and metrics.
+const ENDING: usize = 32;
 
 /// A message that is being written: where its first field is.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +53,38 @@ impl Name<'_, '_> {
 }
 
 impl<'o> Writer<'o> {
+    /// A writer that fills its space as far as there is room for whole items, and ends what encloses them.
     pub(crate) fn new(space: &'o mut [u8]) -> Self {
-        Writer { space, len: 0, is_full: false }
+        let most = space.len().saturating_sub(ENDING);
+        Writer { space, len: 0, most, is_full: false }
+    }
+
+    /// A writer for all that there is, or nothing.
+    pub(crate) fn whole(space: &'o mut [u8]) -> Self {
+        let most = space.len();
+        Writer { space, len: 0, most, is_full: false }
+    }
+
+    /// How much was written.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes back what was written since it was so long, because there was no room for all of it.
+    pub(crate) fn reset_to(&mut self, len: usize) {
+        self.len = self.len.min(len);
+        self.is_full = false;
+    }
+
+    /// As [`reset_to`](Self::reset_to), but there is still no room: nothing more is to be begun.
+    pub(crate) fn take_back(&mut self, len: usize) {
+        self.len = self.len.min(len);
+        self.is_full = true;
+    }
+
+    /// Has nothing more written beyond so many bytes, but for what ends the messages that are begun.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.most = self.most.min(most);
     }
 
     /// How much was written; nothing when there was no room for all of it.
@@ -63,11 +107,18 @@ impl<'o> Writer<'o> {
         self.len = self.len.min(len);
     }
 
+    /// Ends a message around items, for which room was kept free.
+    pub(crate) fn close_enclosing(&mut self, mark: Mark) {
+        let most = std::mem::replace(&mut self.most, self.space.len());
+        self.close(mark);
+        self.most = most;
+    }
+
     #[inline]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());
         match self.space.get_mut(self.len..end) {
-            Some(space) if !self.is_full => {
+            Some(space) if !self.is_full && end <= self.most => {
                 space.copy_from_slice(bytes);
                 self.len = end;
             }
@@ -130,6 +181,10 @@ impl<'o> Writer<'o> {
     /// Ends it: what was written since is moved where its length takes more room than was left.
     #[inline]
     pub(crate) fn close(&mut self, Mark(start): Mark) {
+        if self.is_full {
+            // It may never have been begun: what is at its place is somebody else's.
+            return;
+        }
         let len = self.len.saturating_sub(start);
         if len < 0x80 {
             if let Some(byte) = start.checked_sub(1).and_then(|at| self.space.get_mut(at)) {
@@ -143,7 +198,7 @@ impl<'o> Writer<'o> {
     fn close_long(&mut self, start: usize, len: usize) {
         let more = usize::try_from(varint_len(len as u64)).unwrap_or(10).saturating_sub(1);
         let end = self.len.saturating_add(more);
-        if self.is_full || end > self.space.len() {
+        if self.is_full || end > self.most {
             self.is_full = true;
             return;
         }

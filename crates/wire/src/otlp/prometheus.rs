@@ -53,7 +53,10 @@ mod text;
 mod walk;
 
 pub use deltas::Deltas;
-pub use reverse::{MOST_BUCKETS, Reversed, from_remote_write};
+pub use reverse::{
+    MOST_BUCKETS, Pieces as RemoteWritePieces, Place as RemoteWritePlace, Reversed, from_remote_write,
+    pieces as pieces_of_remote_write,
+};
 
 use crate::output::Output;
 use crate::remote_write::Error;

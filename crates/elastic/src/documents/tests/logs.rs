@@ -193,3 +193,79 @@ proptest! {
         }
     }
 }
+
+/// In whatever pieces documents are written, they say the same.
+#[test]
+fn pieces_hold_what_the_whole_holds() {
+    let mut body = String::new();
+    for number in 0..300 {
+        let service = ["shop", "cart"][number / 7 % 2];
+        body += &format!(
+            "{{\"create\":{{}}}}\n{{\"message\":\"{number}\",\"service\":{{\"name\":\"{service}\"}},\"a\":{{\"b\":{number}}}}}\n"
+        );
+        if number % 50 == 0 {
+            body += "{\"delete\":{\"_id\":\"x\"}}\n";
+        }
+    }
+    let (whole, counted) = translated(&body);
+    for most in [0, 1000, 5000, 1 << 20] {
+        let (mut pieces, mut joined) = (LogPieces::new(body.as_bytes(), RECEIVED), Vec::new());
+        let (mut records, mut untranslatable, mut count) = (0, 0, 0);
+        while !pieces.is_done() {
+            let mut space = vec![0; 1 << 20];
+            let passed = pieces.passed();
+            let logs = pieces.write(&mut space, most).unwrap();
+            assert!(logs.bytes <= most || logs.records <= 1, "{} of {most}", logs.bytes);
+            joined.extend_from_slice(&space[..logs.bytes]);
+            (records, untranslatable, count) =
+                (records + logs.records, untranslatable + logs.untranslatable, count + 1);
+            let mut again = LogPieces::new(body.as_bytes(), RECEIVED);
+            again.skip_to(passed);
+            assert_eq!(again.write(&mut vec![0; 1 << 20], most), Ok(logs));
+        }
+        assert_eq!((records, untranslatable), (counted.records, counted.untranslatable));
+        assert_eq!(count > 1, most < 1 << 20, "{count}");
+        let joined = ExportLogsServiceRequest::decode(&joined[..]).unwrap();
+        let each = |request: &ExportLogsServiceRequest| -> Vec<_> {
+            let groups = request.resource_logs.iter();
+            let pairs = groups.flat_map(|group| {
+                group.scope_logs[0].log_records.iter().map(|record| (group.resource.clone(), record.clone()))
+            });
+            pairs.collect()
+        };
+        assert!(each(&joined) == each(&whole));
+    }
+    // Without room for one, nothing goes on but by passing it over.
+    let mut pieces = LogPieces::new(body.as_bytes(), RECEIVED);
+    assert_eq!(pieces.write(&mut [0; 60], usize::MAX), Err(Full));
+    pieces.pass();
+    assert_eq!(pieces.passed(), 1);
+}
+
+/// What a sink counts with: a document takes at most six times its length, and a little; whatever its names are.
+#[test]
+fn a_document_is_at_most_six_times_as_long() {
+    let many = |member: &str, count: usize| vec![member; count].join(",");
+    let long = "n".repeat(20_000);
+    let mut deep = many("\"\":1", 500);
+    for _ in 0..20 {
+        deep = format!("\"{}\":{{{deep}}}", "d".repeat(300));
+    }
+    let documents = [
+        format!("{{{}}}", many("\"\":1e1", 9000)),
+        format!("{{\"{long}\":{{{}}}}}", many("\"\":1", 9000)),
+        format!("{{\"{long}\":{{{}}}}}", many("\"a\":{\"b\":1}", 5000)),
+        format!("{{\"a\":[{}]}}", many("1e1", 9000)),
+        format!("{{\"a\":[{}]}}", many("[]", 9000)),
+        format!("{{\"a\":[{}]}}", many("{\"\":{}}", 9000)),
+        format!("{{{deep}}}"),
+        "{}".to_owned(),
+    ];
+    for document in documents {
+        let body = format!("{{\"index\":{{\"_index\":\"i\"}}}}\n{document}\n");
+        let mut space = vec![0; 4 << 20];
+        let logs = to_otlp_logs(body.as_bytes(), RECEIVED, &mut space).unwrap();
+        assert_eq!(logs.records, 1);
+        assert!(logs.bytes <= 6 * body.len() + (4 << 10), "{} of {}", logs.bytes, body.len());
+    }
+}

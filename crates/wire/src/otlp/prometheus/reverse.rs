@@ -13,7 +13,8 @@
 //! | stale marker | no recorded value |
 //! | exemplars | those of the series' last point; `trace_id` and `span_id` as ids, if they are |
 //!
-//! Series of one target that follow each other are of one resource.
+//! Series of one target that follow each other are of one resource. A request whose translation is large is written
+//! in [`pieces`], down to single points, each of which says all that encloses it.
 //!
 //! # What is lost, or not joined
 //! - A counter is known by its metadata: with 2.0 that of the series, with 1.0 the first 64 entries of the same
@@ -26,13 +27,14 @@
 
 mod histogram;
 mod page;
+mod pieces;
 
 use super::super::point::NO_RECORDED_VALUE;
 use crate::output::Full;
 use crate::proto::write;
 use crate::remote_write::{Exemplar, Histogram, Label, Labels, Metadata, Request, STALE_NAN, Sample, Series};
-use histogram::{histogram_point, is_sayable};
 use page::Page;
+pub use pieces::{Pieces, Place};
 
 /// The most buckets of one histogram in one direction, empty ones between others included.
 pub const MOST_BUCKETS: usize = 16 << 10;
@@ -63,31 +65,16 @@ pub struct Reversed {
 /// # Errors
 /// [`Full`] when that is too small; it then holds a part that is of no use.
 pub fn from_remote_write(request: Request<'_>, space: &mut [u8]) -> Result<Reversed, Full> {
-    let mut out = Page::new(space);
-    let mut done = Reversed::default();
-    let known = match request {
-        Request::V1(_) => Some(request),
-        Request::V2(_) => None,
-    };
-    let mut all = request.series().peekable();
-    while let Some(first) = all.peek() {
-        let target = Target::of(first);
-        out.message(1, |out| {
-            out.message(1, |out| target.write(out))?;
-            out.message(2, |out| {
-                while let Some(series) = all.next_if(|series| Target::of(series) == target) {
-                    self::series(&series, &target, known, out, &mut done)?;
-                }
-                Ok(())
-            })
-        })?;
-    }
-    done.bytes = out.len();
-    Ok(done)
+    pieces(request).write_whole(space)
+}
+
+/// The checked `request` as OTLP metrics requests, each as large as there is room for.
+pub fn pieces<'a>(request: Request<'a>) -> Pieces<'a, impl Iterator<Item = Series<'a>> + Clone + use<'a>> {
+    Pieces::new(request, request.series())
 }
 
 /// Whom a series is of.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Target<'a> {
     job: Option<&'a [u8]>,
     instance: Option<&'a [u8]>,
@@ -126,7 +113,7 @@ impl<'a> Target<'a> {
 }
 
 /// What becomes of a value of a series.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Gauge,
     Sum,
@@ -159,72 +146,6 @@ impl Kind {
     }
 }
 
-/// One series as one metric, or as one for each kind of value that it has.
-fn series<'a>(
-    series: &Series<'a>,
-    target: &Target<'a>,
-    known: Option<Request<'a>>,
-    out: &mut Page<'_>,
-    done: &mut Reversed,
-) -> Result<(), Full> {
-    let name = series.label(b"__name__").unwrap_or_default();
-    let (samples, histograms) = (series.samples().count() as u64, series.histograms().count() as u64);
-    if name.is_empty() {
-        done.dropped += samples + histograms;
-        done.dropped_exemplars += series.exemplars().count() as u64;
-        return Ok(());
-    }
-    let about =
-        series.metadata().or_else(|| known.and_then(|request| found(request, name))).unwrap_or_default();
-    let one = One { series, target, name, about };
-    let before = done.points;
-    if samples > 0 {
-        let kind = if about.kind == COUNTER { Kind::Sum } else { Kind::Gauge };
-        let last = samples - 1;
-        one.metric(kind, out, done, |out, done| {
-            for (number, sample) in series.samples().enumerate() {
-                let exemplars = number as u64 == last;
-                done.points += 1;
-                out.message(1, |out| {
-                    number_point(&sample, out)?;
-                    one.rest(kind, exemplars, out, done)
-                })?;
-            }
-            Ok(())
-        })?;
-    }
-    for kind in [Kind::Histogram, Kind::Exponential] {
-        let of_kind = || series.histograms().filter(|histogram| Kind::of(histogram) == kind);
-        let sayable = of_kind().filter(is_sayable).count();
-        done.dropped += (of_kind().count() - sayable) as u64;
-        if sayable == 0 {
-            continue;
-        }
-        let exemplars_here = samples == 0;
-        one.metric(kind, out, done, |out, done| {
-            for (number, histogram) in of_kind().filter(is_sayable).enumerate() {
-                let exemplars =
-                    exemplars_here && number + 1 == sayable && done.points == before + number as u64;
-                done.points += 1;
-                out.message(1, |out| {
-                    histogram_point(&histogram, kind, out)?;
-                    one.rest(kind, exemplars, out, done)
-                })?;
-            }
-            Ok(())
-        })?;
-    }
-    if done.points == before {
-        done.dropped_exemplars += series.exemplars().count() as u64;
-    }
-    Ok(())
-}
-
-/// What a 1.0 request says about the family `name`.
-fn found<'a>(request: Request<'a>, name: &[u8]) -> Option<Metadata<'a>> {
-    request.metadata().take(MOST_METADATA).find(|metadata| metadata.family == name)
-}
-
 /// What all points of a series have in common.
 struct One<'s, 'a> {
     series: &'s Series<'a>,
@@ -234,12 +155,12 @@ struct One<'s, 'a> {
 }
 
 impl One<'_, '_> {
+    /// Writes a metric of this kind, with the points that `points` writes.
     fn metric(
         &self,
         kind: Kind,
         out: &mut Page<'_>,
-        done: &mut Reversed,
-        points: impl FnOnce(&mut Page<'_>, &mut Reversed) -> Result<(), Full>,
+        points: impl FnOnce(&mut Page<'_>) -> Result<(), Full>,
     ) -> Result<(), Full> {
         out.message(2, |out| {
             write::bytes(out, 1, self.name)?;
@@ -249,17 +170,19 @@ impl One<'_, '_> {
                 }
             }
             out.message(kind.field(), |out| {
-                points(out, done)?;
-                if kind != Kind::Gauge {
-                    write::varint(out, 2, 2)?;
-                }
-                if kind == Kind::Sum { write::varint(out, 3, 1) } else { Ok(()) }
+                points(out)?;
+                out.ending(|out| {
+                    if kind != Kind::Gauge {
+                        write::varint(out, 2, 2)?;
+                    }
+                    if kind == Kind::Sum { write::varint(out, 3, 1) } else { Ok(()) }
+                })
             })
         })
     }
 
     /// Attributes, and exemplars where they are wanted.
-    fn rest(&self, kind: Kind, exemplars: bool, out: &mut Page<'_>, done: &mut Reversed) -> Result<(), Full> {
+    fn rest(&self, kind: Kind, exemplars: bool, out: &mut Page<'_>) -> Result<(), Full> {
         let (of_attributes, of_exemplars) = kind.fields();
         for Label { name, value } in self.series.labels() {
             let is_said = match name {
@@ -274,7 +197,6 @@ impl One<'_, '_> {
         }
         if exemplars {
             for exemplar in self.series.exemplars() {
-                done.exemplars += 1;
                 out.message(of_exemplars, |out| self::exemplar(exemplar, out))?;
             }
         }

@@ -14,7 +14,9 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use proptest::prelude::*;
 use prost::Message;
 
-use crate::otlp::prometheus::{MOST_BUCKETS, Reversed, Room, Scratch, Settings, from_remote_write, to_v2};
+use crate::otlp::prometheus::{
+    MOST_BUCKETS, Reversed, Room, Scratch, Settings, from_remote_write, pieces_of_remote_write, to_v2,
+};
 use crate::otlp::{Signal, check};
 use crate::output::Full;
 use crate::remote_write::tests::strategies;
@@ -142,6 +144,16 @@ fn found(raw: &[u8]) -> Vec<Point> {
     points
 }
 
+fn added(one: Reversed, two: Reversed) -> Reversed {
+    Reversed {
+        bytes: one.bytes + two.bytes,
+        points: one.points + two.points,
+        exemplars: one.exemplars + two.exemplars,
+        dropped: one.dropped + two.dropped,
+        dropped_exemplars: one.dropped_exemplars + two.dropped_exemplars,
+    }
+}
+
 fn reversed(version: Version, raw: &[u8]) -> (Reversed, Vec<u8>) {
     let mut symbols = Symbols::new();
     let request = view(version, raw, &mut symbols).unwrap();
@@ -179,6 +191,49 @@ proptest! {
         let len = (done.bytes as f64 * part) as usize;
         prop_assume!(len < body.len());
         prop_assert_eq!(from_remote_write(request, &mut vec![0; len]), Err(Full));
+    }
+
+    /// In whatever pieces it is written, and from wherever it goes on, it says the same.
+    #[test]
+    fn pieces_say_what_the_whole_says((version, raw) in strategies::encoded(), most in 0usize..600) {
+        let (whole, body) = reversed(version, &raw);
+        let mut symbols = Symbols::new();
+        let request = view(version, &raw, &mut symbols).unwrap();
+        let (mut pieces, mut sum, mut joined) = (pieces_of_remote_write(request), Reversed::default(), Vec::new());
+        let (mut space, mut other) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+        while !pieces.is_done() {
+            let mut later = pieces_of_remote_write(request);
+            later.skip_to(pieces.place());
+            let done = pieces.write(&mut space, most).unwrap();
+            prop_assert_eq!(later.write(&mut other, most).unwrap(), done);
+            prop_assert_eq!(&space[..done.bytes], &other[..done.bytes]);
+            check(Signal::Metrics, &space[..done.bytes]).unwrap();
+            joined.extend_from_slice(&space[..done.bytes]);
+            sum = added(sum, done);
+        }
+        prop_assert_eq!(found(&joined), found(&body));
+        prop_assert_eq!(Reversed { bytes: 0, ..sum }, Reversed { bytes: 0, ..whole });
+    }
+
+    /// What has no room is passed over, alone, and everything is counted once.
+    #[test]
+    fn points_without_room_are_passed_over((version, raw) in strategies::encoded(), room in 0usize..400) {
+        let (whole, _) = reversed(version, &raw);
+        let mut symbols = Symbols::new();
+        let request = view(version, &raw, &mut symbols).unwrap();
+        let (mut pieces, mut sum, mut lost) = (pieces_of_remote_write(request), Reversed::default(), 0);
+        let mut space = vec![0; room];
+        while !pieces.is_done() {
+            match pieces.write(&mut space, usize::MAX) {
+                Ok(done) => {
+                    check(Signal::Metrics, &space[..done.bytes]).unwrap();
+                    sum = added(sum, done);
+                }
+                Err(Full) => lost += pieces.pass_over(&mut sum),
+            }
+        }
+        prop_assert_eq!(sum.points + sum.exemplars + lost, whole.points + whole.exemplars);
+        prop_assert_eq!((sum.dropped, sum.dropped_exemplars), (whole.dropped, whole.dropped_exemplars));
     }
 
     /// An exponential histogram that goes to Prometheus and comes back has the same buckets.
@@ -271,5 +326,69 @@ fn buckets_too_far_apart_are_counted_and_left_out() {
         let raw = series(&[&[4 << 3 | 2, histogram.len() as u8], &histogram[..]].concat());
         let (done, _) = reversed(Version::V1, &raw);
         assert_eq!((done.points, done.dropped), (1 - dropped, dropped), "a gap of {gap}");
+    }
+}
+
+/// What a sink counts with: a point takes at most twelve times what its series takes with its symbols spelled out, and
+/// the buckets between others.
+#[test]
+fn a_point_is_at_most_twelve_times_its_series() {
+    fn put(out: &mut Vec<u8>, field: u8, bytes: &[u8]) {
+        out.push(field << 3 | 2);
+        let mut len = bytes.len();
+        while len >= 0x80 {
+            out.push(len as u8 | 0x80);
+            len >>= 7;
+        }
+        out.push(len as u8);
+        out.extend_from_slice(bytes);
+    }
+    let label = |name: &[u8], value: &[u8]| {
+        let mut label = Vec::new();
+        put(&mut label, 1, name);
+        put(&mut label, 2, value);
+        label
+    };
+    let with = |field: u8, messages: &[Vec<u8>]| {
+        let mut series = Vec::new();
+        put(&mut series, 1, &label(b"__name__", b"m"));
+        messages.iter().for_each(|message| put(&mut series, field, message));
+        let mut raw = Vec::new();
+        put(&mut raw, 1, &series);
+        (raw, series.len())
+    };
+    let many_labels: Vec<_> = (0..5000).map(|_| label(b"", b"")).collect();
+    // A bucket of more than 2^62, and 16,000 that are as full; in the other, as many that are empty.
+    let spans = |gap: bool| {
+        let mut histogram = vec![0x08, 1];
+        let (first, then) = if gap {
+            ([0x08, 0, 0x10, 1], [0x08, 0x80, 0xfa, 0x01, 0x10, 1])
+        } else {
+            ([0x08, 0, 0x10, 1], [0x08, 0, 0x10, 0x80, 0x7d, 0])
+        };
+        put(&mut histogram, 11, &first);
+        put(&mut histogram, 11, if gap { &then } else { &then[..5] });
+        let mut deltas = vec![0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+        deltas.resize(deltas.len() + if gap { 1 } else { 16_000 }, 0);
+        put(&mut histogram, 12, &deltas);
+        histogram
+    };
+    let mut sample = vec![0x09];
+    sample.extend(1f64.to_bits().to_le_bytes());
+    let mut labelled = with(1, &many_labels);
+    put(&mut labelled.0, 1, &{
+        let mut series = Vec::new();
+        put(&mut series, 1, &label(b"__name__", b"n"));
+        put(&mut series, 2, &sample);
+        many_labels.iter().for_each(|label| put(&mut series, 1, label));
+        series
+    });
+    for (raw, len) in [labelled, with(4, &[spans(false)]), with(4, &[spans(true)])] {
+        let mut symbols = Symbols::new();
+        let request = view(Version::V1, &raw, &mut symbols).unwrap();
+        let mut space = vec![0; 4 << 20];
+        let done = from_remote_write(request, &mut space).unwrap();
+        assert_eq!(done.points, 1, "{done:?}");
+        assert!(done.bytes <= 12 * len + (48 << 10), "{} of {len}", done.bytes);
     }
 }

@@ -1,0 +1,314 @@
+//! A translation that goes on where the room for the last piece ended.
+
+use super::histogram::{histogram_point, is_sayable};
+use super::page::{ENDING, Page};
+use super::{COUNTER, Kind, MOST_METADATA, One, Reversed, Target, number_point};
+use crate::output::Full;
+use crate::remote_write::{Metadata, Request, Series};
+
+/// The part of a piece that is for points in any case, however long what encloses them is.
+const FOR_POINTS: usize = 8;
+
+/// Where a translation is: series, and values of that series, which are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    series: u64,
+    values: u64,
+}
+
+/// A request of remote write on its way to OTLP, a piece at a time. Clones go on by themselves.
+#[derive(Debug, Clone)]
+pub struct Pieces<'a, I> {
+    rest: I,
+    known: Known<'a>,
+    /// The series that is begun.
+    begun: Option<Begun<'a>>,
+    place: Place,
+}
+
+/// A series, of which some values may be done.
+#[derive(Debug, Clone, Copy)]
+struct Begun<'a> {
+    series: Series<'a>,
+    target: Target<'a>,
+    name: &'a [u8],
+    /// Its values that OTLP has a form for, by kind, in the order in which they are said.
+    values: [(Kind, u64); 3],
+    /// Those that it has none for.
+    unsayable: u64,
+}
+
+/// What a 1.0 request says about families, as much of it as is looked at: searched for each series, so that it is
+/// looked up once.
+#[derive(Debug, Clone, Copy)]
+struct Known<'a> {
+    families: [Metadata<'a>; MOST_METADATA],
+    count: usize,
+}
+
+impl<'a> Known<'a> {
+    fn of(request: Request<'a>) -> Self {
+        let mut known = Self { families: [Metadata::default(); MOST_METADATA], count: 0 };
+        if let Request::V1(_) = request {
+            for (place, family) in known.families.iter_mut().zip(request.metadata()) {
+                *place = family;
+                known.count += 1;
+            }
+        }
+        known
+    }
+
+    fn about(&self, name: &[u8]) -> Option<Metadata<'a>> {
+        self.families.iter().take(self.count).find(|metadata| metadata.family == name).copied()
+    }
+}
+
+impl<'a> Begun<'a> {
+    fn new(series: Series<'a>) -> Self {
+        let name = series.label(b"__name__").unwrap_or_default();
+        let (mut explicit, mut exponential, mut unsayable) = (0, 0, 0);
+        for histogram in series.histograms() {
+            *match (is_sayable(&histogram), Kind::of(&histogram)) {
+                (false, _) => &mut unsayable,
+                (true, Kind::Histogram) => &mut explicit,
+                (true, _) => &mut exponential,
+            } += 1;
+        }
+        let mut samples = series.samples().count() as u64;
+        if name.is_empty() {
+            unsayable += samples + explicit + exponential;
+            (samples, explicit, exponential) = (0, 0, 0);
+        }
+        let values = [(Kind::Gauge, samples), (Kind::Histogram, explicit), (Kind::Exponential, exponential)];
+        Self { series, target: Target::of(&series), name, values, unsayable }
+    }
+
+    /// How many values OTLP has a form for.
+    fn count(&self) -> u64 {
+        self.values.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The value with which exemplars go: the last of the first kind that there is.
+    fn with_exemplars(&self) -> Option<u64> {
+        let first = self.values.iter().find(|(_, count)| *count > 0)?;
+        Some(first.1 - 1)
+    }
+
+    fn exemplars(&self) -> u64 {
+        self.series.exemplars().count() as u64
+    }
+}
+
+impl<'a, I: Iterator<Item = Series<'a>> + Clone> Pieces<'a, I> {
+    pub(super) fn new(request: Request<'a>, series: I) -> Self {
+        Self { rest: series, known: Known::of(request), begun: None, place: Place::default() }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Whether everything is written, or passed over.
+    pub fn is_done(&mut self) -> bool {
+        self.begin();
+        self.begun.is_none()
+    }
+
+    /// Goes on to `place`, if that is ahead. What is before it is not counted.
+    pub fn skip_to(&mut self, place: Place) {
+        while self.place.series < place.series && self.begin().is_some() {
+            self.end();
+        }
+        if self.place.series == place.series && self.begin().is_some() {
+            self.place.values = self.place.values.max(place.values);
+        }
+    }
+
+    /// Passes over the next value, for which there is no room anywhere: how many items that is, with the exemplars that
+    /// would have gone with it. What it comes by on the way is counted in `done`.
+    pub fn pass_over(&mut self, done: &mut Reversed) -> u64 {
+        while let Some(begun) = self.begin() {
+            if self.place.values >= begun.count() {
+                self.finish(&begun, done);
+                continue;
+            }
+            let with_it =
+                if begun.with_exemplars() == Some(self.place.values) { begun.exemplars() } else { 0 };
+            self.place.values += 1;
+            if self.place.values == begun.count() {
+                self.finish(&begun, done);
+            }
+            return 1 + with_it;
+        }
+        0
+    }
+
+    /// Writes as many points as there is room for in `most` bytes, or one that is longer, as a request of OTLP metrics, to
+    /// the start of `space`. What OTLP has no form for is counted when it is passed; it may be that there is nothing
+    /// else. With nothing left, nothing is written.
+    ///
+    /// # Errors
+    /// [`Full`] when there is no room for the next point.
+    pub fn write(&mut self, space: &mut [u8], most: usize) -> Result<Reversed, Full> {
+        self.fill(Page::new(space), most)
+    }
+
+    /// The same for all that there is: where there is no room for it, what was written is of no use.
+    pub(super) fn write_whole(&mut self, space: &mut [u8]) -> Result<Reversed, Full> {
+        let done = self.fill(Page::whole(space), usize::MAX)?;
+        if self.is_done() { Ok(done) } else { Err(Full) }
+    }
+
+    fn fill(&mut self, mut out: Page<'_>, most: usize) -> Result<Reversed, Full> {
+        let mut limit = Some(most);
+        let mut done = Reversed::default();
+        while !out.is_ended()
+            && let Some(first) = self.begin()
+        {
+            let (before, before_points) = (out.len(), done.points);
+            let target = first.target;
+            let group = out.message(1, |out| {
+                out.message(1, |out| target.write(out))?;
+                out.message(2, |out| {
+                    while !out.is_ended()
+                        && let Some(begun) = self.begin().filter(|begun| begun.target == target)
+                    {
+                        self.series(&begun, out, &mut limit, &mut done);
+                    }
+                    Ok(())
+                })
+            });
+            if done.points == before_points {
+                out.back_to(before);
+                if group.is_err() {
+                    out.end();
+                }
+            } else {
+                // Where room is kept free to end it, there is some.
+                group?;
+            }
+        }
+        done.bytes = out.len();
+        let has_moved = done != Reversed::default();
+        if has_moved || self.is_done() { Ok(done) } else { Err(Full) }
+    }
+
+    /// Writes what there is room for of the series that is begun.
+    fn series(
+        &mut self,
+        begun: &Begun<'a>,
+        out: &mut Page<'_>,
+        limit: &mut Option<usize>,
+        done: &mut Reversed,
+    ) {
+        let about = begun.series.metadata().or_else(|| self.known.about(begun.name)).unwrap_or_default();
+        let one = One { series: &begun.series, target: &begun.target, name: begun.name, about };
+        let mut from = 0;
+        for (kind, count) in begun.values {
+            let end = from + count;
+            if !out.is_ended() && self.place.values < end {
+                let kind = if kind == Kind::Gauge && about.kind == COUNTER { Kind::Sum } else { kind };
+                self.points(&one, begun, (kind, from), (out, limit), done);
+            }
+            from = end;
+        }
+        if self.place.values == begun.count() {
+            self.finish(begun, done);
+        }
+    }
+
+    /// Writes a metric with as many points of one kind as there is room for. The first of them all has the number
+    /// `first` among the series' values.
+    fn points(
+        &mut self,
+        one: &One<'_, 'a>,
+        begun: &Begun<'a>,
+        (kind, first): (Kind, u64),
+        (out, limit): (&mut Page<'_>, &mut Option<usize>),
+        done: &mut Reversed,
+    ) {
+        let (before, with_exemplars) = (out.len(), begun.with_exemplars());
+        let place = &mut self.place.values;
+        let from = *place;
+        let passed = usize::try_from(from - first).unwrap_or(usize::MAX);
+        // Whether to go on after a point.
+        let mut put = |out: &mut Page<'_>, point: &dyn Fn(&mut Page<'_>) -> Result<(), Full>| {
+            let before = out.len();
+            let exemplars = with_exemplars == Some(*place);
+            let written = out.message(1, |out| {
+                point(out)?;
+                one.rest(kind, exemplars, out)
+            });
+            if written.is_err() {
+                out.back_to(before);
+                out.end();
+                return false;
+            }
+            *place += 1;
+            // From the first point on: what encloses it may be as long as all that a piece is to have.
+            if let Some(most) = limit.take() {
+                let least = before.saturating_add(most / FOR_POINTS);
+                out.limit(most.saturating_sub(ENDING).max(least));
+            }
+            true
+        };
+        let series = &begun.series;
+        let metric = one.metric(kind, out, |out| {
+            match kind {
+                Kind::Gauge | Kind::Sum => {
+                    for sample in series.samples().skip(passed) {
+                        if !put(out, &|out| number_point(&sample, out)) {
+                            break;
+                        }
+                    }
+                }
+                Kind::Histogram | Kind::Exponential => {
+                    let sayable = series.histograms().filter(|it| Kind::of(it) == kind && is_sayable(it));
+                    for histogram in sayable.skip(passed) {
+                        if !put(out, &|out| histogram_point(&histogram, kind, out)) {
+                            break;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        });
+        if metric.is_err() {
+            self.place.values = from;
+        }
+        let written = self.place.values - from;
+        if written == 0 {
+            out.back_to(before);
+            out.end();
+            return;
+        }
+        done.points += written;
+        if with_exemplars.is_some_and(|last| (from..from + written).contains(&last)) {
+            done.exemplars += begun.exemplars();
+        }
+    }
+
+    /// The series that is begun, which is the next one where there is none.
+    fn begin(&mut self) -> Option<Begun<'a>> {
+        if self.begun.is_none() {
+            self.begun = self.rest.next().map(Begun::new);
+        }
+        self.begun
+    }
+
+    /// Counts what OTLP has no form for of the series that is begun, and ends it.
+    fn finish(&mut self, begun: &Begun<'a>, done: &mut Reversed) {
+        done.dropped += begun.unsayable;
+        if begun.with_exemplars().is_none() {
+            done.dropped_exemplars += begun.exemplars();
+        }
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.begun = None;
+        self.place = Place { series: self.place.series + 1, values: 0 };
+    }
+}
