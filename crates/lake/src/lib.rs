@@ -49,6 +49,7 @@ mod writer;
 pub use error::Error;
 pub use layout::Hour;
 pub use list::{Partition, list};
+pub use otlp::Pieces;
 pub use output::{Format, Output};
 pub use prometheus::{Dropped, Position, Pushed};
 pub use query::{Matcher, Query};

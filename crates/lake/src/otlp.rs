@@ -29,34 +29,25 @@ impl Writer {
         parts: &[(Signal, &[u8])],
         now_ns: u64,
     ) -> Result<Pushed, Error> {
+        let mut batch = self.batch(position, now_ns)?;
+        for (signal, raw) in parts {
+            batch.push_otlp(*signal, raw)?;
+        }
+        batch.end()
+    }
+
+    /// Begins a batch that comes piece by piece, so that no more than one of them need be held: all of them are in one
+    /// commit. A sequence that is in the lake already is passed over.
+    ///
+    /// # Errors
+    /// When the writer has failed.
+    pub fn batch(&mut self, position: &Position, now_ns: u64) -> Result<Pieces<'_>, Error> {
         if self.is_failed() {
             return Err(Error::Failed);
         }
-        if self.durable().is_some_and(|durable| position.sequence <= durable) {
-            return Ok(Pushed::default());
-        }
-        let pushed = self.push_requests(position, parts, now_ns);
-        self.fail(pushed)
-    }
-
-    fn push_requests(
-        &mut self,
-        position: &Position,
-        parts: &[(Signal, &[u8])],
-        now_ns: u64,
-    ) -> Result<Pushed, Error> {
-        let hour = Hour::of_ns(position.received_at_ns);
-        let mut pushed = Pushed { commit: self.begin(position.sequence, hour, now_ns)?, ..Pushed::default() };
-        for (signal, raw) in parts {
-            match signal {
-                Signal::Traces => self.push_traces(position, raw, &mut pushed)?,
-                Signal::Logs => self.push_logs(position, raw, &mut pushed)?,
-                Signal::Metrics => self.push_metrics(raw, &mut pushed)?,
-                Signal::Profiles => {}
-            }
-        }
-        pushed.commit = Commit::join(pushed.commit, self.end()?);
-        Ok(pushed)
+        let is_known = self.durable().is_some_and(|durable| position.sequence <= durable);
+        let state = if is_known { State::Known } else { State::New };
+        Ok(Pieces { writer: self, position: *position, now_ns, pushed: Pushed::default(), state })
     }
 
     fn push_traces(&mut self, position: &Position, raw: &[u8], pushed: &mut Pushed) -> Result<(), Error> {
@@ -119,6 +110,81 @@ impl Writer {
             let batch = run.batch(id)?;
             run.add(record, position.received_at_ns, scope, batch, stack).map(|()| 1)
         })
+    }
+}
+
+/// A batch that is pushed piece by piece.
+///
+/// Unless it is [ended](Self::end), nothing of it becomes part of the lake: the writer counts as failed then, since what
+/// was pushed cannot be told from the rest any more.
+#[derive(Debug)]
+pub struct Pieces<'w> {
+    writer: &'w mut Writer,
+    position: Position,
+    now_ns: u64,
+    pushed: Pushed,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It is in the lake.
+    Known,
+    /// Nothing of it was pushed yet.
+    New,
+    Begun,
+    Ended,
+}
+
+impl Pieces<'_> {
+    /// Takes all rows of a piece: a checked OTLP request, `raw` once decompressed. Profiles have no table: nothing of
+    /// them is taken.
+    ///
+    /// # Errors
+    /// When it cannot be written; the writer has failed then.
+    pub fn push_otlp(&mut self, signal: Signal, raw: &[u8]) -> Result<(), Error> {
+        if self.state == State::Known {
+            return Ok(());
+        }
+        let outcome = self.push_rows(signal, raw);
+        self.writer.fail(outcome)
+    }
+
+    fn push_rows(&mut self, signal: Signal, raw: &[u8]) -> Result<(), Error> {
+        let Pieces { writer, position, now_ns, pushed, state } = self;
+        if *state == State::New {
+            let hour = Hour::of_ns(position.received_at_ns);
+            pushed.commit = writer.begin(position.sequence, hour, *now_ns)?;
+            *state = State::Begun;
+        }
+        match signal {
+            Signal::Traces => writer.push_traces(position, raw, pushed),
+            Signal::Logs => writer.push_logs(position, raw, pushed),
+            Signal::Metrics => writer.push_metrics(raw, pushed),
+            Signal::Profiles => Ok(()),
+        }
+    }
+
+    /// Ends the batch, of which nothing more comes: what became of all of it.
+    ///
+    /// # Errors
+    /// When it cannot be written; the writer has failed then.
+    pub fn end(mut self) -> Result<Pushed, Error> {
+        let was = std::mem::replace(&mut self.state, State::Ended);
+        if was == State::Begun {
+            let commit = self.writer.end();
+            let commit = self.writer.fail(commit)?;
+            self.pushed.commit = Commit::join(self.pushed.commit.take(), commit);
+        }
+        Ok(std::mem::take(&mut self.pushed))
+    }
+}
+
+impl Drop for Pieces<'_> {
+    fn drop(&mut self) {
+        if self.state == State::Begun {
+            drop(self.writer.fail::<()>(Err(Error::Failed)));
+        }
     }
 }
 

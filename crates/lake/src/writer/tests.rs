@@ -348,3 +348,38 @@ fn interrupted_commits_of_all_tables_lose_and_double_nothing() {
         }
     }
 }
+
+/// A batch of several pieces is in one commit, however large its files become meanwhile; one that is not ended is not in
+/// the lake at all, and the writer says so until it has gone back.
+#[test]
+fn pieces_of_a_batch_are_in_one_commit_or_in_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lake = Writer::open(Settings { file_bytes: 1, ..settings(dir.path()) }).unwrap().0;
+    let piece = |number: u64| {
+        let text = |of: u64| format!("{:0>1000}", number * 500 + of);
+        let span = |of| otlp::span(number * 500 + of, "a", &[("text", Attr::Text(&text(of)))]);
+        let spans: Vec<_> = (0..500).map(span).collect();
+        otlp::traces(&[("service.name", Attr::Text("shop"))], &spans)
+    };
+    let position = |sequence| crate::Position { sequence, received_at_ns: NOW_NS };
+    let mut batch = lake.batch(&position(1), NOW_NS).unwrap();
+    for number in 0..10 {
+        batch.push_otlp(Signal::Traces, &piece(number)).unwrap();
+    }
+    let pushed = batch.end().unwrap();
+    assert_eq!(pushed.rows, 5000);
+    assert_eq!(pushed.commit.map(|commit| commit.through), Some(1));
+    let mut batch = lake.batch(&position(2), NOW_NS).unwrap();
+    batch.push_otlp(Signal::Traces, &piece(20)).unwrap();
+    drop(batch);
+    assert!(matches!(lake.close_files(), Err(Error::Failed)));
+    assert!(matches!(lake.batch(&position(3), NOW_NS).map(drop), Err(Error::Failed)));
+    assert_eq!(lake.recover().unwrap(), Some(1));
+    assert_eq!(rows(dir.path(), Table::Spans).len(), 5000);
+    // One of which nothing came harms nobody, and what is in the lake is passed over.
+    drop(lake.batch(&position(2), NOW_NS).unwrap());
+    let mut again = lake.batch(&position(1), NOW_NS).unwrap();
+    again.push_otlp(Signal::Traces, &piece(0)).unwrap();
+    assert_eq!(again.end().unwrap().rows, 0);
+    assert_eq!(lake.close_files().unwrap(), None);
+}
