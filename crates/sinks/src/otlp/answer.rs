@@ -70,7 +70,8 @@ impl Answer {
         let reason = |words| Reason { status: Status::Http(status), words };
         match status.as_u16() {
             200..=299 => Answer::Taken { rejected, words },
-            429 | 502 | 503 | 504 => Answer::Later { reason: reason(words), after },
+            // Of a place that is not followed to: for somebody to look at, not to lose anything for.
+            307 | 308 | 429 | 502 | 503 | 504 => Answer::Later { reason: reason(words), after },
             413 => Answer::Refused { reason: reason(words), fault: Fault::Size },
             400 | 422 => Answer::Refused { reason: reason(words), fault: Fault::Content },
             _ => Answer::Refused { reason: reason(words), fault: Fault::Other },
@@ -156,7 +157,7 @@ mod tests {
         matches!(answer, Answer::Later { .. })
     }
 
-    /// Retryable are the codes that the specification names, and no other.
+    /// Retryable are the codes that the specification names, and redirections that keep the method; no other.
     #[test]
     fn only_the_codes_of_the_specification_are_sent_again() {
         for code in 0..=20 {
@@ -166,7 +167,7 @@ mod tests {
         }
         for code in 200..=599 {
             let status = StatusCode::from_u16(code).unwrap();
-            let expected = matches!(code, 429 | 502 | 503 | 504);
+            let expected = matches!(code, 307 | 308 | 429 | 502 | 503 | 504);
             assert_eq!(is_later(&Answer::of_http(status, said(Some(1)))), expected, "{code}");
         }
     }

@@ -13,8 +13,11 @@ use crate::tls::TlsError;
 use bytes::Bytes;
 use client::{Client, Dial};
 use http_body_util::Full;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
-use hyper::{Method, Request as HttpRequest, Uri, Version};
+use hyper::body::Incoming;
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, TE, USER_AGENT,
+};
+use hyper::{Method, Request as HttpRequest, Response, StatusCode, Uri, Version};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidegate_journal::{Encoding, Signal, Tenant};
@@ -143,7 +146,15 @@ impl Peer {
         };
         let client = Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner));
         let exchange = async {
-            match client.request(head).await {
+            let answered = match client.request(head).await {
+                Ok(response) => match self.redirected(request, &response) {
+                    // The answer itself says nothing more.
+                    Some(elsewhere) => client.request(elsewhere).await,
+                    None => Ok(response),
+                },
+                error => error,
+            };
+            match answered {
                 Ok(response) => match self.transport {
                     Transport::Grpc => read::grpc(response).await,
                     Transport::Http => read::http(response).await,
@@ -159,6 +170,36 @@ impl Peer {
                 Answer::lost(format!("no answer within {:?}", self.timeout))
             }
         }
+    }
+
+    /// The request as it is to be made again, where the answer names another place on the same host, as that of Go's
+    /// client does. Not to another host: what a header says is a secret between two.
+    fn redirected(
+        &self,
+        request: &Request,
+        response: &Response<Incoming>,
+    ) -> Option<HttpRequest<Full<Bytes>>> {
+        let is_moved =
+            matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        if self.transport != Transport::Http || !is_moved {
+            return None;
+        }
+        let place: Uri = response.headers().get(LOCATION)?.to_str().ok()?.parse().ok()?;
+        let mut again = self.head(request)?;
+        let here = again.uri().clone();
+        let is_here = |scheme: Option<&str>, host: Option<&str>| {
+            scheme.is_none_or(|scheme| Some(scheme) == here.scheme_str())
+                && host.is_none_or(|host| Some(host) == here.host())
+        };
+        if !is_here(place.scheme_str(), place.host()) || place == here {
+            return None;
+        }
+        let mut parts = here.clone().into_parts();
+        let there = place.into_parts();
+        parts.path_and_query = there.path_and_query;
+        parts.authority = there.authority.or(parts.authority);
+        *again.uri_mut() = Uri::from_parts(parts).ok()?;
+        Some(again)
     }
 
     /// Ends its connections, and waits until what they hold is given back.

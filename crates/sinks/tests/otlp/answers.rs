@@ -155,13 +155,41 @@ async fn partial_success_is_never_sent_again() {
     }
 }
 
+/// A success is one however long it is; but in gRPC it is only said at the end, which is not waited for for ever.
 #[tokio::test]
-async fn an_answer_that_is_too_long_is_a_failure_for_good() {
+async fn a_long_answer_is_a_success_where_it_says_so() {
     for transport in BOTH {
-        let (rig, peer) = once(transport, Reply::Long((4 << 20) + 1)).await;
-        assert_eq!((rig.dropped(), peer.arrived().len()), (vec![(Dropped::Rejected, 7)], 1));
-        let (rig, _) = once(transport, Reply::Long(1 << 20)).await;
-        assert_eq!(rig.dropped(), []);
+        for len in [1 << 20, (4 << 20) + 1] {
+            let (rig, peer) = once(transport, Reply::Long(len)).await;
+            assert_eq!((rig.dropped(), peer.arrived().len()), (vec![], 1));
+        }
+        let (rig, peer) = once(transport, Reply::Long(17 << 20)).await;
+        let expected = if transport == Transport::Http { vec![] } else { vec![(Dropped::Rejected, 7)] };
+        assert_eq!((rig.dropped(), peer.arrived().len()), (expected, 1));
+    }
+}
+
+/// A redirection that keeps the method is followed once, on the same host; what is elsewhere is tried again.
+#[tokio::test]
+async fn redirections_are_followed_on_the_same_host() {
+    for status in [307, 308] {
+        let to = |place: String| Reply::Http(status, vec![("location", place)], vec![]);
+        let mut rig = Rig::new(PART);
+        let (peer, other) = (Peer::new(), Peer::new());
+        rig.put(Signal::Traces, Encoding::Identity, 7).await;
+        let elsewhere = format!("http://localhost:{}/v1/traces", peer.address().port());
+        // Twice in a row is once too often.
+        peer.script([
+            to("/v1/traces/".into()),
+            to("/v1/traces".into()),
+            to(elsewhere),
+            to(format!("{}v1/traces", other.url())),
+        ]);
+        rig.drain(settings(&peer, Transport::Http)).await;
+        rig.assert_exact(&[&other]);
+        assert_eq!((rig.dropped(), rig.page().delivered), (vec![], 7));
+        assert_eq!(peer.arrived().len(), 4);
+        assert!(rig.health.trouble().last_error.unwrap().contains("localhost"));
     }
 }
 

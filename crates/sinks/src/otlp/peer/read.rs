@@ -8,10 +8,10 @@ use crate::otlp::status::{Status, base64_decoded, percent_decoded};
 use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, HeaderMap, RETRY_AFTER};
+use hyper::header::{CONTENT_ENCODING, HeaderMap, LOCATION, RETRY_AFTER};
 
-/// The longest answer: a longer one is a failure for good.
-const LONGEST: usize = 4 << 20;
+/// How much of an answer is read. What is longer says nothing more by that; over HTTP its status has said all.
+const LONGEST: usize = 16 << 20;
 /// The most bytes of an answer that are kept, to find a status in them.
 pub(in crate::otlp) const KEPT: usize = 4 << 10;
 /// The most bytes of a text that is no status.
@@ -24,20 +24,16 @@ struct Body {
     start: Vec<u8>,
     len: usize,
     trailers: Option<HeaderMap>,
-}
-
-/// An answer could not be read.
-enum Unread {
-    Long,
-    Broken(String),
+    /// It is longer than what is read of it.
+    is_long: bool,
 }
 
 impl Body {
-    /// Reads a body, of which `prefix` bytes come before the message.
-    async fn read(mut incoming: Incoming, prefix: usize) -> Result<Body, Unread> {
+    /// Reads a body, of which `prefix` bytes come before the message. An error says why it could not be read.
+    async fn read(mut incoming: Incoming, prefix: usize) -> Result<Body, String> {
         let mut body = Body::default();
         while let Some(frame) = incoming.frame().await {
-            let frame = frame.map_err(|error| Unread::Broken(chain(&error)))?;
+            let frame = frame.map_err(|error| chain(&error))?;
             let data = match frame.into_data() {
                 Ok(data) => data,
                 Err(frame) => {
@@ -51,22 +47,11 @@ impl Body {
             body.start.extend(data.iter().take(wanted));
             body.len = body.len.saturating_add(data.len());
             if body.len > LONGEST {
-                return Err(Unread::Long);
+                body.is_long = true;
+                break;
             }
         }
         Ok(body)
-    }
-}
-
-impl Unread {
-    fn into_answer(self, status: Code) -> Answer {
-        match self {
-            Unread::Broken(words) => Answer::lost(words),
-            Unread::Long => {
-                let words = format!("the answer is longer than {} MiB", LONGEST >> 20);
-                Answer::Refused { reason: Reason { status, words }, fault: Fault::Other }
-            }
-        }
     }
 }
 
@@ -75,7 +60,7 @@ pub(super) async fn http(response: Response<Incoming>) -> Answer {
     let (head, incoming) = response.into_parts();
     let body = match Body::read(incoming, 0).await {
         Ok(body) => body,
-        Err(unread) => return unread.into_answer(Code::Http(head.status)),
+        Err(words) => return Answer::lost(words),
     };
     let retry = head.headers.get(RETRY_AFTER).and_then(delay);
     // Nobody asked for a compressed answer; one that comes all the same is taken as it is.
@@ -83,6 +68,10 @@ pub(super) async fn http(response: Response<Incoming>) -> Answer {
         Said { retry, ..Said::default() }
     } else if head.status.is_success() {
         Said { words: body.taken.words(), rejected: body.taken.rejected(), retry: None }
+    } else if let Some(place) = head.headers.get(LOCATION).filter(|_| head.status.is_redirection()) {
+        let place = excerpt(place.as_bytes());
+        let words = format!("it is at {place}, where this does not follow: set that as the `url`");
+        Said { words, retry, rejected: 0 }
     } else {
         let status = Status::read(&body.start);
         let words = status.message.unwrap_or_else(|| excerpt(&body.start));
@@ -96,13 +85,19 @@ pub(super) async fn grpc(response: Response<Incoming>) -> Answer {
     let (head, incoming) = response.into_parts();
     let body = match Body::read(incoming, super::PREFIX).await {
         Ok(body) => body,
-        Err(unread) => return unread.into_answer(Code::Http(head.status)),
+        Err(words) => return Answer::lost(words),
     };
     // An answer without a message has its status in the head.
     let ends = [body.trailers.as_ref(), Some(&head.headers)];
     let found = ends.into_iter().flatten().find_map(|end| Some((code(end)?, end)));
     let retry_after = head.headers.get(RETRY_AFTER).and_then(delay);
     let Some((code, end)) = found else {
+        if body.is_long {
+            // The status would have come behind it, and does not come in front of it the next time either.
+            let words = format!("the answer is longer than {} MiB", LONGEST >> 20);
+            let reason = Reason { status: Code::Http(head.status), words };
+            return Answer::Refused { reason, fault: Fault::Other };
+        }
         let said = Said { words: excerpt(&body.start), retry: retry_after, rejected: 0 };
         return Answer::of_foreign(head.status, said);
     };
