@@ -5,26 +5,32 @@
 //! to go on, so a crash between its commit and the cursor's costs a few records read again, and no row
 //! twice.
 
-mod bulk;
 mod decode;
-mod intake;
+mod pieces;
 
 use crate::health::Health;
 use crate::inbox::{AttachError, Inbox, Quiet, Record, Sinkable};
 use crate::losses::Losses;
+use crate::need::Need;
+use crate::pieces::{Documents, Events, Place};
 use crate::room::{NoRoom, Room, Turn};
 use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
-use tidegate_arena::Charge;
+use tidegate_arena::{Charge, STEP};
 use tidegate_journal::{Encoding, Protocol, ReadError, Signal};
 use tidegate_lake::{Commit, Error, Position, Pushed, Settings, Writer};
 use tidegate_ledger::Dropped;
 use tidegate_wire::otlp;
 use tidegate_wire::remote_write::{Symbols, Version, view};
+use tidegate_wire::zstd;
 use tokio::runtime::Handle;
 
 /// How long the thread waits for a record before it looks at the clock and at the order to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// What it takes beside a body and an item: windows come in whole steps, and a decoder has its state.
+const WORKING: usize = 3 * STEP + zstd::Decoder::BYTES;
+/// How often it is logged that items are too large; all of them are counted.
+const WARN_EVERY: Duration = Duration::from_secs(10);
 /// How long it waits after an error before it tries again.
 const AFTER_ERROR: Duration = Duration::from_secs(2);
 
@@ -43,6 +49,8 @@ pub struct Lake {
     /// What was taken since the last commit.
     taken: Taken,
     ticked: Instant,
+    /// When items were said to be too large.
+    warned: Option<Instant>,
 }
 
 /// Records that the next commit settles.
@@ -91,8 +99,8 @@ enum Content {
 }
 
 impl Content {
-    fn of(record: &Record) -> Option<Content> {
-        match (record.meta.protocol, record.meta.signal) {
+    fn of(protocol: Protocol, signal: Signal) -> Option<Content> {
+        match (protocol, signal) {
             (Protocol::RemoteWrite1, _) => Some(Content::RemoteWrite(Version::V1)),
             (Protocol::RemoteWrite2, _) => Some(Content::RemoteWrite(Version::V2)),
             (Protocol::Otlp, Signal::Traces) => Some(Content::Otlp(otlp::Signal::Traces)),
@@ -106,6 +114,20 @@ impl Content {
 }
 
 impl Lake {
+    /// What a lake needs to take a record of this protocol and signal; nothing when it has no table for that.
+    ///
+    /// Beside the body there is what is said of the largest item in OTLP, where it did not come so. What becomes rows is
+    /// in the writer's slice.
+    #[must_use]
+    pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
+        let factor = match Content::of(protocol, signal)? {
+            Content::Intake => 10,
+            Content::Bulk => 6,
+            Content::Otlp(_) | Content::RemoteWrite(_) => 0,
+        };
+        Some(Need { working: WORKING, factor })
+    }
+
     /// Opens the lake and attaches it to the journal. `slice` pays for what `settings.slice` allows;
     /// `runtime` is where waiting for memory is done.
     ///
@@ -133,6 +155,7 @@ impl Lake {
             symbols: Symbols::new(),
             taken: Taken::default(),
             ticked: Instant::now(),
+            warned: None,
         })
     }
 
@@ -167,6 +190,9 @@ impl Lake {
         let all = u64::from(record.meta.items);
         match self.push_with_room(&record) {
             Ok(Pushed { commit, dropped, .. }) => {
+                if dropped.too_large > 0 {
+                    self.too_large(&record, dropped.too_large);
+                }
                 let losses = Losses::of(Dropped::TooLarge, dropped.too_large);
                 let losses = losses.and(Losses::of(Dropped::Untranslatable, dropped.malformed));
                 // A commit covers this record, or everything before it (when the hour changed).
@@ -181,8 +207,16 @@ impl Lake {
                     }
                 }
             }
-            Err(Failure::Lost(reason)) => self.taken.add(record, Losses::of(reason, all), false),
-            Err(Failure::Room(_)) => self.taken.add(record, Losses::of(Dropped::TooLarge, all), false),
+            Err(Failure::Lost(reason)) => {
+                if reason == Dropped::TooLarge {
+                    self.too_large(&record, all);
+                }
+                self.taken.add(record, Losses::of(reason, all), false);
+            }
+            Err(Failure::Room(_)) => {
+                self.too_large(&record, all);
+                self.taken.add(record, Losses::of(Dropped::TooLarge, all), false);
+            }
             Err(Failure::Damaged | Failure::Stopped) => {}
             Err(Failure::Lake(error)) => return Err(error),
         }
@@ -191,6 +225,23 @@ impl Lake {
             self.settle();
         }
         Ok(())
+    }
+
+    /// Says that items of a record do not fit into the memory that there is.
+    fn too_large(&mut self, record: &Record, items: u64) {
+        if self.warned.is_some_and(|warned| warned.elapsed() < WARN_EVERY) {
+            return;
+        }
+        self.warned = Some(Instant::now());
+        tracing::warn!(
+            sink = self.inbox.name(),
+            sequence = record.sequence,
+            signal = ?record.meta.signal,
+            protocol = ?record.meta.protocol,
+            items,
+            bytes = record.meta.raw_len,
+            "items of a record need more memory than there is and are dropped as too large; raise `memory`"
+        );
     }
 
     /// Pushes a record, borrowing where the sink's own part is too small for it.
@@ -206,7 +257,8 @@ impl Lake {
     }
 
     fn push(&mut self, record: &Record) -> Result<Pushed, Failure> {
-        let content = Content::of(record).ok_or(Failure::Lost(Dropped::Untranslatable))?;
+        let content = Content::of(record.meta.protocol, record.meta.signal);
+        let content = content.ok_or(Failure::Lost(Dropped::Untranslatable))?;
         let mut body = self.wait(self.room.window(record.body_len as usize))??;
         match self.inbox.follower().read_into(&mut body) {
             Ok(()) => {}
@@ -230,26 +282,12 @@ impl Lake {
                 self.writer.push_otlp(&position, signal, &raw, now_ns()).map_err(Failure::Lake)
             }
             Content::Bulk => {
-                let (logs, others) = self.documents(&raw, &record.meta)?;
-                drop(raw);
-                let pushed = self.writer.push_otlp(&position, otlp::Signal::Logs, &logs, now_ns());
-                let mut pushed = pushed.map_err(Failure::Lake)?;
-                pushed.dropped.malformed += others;
-                Ok(pushed)
+                let documents = Documents::new(&raw, position.received_at_ns, &Place::default());
+                self.push_pieces(&position, documents, &record.meta)
             }
             Content::Intake => {
-                let said = self.said(&raw, position.received_at_ns)?;
-                drop(raw);
-                if said.events == 0 {
-                    return Err(Failure::Lost(Dropped::Untranslatable));
-                }
-                let mut pushed =
-                    self.writer.push_otlp_parts(&position, &said.parts(), now_ns()).map_err(Failure::Lake)?;
-                // Of an event there may be several rows.
-                let items = u64::from(record.meta.items);
-                pushed.dropped.too_large = pushed.dropped.too_large.min(items);
-                pushed.dropped.malformed += items.saturating_sub(said.events);
-                Ok(pushed)
+                let events = Events::new(&raw, position.received_at_ns, &Place::default());
+                self.push_pieces(&position, events, &record.meta)
             }
             Content::RemoteWrite(version) => {
                 let _scratch = self.wait(self.room.charge(Symbols::bytes_for(&raw)))??;
@@ -265,7 +303,7 @@ impl Lake {
 
     /// What `future` gives, unless the order to stop comes first.
     fn wait<F: Future>(&self, future: F) -> Result<F::Output, Failure> {
-        self.runtime.block_on(self.stop.or(future)).ok_or(Failure::Stopped)
+        wait(&self.runtime, &self.stop, future)
     }
 
     /// Once a second: finishes files that are old enough, and lets old hours go.
@@ -314,6 +352,11 @@ impl Lake {
             }
         }
     }
+}
+
+/// What `future` gives, unless the order to stop comes first.
+fn wait<F: Future>(runtime: &Handle, stop: &Stop, future: F) -> Result<F::Output, Failure> {
+    runtime.block_on(stop.or(future)).ok_or(Failure::Stopped)
 }
 
 impl Taken {

@@ -19,6 +19,7 @@ mod limit;
 mod losses;
 mod need;
 mod otlp;
+mod pieces;
 mod prometheus_remote_write;
 mod room;
 mod signals;

@@ -33,6 +33,15 @@ impl Losses {
         self
     }
 
+    /// The same without those of `reason`.
+    #[must_use]
+    pub(crate) fn but(mut self, reason: Dropped) -> Losses {
+        for (known, sum) in Dropped::ALL.iter().zip(&mut self.0) {
+            *sum = if *known == reason { 0 } else { *sum };
+        }
+        self
+    }
+
     /// Each reason with its items.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (Dropped, u64)> {
         Dropped::ALL.iter().copied().zip(self.0).filter(|(_, items)| *items > 0)

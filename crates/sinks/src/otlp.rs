@@ -18,6 +18,7 @@ mod batch;
 pub(crate) mod coder;
 mod landing;
 mod letters;
+mod need;
 mod parcel;
 mod peer;
 mod response;
@@ -29,11 +30,13 @@ mod translation;
 pub use coder::BadLevel;
 pub use peer::PeerError;
 pub use settings::{Compression, Settings, Transport};
+pub(crate) use taking::spoken;
 
 use crate::endpoints::{self, Endpoints, Place};
 use crate::health::UnderWay;
 use crate::inbox::{AttachError, Inbox, Record, Sinkable};
 use crate::limit::Law;
+use crate::need::Need;
 use crate::room::Room;
 use crate::stop::Stop;
 use answer::Answer;
@@ -47,6 +50,7 @@ use parcel::{Parcel, Unfit};
 use peer::Peer;
 use std::collections::VecDeque;
 use std::time::Duration;
+use tidegate_journal::{Protocol, Signal};
 use tokio::time::Instant;
 
 /// Batches that are filled at a time: one of each signal.
@@ -154,6 +158,15 @@ impl Otlp {
         Coder::bytes(settings.compression)
             + peer::bytes(settings)
             + settings.max_in_flight * size_of::<Landed>()
+    }
+
+    /// What a sink needs to deliver a record of this protocol and signal; nothing when it does not take that.
+    ///
+    /// A body is held as it came, decoded, and then decoded beside one piece of what goes out. The largest item (with
+    /// what encloses it) is such a piece alone, and goes uncompressed where there is no room to compress it.
+    #[must_use]
+    pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
+        need::of(protocol, signal)
     }
 
     /// Attaches the sink to the journal.

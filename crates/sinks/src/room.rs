@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_arena::{Arena, Refused, Share, Window, rounded};
+use tidegate_arena::{Arena, PAGE, Refused, STEP, Share, Window, rounded};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// How long to wait when there is memory, but no window or place in the queue for it.
@@ -79,6 +79,22 @@ impl Room {
         let Inner { part, most, borrowing, held, .. } = &*self.0;
         let limit = if borrowing.load(Relaxed) { *most } else { *part };
         limit.saturating_sub(held.load(Relaxed))
+    }
+
+    /// The longest window that can be had now, if need be after a wait: with what is held already, and with the turn to
+    /// borrow where it is this sink's.
+    pub(crate) fn longest_window(&self) -> usize {
+        let Inner { arena, part, most, borrowing, held, .. } = &*self.0;
+        let limit = if borrowing.load(Relaxed) { *most } else { *part };
+        let left = limit.saturating_sub(held.load(Relaxed)).min(arena.window_len());
+        // Windows come in pages, and long ones in steps.
+        let unit = if left <= STEP { PAGE } else { STEP };
+        left / unit * unit
+    }
+
+    /// Whether it is this sink's turn to borrow.
+    pub(crate) fn is_borrowing(&self) -> bool {
+        self.0.borrowing.load(Relaxed)
     }
 
     /// Whether more is held than the sink's own part.
@@ -181,6 +197,22 @@ impl Held<Window> {
                 Refused::Never { .. } => NoRoom::Never,
                 Refused::Short | Refused::Crowded => NoRoom::WithoutTurn,
             })?;
+            self.hold.bytes += std::mem::take(&mut growth.bytes);
+        }
+        Ok(())
+    }
+
+    /// Makes room for `more` bytes behind the filled ones, waiting for memory that others give back.
+    pub(crate) async fn reserve(&mut self, more: usize) -> Result<(), NoRoom> {
+        let wanted = rounded(self.what.len().saturating_add(more));
+        if let Some(missing) = wanted.checked_sub(self.hold.bytes) {
+            let mut growth = self.hold.room.hold(missing)?;
+            loop {
+                match self.what.reserve(more).await {
+                    Ok(()) => break,
+                    Err(refused) => passing(refused).await?,
+                }
+            }
             self.hold.bytes += std::mem::take(&mut growth.bytes);
         }
         Ok(())

@@ -1,26 +1,33 @@
 //! Records that are sent when nothing else is under way: those that need more memory than the sink's own, and
-//! those that the peer does not take whole, which are cut.
+//! those that go out in pieces, since the peer does not take them whole, or since they are said in OTLP on the way.
 //!
 //! Nothing is held over a wait: before another attempt everything is given back, and the record is read from the
 //! journal again. What was sent of a record that is cut is remembered by its items, so it is not sent again
 //! (but after a restart).
+//!
+//! The body is decoded once. Of what is made of it there is one piece at a time, and what of that is compressed. So an
+//! item can be sent that fits beside the body; what does not is dropped, alone.
 
 use super::answer::Fault;
 use super::batch::{Batch, Key, Way};
 use super::landing::Heard;
-use super::parcel::{self, Made, Parcel, Unfit};
+use super::parcel::{self, Frame, Parcel};
 use super::peer::PREFIX;
+use super::settings::Compression;
 use super::taking::spoken;
-use super::translation::{documents, outgoing_len, said};
+use super::translation::{outgoing_len, version_of};
 use super::{Landed, Otlp, SMALLEST};
 use crate::batch::Why;
 use crate::inbox::Record;
 use crate::losses::Losses;
-use crate::room::NoRoom;
-use tidegate_journal::{Protocol, Signal};
+use crate::pieces::{Cutting, Documents, Events, Pieces, Place, Portion, Samples};
+use tidegate_arena::{PAGE, STEP};
+use tidegate_journal::{Meta, Protocol};
 use tidegate_ledger::Dropped;
-use tidegate_wire::otlp::{Piece, items, split};
-use tidegate_wire::output::SliceOutput;
+use tidegate_wire::otlp::prometheus::pieces_of_remote_write;
+use tidegate_wire::otlp::split;
+use tidegate_wire::output::Full;
+use tidegate_wire::remote_write::{Symbols, view};
 use tokio::time::Instant;
 
 /// How far a record that is cut has come.
@@ -29,17 +36,29 @@ pub(super) struct Cut {
     pub(super) sequence: u64,
     /// How long a piece is at most.
     most: usize,
-    /// Items of the pieces that are done, and what was lost of them.
-    done: u64,
+    /// What is done, how many items of the books that is, and what was lost of them.
+    place: Place,
+    booked: u64,
     losses: Losses,
 }
 
-/// Why sending the pieces of a record ended before its end.
-enum Ended {
-    /// A piece is to be sent again.
-    Later,
-    /// Pieces are to be smaller from here on.
-    Smaller,
+/// A record that goes out in pieces.
+#[derive(Clone, Copy)]
+struct Whole {
+    key: Key,
+    meta: Meta,
+}
+
+/// A piece is to be sent again, after a while.
+struct Later;
+
+impl Cut {
+    /// Enters that a piece is done.
+    fn done(&mut self, portion: &Portion, place: Place) {
+        self.place = place;
+        self.booked += portion.booked;
+        self.losses.add(Dropped::Untranslatable, portion.untranslatable);
+    }
 }
 
 impl Otlp {
@@ -50,6 +69,9 @@ impl Otlp {
         let _turn = self.room.turn().await;
         if let Err(why) = Box::pin(self.read_and_send(&record)).await {
             let items = u64::from(record.meta.items);
+            if why == Dropped::TooLarge {
+                self.letters.too_large(record.sequence, record.meta, items, record.meta.raw_len as usize);
+            }
             self.inbox.settle_each([record.sequence], Losses::of(why, items));
         }
         // The turn is given back with what was borrowed.
@@ -59,7 +81,7 @@ impl Otlp {
     /// Sends a record once, whole or in pieces. An error says why it is lost.
     async fn read_and_send(&mut self, record: &Record) -> Result<(), Dropped> {
         let Some(way) = self.way(record) else { return Err(Dropped::Untranslatable) };
-        let is_cut = self.is_cut(record);
+        let is_cut = self.is_cut(record) || matches!(way, Way::Translate(_));
         let way = if is_cut { Way::Recode } else { way };
         let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
         let out_len = outgoing_len(&record.meta);
@@ -71,15 +93,19 @@ impl Otlp {
             Err(Why::Room(_)) => return Err(Dropped::TooLarge),
         };
         if is_cut {
-            return self.send_pieces(batch).await;
+            return Box::pin(self.send_pieces(record.sequence, batch)).await;
         }
-        let Some(coder) = self.coder.take() else {
-            self.read_again();
-            return Ok(());
+        let parcel = match (way, self.coder.as_mut()) {
+            (Way::Join, _) => Parcel::joined(batch),
+            (_, Some(coder)) => {
+                let packed = Box::pin(parcel::alone(batch, coder, &self.room)).await;
+                packed.map_err(Why::reason)?
+            }
+            (_, None) => {
+                self.read_again();
+                return Ok(());
+            }
         };
-        let (packed, coder) = Box::pin(parcel::pack(batch, coder, self.room.clone())).await;
-        self.coder = Some(coder);
-        let parcel = packed.map_err(|Unfit { why, .. }| why.reason())?;
         match self.attempt(parcel).await {
             Some(landed) => self.land(landed, false),
             None => self.read_again(),
@@ -88,177 +114,155 @@ impl Otlp {
     }
 
     /// Sends the pieces of the one record in `batch`.
-    async fn send_pieces(&mut self, batch: Batch) -> Result<(), Dropped> {
-        let Some(sequence) = batch.sequences.first().copied() else { return Ok(()) };
-        let most = self.most();
-        let Made { frame: raw, untranslatable } = match self.coder.as_mut() {
-            Some(coder) => parcel::decoded(&batch, coder, &self.room).await.map_err(Why::reason)?,
-            None => Made::default(),
+    async fn send_pieces(&mut self, sequence: u64, batch: Batch) -> Result<(), Dropped> {
+        let whole = Whole { key: batch.key, meta: batch.meta };
+        let meta = whole.meta;
+        let Some(coder) = self.coder.as_mut() else {
+            self.read_again();
+            return Ok(());
         };
+        let raw = parcel::opened(batch, coder, &self.room).await.map_err(Why::reason)?;
+        let body = raw.get(PREFIX..).unwrap_or_default();
         let known = self.cut.take().filter(|cut| cut.sequence == sequence);
-        let is_new = known.is_none();
-        let mut cut = match known {
-            Some(cut) => cut,
-            None => {
-                let losses = Losses::of(Dropped::Untranslatable, untranslatable);
-                Cut { sequence, most, done: 0, losses }
+        let mut cut = known.unwrap_or_else(|| Cut {
+            sequence,
+            most: self.most(),
+            place: Place::default(),
+            booked: 0,
+            losses: Losses::NONE,
+        });
+        let from = cut.place;
+        let outcome = match (meta.protocol, version_of(&meta)) {
+            (_, Some(version)) => {
+                let _charge =
+                    self.room.charge(Symbols::bytes_for(body)).await.map_err(|_| Dropped::TooLarge)?;
+                let mut symbols = Symbols::new();
+                let request = view(version, body, &mut symbols).map_err(|_| Dropped::Damaged)?;
+                let pieces = Samples::new(pieces_of_remote_write(request), outgoing_len(&meta), &from);
+                Box::pin(self.send_all(pieces, whole, &mut cut)).await
             }
-        };
-        let (raw, whole) = match raw {
-            Some(raw) => {
-                let Batch { key, meta, .. } = batch;
-                (raw, (key, meta))
+            (Protocol::Intake, _) => {
+                let pieces = Events::new(body, meta.received_at_ns, &from);
+                Box::pin(self.send_all(pieces, whole, &mut cut)).await
             }
-            None => (batch.window, (batch.key, batch.meta)),
-        };
-        let received = whole.1.received_at_ns;
-        let requests = match whole.1.protocol {
-            Protocol::Intake => {
-                let said = Box::pin(said(raw, received, &self.room)).await;
-                let (requests, events) = said.map_err(Why::reason)?;
-                if is_new {
-                    let unsaid = u64::from(whole.1.items).saturating_sub(events);
-                    cut.losses.add(Dropped::Untranslatable, unsaid);
+            (Protocol::Bulk, _) => {
+                let pieces = Documents::new(body, meta.received_at_ns, &from);
+                Box::pin(self.send_all(pieces, whole, &mut cut)).await
+            }
+            _ => match spoken(meta.signal) {
+                Some(signal) => {
+                    let pieces = Cutting::new(meta.signal, split(signal, body, cut.most), &from);
+                    Box::pin(self.send_all(pieces, whole, &mut cut)).await
                 }
-                requests
-            }
-            Protocol::Bulk => {
-                let said = Box::pin(documents(raw, &whole.1, &self.room)).await.map_err(Why::reason)?;
-                if is_new {
-                    cut.losses.add(Dropped::Untranslatable, said.untranslatable);
-                }
-                vec![(Signal::Logs, said.frame)]
-            }
-            _ => vec![(whole.1.signal, raw)],
+                None => Ok(()),
+            },
         };
-        loop {
-            match Box::pin(self.send_requests(&requests, whole, &mut cut)).await {
-                Ok(()) => break,
-                Err(Ended::Smaller) => {}
-                Err(Ended::Later) => {
-                    self.cut = Some(cut);
-                    self.read_again();
-                    return Ok(());
-                }
-            }
+        if outcome.is_err() {
+            self.cut = Some(cut);
+            self.read_again();
+            return Ok(());
+        }
+        if matches!(meta.protocol, Protocol::Intake | Protocol::Bulk) {
+            // Items of the record that are none of those.
+            let unsaid = u64::from(meta.items).saturating_sub(cut.booked);
+            cut.losses =
+                cut.losses.but(Dropped::Untranslatable).and(Losses::of(Dropped::Untranslatable, unsaid));
         }
         self.inbox.settle_each([sequence], cut.losses);
         Ok(())
     }
 
-    /// Sends the pieces of these messages that are not done.
-    async fn send_requests(
-        &mut self,
-        requests: &[(Signal, parcel::Frame)],
-        (key, meta): (Key, tidegate_journal::Meta),
-        cut: &mut Cut,
-    ) -> Result<(), Ended> {
-        let mut first = 0;
-        for (signal, frame) in requests {
-            let signal = *signal;
-            let Some(spoken) = spoken(signal) else { continue };
-            let message = frame.get(PREFIX..).unwrap_or_default();
-            let whole = (Key { signal, ..key }, tidegate_journal::Meta { signal, ..meta });
-            let most = cut.most;
-            Box::pin(self.send_pieces_of(message, first, most, whole, cut)).await?;
-            first += items(spoken, message);
-        }
-        Ok(())
-    }
-
-    /// Sends the pieces of `message` that are not done, of at most `most` bytes each. Its items begin at `first`.
-    async fn send_pieces_of(
-        &mut self,
-        message: &[u8],
-        first: u64,
-        most: usize,
-        whole: (Key, tidegate_journal::Meta),
-        cut: &mut Cut,
-    ) -> Result<(), Ended> {
-        let Some(signal) = spoken(whole.0.signal) else { return Ok(()) };
-        let mut start = first;
-        for piece in split(signal, message, most) {
-            let items = piece.items();
-            let end = start + items;
-            // What has no items is of no use to anybody.
-            if end <= cut.done {
-                start = end;
-                continue;
-            }
+    /// Sends all that is left of a body, piece by piece.
+    async fn send_all(&mut self, mut pieces: impl Pieces, whole: Whole, cut: &mut Cut) -> Result<(), Later> {
+        // Less than that, for the next piece, where there was no room for it.
+        let mut narrow = usize::MAX;
+        loop {
             // Nothing below waits where there is no room, or nothing to be sent.
             tokio::task::yield_now().await;
-            let Ok(frame) = self.written(&piece).await else {
-                if is_cuttable(&piece, most) {
-                    cut.most = piece.len() / 2;
-                    return Err(Ended::Smaller);
-                }
-                self.letters.too_large(cut.sequence, whole.1, end - cut.done.max(start), piece.len());
-                cut.losses.add(Dropped::TooLarge, end - cut.done.max(start));
-                (cut.done, start) = (end, end);
-                continue;
-            };
-            if start < cut.done {
-                // Cut elsewhere than before, because pieces have become smaller.
-                let message = frame.get(PREFIX..).unwrap_or_default();
-                Box::pin(self.send_pieces_of(message, start, most / 2, whole, cut)).await?;
-                start = end;
-                continue;
-            }
-            let parcel = match self.piece_packed(frame, items, piece.len(), whole).await {
-                Ok(parcel) => parcel,
-                Err(_) if is_cuttable(&piece, most) => {
-                    cut.most = piece.len() / 2;
-                    return Err(Ended::Smaller);
-                }
-                Err(why) => {
-                    self.letters.too_large(cut.sequence, whole.1, items, piece.len());
-                    cut.losses.add(why.reason(), items);
-                    (cut.done, start) = (end, end);
+            let most = cut.most.min(self.room_for_a_piece()).min(narrow);
+            let before = pieces.clone();
+            let Some(wanted) = pieces.wanted(most) else { return Ok(()) };
+            let Some((frame, portion)) = self.written(&mut pieces, wanted, most).await else {
+                if pieces.is_divisible() {
+                    (pieces, narrow) = (before, most.min(wanted) / 2);
                     continue;
                 }
+                let lost = pieces.pass_over();
+                self.letters.too_large(cut.sequence, whole.meta, lost.booked, wanted);
+                cut.losses.add(Dropped::TooLarge, lost.booked);
+                cut.done(&lost, pieces.place());
+                continue;
             };
+            narrow = narrow.max(PAGE).saturating_mul(4);
+            if portion.items == 0 {
+                cut.done(&portion, pieces.place());
+                continue;
+            }
+            let signal = pieces.signal();
+            let key = Key { signal, ..whole.key };
+            let whole = Whole { key, meta: Meta { signal, ..whole.meta } };
+            let Some(parcel) = self.piece(frame, &portion, whole).await else { return Err(Later) };
             let Some(Landed { parcel, place, answer, .. }) = self.attempt(parcel).await else {
-                return Err(Ended::Later);
+                return Err(Later);
             };
             match self.hear(&parcel, place, answer) {
                 Heard::Taken(rejected) => cut.losses.add(Dropped::Rejected, rejected),
-                Heard::Later => return Err(Ended::Later),
-                Heard::Refused(reason, Fault::Size) if is_cuttable(&piece, most) => {
+                Heard::Later => return Err(Later),
+                Heard::Refused(reason, Fault::Size) if portion.is_cuttable(SMALLEST) => {
                     self.letters.refused_in_part(&reason);
-                    cut.most = piece.len() / 2;
-                    return Err(Ended::Smaller);
+                    cut.most = cut.most.min(portion.bytes) / 2;
+                    pieces = before;
+                    continue;
                 }
                 Heard::Refused(reason, fault) => {
                     self.letters.bury(&parcel, &reason);
-                    cut.losses.add(fault.reason(), items);
+                    // Of an event that ends in a later piece, something is lost too.
+                    cut.losses.add(fault.reason(), portion.booked.max(1));
                 }
             }
-            (cut.done, start) = (end, end);
+            cut.done(&portion, pieces.place());
         }
-        Ok(())
     }
 
-    /// A piece in a window of its own.
-    async fn written(&mut self, piece: &Piece<'_>) -> Result<parcel::Frame, NoRoom> {
-        let mut frame = self.room.window(PREFIX + piece.len()).await?;
-        frame.advance(PREFIX);
-        let mut out = SliceOutput::new(frame.spare_mut());
-        piece.write(&mut out).map_err(|_| NoRoom::Never)?;
-        let len = out.len();
-        frame.advance(len);
-        Ok(frame)
+    /// How long a piece may be, so that there is room for it in both forms.
+    fn room_for_a_piece(&self) -> usize {
+        let left = self.room.longest_window().saturating_sub(2 * STEP);
+        let each = if self.settings.compression == Compression::None { left } else { left / 2 };
+        each.max(PAGE)
     }
 
-    async fn piece_packed(
+    /// The next piece in a window of its own, which is as large as it has to be for one item. Nothing when there is no
+    /// such room at all.
+    async fn written<P: Pieces>(
         &mut self,
-        frame: parcel::Frame,
-        items: u64,
-        raw_len: usize,
-        (key, meta): (Key, tidegate_journal::Meta),
-    ) -> Result<Parcel, Why> {
-        let Some(coder) = self.coder.as_mut() else { return Err(Why::Room(NoRoom::WithoutTurn)) };
-        let frame = parcel::encoded(frame, coder, &self.room).await?;
-        Ok(Parcel::piece(frame, coder.encoding(), key, meta, items, raw_len))
+        pieces: &mut P,
+        wanted: usize,
+        most: usize,
+    ) -> Option<(Frame, Portion)> {
+        let mut wanted = wanted.saturating_add(PREFIX);
+        loop {
+            let left = self.room.longest_window();
+            if P::IS_EXACT && wanted > left {
+                return None;
+            }
+            let mut frame = self.room.window(wanted.min(left)).await.ok()?;
+            frame.advance(PREFIX);
+            match pieces.write(frame.spare_mut(), most) {
+                Ok(portion) => {
+                    frame.advance(portion.bytes);
+                    return Some((frame, portion));
+                }
+                Err(Full) if wanted >= left => return None,
+                Err(Full) => wanted = wanted.saturating_mul(2),
+            }
+        }
+    }
+
+    /// A piece as it goes out: compressed, where there is room for that.
+    async fn piece(&mut self, frame: Frame, portion: &Portion, whole: Whole) -> Option<Parcel> {
+        let coder = self.coder.as_mut()?;
+        let (frame, encoding) = parcel::encoded(frame, coder, &self.room).await;
+        Some(Parcel::piece(frame, encoding, whole.key, whole.meta, portion.items, portion.bytes))
     }
 
     /// Sends a request once. Nothing when no endpoint takes it now.
@@ -268,10 +272,4 @@ impl Otlp {
         let answer = peer.send(&parcel.request).await;
         Some(Landed { parcel, place, answer, _under_way: under_way })
     }
-}
-
-/// Whether cutting into half as much gives smaller pieces than this one of at most `most` bytes. One that is longer is
-/// a single item with what encloses it.
-fn is_cuttable(piece: &Piece<'_>, most: usize) -> bool {
-    piece.len() > SMALLEST && piece.len() <= most && piece.items() > 1
 }

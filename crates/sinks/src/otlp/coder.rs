@@ -96,7 +96,7 @@ impl Coder {
                 out.advance(written);
                 rest = rest.get(read..).unwrap_or_default();
                 if !rest.is_empty() {
-                    out.try_reserve(GROWTH)?;
+                    out.reserve(GROWTH).await?;
                 }
             }
             tokio::task::yield_now().await;
@@ -107,7 +107,7 @@ impl Coder {
             if ended {
                 return Ok(());
             }
-            out.try_reserve(GROWTH)?;
+            out.reserve(GROWTH).await?;
         }
     }
 

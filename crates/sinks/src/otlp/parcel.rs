@@ -77,10 +77,10 @@ pub(super) async fn pack(
 
 /// What was made of a batch.
 #[derive(Default)]
-pub(super) struct Made {
+struct Made {
     /// Nothing where that is its own window.
-    pub(super) frame: Option<Frame>,
-    pub(super) untranslatable: u64,
+    frame: Option<Frame>,
+    untranslatable: u64,
 }
 
 async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, Why> {
@@ -95,12 +95,39 @@ async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, Why
     Ok(Made { frame: Some(frame), untranslatable })
 }
 
-/// A frame that is not compressed, as it goes out.
-pub(super) async fn encoded(raw: Frame, coder: &mut Coder, room: &Room) -> Result<Frame, Why> {
-    match coder.encoding() {
-        Encoding::Identity => Ok(raw),
-        _ => compressed(&raw, coder, room).await,
+/// A frame that is not compressed, as it goes out: compressed, unless there is no room for that beside it.
+pub(super) async fn encoded(raw: Frame, coder: &mut Coder, room: &Room) -> (Frame, Encoding) {
+    let encoding = coder.encoding();
+    if encoding == Encoding::Identity {
+        return (raw, encoding);
     }
+    match compressed(&raw, coder, room).await {
+        Ok(frame) => (frame, encoding),
+        Err(_) => (raw, Encoding::Identity),
+    }
+}
+
+/// Makes a request of the one record in `batch`, of which no more is held at a time than must be.
+pub(super) async fn alone(batch: Batch, coder: &mut Coder, room: &Room) -> Result<Parcel, Why> {
+    let Batch { key, meta, items, out_len: raw_len, .. } = batch;
+    let sequences = batch.sequences.clone();
+    let raw = opened(batch, coder, room).await?;
+    let (frame, encoding) = encoded(raw, coder, room).await;
+    let piece = Parcel::piece(frame, encoding, key, meta, items, raw_len);
+    Ok(Parcel { sequences, ..piece })
+}
+
+/// The one body of `batch`, decoded. What it came as is given back.
+pub(super) async fn opened(batch: Batch, coder: &mut Coder, room: &Room) -> Result<Frame, Why> {
+    let [body] = batch.bodies.as_slice() else { return Err(Why::Damaged) };
+    if body.encoding == Encoding::Identity {
+        return Ok(batch.window);
+    }
+    let mut raw = room.window(PREFIX + body.raw_len + SLACK).await?;
+    raw.advance(PREFIX);
+    let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
+    coder.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
+    Ok(raw)
 }
 
 async fn compressed(raw: &Frame, coder: &mut Coder, room: &Room) -> Result<Frame, Why> {
@@ -113,7 +140,7 @@ async fn compressed(raw: &Frame, coder: &mut Coder, room: &Room) -> Result<Frame
 }
 
 /// The bodies of a batch decoded, one after the other, where they came compressed; and in OTLP, where they are not.
-pub(super) async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, Why> {
+async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, Why> {
     let version = version_of(&batch.meta);
     if version.is_none() && batch.bodies.iter().all(|body| body.encoding == Encoding::Identity) {
         return Ok(Made::default());

@@ -141,7 +141,7 @@ fn needed(record: &Record, way: Way) -> usize {
 }
 
 /// A signal as the wire's formats have it.
-pub(super) fn spoken(signal: Signal) -> Option<wire::Signal> {
+pub(crate) fn spoken(signal: Signal) -> Option<wire::Signal> {
     match signal {
         Signal::Traces => Some(wire::Signal::Traces),
         Signal::Metrics => Some(wire::Signal::Metrics),

@@ -5,12 +5,8 @@ use super::peer::PREFIX;
 use crate::batch::Why;
 use crate::room::Room;
 use std::ops::Range;
-use tidegate_elastic::documents::{to_otlp_logs, usual_logs_len};
-use tidegate_elastic::intake;
 use tidegate_journal::{Meta, Protocol, Signal};
-use tidegate_wire::otlp;
 use tidegate_wire::otlp::prometheus::from_remote_write;
-use tidegate_wire::output::Full;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 
 /// Bodies said in OTLP, one after the other, and how many of their items OTLP has no form for.
@@ -26,42 +22,6 @@ pub(super) fn version_of(meta: &Meta) -> Option<Version> {
         (Protocol::RemoteWrite2, Signal::Metrics) => Some(Version::V2),
         _ => None,
     }
-}
-
-/// Says the events of a checked body in OTLP: a request for each signal of which there are any, in twice the room
-/// whenever there was not enough. Also how many events those are.
-pub(super) async fn said(
-    raw: Frame,
-    received_at_ns: u64,
-    room: &Room,
-) -> Result<(Vec<(Signal, Frame)>, u64), Why> {
-    const SIGNALS: [(Signal, otlp::Signal); 3] = [
-        (Signal::Traces, otlp::Signal::Traces),
-        (Signal::Metrics, otlp::Signal::Metrics),
-        (Signal::Logs, otlp::Signal::Logs),
-    ];
-    let events = raw.get(PREFIX..).unwrap_or_default();
-    let (mut requests, mut said) = (Vec::new(), 0);
-    for (signal, spoken) in
-        SIGNALS.into_iter().filter(|(_, spoken)| intake::signals(events).any(|it| it == *spoken))
-    {
-        let mut len = intake::usual_len(events.len());
-        let frame = loop {
-            let mut frame = room.window(PREFIX.saturating_add(len)).await?;
-            frame.advance(PREFIX);
-            match intake::to_otlp(events, received_at_ns, spoken, frame.spare_mut()) {
-                Ok(done) => {
-                    frame.advance(done.bytes);
-                    said += done.events;
-                    break frame;
-                }
-                Err(Full) => len = len.saturating_mul(2),
-            }
-        };
-        requests.push((signal, frame));
-        tokio::task::yield_now().await;
-    }
-    Ok((requests, said))
 }
 
 /// How long a record is as it goes out, before compression: of remote write about, since each sample is said with
@@ -108,24 +68,5 @@ pub(super) async fn translated(
             tokio::task::yield_now().await;
         }
         return Ok(Translated { frame, untranslatable });
-    }
-}
-
-/// Says the documents of a `_bulk` body as log records, in twice the room whenever there was not enough. Of the
-/// record's items, those that are none of these are untranslatable.
-pub(super) async fn documents(raw: Frame, meta: &Meta, room: &Room) -> Result<Translated, Why> {
-    let body = raw.get(PREFIX..).unwrap_or_default();
-    let mut len = usual_logs_len(body.len());
-    loop {
-        let mut frame = room.window(PREFIX.saturating_add(len)).await?;
-        frame.advance(PREFIX);
-        match to_otlp_logs(body, meta.received_at_ns, frame.spare_mut()) {
-            Ok(logs) => {
-                frame.advance(logs.bytes);
-                let untranslatable = u64::from(meta.items).saturating_sub(logs.records);
-                return Ok(Translated { frame, untranslatable });
-            }
-            Err(Full) => len = len.saturating_mul(2),
-        }
     }
 }

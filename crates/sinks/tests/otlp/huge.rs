@@ -1,12 +1,19 @@
 //! Promise: what can never be held is dropped by the item, and nothing hangs: neither the sink, nor the thread that it
 //! runs on, nor the order to stop.
 
-use crate::bodies::put;
-use crate::peer::Peer;
-use crate::rig::{BOTH, Rig, settings};
+use crate::bodies::{encoded, put};
+use crate::peer::{Peer, Reply};
+use crate::rig::{BOTH, Rig, settings, settings_for};
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
-use tidegate_sinks::{Compression, OtlpSettings};
+use tidegate_load::otlp::OtlpSink;
+use tidegate_load::remote_write::{Batch, Extras, Version, compress, decode};
+use tidegate_load::{Behaviour, Model, Timeline};
+use tidegate_sinks::{Compression, Otlp, OtlpSettings};
+
+const COMPRESSIONS: [Compression; 2] = [Compression::None, Compression::Gzip(1)];
+/// What the sink can hold with its turn.
+const MOST: usize = 4 << 20;
 
 /// A request of one resource with an attribute of `envelope` bytes, and these items.
 fn request(envelope: usize, items: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
@@ -31,15 +38,15 @@ fn record(number: u64, padding: usize) -> Vec<u8> {
 #[tokio::test]
 async fn what_never_fits_is_dropped_and_nothing_hangs() {
     for transport in BOTH {
-        for compression in [Compression::None, Compression::Gzip(1)] {
-            let mut rig = Rig::narrow(256 << 10, 4 << 20);
+        for compression in COMPRESSIONS {
+            let mut rig = Rig::narrow(256 << 10, MOST as u64);
             let peer = Peer::new();
             rig.put(Signal::Logs, Encoding::Gzip, 3).await;
             let one = request(0, [record(3, 3 << 20)]);
             let many = request(3 << 20, (4..54).map(|number| record(number, 10)));
             rig.next = 54;
             for (raw, items) in [(one, 1), (many, 50)] {
-                let body = crate::bodies::encoded(Encoding::Gzip, &raw);
+                let body = encoded(Encoding::Gzip, &raw);
                 rig.append(Signal::Logs, Protocol::Otlp, Encoding::Gzip, &body, raw.len(), items).await;
             }
             rig.put(Signal::Logs, Encoding::Gzip, 3).await;
@@ -47,6 +54,117 @@ async fn what_never_fits_is_dropped_and_nothing_hangs() {
             rig.drain(OtlpSettings { compression, max_request_bytes: 1 << 20, ..settings }).await;
             rig.assert_but(&[&peer], 3..54);
             assert_eq!(rig.dropped(), [(Dropped::TooLarge, 51)]);
+        }
+    }
+}
+
+/// That a record is within what the sink says it delivers.
+fn assert_deliverable(protocol: Protocol, signal: Signal, kept: usize, decoded: usize, item: usize) {
+    let needed = Otlp::need(protocol, signal).unwrap().of(kept, decoded, item);
+    assert!(needed <= MOST, "{needed} of {MOST}");
+}
+
+/// Bodies of many items, whose translations have no room beside them.
+#[tokio::test]
+async fn what_is_said_in_otlp_arrives_piece_by_piece() {
+    let metadata = r#"{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}"#;
+    let event = |number: usize| match number % 3 {
+        0 => format!(r#"{{"log":{{"message":"event {number}","log":{{"level":"info"}}}}}}"#),
+        1 => {
+            format!(r#"{{"metricset":{{"samples":{{"m{number}":{{"value":{number}}},"n":{{"value":1}}}}}}}}"#)
+        }
+        _ => format!(
+            r#"{{"error":{{"id":"0123456789abcdef0123456789abcdef","log":{{"message":"{number}"}}}}}}"#
+        ),
+    };
+    let mut events = format!("{metadata}\n");
+    let mut documents = String::new();
+    let mut count = 0;
+    while events.len() < 5 << 19 {
+        events += &format!("{}\n", event(count));
+        documents += &format!("{{\"create\":{{}}}}\n{}\n", event(count));
+        count += 1;
+    }
+    for transport in BOTH {
+        for compression in COMPRESSIONS {
+            let mut rig = Rig::narrow(256 << 10, MOST as u64);
+            let peer = OtlpSink::start(Behaviour::Healthy, true).unwrap();
+            for (protocol, signal, raw) in
+                [(Protocol::Intake, Signal::Traces, &events), (Protocol::Bulk, Signal::Logs, &documents)]
+            {
+                let body = encoded(Encoding::Gzip, raw.as_bytes());
+                assert_deliverable(protocol, signal, body.len(), raw.len(), 300);
+                rig.append(signal, protocol, Encoding::Gzip, &body, raw.len(), count as u64).await;
+            }
+            rig.put(Signal::Logs, Encoding::Gzip, 3).await;
+            let settings = settings_for(peer.address(), transport);
+            rig.drain(OtlpSettings { compression, ..settings }).await;
+            assert_eq!((rig.page().delivered, rig.dropped()), (2 * count as u64 + 3, vec![]));
+            let arrived = peer.report();
+            // A metricset has two points.
+            let expected = 2 * count + (count + 1) / 3 + 3;
+            assert_eq!((arrived.malformed, arrived.unnumbered), (0, expected as u64));
+        }
+    }
+}
+
+/// Series whose translation is many times as long arrive, with the kinds that their metadata says.
+#[tokio::test]
+async fn remote_write_arrives_piece_by_piece() {
+    for version in [Version::V1, Version::V2] {
+        for compression in COMPRESSIONS {
+            let rig = Rig::narrow(256 << 10, MOST as u64);
+            let peer = OtlpSink::start(Behaviour::Healthy, true).unwrap();
+            let model = Model::new(7, 2000, Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 });
+            let extras = Extras { exemplars: true, metadata: true, stale: true };
+            let batch = Batch { extras, ..Batch::of(&model, model.range(0..2000), 0, 40) };
+            let (mut raw, mut body) = (Vec::new(), Vec::new());
+            batch.encode(version, &mut raw);
+            compress(&raw, &mut body);
+            let totals = decode(version, &body, raw.len(), &mut |_| {}).unwrap();
+            let items = totals.samples + totals.exemplars + totals.metadata;
+            let protocol = match version {
+                Version::V1 => Protocol::RemoteWrite1,
+                Version::V2 => Protocol::RemoteWrite2,
+            };
+            assert_deliverable(protocol, Signal::Metrics, body.len(), raw.len(), 4 << 10);
+            rig.append(Signal::Metrics, protocol, Encoding::Snappy, &body, raw.len(), items).await;
+            let settings = settings_for(peer.address(), BOTH[0]);
+            rig.drain(OtlpSettings { compression, ..settings }).await;
+            assert_eq!((rig.page().delivered, rig.dropped()), (items, vec![]));
+            let arrived = peer.report();
+            assert_eq!((arrived.malformed, arrived.unnumbered), (0, totals.samples));
+            assert!(arrived.requests.values().sum::<u64>() > 2);
+        }
+    }
+}
+
+/// One item that is all of the body, and items of a resource that is, arrive as long as they fit beside it; also where
+/// the peer is busy in between, and where they are longer than a request is to be.
+#[tokio::test]
+async fn the_largest_items_arrive() {
+    for transport in BOTH {
+        for compression in COMPRESSIONS {
+            let mut rig = Rig::narrow(256 << 10, MOST as u64);
+            let peer = Peer::new();
+            let one = request(0, [record(0, 7 << 18)]);
+            let many = request(7 << 18, (1..1001).map(|number| record(number, 10)));
+            rig.next = 1001;
+            for (raw, items) in [(one, 1), (many, 1000)] {
+                let body = encoded(Encoding::Gzip, &raw);
+                assert_deliverable(Protocol::Otlp, Signal::Logs, body.len(), raw.len(), (7 << 18) + 100);
+                rig.append(Signal::Logs, Protocol::Otlp, Encoding::Gzip, &body, raw.len(), items).await;
+            }
+            let busy = match transport {
+                tidegate_sinks::Transport::Http => Reply::Http(503, vec![], vec![]),
+                tidegate_sinks::Transport::Grpc => Reply::Grpc(14, "", None),
+            };
+            peer.script([Reply::Ok(vec![]), Reply::Ok(vec![]), busy]);
+            let settings = settings(&peer, transport);
+            rig.drain(OtlpSettings { compression, max_request_bytes: 64 << 10, ..settings }).await;
+            rig.assert_exact(&[&peer]);
+            assert_eq!((rig.page().delivered, rig.dropped()), (1001, vec![]));
+            assert!(peer.arrived().len() < 20, "{} requests", peer.arrived().len());
         }
     }
 }

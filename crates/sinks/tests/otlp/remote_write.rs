@@ -68,7 +68,8 @@ async fn large_records_are_cut_and_borrow() {
             let arrived = peer.report();
             assert_eq!((arrived.unnumbered, arrived.malformed), (samples, 0));
             let requests = arrived.requests.values().sum::<u64>();
-            assert_eq!(requests > 1, most < 1 << 20, "{requests}");
+            // How long it becomes is guessed, and what is more goes in another piece.
+            assert_eq!(requests > 8, most < 1 << 20, "{requests}");
         }
     }
 }

@@ -1,0 +1,81 @@
+//! Events and documents, said in OTLP a piece at a time before they become rows. All pieces of a record are one batch.
+
+use super::{Failure, Lake, now_ns, wait};
+use crate::otlp::spoken;
+use crate::pieces::Pieces;
+use crate::room::{NoRoom, Turn};
+use tidegate_journal::Meta;
+use tidegate_lake::{Position, Pushed};
+use tidegate_ledger::Dropped;
+use tidegate_wire::output::Full;
+
+/// How long a piece is, where no single item is longer.
+const PIECE: usize = 256 << 10;
+
+impl Lake {
+    /// Pushes all that is said of a record. An item for which there is no room at all is too large, alone.
+    pub(super) fn push_pieces(
+        &mut self,
+        position: &Position,
+        mut pieces: impl Pieces,
+        meta: &Meta,
+    ) -> Result<Pushed, Failure> {
+        let Lake { writer, room, runtime, stop, .. } = self;
+        let mut batch = writer.batch(position, now_ns()).map_err(Failure::Lake)?;
+        let (mut turn, mut is_pushed, mut booked, mut too_large) = (Turn::none(), false, 0, 0);
+        // What pieces are written to, one after the other; and how much the next item takes at least, where it had no
+        // room before.
+        let (mut window, mut at_least) = (None, 0);
+        while let Some(wanted) = pieces.wanted(PIECE) {
+            let wanted = wanted.max(at_least);
+            if window.is_none() && wanted > room.longest_window() && !room.is_borrowing() {
+                // As long as nothing was pushed, it can be begun again with the turn.
+                if !is_pushed {
+                    return Err(NoRoom::WithoutTurn.into());
+                }
+                // No more is held than the lake's own part, as by all who wait for theirs.
+                turn = wait(runtime, stop, room.turn())?;
+            }
+            let mut space = match window.take() {
+                Some(space) => space,
+                None => wait(runtime, stop, room.window(wanted.min(room.longest_window())))??,
+            };
+            space.clear();
+            match pieces.write(space.spare_mut(), usize::MAX) {
+                Ok(portion) => {
+                    space.advance(portion.bytes);
+                    booked += portion.booked;
+                    if portion.items > 0
+                        && let Some(signal) = spoken(pieces.signal())
+                    {
+                        batch.push_otlp(signal, &space).map_err(Failure::Lake)?;
+                        is_pushed = true;
+                    }
+                    // What one large item needed is given back.
+                    window = (at_least == 0).then_some(space);
+                    at_least = 0;
+                }
+                Err(Full) => {
+                    let had = space.bytes();
+                    drop(space);
+                    at_least = had.saturating_mul(2);
+                    if room.is_borrowing() && had >= room.longest_window() {
+                        let lost = pieces.pass_over().booked;
+                        (booked, too_large, at_least) = (booked + lost, too_large + lost, 0);
+                    }
+                }
+            }
+        }
+        drop((window, turn));
+        let mut pushed = batch.end().map_err(Failure::Lake)?;
+        if !is_pushed {
+            let why = if too_large > 0 { Dropped::TooLarge } else { Dropped::Untranslatable };
+            return Err(Failure::Lost(why));
+        }
+        // Of an event there may be several rows.
+        let items = u64::from(meta.items);
+        pushed.dropped.too_large = pushed.dropped.too_large.saturating_add(too_large).min(items);
+        pushed.dropped.malformed += items.saturating_sub(booked);
+        Ok(pushed)
+    }
+}

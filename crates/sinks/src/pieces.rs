@@ -1,0 +1,309 @@
+//! Bodies that go out in pieces: cut as they are, or said in OTLP a piece at a time. Nothing is ever there whole but the
+//! body itself.
+
+use tidegate_elastic::documents::{LogPieces, usual_logs_len};
+use tidegate_elastic::intake;
+use tidegate_journal::Signal;
+use tidegate_wire::otlp::Signal as Spoken;
+use tidegate_wire::otlp::prometheus::{RemoteWritePieces, RemoteWritePlace, Reversed};
+use tidegate_wire::otlp::{Piece, Split};
+use tidegate_wire::output::{Full, SliceOutput};
+use tidegate_wire::remote_write::Series;
+
+/// The signals that events of Elastic APM are said in, in the order in which they are sent.
+const SIGNALS: [(Signal, Spoken); 3] =
+    [(Signal::Traces, Spoken::Traces), (Signal::Metrics, Spoken::Metrics), (Signal::Logs, Spoken::Logs)];
+
+/// A body of which pieces are taken from the front. A clone is the same from there on.
+pub(crate) trait Pieces: Clone {
+    /// Whether what is [wanted](Self::wanted) is what the next piece takes, and no less.
+    const IS_EXACT: bool;
+
+    /// What the next piece is of.
+    fn signal(&self) -> Signal;
+
+    /// About how much room the next piece takes, which is to have `most` bytes; nothing when there is none.
+    fn wanted(&mut self, most: usize) -> Option<usize>;
+
+    /// Whether the next piece, for which there was no room, would be shorter if `most` were less.
+    fn is_divisible(&self) -> bool;
+
+    /// Writes the next piece to the start of `space`: of `most` bytes, unless its first item alone or what encloses it
+    /// is longer. What cannot be said is counted as it is passed; there may be nothing else.
+    fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full>;
+
+    /// Passes over the next item.
+    fn pass_over(&mut self) -> Portion;
+
+    /// Where it is.
+    fn place(&self) -> Place;
+}
+
+/// What a piece holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Portion {
+    pub(crate) bytes: usize,
+    /// How many of those enclose its items.
+    pub(crate) enclosing: usize,
+    /// Its items as OTLP counts them.
+    pub(crate) items: u64,
+    /// Its items as the books count them.
+    pub(crate) booked: u64,
+    /// Items that were passed, which OTLP has no form for.
+    pub(crate) untranslatable: u64,
+}
+
+/// What is done of a body. Each kind of body has its own way to count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// Items, in the order of the body.
+    items: u64,
+    series: RemoteWritePlace,
+    /// Which signal's turn it is, of events.
+    stage: usize,
+    events: intake::Place,
+}
+
+impl Portion {
+    /// Whether it can be sent in smaller pieces without saying much more what encloses them than what is in them.
+    pub(crate) fn is_cuttable(&self, smallest: usize) -> bool {
+        /// How many times what is in it, what encloses it may be.
+        const TIMES: usize = 16;
+        let inside = self.bytes.saturating_sub(self.enclosing);
+        self.items > 1 && self.bytes > smallest && self.enclosing / TIMES <= inside
+    }
+}
+
+/// A request of OTLP, which is cut.
+#[derive(Clone)]
+pub(crate) struct Cutting<'a> {
+    signal: Signal,
+    split: Split<'a>,
+    /// The next piece, and what comes behind it.
+    ahead: Option<(Piece<'a>, Split<'a>)>,
+    done: u64,
+}
+
+impl<'a> Cutting<'a> {
+    pub(crate) fn new(signal: Signal, mut split: Split<'a>, from: &Place) -> Self {
+        split.skip_items(from.items);
+        Cutting { signal, split, ahead: None, done: from.items }
+    }
+
+    fn take(&mut self) -> Option<Piece<'a>> {
+        let (piece, behind) = self.ahead.take()?;
+        self.split = behind;
+        self.done += piece.items();
+        Some(piece)
+    }
+}
+
+impl Pieces for Cutting<'_> {
+    const IS_EXACT: bool = true;
+
+    fn signal(&self) -> Signal {
+        self.signal
+    }
+
+    fn wanted(&mut self, most: usize) -> Option<usize> {
+        self.split.limit(most);
+        loop {
+            let mut behind = self.split.clone();
+            let piece = behind.next()?;
+            if piece.items() > 0 {
+                self.ahead = Some((piece, behind));
+                return Some(piece.len());
+            }
+            // Of no use to anybody.
+            self.split = behind;
+        }
+    }
+
+    fn is_divisible(&self) -> bool {
+        self.ahead.as_ref().is_some_and(|(piece, _)| piece.items() > 1)
+    }
+
+    fn write(&mut self, space: &mut [u8], _: usize) -> Result<Portion, Full> {
+        let (piece, _) = self.ahead.as_ref().ok_or(Full)?;
+        piece.write(&mut SliceOutput::new(space))?;
+        let Some(piece) = self.take() else { return Err(Full) };
+        let items = piece.items();
+        let (bytes, enclosing) = (piece.len(), piece.enclosing());
+        Ok(Portion { bytes, enclosing, items, booked: items, untranslatable: 0 })
+    }
+
+    fn pass_over(&mut self) -> Portion {
+        let items = self.take().map_or(0, |piece| piece.items());
+        Portion { items, booked: items, ..Portion::default() }
+    }
+
+    fn place(&self) -> Place {
+        Place { items: self.done, ..Place::default() }
+    }
+}
+
+/// Documents of `_bulk`.
+#[derive(Clone)]
+pub(crate) struct Documents<'a> {
+    pieces: LogPieces<'a>,
+    /// How long a piece is at most: all of them in one.
+    usual: usize,
+}
+
+impl<'a> Documents<'a> {
+    pub(crate) fn new(body: &'a [u8], received_at_ns: u64, from: &Place) -> Self {
+        let mut pieces = LogPieces::new(body, received_at_ns);
+        pieces.skip_to(from.items);
+        Documents { pieces, usual: usual_logs_len(body.len()) }
+    }
+}
+
+impl Pieces for Documents<'_> {
+    const IS_EXACT: bool = false;
+
+    fn signal(&self) -> Signal {
+        Signal::Logs
+    }
+
+    fn wanted(&mut self, most: usize) -> Option<usize> {
+        let next = usual_logs_len(self.pieces.next_len());
+        (!self.pieces.is_done()).then(|| self.usual.min(most).max(next))
+    }
+
+    fn is_divisible(&self) -> bool {
+        false
+    }
+
+    fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full> {
+        let logs = self.pieces.write(space, most)?;
+        let (bytes, items, untranslatable) = (logs.bytes, logs.records, logs.untranslatable);
+        Ok(Portion { bytes, enclosing: 0, items, booked: items, untranslatable })
+    }
+
+    fn pass_over(&mut self) -> Portion {
+        self.pieces.pass();
+        Portion { items: 1, booked: 1, ..Portion::default() }
+    }
+
+    fn place(&self) -> Place {
+        Place { items: self.pieces.passed(), ..Place::default() }
+    }
+}
+
+/// Events of Elastic APM, one signal after the other.
+#[derive(Clone)]
+pub(crate) struct Events<'a> {
+    raw: &'a [u8],
+    received_at_ns: u64,
+    stage: usize,
+    pieces: intake::Pieces<'a>,
+}
+
+impl<'a> Events<'a> {
+    pub(crate) fn new(raw: &'a [u8], received_at_ns: u64, from: &Place) -> Self {
+        let mut events = Events::at(raw, received_at_ns, from.stage);
+        events.pieces.go_to(from.events);
+        events
+    }
+
+    fn at(raw: &'a [u8], received_at_ns: u64, stage: usize) -> Self {
+        let (_, spoken) = said(stage);
+        Events { raw, received_at_ns, stage, pieces: intake::Pieces::new(raw, received_at_ns, spoken) }
+    }
+}
+
+impl Pieces for Events<'_> {
+    const IS_EXACT: bool = false;
+
+    fn signal(&self) -> Signal {
+        said(self.stage).0
+    }
+
+    fn wanted(&mut self, most: usize) -> Option<usize> {
+        while self.pieces.is_done() {
+            if self.stage + 1 >= SIGNALS.len() {
+                return None;
+            }
+            *self = Events::at(self.raw, self.received_at_ns, self.stage + 1);
+        }
+        let next = intake::usual_len(self.pieces.next_len());
+        Some(intake::usual_len(self.raw.len()).min(most).max(next))
+    }
+
+    fn is_divisible(&self) -> bool {
+        false
+    }
+
+    fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full> {
+        let portion = self.pieces.write(space, most)?;
+        let intake::Portion { bytes, events, items, enclosing } = portion;
+        Ok(Portion { bytes, enclosing, items, booked: events, untranslatable: 0 })
+    }
+
+    fn pass_over(&mut self) -> Portion {
+        let booked = u64::from(self.pieces.pass_over());
+        Portion { items: booked, booked, ..Portion::default() }
+    }
+
+    fn place(&self) -> Place {
+        Place { stage: self.stage, events: self.pieces.place(), ..Place::default() }
+    }
+}
+
+/// What is said in a stage.
+fn said(stage: usize) -> (Signal, Spoken) {
+    SIGNALS.get(stage).copied().unwrap_or((Signal::Logs, Spoken::Logs))
+}
+
+/// Series of remote write.
+#[derive(Clone)]
+pub(crate) struct Samples<'a, I> {
+    pieces: RemoteWritePieces<'a, I>,
+    /// How long all of them are, about.
+    usual: usize,
+}
+
+impl<'a, I: Iterator<Item = Series<'a>> + Clone> Samples<'a, I> {
+    pub(crate) fn new(mut pieces: RemoteWritePieces<'a, I>, usual: usize, from: &Place) -> Self {
+        pieces.skip_to(from.series);
+        Samples { pieces, usual }
+    }
+}
+
+impl<'a, I: Iterator<Item = Series<'a>> + Clone> Pieces for Samples<'a, I> {
+    const IS_EXACT: bool = false;
+
+    fn signal(&self) -> Signal {
+        Signal::Metrics
+    }
+
+    fn wanted(&mut self, most: usize) -> Option<usize> {
+        (!self.pieces.is_done()).then(|| self.usual.min(most))
+    }
+
+    fn is_divisible(&self) -> bool {
+        false
+    }
+
+    fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full> {
+        let done = self.pieces.write(space, most)?;
+        Ok(Portion {
+            bytes: done.bytes,
+            enclosing: 0,
+            items: done.points,
+            booked: done.points + done.exemplars,
+            untranslatable: done.dropped + done.dropped_exemplars,
+        })
+    }
+
+    fn pass_over(&mut self) -> Portion {
+        let mut done = Reversed::default();
+        let booked = self.pieces.pass_over(&mut done);
+        let untranslatable = done.dropped + done.dropped_exemplars;
+        Portion { items: booked.min(1), booked, untranslatable, ..Portion::default() }
+    }
+
+    fn place(&self) -> Place {
+        Place { series: self.pieces.place(), ..Place::default() }
+    }
+}
