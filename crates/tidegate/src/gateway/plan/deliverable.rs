@@ -8,7 +8,7 @@ use tidegate_admission::{Bound, Deliverable};
 use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config, Sink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Need, RemoteWrite};
+use tidegate_sinks::{Lake, Need, Otlp, RemoteWrite};
 
 /// What windows take beyond what they were asked for: the arena's steps, of a body in both its forms.
 const ROUNDING: u64 = 2 * (64 << 10);
@@ -89,6 +89,8 @@ fn need(sink: &Sink, protocol: Protocol, signal: Signal) -> Option<Need> {
     match sink {
         Sink::Blackhole(_) => None,
         Sink::PrometheusRemoteWrite(_) => RemoteWrite::need(protocol, signal),
+        Sink::Otlp(_) => Otlp::need(protocol, signal),
+        Sink::Lake(_) => Lake::need(protocol, signal),
         // Until each kind declares its own.
         _ => Some(PROVISIONAL),
     }
