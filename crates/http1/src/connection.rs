@@ -345,7 +345,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         };
         let missing = end.saturating_sub(window.len());
         // A client that was not told to continue may or may not send the body: no telling where it ends.
-        if missing > 0 && (framing.expects || missing > self.server.settings.linger_bytes) {
+        if missing > 0 && (framing.expects || missing > self.server.settings.skip_bytes) {
             return after;
         }
         if end < window.len() {
@@ -363,15 +363,16 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             if after.discard == 0 {
                 return None;
             }
-            let deadline = Instant::now() + settings.linger;
-            return match self.link.discard(after.discard, deadline).await {
+            let shutdown = &self.server.shutdown;
+            return match self.link.discard(after.discard, settings, || shutdown.has_begun()).await {
                 Ok(discarded) if discarded == after.discard => None,
                 Ok(_) => Some(after.ended),
                 Err(_) => Some(Ended::Lost),
             };
         }
         if after.linger {
-            self.link.linger(settings).await;
+            let shutdown = &self.server.shutdown;
+            self.link.linger(settings, || shutdown.has_begun()).await;
         }
         Some(after.ended)
     }

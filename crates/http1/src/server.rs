@@ -94,7 +94,7 @@ pub async fn turn_away<T: Stream>(mut stream: T, reply: Reply, settings: &Settin
     {
         return Ended::Lost;
     }
-    link.linger(settings).await;
+    link.linger(settings, || false).await;
     Ended::Refused
 }
 

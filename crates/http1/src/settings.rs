@@ -26,11 +26,17 @@ pub struct Settings {
     pub memory_wait: Duration,
     /// How long a client may take to receive an answer.
     pub write: Duration,
-    /// How long, after an answer that ends the connection, the rest of what the client sends is thrown
-    /// away, so that it can read the answer instead of seeing a reset.
+    /// After an answer that ends the connection, what the client still sends is thrown away, so that it can read the
+    /// answer instead of seeing a reset: for as long as this brings [`linger_least`](Self::linger_least) each time.
     pub linger: Duration,
-    /// The most bytes thrown away then, or of a refused body before the next request.
+    /// The least bytes that a client sends in each [`linger`](Self::linger) for the next one.
+    pub linger_least: usize,
+    /// How long that may take in all.
+    pub linger_total: Duration,
+    /// The most bytes thrown away then.
     pub linger_bytes: usize,
+    /// The most bytes of a refused body that are thrown away for the sake of the next request.
+    pub skip_bytes: usize,
     /// After so many requests a connection is closed, so that clients spread over new servers.
     pub max_requests: u32,
 }
@@ -39,7 +45,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             share: Share::Ingest,
-            max_head: 16 << 10,
+            max_head: 64 << 10,
             idle: Duration::from_secs(90),
             head: Duration::from_secs(10),
             body: Duration::from_secs(60),
@@ -49,7 +55,10 @@ impl Default for Settings {
             memory_wait: Duration::from_secs(2),
             write: Duration::from_secs(10),
             linger: Duration::from_secs(1),
-            linger_bytes: 256 << 10,
+            linger_least: 16 << 10,
+            linger_total: Duration::from_secs(30),
+            linger_bytes: 64 << 20,
+            skip_bytes: 256 << 10,
             max_requests: u32::MAX,
         }
     }

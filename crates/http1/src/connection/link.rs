@@ -183,14 +183,17 @@ impl<'a, T: Stream> Link<'a, T> {
         .await
     }
 
-    /// Throws away what arrives, until that is `limit` bytes, or the end, or the deadline has passed.
-    /// Returns how much it was.
+    /// Throws away what arrives, until that is `limit` bytes, or the end, or too little in the time that `settings` give;
+    /// once `is_leaving` they give no more. Returns how much it was.
     pub(crate) fn discard(
         &mut self,
         limit: usize,
-        deadline: Instant,
+        settings: &Settings,
+        is_leaving: impl Fn() -> bool,
     ) -> impl Future<Output = io::Result<usize>> {
-        let mut discarded = 0;
+        let begun = Instant::now();
+        let (mut discarded, mut enough) = (0, settings.linger_least);
+        let mut deadline = begun + settings.linger;
         poll_fn(move |context| {
             while discarded < limit {
                 let read = NOWHERE.with_borrow_mut(|nowhere| {
@@ -210,14 +213,19 @@ impl<'a, T: Stream> Link<'a, T> {
                         break;
                     }
                 }
+                if discarded >= enough && !is_leaving() {
+                    enough = discarded.saturating_add(settings.linger_least);
+                    deadline = (Instant::now() + settings.linger).min(begun + settings.linger_total);
+                }
             }
             Poll::Ready(Ok(discarded))
         })
     }
 
     /// Ends the connection so that the client can read the last answer: closing a socket that holds or
-    /// gets bytes nobody reads sends a reset, which can overtake the answer.
-    pub(crate) async fn linger(&mut self, settings: &Settings) {
+    /// gets bytes nobody reads sends a reset, which can overtake the answer. Many clients read none before all is
+    /// sent, so it is read on for as long as they send.
+    pub(crate) async fn linger(&mut self, settings: &Settings, is_leaving: impl Fn() -> bool) {
         let deadline = Instant::now() + settings.linger;
         let ended = poll_fn(|context| match self.stream.poll_end(context) {
             Poll::Ready(ended) => Poll::Ready(ended.is_ok()),
@@ -225,7 +233,7 @@ impl<'a, T: Stream> Link<'a, T> {
         });
         if ended.await {
             // Failing here is the client closing first, which is as well.
-            let _ = self.discard(settings.linger_bytes, deadline).await;
+            let _ = self.discard(settings.linger_bytes, settings, is_leaving).await;
         }
     }
 }

@@ -146,6 +146,32 @@ fn bodies_wait_for_their_memory_before_they_are_asked_for() {
     }
 }
 
+/// What a client sends after its refusal is read on for a while, and no longer: not when it sends little, not for ever,
+/// and no more than so much.
+#[test]
+fn what_is_sent_in_vain_is_read_within_bounds() {
+    let refused = "POST /small HTTP/1.1\r\nHost: h\r\nContent-Length: 900000000\r\n\r\n";
+    let send = |times: u32, bytes: usize| {
+        move |client: Client| async move {
+            client.send(refused);
+            for _ in 0..times {
+                sleep(Duration::from_millis(900)).await;
+                client.send(vec![0; bytes]);
+            }
+        }
+    };
+    for (times, bytes, settings, lasts) in [
+        (100, 1 << 10, Settings::default(), 1.0),
+        (5, 32 << 10, Settings::default(), 5.0 * 0.9 + 1.0),
+        (100, 32 << 10, Settings::default(), 30.0),
+        (100, 32 << 10, Settings { linger_bytes: 128 << 10, ..Settings::default() }, 4.0 * 0.9),
+    ] {
+        let (run, lasted) = timed(&server(settings), send(times, bytes));
+        assert_eq!((run.ended, run.statuses), (Ended::Refused, vec![413]));
+        assert_seconds(lasted, lasts);
+    }
+}
+
 /// A client that does not take its answer holds it for a while only, and loses nothing if it takes it late.
 #[test]
 fn answers_wait_for_slow_readers() {

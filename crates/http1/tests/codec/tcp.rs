@@ -95,11 +95,30 @@ fn a_refused_body_does_not_hide_the_answer() {
     let server = server(Settings::default());
     let (mut client, serving) = connect(&server);
     write!(client, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000\r\n\r\n").unwrap();
-    // As much as the server throws away, so that this write never fails.
-    client.write_all(&vec![0; 200_000]).unwrap();
+    // All of it before a look at the answer, as many clients do.
+    client.write_all(&vec![0; 9_000_000]).unwrap();
     assert_eq!(read_to_close(&mut client), [413]);
     drop(client);
     assert_eq!(serving.join().unwrap(), Ended::Refused);
+}
+
+/// The same where the service refuses, where the body is chunked, and where the refused one was all but small.
+#[test]
+fn whatever_is_refused_early_is_read_on() {
+    let server = server(Settings::default());
+    for (head, status) in [
+        ("POST /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000\r\n\r\n", 401),
+        ("POST /refuse HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", 401),
+        ("POST /small HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n895440\r\n", 413),
+        ("BAD\r\n\r\n", 400),
+    ] {
+        let (mut client, serving) = connect(&server);
+        client.write_all(head.as_bytes()).unwrap();
+        client.write_all(&vec![0; 9_000_000]).unwrap();
+        assert_eq!(read_to_close(&mut client), [status], "{head}");
+        drop(client);
+        assert_eq!(serving.join().unwrap(), Ended::Refused);
+    }
 }
 
 /// A shutdown ends idle connections, and finishes requests in progress first.
