@@ -14,6 +14,7 @@ mod rum;
 
 pub use agents::{AgentSettings, BadSettings};
 
+pub(crate) use answer::SHARED;
 pub(crate) use form::{Form, Place, place_of};
 
 use crate::clock::now_ns;
@@ -130,8 +131,8 @@ impl ElasticApm {
         match *form {
             Form::Root { json } => Some(answer::found(200, json, self.root)),
             Form::Preflight => Some(answer::preflight()),
-            Form::Agent { json, known, is_asked_in_body: false } => {
-                Some(self.agents.told(agents::by_query(head.query()), known, json))
+            Form::Agent { json, known, is_asked_in_body: false, is_shared } => {
+                Some(self.agents.told(agents::by_query(head.query()), known, json, is_shared))
             }
             _ => None,
         }
@@ -151,9 +152,9 @@ impl ElasticApm {
                 let (window, range) = body.into_parts();
                 self.take((gate, passage), open, (events, browser), Received { window, range }).await
             }
-            Form::Agent { json, known, .. } => {
+            Form::Agent { json, known, is_shared, .. } => {
                 open.accept_empty(Booked::Events);
-                self.agents.told(agents::by_body(&body), known, json)
+                self.agents.told(agents::by_body(&body), known, json, is_shared)
             }
             Form::Root { .. } | Form::Preflight => Reply::new(500),
         }

@@ -181,7 +181,7 @@ impl Inner {
 
     fn otlp_at(&self, head: &Head<'_>) -> Option<Destination<'_>> {
         let otlp = self.otlp.as_ref()?;
-        let signal = otlp::Form::signal_at(head.path())?;
+        let signal = otlp::Form::signal_at(without_slash(head.path()))?;
         let headers = head.sole_header("content-type").and_then(|content_type| {
             head.sole_header("content-encoding").map(|encoding| (content_type, encoding))
         });
@@ -255,7 +255,11 @@ impl Service for Http {
                 open.refuse(refused.reason);
                 let is_method = refused.reason == Refusal::Method;
                 let reply = answer(refused, protocol);
+                // A page is to see why it was refused.
+                let is_shared = matches!(protocol, Protocol::Intake { .. })
+                    && elastic_apm::place_of(head).is_some_and(elastic_apm::Place::is_of_browsers);
                 Err(match protocol {
+                    _ if is_shared => reply.headers(elastic_apm::SHARED),
                     _ if !is_method => reply,
                     Protocol::Elastic => reply.headers(elasticsearch::ALLOWED),
                     _ => reply.headers(&[("Allow", "POST")]),
@@ -324,6 +328,11 @@ impl Service for Http {
 const NOTHING: &str = "nothing is served under this path; remote write is taken at /api/v1/write, OTLP at /v1/traces, \
                        /v1/metrics, /v1/logs and /v1development/profiles, documents at /elasticsearch/_bulk, and \
                        events of Elastic APM at /intake/v2/events\n";
+
+/// A path without the slash at its end that some senders put there, as their receivers forgive it.
+pub(crate) fn without_slash(path: &str) -> &str {
+    path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path)
+}
 
 impl Http {
     /// Success is the empty message, unless something was rejected.

@@ -49,7 +49,9 @@ struct Told {
     service: String,
     environment: String,
     tag: NonZeroU32,
-    headers: &'static [(&'static str, &'static str)],
+    headers: Headers,
+    /// For an answer that a page may read.
+    shared: Headers,
     text: &'static str,
 }
 
@@ -61,9 +63,17 @@ pub(super) struct Asked {
 }
 
 const KEPT: (&str, &str) = ("Cache-Control", "max-age=30, must-revalidate");
-const NOTHING: &[(&str, &str)] = &[KEPT, ("Etag", "\"-\""), EXPOSED];
+type Headers = &'static [(&'static str, &'static str)];
+
+const NO_TAG: (&str, &str) = ("Etag", "\"-\"");
+const NOTHING: Headers = &[KEPT, NO_TAG];
+const NOTHING_SHARED: Headers = &[KEPT, NO_TAG, EXPOSED, ALLOWED];
 const EXPOSED: (&str, &str) = ("Access-Control-Expose-Headers", "Etag");
-const WRONG: &[(&str, &str)] = &[("Cache-Control", "max-age=300, must-revalidate")];
+/// Of whatever origin the page is: nothing is told that needs credentials.
+const ALLOWED: (&str, &str) = ("Access-Control-Allow-Origin", "*");
+const NOT_KEPT: (&str, &str) = ("Cache-Control", "max-age=300, must-revalidate");
+const WRONG: Headers = &[NOT_KEPT];
+const WRONG_SHARED: Headers = &[NOT_KEPT, ALLOWED];
 
 impl Agents {
     /// What is to be told. It is put together here for the life of the process: the answers are fixed texts.
@@ -75,16 +85,22 @@ impl Agents {
         Ok(Agents(told?.into()))
     }
 
-    /// The answer to a question: nothing new for an agent that has this already.
-    pub(super) fn told(&self, asked: Option<Asked>, known: Option<NonZeroU32>, json: bool) -> Reply {
+    /// The answer to a question: nothing new for an agent that has this already. `shared` with the page that asks.
+    pub(super) fn told(
+        &self,
+        asked: Option<Asked>,
+        known: Option<NonZeroU32>,
+        json: bool,
+        shared: bool,
+    ) -> Reply {
         let Some(asked) = asked.filter(|asked| !asked.service.is_empty()) else {
             let text = "{\n  \"error\": \"service.name is required\"\n}\n";
-            return found(400, json, text).headers(WRONG);
+            return found(400, json, text).headers(if shared { WRONG_SHARED } else { WRONG });
         };
         match self.of(&asked) {
-            None => found(200, json, "{}\n").headers(NOTHING),
-            Some(told) if known == Some(told.tag) => Reply::new(304).headers(told.headers),
-            Some(told) => found(200, json, told.text).headers(told.headers),
+            None => found(200, json, "{}\n").headers(if shared { NOTHING_SHARED } else { NOTHING }),
+            Some(told) if known == Some(told.tag) => Reply::new(304).headers(told.headers(shared)),
+            Some(told) => found(200, json, told.text).headers(told.headers(shared)),
         }
     }
 
@@ -120,8 +136,13 @@ impl Told {
         }
         let tag = tag_of(text.as_bytes());
         let quoted: &'static str = Box::leak(format!("\"{tag:08x}\"").into_boxed_str());
-        let headers = Box::leak(Box::new([KEPT, ("Etag", quoted), EXPOSED]));
-        Ok(Told { service, environment, tag, headers, text: Box::leak(text.into_boxed_str()) })
+        let headers = Box::leak(Box::new([KEPT, ("Etag", quoted)]));
+        let shared = Box::leak(Box::new([KEPT, ("Etag", quoted), EXPOSED, ALLOWED]));
+        Ok(Told { service, environment, tag, headers, shared, text: Box::leak(text.into_boxed_str()) })
+    }
+
+    fn headers(&self, shared: bool) -> Headers {
+        if shared { self.shared } else { self.headers }
     }
 }
 
@@ -136,6 +157,13 @@ fn tag_of(text: &[u8]) -> NonZeroU32 {
 pub(super) fn known(value: &[u8]) -> Option<NonZeroU32> {
     let digits = str::from_utf8(value).ok()?.trim().trim_start_matches("W/").trim_matches('"');
     u32::from_str_radix(digits, 16).ok().and_then(NonZeroU32::new)
+}
+
+/// The same, said in the query, as agents in browsers do: `ifnonematch`.
+pub(super) fn known_by_query(query: Option<&str>) -> Option<NonZeroU32> {
+    let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    let value = pairs.filter(|(name, _)| *name == "ifnonematch").map(|(_, value)| value).next()?;
+    known(decoded(value)?.as_bytes())
 }
 
 /// Appends a string of JSON.
@@ -256,11 +284,11 @@ mod tests {
         let told = agents.of(&asked("shop", "")).unwrap();
         let (_, tag) = told.headers.iter().find(|(name, _)| *name == "Etag").unwrap();
         assert_eq!(known(tag.as_bytes()), Some(told.tag));
-        assert_eq!(agents.told(Some(asked("shop", "")), known(tag.as_bytes()), true).status(), 304);
-        assert_eq!(agents.told(Some(asked("shop", "")), known(b"\"-\""), true).status(), 200);
-        assert_eq!(agents.told(Some(asked("", "")), None, true).status(), 400);
-        assert_eq!(agents.told(None, None, true).status(), 400);
-        assert_eq!(agents.told(Some(asked("other", "")), None, true).status(), 200);
+        assert_eq!(agents.told(Some(asked("shop", "")), known(tag.as_bytes()), true, false).status(), 304);
+        assert_eq!(agents.told(Some(asked("shop", "")), known(b"\"-\""), true, false).status(), 200);
+        assert_eq!(agents.told(Some(asked("", "")), None, true, false).status(), 400);
+        assert_eq!(agents.told(None, None, true, false).status(), 400);
+        assert_eq!(agents.told(Some(asked("other", "")), None, true, false).status(), 200);
     }
 
     /// The name is where agents say it and nowhere else.

@@ -6,12 +6,12 @@ use tidegate_admission::intake::content_type;
 use tidegate_http1::{Content, Reply};
 
 /// What lets a page in a browser read an answer.
-pub(super) const SHARED: &[(&str, &str)] = &[("Access-Control-Allow-Origin", "*")];
+pub(crate) const SHARED: &[(&str, &str)] = &[("Access-Control-Allow-Origin", "*")];
 
 /// What lets a page in a browser send.
 const PERMITTED: &[(&str, &str)] = &[
     ("Access-Control-Allow-Origin", "*"),
-    ("Access-Control-Allow-Headers", "Content-Type, Content-Encoding, Accept"),
+    ("Access-Control-Allow-Headers", "Content-Type, Content-Encoding, Accept, If-None-Match"),
     ("Access-Control-Allow-Methods", "POST, GET, OPTIONS"),
     ("Access-Control-Expose-Headers", "Etag"),
     ("Access-Control-Max-Age", "3600"),

@@ -2,6 +2,7 @@
 
 use super::browser::Browser;
 use super::rum::{Rum, Seat};
+use crate::http::without_slash;
 use std::num::NonZeroU32;
 use tidegate_admission::{Protocol, Refused};
 use tidegate_arena::Arena;
@@ -35,7 +36,7 @@ impl Place {
 
 /// Where `head` leads. The root is shared with others: it is this source's for those who say that they are agents.
 pub(crate) fn place_of(head: &Head<'_>) -> Option<Place> {
-    Some(match head.path() {
+    Some(match without_slash(head.path()) {
         "/intake/v2/events" => Place::Intake,
         "/intake/v2/rum/events" => Place::RumIntake,
         "/intake/v3/rum/events" => Place::RumIntake3,
@@ -63,6 +64,8 @@ pub(crate) enum Form {
         known: Option<NonZeroU32>,
         /// Whether the body says for whom.
         is_asked_in_body: bool,
+        /// Whether a page in a browser is to read the answer.
+        is_shared: bool,
     },
     /// With the question who is there.
     Root {
@@ -144,8 +147,10 @@ pub(super) fn form(
     match (place, head.method()) {
         (Place::Root, "GET" | "HEAD") => Ok(Form::Root { json }),
         (Place::Agents | Place::RumAgents, method @ ("GET" | "POST")) => {
+            // A page would have to ask whether it may send that header, so its agent has it in the query.
             let known = head.header("if-none-match").and_then(super::agents::known);
-            Ok(Form::Agent { json, known, is_asked_in_body: method == "POST" })
+            let known = known.or_else(|| super::agents::known_by_query(head.query()));
+            Ok(Form::Agent { json, known, is_asked_in_body: method == "POST", is_shared: is_rum })
         }
         (Place::RumIntake3, _) => refused(
             Refusal::NotFound,

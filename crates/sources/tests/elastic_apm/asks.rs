@@ -21,11 +21,47 @@ async fn agents_learn_who_is_there() {
     assert_eq!(rig.books_of("elastic_apm").accepted, 1);
 }
 
+/// A page may read what its agent is told, whatever its origin, and the agent says in the query what it has.
+#[tokio::test]
+async fn agents_in_browsers_ask_across_origins() {
+    let rig = Rig::new();
+    let target = "/config/v1/rum/agents?service.name=shop&service.environment=test";
+    let origin = "Origin: https://shop.example\r\n";
+    let answer = get(&rig, target, origin).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("*")));
+    assert_eq!(answer.header("access-control-expose-headers"), Some("Etag"));
+    let tag = answer.header("etag").unwrap().trim_matches('"').to_owned();
+    for known in [tag.clone(), format!("%22{tag}%22")] {
+        let answer = get(&rig, &format!("{target}&ifnonematch={known}"), origin).await;
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (304, Some("*")));
+    }
+    for (target, status) in
+        [("/config/v1/rum/agents?service.name=other", 200), ("/config/v1/rum/agents", 400)]
+    {
+        let answer = get(&rig, target, origin).await;
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (status, Some("*")));
+    }
+    let asked = "OPTIONS /config/v1/rum/agents HTTP/1.1\r\nHost: a\r\nOrigin: https://shop.example\r\n\
+                 Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: if-none-match\r\n\r\n";
+    let answer = rig.serve(async |address| raw(address, asked.as_bytes()).await).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("*")));
+    assert!(answer.header("access-control-allow-headers").unwrap().contains("If-None-Match"));
+    // Not to be mistaken for what services ask.
+    let answer = get(&rig, "/config/v1/agents?service.name=shop", origin).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None));
+    let refused = get(&rig, "/intake/v2/rum/events", origin).await;
+    assert_eq!((refused.status, refused.header("access-control-allow-origin")), (400, Some("*")));
+}
+
 /// Settings are told once, in both forms of the question.
 #[tokio::test]
 async fn agents_are_told_their_settings() {
     let rig = Rig::new();
     let target = "/config/v1/agents?service.name=shop&service.environment=test";
+    let slash = target.replace('?', "/?");
+    for target in [target, &slash] {
+        assert_eq!(get(&rig, target, "").await.status, 200, "{target}");
+    }
     let answer = get(&rig, target, "").await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("cache-control"), Some("max-age=30, must-revalidate"));
@@ -52,5 +88,5 @@ async fn agents_are_told_their_settings() {
         json!({"error": "service.name is required"})
     );
     assert_eq!(get(&rig, "/config/v1/agents", "").await.status, 400);
-    assert_eq!(rig.books_of("elastic_apm").accepted, 7);
+    assert_eq!(rig.books_of("elastic_apm").accepted, 9);
 }
