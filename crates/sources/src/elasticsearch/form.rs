@@ -31,14 +31,16 @@ pub(super) struct Bulk {
 }
 
 /// What is asked, or set up: the first part of the path.
-const APIS: [&str; 22] = [
+const APIS: [&str; 24] = [
     "_alias",
     "_aliases",
+    "_cache",
     "_cat",
     "_cluster",
     "_component_template",
     "_data_stream",
     "_flush",
+    "_forcemerge",
     "_ilm",
     "_index_template",
     "_ingest",
@@ -55,6 +57,9 @@ const APIS: [&str; 22] = [
     "_template",
     "_xpack",
 ];
+
+/// What stands for all indices where a path names one.
+const ALL: &str = "_all";
 
 /// The headers of an answer to another method than a `_bulk` has.
 pub(crate) const ALLOWED: &[(&str, &str)] = &[("Allow", "POST, PUT"), ("X-Elastic-Product", "Elasticsearch")];
@@ -83,10 +88,10 @@ impl Form {
         }
         let known = match first {
             None => matches!(method, "GET" | "HEAD"),
-            Some(api) if api.starts_with('_') => {
+            Some(api) if api.starts_with('_') && api != ALL => {
                 APIS.contains(&api) && matches!(method, "GET" | "HEAD" | "PUT" | "POST" | "DELETE")
             }
-            // An index: whether it is there, and making it.
+            // An index, or all of them: whether it is there, and making it.
             Some(_) => match parts.next().or(last.filter(|last| Some(*last) != first)) {
                 None => matches!(method, "GET" | "HEAD" | "PUT"),
                 Some(api) => APIS.contains(&api),

@@ -14,12 +14,16 @@ use tidegate_http1::Reply;
 pub(super) fn answer(request: &Request<'_>, settings: &Settings) -> Reply {
     let mut parts = request.parts();
     let (first, second) = (parts.next(), parts.next());
+    if [first, second]
+        .iter()
+        .any(|part| matches!(part, Some("_refresh" | "_flush" | "_forcemerge" | "_cache")))
+    {
+        // With any method: what is kept elsewhere is refreshed there.
+        return reply().text("{\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0}}");
+    }
     if matches!(request.method, "PUT" | "POST" | "DELETE") {
         return match first {
             Some(index) if !index.starts_with('_') && second.is_none() => reply().content(made(index)),
-            _ if [first, second].iter().any(|part| matches!(part, Some("_refresh" | "_flush"))) => {
-                reply().text("{\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0}}")
-            }
             _ => reply().text("{\"acknowledged\":true}"),
         };
     }

@@ -87,5 +87,28 @@ async fn what_is_set_up_is_acknowledged() {
     }
     let (status, text) = asked("PUT", "/logs-000001").await;
     assert_eq!((status, text.contains("\"index\":\"logs-000001\"")), (200, true), "{text}");
-    assert_eq!(asked("POST", "/logs/_refresh").await.0, 200);
+    for path in [
+        "/_refresh",
+        "/logs/_refresh",
+        "/_all/_refresh",
+        "/*/_refresh",
+        "/a,b*/_refresh?expand_wildcards=all",
+    ] {
+        for method in ["POST", "GET"] {
+            let (status, text) = asked(method, path).await;
+            assert_eq!(
+                (status, text.contains("\"_shards\":{\"total\":1")),
+                (200, true),
+                "{method} {path}: {text}"
+            );
+        }
+    }
+    for path in ["/_all/_flush", "/_all/_forcemerge?max_num_segments=1", "/_all/_cache/clear"] {
+        assert!(asked("POST", path).await.1.contains("_shards"), "{path}");
+    }
+    // What is kept elsewhere cannot be searched or removed here.
+    for (method, path) in [("GET", "/_all/_search"), ("POST", "/_all/_delete_by_query"), ("DELETE", "/_all")]
+    {
+        assert_eq!(asked(method, path).await.0, 404, "{method} {path}");
+    }
 }
