@@ -18,6 +18,8 @@ pub struct Gateway {
     // First, so that the process is gone before its folder and its cgroup are.
     process: Option<Program>,
     cgroup: Option<Cgroup>,
+    /// How many files it may have open.
+    files: Option<u32>,
     folder: TempDir,
     http: SocketAddr,
     grpc: SocketAddr,
@@ -32,7 +34,7 @@ impl Gateway {
     pub fn new(settings: Value) -> Gateway {
         let folder = tempfile::Builder::new().prefix("tidegate-test-").tempdir().unwrap();
         let (http, grpc, admin) = (free_address(), free_address(), free_address());
-        let gateway = Gateway { process: None, cgroup: None, folder, http, grpc, admin };
+        let gateway = Gateway { process: None, cgroup: None, files: None, folder, http, grpc, admin };
         gateway.configure(settings);
         gateway
     }
@@ -76,6 +78,11 @@ impl Gateway {
         self.cgroup.is_some()
     }
 
+    /// From now on it is started with this limit on open files.
+    pub fn limit_files(&mut self, files: u32) {
+        self.files = Some(files);
+    }
+
     /// The cgroup in which it runs.
     pub fn cgroup(&self) -> Option<&Cgroup> {
         self.cgroup.as_ref()
@@ -102,7 +109,7 @@ impl Gateway {
         assert!(self.process.is_none(), "the gateway is running");
         let mut command = match &self.cgroup {
             Some(cgroup) => cgroup.command(&binary()),
-            None => Command::new(binary()),
+            None => self.unconfined(),
         };
         command.arg("run").arg("--config").arg(self.config()).current_dir(self.folder());
         self.process = Some(Program::start("tidegate", command, self.folder()));
@@ -113,11 +120,20 @@ impl Gateway {
     /// # Panics
     /// When it does not.
     pub fn refuses_to_start(&mut self) -> Finished {
-        let mut command = Command::new(binary());
+        let mut command = self.unconfined();
         command.arg("run").arg("--config").arg(self.config()).current_dir(self.folder());
         let mut process = Program::start("refused", command, self.folder());
         let code = process.wait(SOON).code();
         Finished { code, stdout: process.stdout(), stderr: process.stderr() }
+    }
+
+    /// The program, without a cgroup.
+    fn unconfined(&self) -> Command {
+        let Some(files) = self.files else { return Command::new(binary()) };
+        let mut command = Command::new("sh");
+        // The shell becomes the program: the process number stays.
+        command.arg("-c").arg(format!("ulimit -n {files} && exec \"$0\" \"$@\"")).arg(binary());
+        command
     }
 
     /// Asks it to stop (SIGTERM) and waits for its end; the exit code.

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_load::remote_write::Version;
@@ -72,6 +72,40 @@ fn a_port_in_use_is_named() {
         let _occupied = TcpListener::bind(address).unwrap();
         told(&gateway.refuses_to_start(), &[setting, &address.to_string(), "in use"]);
     }
+}
+
+/// Where few files may be open there are fewer connections, and the start says so: whoever opens all that there are, the
+/// admin port answers, one too many is told, and the sinks deliver.
+#[test]
+fn few_open_files_are_fewer_connections() {
+    for files in [64, 256] {
+        let sink = checking();
+        let mut gateway = Gateway::new(settings(json!({"out": to(&sink)})));
+        gateway.limit_files(files);
+        gateway.start();
+        let process = gateway.process().pid();
+        let open = || std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
+        println!("{files} files: {} are open without a connection", open());
+        let clients: Vec<_> = (0..400).map(|_| TcpStream::connect(gateway.http()).unwrap()).collect();
+        let limit = gateway.status()["connections_limit"].as_u64();
+        println!("{limit:?} connections, {} files open", open());
+        for _ in 0..20 {
+            assert_eq!(gateway.page("/status").status, 200);
+        }
+        assert!(open() <= files as usize);
+        drop(clients);
+        until(SOON, "a request to be taken", || {
+            let answer =
+                request(gateway.http(), &["POST /v1/logs HTTP/1.1", "Content-Type: application/json"], b"{}");
+            answer.is_ok_and(|answer| answer.status == 200)
+        });
+        let log = gateway.log();
+        assert!(log.contains("limit on open files") && log.contains("limits.connections"), "{log}");
+        assert!(log.matches("cannot be accepted").count() <= 1, "{log}");
+    }
+    let mut gateway = Gateway::new(settings(json!({"out": {"type": "blackhole"}})));
+    gateway.limit_files(32);
+    told(&gateway.refuses_to_start(), &["limit on open files is 32", "ulimit -n"]);
 }
 
 /// All mistakes at once, each with its place and what to write instead; `run` and `check` say the same.

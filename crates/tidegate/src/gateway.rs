@@ -7,6 +7,7 @@ pub(crate) mod acceptor;
 mod apm;
 mod backlog;
 mod bulletin;
+mod files;
 mod ingest;
 mod keys;
 mod metrics;
@@ -98,7 +99,12 @@ impl Gateway {
         let admin = listen(config.listen.admin, "listen.admin")?;
         let (unix, socket_file) =
             config.listen.unix.as_ref().map(|socket| unix_socket::listen(socket.path())).transpose()?.unzip();
-        allow_files(planned.connections, config.sinks.len());
+        let files = planned.files;
+        files.check()?;
+        files.raise();
+        if files.is_short() {
+            tracing::warn!("{files}");
+        }
         std::fs::create_dir_all(&config.data)
             .map_err(|error| format!("making the data folder {} (`data`): {error}", config.data.display()))?;
 
@@ -175,7 +181,8 @@ impl Gateway {
             };
             Arc::new(Ingest::new(shutdowns.iter().map(door).collect(), service.clone(), gate.clone()))
         };
-        let door = Arc::new(Doorkeeper::new(places.clone()).with_peers(config.limits.connections_per_peer));
+        let door = Doorkeeper::new(places.clone()).within(files.connections, files.leaving);
+        let door = Arc::new(door.with_peers(config.limits.connections_per_peer));
 
         let doorways = keys.doorways(&config, &arena);
         let running_config = Arc::new(Mutex::new(config.clone()));
@@ -203,7 +210,8 @@ impl Gateway {
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone());
         let console = Guarded::new(console, keys.admins.clone());
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
-        let admin_door = Arc::new(Doorkeeper::new(Places::new(ingest::ADMIN_CONNECTIONS)));
+        let admin_door =
+            Arc::new(Doorkeeper::new(Places::new(files.admin)).within(files.admin, files.leaving));
 
         let first = workers.worker(0);
         let admin_service = Arc::new(ingest::Admin::new(console, tap));
@@ -444,25 +452,5 @@ fn tell(recovery: &Recovery) {
     }
     for sink in &recovery.lost_cursors {
         tracing::warn!(sink, "the sink's cursor could not be read; it begins again at the oldest record");
-    }
-}
-
-/// Raises the number of files that the process may have open to what the configuration can need.
-fn allow_files(connections: u32, sinks: usize) {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let needed = u64::from(connections) + 64 * sinks as u64 + 256;
-    let limit = getrlimit(Resource::Nofile);
-    let current = limit.current.unwrap_or(u64::MAX);
-    if current >= needed {
-        return;
-    }
-    let wanted = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
-    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
-    if raised.is_err() || wanted < needed {
-        tracing::warn!(
-            allowed = wanted,
-            needed,
-            "fewer files may be open than `limits.connections` can need; raise `ulimit -n`"
-        );
     }
 }

@@ -8,7 +8,8 @@ settings! {
         /// How many connections may be open at once, idle ones included. One more is answered 503 and
         /// closed. Without it: one for every 8 KiB of `memory` beyond 28.5 MiB, from 768 to 12000; with TLS one
         /// for every 24 KiB, from 256 on.
-        /// A connection that speaks HTTP/2 counts as fifteen.
+        /// A connection that speaks HTTP/2 counts as seventeen. There are fewer where the system's limit on open files is
+        /// lower.
         connections: Option<u32> [1..=1_000_000] = None,
         /// How many connections one address may have open, or one network of 64 bits with IPv6. One more is answered
         /// 503 and closed. Without it: as many as there may be at all. Not to be set where a proxy is between.

@@ -61,10 +61,13 @@ fn look(config: &Config) -> Looked {
     let planned = plan::of(config);
     let fits = plan::check(config, &planned).map_err(|Failure(message)| message);
     let usable = gateway::look_at_files(config).map_err(|Failure(message)| message);
+    let enough = planned.files.check().map_err(|error| error.to_string());
     let short = planned.announced.iter().filter(|announced| announced.is_short());
+    let bodies = short.map(|announced| format!("{}: {}", announced.setting, announced.shortfall()));
+    let files = planned.files.is_short().then(|| planned.files.to_string());
     Looked {
-        wrong: [fits, usable].into_iter().filter_map(Result::err).collect(),
-        notes: short.map(|announced| format!("{}: {}", announced.setting, announced.shortfall())).collect(),
+        wrong: [fits, usable, enough].into_iter().filter_map(Result::err).collect(),
+        notes: bodies.chain(files).collect(),
     }
 }
 

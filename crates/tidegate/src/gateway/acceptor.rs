@@ -13,11 +13,13 @@ use tidegate_limit::{Peers, Seat};
 use tidegate_sources::Places;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 /// Connections that the kernel keeps for us until they are accepted.
 const BACKLOG: i32 = 4096;
-/// How long to wait when the system has no means for another connection.
+/// How long to wait when the system has no means for another connection, and how often that is said.
 const EXHAUSTED: Duration = Duration::from_millis(50);
+const SAID: Duration = Duration::from_secs(60);
 
 /// Listens on `address`.
 ///
@@ -57,16 +59,33 @@ pub(crate) struct Doorkeeper {
     /// How many each address may have open; nothing where that does not matter.
     peers: Option<Peers>,
     open: AtomicUsize,
+    /// How many may be, whatever they take of the memory: each is an open file.
+    most: usize,
     /// Of those that are turned away, how many are being told so.
     leaving: AtomicUsize,
+    /// How many can be told at a time; more are closed.
+    most_leaving: usize,
 }
 
-/// How many connections can be told at a time that they are too many; more are closed.
+/// How many connections can be told at a time that they are too many, where nothing else is said.
 const LEAVING: usize = 256;
 
 impl Doorkeeper {
     pub(crate) fn new(places: Places) -> Doorkeeper {
-        Doorkeeper { places, peers: None, open: AtomicUsize::default(), leaving: AtomicUsize::default() }
+        let most = places.most();
+        Doorkeeper {
+            places,
+            peers: None,
+            open: AtomicUsize::default(),
+            most,
+            leaving: AtomicUsize::default(),
+            most_leaving: LEAVING,
+        }
+    }
+
+    /// The same, with no more than `most` open at a time, and no more than `leaving` being told that they are too many.
+    pub(crate) fn within(self, most: usize, leaving: usize) -> Doorkeeper {
+        Doorkeeper { most: most.min(self.most), most_leaving: leaving, ..self }
     }
 
     /// The same, with a bound for each address.
@@ -97,7 +116,16 @@ impl Doorkeeper {
     }
 
     pub(crate) fn most(&self) -> usize {
-        self.places.most()
+        self.most
+    }
+
+    /// Counts a connection in, where there is a place for it.
+    fn enter(&self) -> bool {
+        let entered = self.open.fetch_add(1, Relaxed) < self.most && self.places.claim(1);
+        if !entered {
+            self.open.fetch_sub(1, Relaxed);
+        }
+        entered
     }
 }
 
@@ -109,11 +137,12 @@ pub(crate) async fn accept<S: Serve>(
     service: Arc<S>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
+    let mut said: Option<Instant> = None;
     loop {
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                pause_after(&error).await;
+                pause_after(&error, &mut said).await;
                 continue;
             }
         };
@@ -131,11 +160,12 @@ pub(crate) async fn accept_unix<S: Serve>(
     service: Arc<S>,
 ) -> io::Result<()> {
     let listener = UnixListener::from_std(listener)?;
+    let mut said = None;
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                pause_after(&error).await;
+                pause_after(&error, &mut said).await;
                 continue;
             }
         };
@@ -148,9 +178,13 @@ pub(crate) async fn accept_unix<S: Serve>(
     }
 }
 
-async fn pause_after(error: &io::Error) {
+/// Waits before another try where the system has no means for a connection; `said` is when that was said last.
+async fn pause_after(error: &io::Error, said: &mut Option<Instant>) {
     if !is_of_the_connection(error) {
-        tracing::warn!(%error, "connections cannot be accepted now; trying again");
+        if said.is_none_or(|said| said.elapsed() >= SAID) {
+            *said = Some(Instant::now());
+            tracing::warn!(%error, "connections cannot be accepted now; trying again");
+        }
         tokio::time::sleep(EXHAUSTED).await;
     }
 }
@@ -167,8 +201,7 @@ fn admit<S: Serve>(
     // As small as the socket's number, beside which it lies in the task.
     let number = u32::try_from(worker).unwrap_or(0);
     match door.seat(peer) {
-        Ok(seat) if door.places.claim(1) => {
-            door.open.fetch_add(1, Relaxed);
+        Ok(seat) if door.enter() => {
             let guest = Guest { door: Arc::clone(door), seat, has_place: true, _worker: place };
             handle.spawn(async move {
                 // Kept until the end where it is: bound anew it would be in the task twice.
@@ -185,7 +218,7 @@ fn admit<S: Serve>(
         Err(()) => {}
     }
     service.count_turned_away();
-    if door.leaving.fetch_add(1, Relaxed) < LEAVING {
+    if door.leaving.fetch_add(1, Relaxed) < door.most_leaving {
         let guest = Guest { door: Arc::clone(door), seat: None, has_place: false, _worker: place };
         handle.spawn(async move {
             let _ = &guest;

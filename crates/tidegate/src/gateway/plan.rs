@@ -6,6 +6,7 @@ mod deliverable;
 use deliverable::announced;
 pub(crate) use deliverable::{Announced, check, sufficient};
 
+use super::files::Files;
 use super::sinks::settings;
 use super::upkeep;
 use super::workers::{self, Workers};
@@ -56,6 +57,8 @@ pub(crate) struct Planned {
     /// Threads of the pool for large bodies.
     pub(crate) pool: usize,
     pub(crate) connections: u32,
+    /// How many files may be open, and what for.
+    pub(crate) files: Files,
     /// The lake writer's slice, in bytes; zero without a lake.
     pub(crate) slice: u64,
     /// What the lake may hold of the journal beside its slice, in bytes.
@@ -118,6 +121,7 @@ pub(crate) fn of(config: &Config) -> Planned {
         workers,
         pool,
         connections,
+        files: Files::of(config, workers, connections),
         slice: if lakes > 0 { slice } else { 0 },
         lake_part,
         sink_part,
@@ -167,8 +171,12 @@ fn declare(
     plan.declare(line("pool", "scratch of a thread", pool as u64, bodies));
     let turns = Http2::WORKER_BYTES as u64;
     plan.declare(line("workers", "frames of HTTP/2 being looked at", workers as u64, turns));
-    let parked =
-        line("connections", "a parked connection; HTTP/2 counts as fifteen", connections.into(), CONNECTION);
+    let parked = line(
+        "connections",
+        "a parked connection; HTTP/2 counts as seventeen",
+        connections.into(),
+        CONNECTION,
+    );
     plan.declare(limited("limits.connections", parked));
     if config.listen.tls.is_any_on() {
         let secrets =
@@ -246,6 +254,9 @@ impl fmt::Display for Planned {
         writeln!(f)?;
         if self.slice > 0 {
             writeln!(f, "lake writer's slice: {}", Bytes(self.slice))?;
+        }
+        if self.files.is_short() {
+            writeln!(f, "{}", self.files)?;
         }
         let kernel = tidegate_config::kernel_needs(self.budget.bytes, self.connections).get();
         writeln!(

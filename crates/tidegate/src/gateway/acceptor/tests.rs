@@ -47,9 +47,15 @@ struct Rig {
 
 impl Rig {
     fn new(places: usize, per_peer: Option<u32>) -> Rig {
+        Rig::within(places, per_peer, places)
+    }
+
+    /// With no more open than `most`.
+    fn within(places: usize, per_peer: Option<u32>, most: usize) -> Rig {
         let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), "listen.http").unwrap();
         let address = listener.local_addr().unwrap();
-        let door = Arc::new(Doorkeeper::new(Places::new(places)).with_peers(per_peer));
+        let door = Doorkeeper::new(Places::new(places)).within(most, LEAVING).with_peers(per_peer);
+        let door = Arc::new(door);
         let (service, workers) = (Arc::new(Keep::default()), Arc::new(Workers::start(2).unwrap()));
         let accepting = accept(listener, Arc::clone(&workers), Arc::clone(&door), Arc::clone(&service));
         workers.worker(0).spawn(accepting);
@@ -138,6 +144,18 @@ fn each_address_has_its_number_and_leaves_the_others_theirs() {
     rig.has_open(2);
     let _third = rig.enters(2);
     assert!(rig.refused(2).starts_with("HTTP/1.1 503 "));
+}
+
+/// However many places there are, no more are open than may be: each is an open file.
+#[test]
+fn open_files_are_a_limit_of_their_own() {
+    let rig = Rig::within(100, None, 2);
+    let (first, _second) = (rig.enters(2), rig.enters(3));
+    assert!(rig.refused(4).starts_with("HTTP/1.1 503 "));
+    drop(first);
+    rig.has_open(1);
+    let _third = rig.enters(4);
+    assert_eq!((rig.door.most(), rig.door.places.taken()), (2, 2));
 }
 
 /// Whoever was let in, turned away for its address, or turned away for want of a place: afterwards each address has
