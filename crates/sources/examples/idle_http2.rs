@@ -1,7 +1,8 @@
 //! Measures what idle connections of gRPC cost: `cargo run --release -p tidegate-sources --example idle_http2 -- 1000 0 1`.
 //!
 //! The clients live in a child process, so that only the server's side is counted. Each connection makes as many
-//! calls as the third number says, with messages of as many bytes as the second says, and stays open.
+//! calls as the third number says, with messages of as many bytes as the second says, as many of them at a time as the
+//! fourth says, and stays open.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, clippy::large_futures)]
 
@@ -35,12 +36,13 @@ fn main() {
     match (arguments.next().as_deref(), arguments.next()) {
         (Some("clients"), Some(address)) => {
             let mut number = || arguments.next().unwrap().parse().unwrap();
-            clients(address.parse().unwrap(), number(), number(), number())
+            clients(address.parse().unwrap(), number(), number(), number(), number())
         }
         (connections, bytes) => serve(
             connections.map_or(1000, |count| count.parse().unwrap()),
             bytes.map_or(0, |bytes| bytes.parse().unwrap()),
             arguments.next().map_or(1, |calls| calls.parse().unwrap()),
+            arguments.next().map_or(1, |together| together.parse().unwrap()),
         ),
     }
 }
@@ -65,7 +67,7 @@ fn ingest(dir: &std::path::Path) -> (Arc<Ingest>, Arena) {
     (Arc::new(Ingest::new(http1, http2, settings, shutdown)), arena)
 }
 
-fn serve(connections: usize, bytes: usize, calls: usize) {
+fn serve(connections: usize, bytes: usize, calls: usize, together: usize) {
     let dir = std::env::temp_dir().join(format!("tidegate-idle-{}", std::process::id()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -76,7 +78,7 @@ fn serve(connections: usize, bytes: usize, calls: usize) {
             let program = std::env::current_exe().unwrap();
             let mut command = Command::new(program);
             command.args(["clients", &address.to_string()]);
-            command.args([connections, bytes, calls].map(|number| number.to_string()));
+            command.args([connections, bytes, calls, together].map(|number| number.to_string()));
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
         };
         let accept = async |connections: usize| {
@@ -118,7 +120,7 @@ async fn answered(child: &mut Child, arena: &Arena) {
 }
 
 /// The child: opens the connections, makes a call on each, says so, and holds them until its input ends.
-fn clients(address: SocketAddr, connections: usize, bytes: usize, calls: usize) {
+fn clients(address: SocketAddr, connections: usize, bytes: usize, calls: usize, together: usize) {
     // Empty resources, without scopes.
     let message = [0x0a, 0].repeat(bytes / 2);
     // It is sent without a look at the windows, so it has to fit the first one.
@@ -127,15 +129,27 @@ fn clients(address: SocketAddr, connections: usize, bytes: usize, calls: usize) 
     let held: Vec<TcpStream> = (0..connections)
         .map(|_| {
             let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_nodelay(true).unwrap();
             stream.write_all(&[wire::PREFACE, &wire::SETTINGS].concat()).unwrap();
-            for number in 0..calls {
-                // Odd numbers are the client's.
-                wire::renumber(&mut call, u32::try_from(2 * number + 1).unwrap());
-                stream.write_all(&call).unwrap();
-                let (mut answer, mut read) = ([0; 1024], 0);
-                while !wire::ended(&answer[..read]).unwrap() {
-                    read += stream.read(&mut answer[read..]).unwrap();
+            let mut first = 0;
+            while first < calls {
+                let some = together.min(calls - first);
+                // All heads first, so that so many streams are open at a time.
+                let head = wire::first_frame(&call);
+                for part in [0..head, head..call.len()] {
+                    for number in first..first + some {
+                        // Odd numbers are the client's.
+                        wire::renumber(&mut call, u32::try_from(2 * number + 1).unwrap());
+                        stream.write_all(&call[part.clone()]).unwrap();
+                    }
                 }
+                let mut answers = wire::Answers::default();
+                while answers.ended < some {
+                    let mut piece = [0; 4096];
+                    let read = stream.read(&mut piece).unwrap();
+                    answers.follow(&piece[..read]).unwrap();
+                }
+                first += some;
             }
             stream
         })

@@ -16,6 +16,7 @@ mod inflow;
 mod owed;
 mod server;
 mod socket;
+mod streams;
 mod transport;
 
 pub use server::Http2;

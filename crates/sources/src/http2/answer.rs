@@ -74,18 +74,25 @@ fn prepared_trailers(ready: Ready, headers: &mut HeaderMap) {
     headers.insert(GRPC_MESSAGE, HeaderValue::from_static(ready.message()));
     let details = written(|out| ready.details(|part| out.extend_from_slice(part)));
     if let Ok(details) = HeaderValue::from_maybe_shared(details) {
-        headers.insert(GRPC_DETAILS, details);
+        headers.insert(GRPC_DETAILS, unremembered(details));
     }
+}
+
+/// A value that differs from answer to answer. The codec would remember each of them in its table of headers, which
+/// grows to as much as a page of the smallest for as long as the connection lives.
+fn unremembered(mut value: HeaderValue) -> HeaderValue {
+    value.set_sensitive(true);
+    value
 }
 
 fn trailers(fault: &Fault, headers: &mut HeaderMap) {
     let answer = otlp::grpc(&fault.refused, fault.code);
     headers.insert(GRPC_STATUS, HeaderValue::from_static(digits(answer.code)));
     if let Ok(message) = HeaderValue::try_from(answer.message) {
-        headers.insert(GRPC_MESSAGE, message);
+        headers.insert(GRPC_MESSAGE, unremembered(message));
     }
     if let Some(Ok(details)) = answer.details.map(HeaderValue::try_from) {
-        headers.insert(GRPC_DETAILS, details);
+        headers.insert(GRPC_DETAILS, unremembered(details));
     }
 }
 
@@ -134,7 +141,7 @@ fn refusal(refused: &Refused, media: Media, response: &mut Response<()>) -> Byte
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
     let headers = response.headers_mut();
     if let Some(Ok(seconds)) = seconds.map(|seconds| shown(seconds.into())) {
-        headers.insert(RETRY_AFTER, seconds);
+        headers.insert(RETRY_AFTER, unremembered(seconds));
     }
     if refused.reason == Refusal::Unauthorized {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
@@ -160,7 +167,7 @@ fn send(respond: &mut SendResponse<Bytes>, mut response: Response<()>, body: Byt
     // RFC 9110, section 6.6.1. Writing to a buffer that grows does not fail.
     let date = written(|out| _ = write!(out, "{}", httpdate::HttpDate::from(SystemTime::now())));
     if let Ok(date) = HeaderValue::from_maybe_shared(date) {
-        response.headers_mut().insert(DATE, date);
+        response.headers_mut().insert(DATE, unremembered(date));
     }
     let sent = respond.send_response(response, body.is_empty());
     if !body.is_empty() {

@@ -172,6 +172,16 @@ impl Bodies {
         }
     }
 
+    /// Whether a call has this stream.
+    pub(super) fn has(&self, stream: u32) -> bool {
+        self.0.iter().any(|body| body.stream == stream)
+    }
+
+    /// Gives back what is not needed while there are none.
+    pub(super) fn rest(&mut self) {
+        self.0.shrink_to(4);
+    }
+
     fn get(&mut self, stream: u32) -> Option<&mut Body> {
         self.0.iter_mut().find(|body| body.stream == stream)
     }

@@ -6,8 +6,10 @@ use super::deadlines::{Deadlines, Late};
 use super::flow::{Flow, WINDOW};
 use super::server::Inner;
 use super::socket::Socket;
+use super::streams::{RESETS, STREAMS};
 use super::transport::Transport;
 use crate::grpc;
+use crate::http::without_slash;
 use crate::otlp::{Form, Otlp};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -28,16 +30,11 @@ use tidegate_ledger::Refusal;
 use tidegate_limit::Moment;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Streams at a time. Fewer than the hundred that the protocol recommends (RFC 9113, section 6.5.2): each may
-/// bring a head as large as is allowed, and calls of telemetry are large and few.
-const STREAMS: u32 = 64;
-/// The most bytes of a head, as the protocol counts them: 32 for each header besides.
-const HEADERS: u32 = 8 << 10;
+/// The most bytes of a head, as the protocol counts them: 32 for each header besides. Tokens are long.
+const HEADERS: u32 = 64 << 10;
 /// The table that headers are remembered in, which has room for what a client of gRPC repeats. It stays while a
 /// connection is idle, and full of the smallest entries it is five times as large as they count.
 const HEADER_TABLE: u32 = 512;
-/// Streams that were reset and are remembered; and that the peer may have reset before they were looked at.
-const RESETS: usize = 16;
 
 /// Serves one connection to its end.
 pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown: &Shutdown) -> Ended {
@@ -45,7 +42,7 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
     let settings = &server.settings;
     let Ok(peer) = stream.peer() else { return Ended::Lost };
     let certificate = stream.certificate();
-    let flow = Flow::new();
+    let flow = Flow::new(server.arena.clone());
     let Some(mut codec) = Box::pin(greet(server, stream, &flow)).await else { return Ended::Lost };
     let mut calls = FuturesUnordered::new();
     let timer = pin!(sleep_until(Instant::now() + settings.idle));
@@ -82,7 +79,9 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
         }
         let has_streams = !calls.is_empty() || codec.has_streams();
         let quiet = flow.settle(has_streams);
-        match deadlines.poll(context, quiet, has_streams) {
+        // What has grown is charged also while it is idle: that ends where others lack it.
+        let grown = flow.has_grown().then_some(&server.arena);
+        match deadlines.poll(context, quiet, has_streams, grown) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Late::Lost) => Poll::Ready(Ended::Lost),
             Poll::Ready(Late::Idle) => {
@@ -130,7 +129,7 @@ fn admit(
     let found = if is_call {
         grpc::form(parts).map(|form| form.map_err(|refused| (refused, Media::Protobuf)))
     } else {
-        Form::signal_at(parts.uri.path())
+        Form::signal_at(without_slash(parts.uri.path()))
             .map(|signal| Form::over_http(signal, parts.method.as_str(), headers(&parts.headers)))
     };
     let Some(form) = found else {

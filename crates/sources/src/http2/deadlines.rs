@@ -3,8 +3,13 @@
 use super::flow::{Flow, Quiet};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tidegate_arena::{Arena, Share};
 use tidegate_http1::Settings;
 use tokio::time::{Instant, Sleep};
+
+/// How often an idle connection that has grown looks whether others lack what it is charged.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The deadlines of a connection, and of the calls on it, with one timer.
 pub(super) struct Deadlines<'a> {
@@ -15,11 +20,13 @@ pub(super) struct Deadlines<'a> {
     active: Instant,
     /// When the goodbye must have been heard, once it is said.
     leaving: Option<Instant>,
+    /// When to look next whether others lack memory.
+    look: Option<Instant>,
 }
 
 /// What did not happen in time.
 pub(super) enum Late {
-    /// A request.
+    /// A request; or memory is short, and the connection holds more of it than it needs to wait.
     Idle,
     /// The rest of a frame, or the peer taking what is written.
     Lost,
@@ -27,7 +34,7 @@ pub(super) enum Late {
 
 impl<'a> Deadlines<'a> {
     pub(super) fn new(settings: &'a Settings, flow: &'a Flow, timer: Pin<&'a mut Sleep>) -> Deadlines<'a> {
-        Deadlines { settings, flow, timer, active: Instant::now(), leaving: None }
+        Deadlines { settings, flow, timer, active: Instant::now(), leaving: None, look: None }
     }
 
     /// Whether the connection is to end.
@@ -40,10 +47,32 @@ impl<'a> Deadlines<'a> {
         self.leaving = Some(Instant::now() + self.settings.write);
     }
 
-    /// Ready when something did not happen in time.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>, quiet: Quiet, has_streams: bool) -> Poll<Late> {
+    /// Ready when something did not happen in time. A connection that has `grown` is charged for that.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        quiet: Quiet,
+        has_streams: bool,
+        grown: Option<&Arena>,
+    ) -> Poll<Late> {
         if has_streams {
             self.active = Instant::now();
+        }
+        let is_idle = quiet == Quiet::Idle && !has_streams && self.leaving.is_none();
+        let grown = grown.filter(|_| is_idle);
+        if grown.is_none() {
+            self.look = None;
+        }
+        while let Some(arena) = grown {
+            let look = *self.look.get_or_insert_with(|| Instant::now() + LOOK);
+            if self.poll_late(context, look.min(self.active + self.settings.idle)).is_pending() {
+                return Poll::Pending;
+            }
+            if Instant::now() >= self.active + self.settings.idle || is_short(arena) {
+                self.leave();
+                return Poll::Ready(Late::Idle);
+            }
+            self.look = None;
         }
         let own = match quiet {
             Quiet::Blocked(since) => Some(since + self.settings.write),
@@ -80,4 +109,9 @@ impl<'a> Deadlines<'a> {
             }
         }
     }
+}
+
+/// Whether less than half is free of what requests can have.
+fn is_short(arena: &Arena) -> bool {
+    arena.free(Share::Ingest) < arena.ceiling(Share::Ingest) / 2
 }

@@ -10,6 +10,7 @@ use super::bodies::Bodies;
 use super::frames::{Frames, PREFACE};
 use super::inflow::Inflow;
 use super::owed::Owed;
+use super::streams::Streams;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -57,6 +58,9 @@ pub(super) struct State {
     pub(super) inflow: Inflow,
     pub(super) bodies: Bodies,
     pub(super) owed: Owed,
+    pub(super) streams: Streams,
+    /// Since when an answer waits that the peer lets nobody send, and how many streams had ended then.
+    unsent: Option<(Instant, u32)>,
     /// How many streams wait for memory.
     pub(super) waiting: usize,
     /// How many have a window and are owed the rest of their body.
@@ -98,7 +102,7 @@ pub(super) enum Quiet {
 }
 
 impl Flow {
-    pub(super) fn new() -> Arc<Flow> {
+    pub(super) fn new(arena: Arena) -> Arc<Flow> {
         let state = State {
             allowance: 0,
             budget: 0,
@@ -107,6 +111,8 @@ impl Flow {
             inflow: Inflow::after(PREFACE.len()),
             bodies: Bodies::default(),
             owed: Owed::new(),
+            streams: Streams::new(arena),
+            unsent: None,
             waiting: 0,
             receiving: 0,
             payment: Payment::None,
@@ -127,12 +133,14 @@ impl Flow {
     pub(super) fn begin_turn(&self) {
         let mut state = self.state();
         (state.allowance, state.budget, state.held, state.asked) = (TURN, READ, false, 0);
+        state.streams.begin();
     }
 
     /// Whether reading goes on once the calls have run. If not, but it could, the task is woken for another turn.
     pub(super) fn resumes(&self, context: &mut Context<'_>) -> bool {
         let mut state = self.state();
-        if !std::mem::take(&mut state.held) {
+        let held = std::mem::take(&mut state.held);
+        if !state.streams.takes_more() && !held {
             return false;
         }
         state.asked += 1;
@@ -141,6 +149,7 @@ impl Flow {
             return false;
         }
         state.allowance = TURN;
+        state.streams.begin();
         true
     }
 
@@ -152,22 +161,40 @@ impl Flow {
     /// Ends a turn: gives back what is not needed any more.
     pub(super) fn settle(&self, has_streams: bool) -> Quiet {
         let mut state = self.state();
-        if state.blocked.is_none() {
+        let State { streams, bodies, .. } = &*state;
+        // A peer that gives no window for an answer holds it as one does that reads nothing.
+        let is_unsent = has_streams && streams.has_unsent(|stream| bodies.has(stream));
+        let ends = streams.ends();
+        let known = state.unsent.filter(|(_, before)| *before == ends);
+        state.unsent = is_unsent.then(|| known.unwrap_or_else(|| (Instant::now(), ends)));
+        if state.blocked.is_none() && !is_unsent {
             state.answered.clear();
         }
         let whole = state.frames.are_whole() && state.inflow.is_whole();
+        if state.frames.are_whole() {
+            state.streams.whole_heads();
+        }
         if !has_streams && whole && !matches!(state.payment, Payment::Waiting(_)) {
             state.payment = Payment::None;
             state.inflow.rest();
+            state.bodies.rest();
+            state.streams.rest();
+            state.answered.shrink_to(4);
             if state.frames.longest() <= BUFFER {
                 state.growth = None;
             }
         }
-        match state.blocked {
+        match state.blocked.into_iter().chain(state.unsent.map(|(since, _)| since)).min() {
             Some(since) => Quiet::Blocked(since),
             None if !whole => Quiet::HalfFrame(state.last_read),
             None => Quiet::Idle,
         }
+    }
+
+    /// Whether more is charged to it while it is idle than its places pay for.
+    pub(super) fn has_grown(&self) -> bool {
+        let state = self.state();
+        state.growth.is_some() || state.streams.has_grown()
     }
 
     /// Takes in the body of a stream, which is that of a call if only its prefix is to go through the codec.
@@ -267,6 +294,7 @@ impl Drop for Body<'_> {
         if let Some(window) = state.bodies.remove(self.stream) {
             drop(state.inflow.leave(self.stream, window));
         }
+        state.streams.forget(self.stream);
     }
 }
 

@@ -6,12 +6,13 @@ pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(super) const HEAD: usize = 9;
 
 pub(super) const DATA: u8 = 0;
-const HEADERS: u8 = 1;
+pub(super) const HEADERS: u8 = 1;
+pub(super) const RST_STREAM: u8 = 3;
 pub(super) const WINDOW_UPDATE: u8 = 8;
-const CONTINUATION: u8 = 9;
+pub(super) const CONTINUATION: u8 = 9;
 
 pub(super) const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
+pub(super) const END_HEADERS: u8 = 4;
 pub(super) const PADDED: u8 = 8;
 
 /// The head of a frame.
@@ -29,6 +30,11 @@ impl Head {
         let [a, b, c, kind, flags, d, e, f, g] = bytes;
         let stream = u32::from_be_bytes([d, e, f, g]) & (u32::MAX >> 1);
         Head { len: u32::from_be_bytes([0, a, b, c]) as usize, kind, flags, stream }
+    }
+
+    /// Whether a frame of its kind can end a stream.
+    pub(super) fn can_end(self) -> bool {
+        matches!(self.kind, DATA | HEADERS)
     }
 
     pub(super) fn bytes(self) -> [u8; HEAD] {
@@ -59,7 +65,12 @@ impl Frames {
     }
 
     /// Takes in what was read.
-    pub(super) fn follow(&mut self, mut bytes: &[u8]) {
+    pub(super) fn follow(&mut self, bytes: &[u8]) {
+        self.follow_each(bytes, |_| {});
+    }
+
+    /// The same, and shows each head that is complete.
+    pub(super) fn follow_each(&mut self, mut bytes: &[u8], mut seen: impl FnMut(Head)) {
         while !bytes.is_empty() {
             if self.missing > 0 {
                 let skipped = self.missing.min(bytes.len());
@@ -75,7 +86,9 @@ impl Frames {
             (self.known, bytes) = (self.known + part.len(), rest);
             if self.known == HEAD {
                 self.known = 0;
-                let Head { len, kind, flags, .. } = Head::of(self.head);
+                let head = Head::of(self.head);
+                seen(head);
+                let Head { len, kind, flags, .. } = head;
                 self.missing = len;
                 self.longest = self.longest.max(self.missing);
                 if matches!(kind, HEADERS | CONTINUATION) {

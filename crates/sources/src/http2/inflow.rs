@@ -11,6 +11,7 @@
 use super::bodies::{Bodies, Place, Source, behind};
 use super::frames::{DATA, END_STREAM, HEAD, Head, PADDED};
 use super::owed::Owed;
+use super::streams::{Entry, Streams};
 use tidegate_arena::Window;
 use tokio::io::ReadBuf;
 
@@ -97,8 +98,12 @@ pub(super) enum Step {
     Hungry,
     /// The codec has got all that it has room for.
     Full,
-    /// What comes next is for a stream that has to be asked first.
+    /// What comes next is for a stream that has to be asked first, or is more than the codec is given at a time.
     Held,
+    /// What comes next opens a stream, for which there is room once another has ended.
+    Crowded,
+    /// What comes next cannot be looked at for want of memory.
+    Never,
 }
 
 impl Kept {
@@ -233,7 +238,13 @@ impl Inflow {
     }
 
     /// Looks at what was read: fills windows, and gives the codec what is for it.
-    pub(super) fn step(&mut self, out: &mut ReadBuf<'_>, bodies: &mut Bodies, owed: &mut Owed) -> Step {
+    pub(super) fn step(
+        &mut self,
+        out: &mut ReadBuf<'_>,
+        bodies: &mut Bodies,
+        owed: &mut Owed,
+        streams: &mut Streams,
+    ) -> Step {
         loop {
             if !self.made.give(out) {
                 return Step::Full;
@@ -259,6 +270,10 @@ impl Inflow {
                     self.kept.from += some;
                     self.part = Part::Skipped(left - some);
                 }
+                Part::Head(head, HEAD) => match self.begin(head, streams) {
+                    Ok(part) => self.part = part,
+                    Err(step) => return step,
+                },
                 Part::Head(mut head, known) => {
                     let input = self.kept.bytes(&self.piece, bodies);
                     let some = (HEAD - known).min(input.len());
@@ -270,9 +285,6 @@ impl Inflow {
                     }
                     self.kept.from += some;
                     self.part = Part::Head(head, known + some);
-                    if known + some == HEAD {
-                        self.part = self.begin(head);
-                    }
                 }
                 Part::Padding(data) => {
                     if self.holds(data.stream, bodies) {
@@ -285,7 +297,7 @@ impl Inflow {
                     self.part = self.padded(data, padding, bodies, owed);
                 }
                 Part::Data(Data { left: 0, ends: false, padding, .. }) => self.part = Part::Skipped(padding),
-                Part::Data(data) => match self.data(data, bodies, owed) {
+                Part::Data(data) => match self.data(data, bodies, owed, streams) {
                     Ok(part) => self.part = part,
                     Err(step) => return step,
                 },
@@ -293,17 +305,26 @@ impl Inflow {
         }
     }
 
-    fn begin(&mut self, bytes: [u8; HEAD]) -> Part {
+    fn begin(&mut self, bytes: [u8; HEAD], streams: &mut Streams) -> Result<Part, Step> {
         let head = Head::of(bytes);
         let plain = head.kind == DATA && head.stream != 0 && head.len <= LONGEST;
         let ends = head.flags & END_STREAM != 0;
         let data = Data { stream: head.stream, left: head.len, padding: 0, ends };
+        if plain && ends {
+            streams.end_of_body(head.stream);
+        }
         match (plain, head.flags & PADDED != 0) {
-            (true, false) => Part::Data(data),
-            (true, true) if head.len > 0 => Part::Padding(data),
+            (true, false) => Ok(Part::Data(data)),
+            (true, true) if head.len > 0 => Ok(Part::Padding(data)),
             _ => {
+                match streams.enter(head) {
+                    Entry::Open => {}
+                    Entry::Later => return Err(Step::Held),
+                    Entry::Crowded => return Err(Step::Crowded),
+                    Entry::Never => return Err(Step::Never),
+                }
                 self.made.put(&bytes);
-                Part::Whole(head.len, None)
+                Ok(Part::Whole(head.len, None))
             }
         }
     }
@@ -331,9 +352,21 @@ impl Inflow {
     }
 
     /// Goes on with a `DATA` frame.
-    fn data(&mut self, data: Data, bodies: &mut Bodies, owed: &mut Owed) -> Result<Part, Step> {
+    fn data(
+        &mut self,
+        data: Data,
+        bodies: &mut Bodies,
+        owed: &mut Owed,
+        streams: &mut Streams,
+    ) -> Result<Part, Step> {
         let Data { stream, left, .. } = data;
-        match bodies.place(stream) {
+        let place = bodies.place(stream);
+        let goes_past = matches!(place, Place::Window(1..)) && left > 0;
+        let is_asked = matches!(place, Place::Prefix(0)) && left > 0;
+        if !goes_past && !is_asked && !streams.takes_frame() {
+            return Err(Step::Held);
+        }
+        match place {
             Place::Unknown if self.holds(stream, bodies) => Err(Step::Held),
             Place::Unknown | Place::Codec => Ok(self.through_codec(data, left.min(self.most))),
             Place::Prefix(0) if left > 0 => Err(Step::Held),

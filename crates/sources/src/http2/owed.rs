@@ -82,9 +82,9 @@ impl Owed {
         }
     }
 
-    /// Follows what the codec has written.
-    pub(super) fn follow(&mut self, bytes: &[u8]) {
-        self.codec.follow(bytes);
+    /// Follows what the codec has written, and shows the head of each frame.
+    pub(super) fn follow(&mut self, bytes: &[u8], seen: impl FnMut(Head)) {
+        self.codec.follow_each(bytes, seen);
     }
 
     #[cfg(test)]

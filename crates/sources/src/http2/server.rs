@@ -38,12 +38,12 @@ impl Drop for Guest<'_> {
 
 impl Http2 {
     /// How many [`Places`] a connection takes beyond the one that every connection has. With 2 KiB each that is
-    /// what an idle one keeps: three buffers of the codec, one of which is touched to its end in time, its tables, and
-    /// its task (`cargo run --release -p tidegate-sources --example idle_http2 -- 1000 200 200`); and the few bytes that it
+    /// what an idle one keeps: three buffers of the codec, one of which is touched to its end in time, its tables for
+    /// four streams at a time, and its task (`cargo run --release -p tidegate-sources --example idle_http2 -- 1000 200 200`); and the few bytes that it
     /// reads while there is no memory. While it is read it is charged for more, and for what its buffer has grown by.
-    pub const PLACES: usize = 14;
+    pub const PLACES: usize = 16;
     /// What parsing the frames of one turn may take in passing, in bytes, on each thread that serves
-    /// connections: as many streams as may be open, each with as many of the smallest headers there are as are allowed.
+    /// connections: of the bytes of heads that the codec is given at a time, each an entry of its own.
     /// And what a thread keeps for answers.
     pub const WORKER_BYTES: usize = (1 << 20) + answer::SCRATCH_BYTES;
 

@@ -43,9 +43,13 @@ impl<T: Transport> AsyncRead for Socket<T> {
         }
         let before = out.filled().len();
         while state.allowance > 0 && state.budget > 0 {
-            let State { inflow, bodies, owed, .. } = state;
-            if inflow.step(out, bodies, owed) == Step::Held {
-                (state.allowance, state.held) = (0, true);
+            let State { inflow, bodies, owed, streams, .. } = state;
+            match inflow.step(out, bodies, owed, streams) {
+                Step::Held => (state.allowance, state.held) = (0, true),
+                // Until a stream ends, which this task does.
+                Step::Crowded => state.allowance = 0,
+                Step::Never => return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into())),
+                Step::Hungry | Step::Full => {}
             }
             let fed = out.filled().get(before..).unwrap_or_default();
             if !fed.is_empty() {
@@ -69,7 +73,7 @@ impl<T: Transport> AsyncRead for Socket<T> {
                 return Poll::Ready(Ok(()));
             }
         }
-        if !state.held {
+        if !state.held && !state.streams.is_crowded() {
             // It goes on in the next turn.
             context.waker().wake_by_ref();
         }
@@ -146,7 +150,8 @@ impl State {
     fn follow(&mut self, slices: &[IoSlice<'_>], mut written: usize) {
         for slice in slices {
             let some = written.min(slice.len());
-            self.owed.follow(slice.get(..some).unwrap_or_default());
+            let streams = &mut self.streams;
+            self.owed.follow(slice.get(..some).unwrap_or_default(), |head| streams.written(head));
             written -= some;
         }
     }

@@ -4,6 +4,7 @@
 use crate::body::{logs, message, traces};
 use crate::client::{LOGS, PROTOBUF, TRACES, answer, call, call_to, connect, post};
 use crate::rig::{CONNECTIONS, Rig, SECOND, settings};
+use crate::wire;
 use std::time::Duration;
 use tidegate_http1::Settings;
 use tidegate_ledger::Refusal;
@@ -209,6 +210,113 @@ async fn bodies_in_tiny_frames_are_held_to_the_same_memory() {
     .await;
     let peak = rig.arena.usage().shares.iter().map(|share| share.peak).sum::<u64>();
     assert!(peak < 256 << 10, "{peak}");
+}
+
+/// Who is refused while it is still sending is told that the rest is not wanted, after the answer and without an error
+/// (RFC 9113, section 8.1); and the connection goes on.
+#[tokio::test]
+async fn an_early_answer_is_followed_by_a_reset_without_an_error() {
+    let rig = Rig::new();
+    let call = wire::call("/nowhere", &[0x0a, 0].repeat(20_000));
+    rig.serve(async |address| {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        // Within the first window, and not all of it.
+        let begun = &call[..call.len() - 10];
+        stream.write_all(&[wire::PREFACE, &wire::SETTINGS, begun].concat()).await.unwrap();
+        let (mut bytes, mut at, mut seen) = (Vec::new(), 0, Vec::new());
+        while seen.last().is_none_or(|(kind, _)| *kind != 3) {
+            assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "{seen:?}");
+            while let Some(head) = bytes.get(at..at + 9) {
+                let len = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+                let (kind, flags) = (head[3], head[4]);
+                let Some(payload) = bytes.get(at + 9..at + 9 + len) else { break };
+                if head[8] == 1 {
+                    let error = if kind == 3 { payload[3] } else { flags & 1 };
+                    seen.push((kind, error));
+                }
+                at += 9 + len;
+            }
+        }
+        // The answer ends the stream, and then comes NO_ERROR. Windows may be updated in between.
+        seen.retain(|(kind, _)| *kind != 8);
+        assert_eq!(seen, [(1, 1), (3, 0)]);
+        // The rest is on its way, and disturbs nobody.
+        stream.write_all(&call[call.len() - 10..]).await.unwrap();
+        let mut next = wire::call(TRACES, &traces(1, 1));
+        wire::renumber(&mut next, 3);
+        stream.write_all(&next).await.unwrap();
+        let mut answers = wire::Answers::default();
+        while answers.ended == 0 {
+            let mut piece = [0; 1024];
+            let read = stream.read(&mut piece).await.unwrap();
+            answers.follow(&piece[..read]).unwrap();
+        }
+        assert_eq!(answers.reset, 0);
+    })
+    .await;
+    assert_eq!(rig.books().accepted, 1);
+}
+
+/// A peer that lets nobody send it an answer holds what that needs for as long as one that does not read.
+#[tokio::test]
+async fn an_answer_without_a_window_ends_the_connection() {
+    let rig = Rig::with(1 << 30, Settings { write: Duration::from_millis(300), ..settings() });
+    // SETTINGS_INITIAL_WINDOW_SIZE of zero.
+    let closed = [&[0, 0, 6, 4, 0, 0, 0, 0, 0][..], &[0, 4, 0, 0, 0, 0]].concat();
+    let call = wire::call(TRACES, &traces(1, 1));
+    rig.serve(async |address| {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(&[wire::PREFACE, &closed, &call].concat()).await.unwrap();
+        let mut all = Vec::new();
+        while stream.read_buf(&mut all).await.is_ok_and(|read| read > 0) {}
+    })
+    .await;
+    assert_eq!(rig.books().accepted, 1);
+}
+
+/// Tokens make heads long: up to 64 KiB are taken, over both versions, and more is told so.
+#[tokio::test]
+async fn heads_may_be_long() {
+    let (rig, body) = (Rig::new(), message(false, &traces(1, 1)));
+    let token = |length: usize| format!("Bearer {}", "x".repeat(length));
+    rig.serve(async |address| {
+        for length in [3_000, 12_000, 60_000] {
+            let token = token(length);
+            let mut client = connect(address).await;
+            for _ in 0..2 {
+                assert_eq!(call(&mut client, TRACES, &[("authorization", &token)], &body).await.code, 0);
+            }
+            let request = post("/v1/logs", &[PROTOBUF, ("authorization", &token)], &logs(2));
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(&request).await.unwrap();
+            assert_eq!(answer(&mut stream).await.status, 200);
+        }
+        let request = post("/v1/logs", &[PROTOBUF, ("authorization", &token(66_000))], &logs(2));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(&request).await.unwrap();
+        assert_eq!(answer(&mut stream).await.status, 431);
+        let mut client = connect(address).await;
+        let mut long = call_to(TRACES, &[]);
+        long.headers_mut().insert("authorization", token(66_000).parse().unwrap());
+        let (response, _body) = client.clone().ready().await.unwrap().send_request(long, true).unwrap();
+        assert_eq!(response.await.unwrap().status(), 431);
+        assert_eq!(call(&mut client, TRACES, &[], &body).await.code, 0);
+    })
+    .await;
+    assert_eq!(rig.books().accepted, 3 * 3 + 1);
+}
+
+/// A slash at the end of a path is forgiven.
+#[tokio::test]
+async fn paths_may_end_with_a_slash() {
+    let rig = Rig::new();
+    for path in ["/v1/logs", "/v1/logs/"] {
+        assert_eq!(rig.post(path, &[PROTOBUF], &logs(2)).await.status, 200, "{path}");
+    }
+    for path in ["/v1/logs//", "/v1//logs", "/v1/", "//"] {
+        assert_eq!(rig.post(path, &[PROTOBUF], &logs(2)).await.status, 404, "{path}");
+    }
+    assert_eq!(rig.books().accepted, 2);
 }
 
 /// A peer that opens and resets streams without end is cut off.

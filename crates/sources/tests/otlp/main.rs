@@ -13,5 +13,6 @@ mod pressure;
 mod refuses;
 mod rig;
 mod sizes;
+#[allow(dead_code, reason = "others use more of it")]
 #[path = "../support/wire.rs"]
 mod wire;

@@ -9,6 +9,8 @@ pub(crate) const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 const END_STREAM: u8 = 1;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const RESET: u8 = 3;
+const GOAWAY: u8 = 7;
 
 fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, payload: &[u8]) {
     let [.., a, b, c] = payload.len().to_be_bytes();
@@ -52,6 +54,11 @@ pub(crate) fn renumber(frames: &mut [u8], stream: u32) {
     }
 }
 
+/// The length of the first frame: of a call, its head.
+pub(crate) fn first_frame(frames: &[u8]) -> usize {
+    9 + u32::from_be_bytes([0, frames[0], frames[1], frames[2]]) as usize
+}
+
 /// Reads frames until one ends a stream, and gives the last head.
 pub(crate) fn ended(bytes: &[u8]) -> io::Result<bool> {
     let mut at = 0;
@@ -69,4 +76,48 @@ pub(crate) fn ended(bytes: &[u8]) -> io::Result<bool> {
         at += 9 + len;
     }
     Ok(false)
+}
+
+/// What a server says, followed in whatever pieces it comes.
+#[derive(Default)]
+pub(crate) struct Answers {
+    head: [u8; 9],
+    known: usize,
+    /// Of the frame's payload.
+    missing: usize,
+    /// Streams that ended, by an answer or by a reset.
+    pub(crate) ended: usize,
+    pub(crate) reset: usize,
+}
+
+impl Answers {
+    pub(crate) fn follow(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        while !bytes.is_empty() {
+            let skipped = self.missing.min(bytes.len());
+            self.missing -= skipped;
+            bytes = &bytes[skipped..];
+            if bytes.is_empty() {
+                break;
+            }
+            let some = (9 - self.known).min(bytes.len());
+            self.head[self.known..self.known + some].copy_from_slice(&bytes[..some]);
+            self.known += some;
+            bytes = &bytes[some..];
+            if self.known < 9 {
+                break;
+            }
+            self.known = 0;
+            self.missing = u32::from_be_bytes([0, self.head[0], self.head[1], self.head[2]]) as usize;
+            match self.head[3] {
+                DATA | HEADERS if self.head[4] & END_STREAM != 0 => self.ended += 1,
+                RESET => (self.ended, self.reset) = (self.ended + 1, self.reset + 1),
+                GOAWAY => return Err(io::ErrorKind::ConnectionAborted.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }

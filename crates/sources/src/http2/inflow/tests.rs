@@ -79,6 +79,7 @@ struct Rig {
     inflow: Inflow,
     bodies: Bodies,
     owed: Owed,
+    streams: Streams,
     fed: Vec<u8>,
     /// The length of each body that goes past the codec.
     past: BTreeMap<u32, usize>,
@@ -87,8 +88,10 @@ struct Rig {
 
 impl Rig {
     fn new() -> Rig {
+        let arena = Arena::new(16 << 20, Floors::NONE, 4 << 20, 64, 64).unwrap();
         Rig {
-            arena: Arena::new(16 << 20, Floors::NONE, 4 << 20, 64, 64).unwrap(),
+            streams: Streams::new(arena.clone()),
+            arena,
             inflow: Inflow::after(PREFACE.len()),
             bodies: Bodies::default(),
             owed: Owed::new(),
@@ -102,7 +105,8 @@ impl Rig {
         loop {
             let mut room = vec![0; 1 + dice.roll(3) * 40 + dice.roll(9000)];
             let mut out = ReadBuf::new(&mut room);
-            let step = self.inflow.step(&mut out, &mut self.bodies, &mut self.owed);
+            self.streams.begin();
+            let step = self.inflow.step(&mut out, &mut self.bodies, &mut self.owed, &mut self.streams);
             self.fed.extend_from_slice(out.filled());
             self.serve(dice);
             if step != Step::Hungry {
@@ -262,7 +266,8 @@ fn what_is_not_paid_for_comes_to_the_codec_in_short_frames() {
         let mut step = Step::Held;
         while step != Step::Hungry {
             let mut out = ReadBuf::new(&mut out);
-            step = rig.inflow.step(&mut out, &mut rig.bodies, &mut rig.owed);
+            rig.streams.begin();
+            step = rig.inflow.step(&mut out, &mut rig.bodies, &mut rig.owed, &mut rig.streams);
             fed.extend_from_slice(out.filled());
         }
     }
