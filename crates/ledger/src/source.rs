@@ -40,8 +40,8 @@ pub struct Open {
     left_out: LeftOut,
 }
 
-/// Items that were refused of a request whose others may be accepted.
-type LeftOut = Option<(Refusal, u64)>;
+/// Items that were refused of a request whose others may be accepted. Small, since each connection has room for it.
+type LeftOut = Option<(Refusal, u32)>;
 
 /// A request whose items were given to the journal. From here on they may be written even when nobody
 /// waits for it any more, so dropping it without a verdict accepts it.
@@ -92,7 +92,7 @@ impl SourceBook {
         self.items[counts.signal as usize] += counts.items;
         self.bytes += counts.bytes;
         if let Some((reason, items)) = left_out {
-            self.items_refused[reason as usize] += items;
+            self.items_refused[reason as usize] += u64::from(items);
         }
     }
 
@@ -128,6 +128,8 @@ impl Open {
 
     /// So many of its items are refused for this reason, and the others may be accepted: it counts if they are.
     pub fn leave_out(&mut self, reason: Refusal, items: u64) {
+        // As many as a body can have.
+        let items = u32::try_from(items).unwrap_or(u32::MAX);
         self.left_out = Some((reason, items)).filter(|_| items > 0);
     }
 

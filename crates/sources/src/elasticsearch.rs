@@ -144,7 +144,7 @@ impl Elasticsearch {
             expected = decode::expected(bulk.encoding, body.bytes()).max(1).min(self.most(gate));
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
             let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_beside(passage, body.window.charged(), expected, here).await?);
+            room = Some(gate.room_beside(passage, body.charged(), expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
             let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
@@ -179,7 +179,7 @@ impl Elasticsearch {
         let room = match room {
             None => None,
             Some(room) => {
-                decode::decode(gate, bulk.encoding, body.bytes(), room, most)?;
+                decode::decode(gate, bulk.encoding, body, room, most)?;
                 Some(&*room)
             }
         };

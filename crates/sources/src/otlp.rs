@@ -11,7 +11,7 @@ pub(crate) use form::{Form, Headers, SERVICES, encoding_of};
 
 use crate::clock::now_ns;
 use decode::{Beside, LARGE, Unfinished};
-use futures_util::future::Either;
+use futures_util::future::{Either, TryFutureExt as _};
 use std::future::ready;
 use std::ops::Range;
 use tidegate_admission::otlp::{Media, Partial};
@@ -43,6 +43,11 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    /// What its window is charged, in bytes: windows are shorter than 4 GiB.
+    pub(crate) fn charged(&self) -> u32 {
+        u32::try_from(self.window.charged()).unwrap_or(u32::MAX)
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         self.window.get(self.range.clone()).unwrap_or_default()
     }
@@ -70,9 +75,7 @@ struct Checked {
     items: u32,
     raw_len: u32,
     /// The length in which it came.
-    as_sent: usize,
-    /// As the journal gets it.
-    encoding: Encoding,
+    as_sent: u32,
     left_out: LeftOut,
 }
 
@@ -136,18 +139,12 @@ impl Otlp {
         &self,
         gate: &Gate,
         passage: &Passage,
-        mut open: Open,
+        open: Open,
         form: Form,
         body: Received,
     ) -> Result<LeftOut, Refused> {
         match self.inspect(gate, passage, form, body).await {
-            Ok((body, mut content)) => {
-                let left_out = content.left_out.take();
-                if let Some(partial) = &left_out {
-                    open.leave_out(Refusal::Malformed, partial.refused);
-                }
-                self.keep(gate, open, form, content, body).await.map(|()| left_out)
-            }
+            Ok((body, content)) => self.keep(gate, open, form, content, body).await,
             Err(refused) => {
                 open.refuse(refused.reason);
                 Err(refused)
@@ -170,7 +167,7 @@ impl Otlp {
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for
             // more.
             let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_beside(passage, body.window.charged(), expected, here).await?);
+            room = Some(gate.room_beside(passage, body.charged(), expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
             let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
@@ -213,7 +210,7 @@ impl Otlp {
     ) -> Result<Checked, Unfinished> {
         let as_sent = body.range.len();
         if let Some(room) = &mut room {
-            decode::decode(gate, form.encoding, body.bytes(), room, most)?;
+            decode::decode(gate, form.encoding, body, room, most)?;
         }
         let mut bad = Bad::default();
         let mut encoding = form.encoding;
@@ -238,8 +235,8 @@ impl Otlp {
             _ => Size { kept: as_sent, decoded: raw_len, item: counts.largest_item },
         };
         gate.judge(Protocol::Otlp, form.signals().1, size)?;
-        match (u32::try_from(raw_len), u32::try_from(counts.items)) {
-            (Ok(raw_len), Ok(items)) => Ok(Checked { items, raw_len, as_sent, encoding, left_out }),
+        match (u32::try_from(raw_len), u32::try_from(counts.items), u32::try_from(as_sent)) {
+            (Ok(raw_len), Ok(items), Ok(as_sent)) => Ok(Checked { items, raw_len, as_sent, left_out }),
             _ => Err(Refused::too_large(self.max_body).into()),
         }
     }
@@ -289,29 +286,40 @@ impl Otlp {
     fn keep(
         &self,
         gate: &Gate,
-        open: Open,
+        mut open: Open,
         form: Form,
         content: Checked,
         body: Received,
-    ) -> impl Future<Output = Result<(), Refused>> + Send {
+    ) -> impl Future<Output = Result<LeftOut, Refused>> + Send {
         let (booked, signal) = form.signals();
+        let left_out = content.left_out;
+        // JSON was translated, and what was left out is not in what came.
+        let as_sent = form.media == Media::Protobuf && left_out.is_none();
+        let encoding = if as_sent { form.encoding } else { Encoding::Identity };
+        if let Some(partial) = &left_out {
+            open.leave_out(Refusal::Malformed, partial.refused);
+        }
         if content.items == 0 {
             open.accept_empty(booked);
-            return Either::Left(ready(Ok(())));
+            return Either::Left(ready(Ok(left_out)));
         }
         let Received { window, range } = body;
-        let counts =
-            ledger::Counts { signal: booked, items: u64::from(content.items), bytes: content.as_sent as u64 };
+        let counts = ledger::Counts {
+            signal: booked,
+            items: u64::from(content.items),
+            bytes: u64::from(content.as_sent),
+        };
         let meta = Meta {
             tenant: Tenant::NONE,
             signal,
             protocol: Protocol::Otlp,
-            encoding: content.encoding,
+            encoding,
             items: content.items,
             raw_len: content.raw_len,
             received_at_ns: now_ns(),
         };
-        Either::Right(gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }))
+        let batch = Batch { meta, window, from: range.start, len: range.len() };
+        Either::Right(gate.append(open, counts, batch).map_ok(move |()| left_out))
     }
 }
 

@@ -19,8 +19,6 @@ pub struct Room {
     window: Window,
     part: Option<Part>,
     turn: Option<Turn>,
-    /// What the request holds of the bodies' share meanwhile.
-    beside: usize,
 }
 
 /// What a connection that is read is charged besides its request, with room to spare, in bytes.
@@ -46,7 +44,7 @@ impl Gate {
     pub async fn room_beside(
         &self,
         passage: &Passage,
-        beside: usize,
+        beside: u32,
         bytes: usize,
         here: bool,
     ) -> Result<Room, Refused> {
@@ -60,8 +58,8 @@ impl Gate {
         // Before the memory, so that whoever has that does not wait for a turn.
         let turn = if here && bytes > LIGHT { Some(Turn::come().await) } else { None };
         let window = match self.0.arena.try_window(Share::Decode, bytes) {
-            Err(NoMemory::Short) if !self.could_hold(beside, bytes) => {
-                return Err(Refused::too_large(self.most_decoded().saturating_sub(beside)));
+            Err(NoMemory::Short) if !self.could_hold(beside as usize, bytes) => {
+                return Err(Refused::too_large(self.most_decoded().saturating_sub(beside as usize)));
             }
             Err(NoMemory::Short) if part.as_ref().is_none_or(Part::is_alone) => {
                 // On the heap: it happens only when memory is short.
@@ -77,7 +75,7 @@ impl Gate {
             NoMemory::Never { .. } => Refused::too_large(self.most_decoded()),
             NoMemory::Short | NoMemory::Crowded => self.no_memory(),
         })?;
-        let mut room = Room { window, part, turn, beside };
+        let mut room = Room { window, part, turn };
         room.settle();
         Ok(room)
     }
@@ -123,6 +121,14 @@ impl Room {
     /// # Errors
     /// When there is not now, or not for this tenant.
     pub fn grow(&mut self, gate: &Gate, more: usize) -> Result<bool, Refused> {
+        self.grow_beside(gate, 0, more)
+    }
+
+    /// The same for a request that holds `beside` bytes of the bodies' share meanwhile.
+    ///
+    /// # Errors
+    /// As [`grow`](Self::grow).
+    pub fn grow_beside(&mut self, gate: &Gate, beside: usize, more: usize) -> Result<bool, Refused> {
         let missing = self.window.len().saturating_add(more).saturating_sub(self.window.charged());
         self.ask(gate, missing)?;
         let grown = self.window.try_reserve(more);
@@ -132,7 +138,7 @@ impl Room {
             Err(NoMemory::Never { .. }) => Ok(false),
             Err(NoMemory::Short | NoMemory::Crowded) => {
                 let wanted = self.window.len().saturating_add(more);
-                if gate.could_hold(self.beside, wanted) { Err(gate.no_memory()) } else { Ok(false) }
+                if gate.could_hold(beside, wanted) { Err(gate.no_memory()) } else { Ok(false) }
             }
         }
     }
@@ -146,7 +152,7 @@ impl Room {
         self.ask(gate, bytes)?;
         let charge = gate.0.arena.try_charge(Share::Decode, bytes as u64);
         let decode = self.window.charged().saturating_add(bytes);
-        charge.map_err(|refused| gate.short_of(refused, self.beside, decode, self.window.len() / 2))
+        charge.map_err(|refused| gate.short_of(refused, 0, decode, self.window.len() / 2))
     }
 
     /// The bytes charged, filled or not.

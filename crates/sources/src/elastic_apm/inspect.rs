@@ -58,7 +58,7 @@ impl ElasticApm {
             expected = decode::expected(encoding, body.bytes()).max(1).min(most);
             // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
             let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_beside(passage, body.window.charged(), expected, here).await?);
+            room = Some(gate.room_beside(passage, body.charged(), expected, here).await?);
         }
         if expected.max(body.range.len()) <= LARGE {
             let here = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE)).min(most);
@@ -106,7 +106,7 @@ impl ElasticApm {
         let raw = match &mut room {
             None => body.bytes(),
             Some(room) => {
-                decode::decode(gate, encoding, body.bytes(), room, most)?;
+                decode::decode(gate, encoding, body, room, most)?;
                 &***room
             }
         };

@@ -1,5 +1,6 @@
 //! From a body as it came to protobuf, in memory that is paid for step by step and never waited for.
 
+use super::Received;
 use std::cell::RefCell;
 use tidegate_admission::{Gate, Refused, Room};
 use tidegate_arena::Refused as NoMemory;
@@ -77,16 +78,17 @@ pub(crate) fn expected(encoding: Encoding, body: &[u8]) -> usize {
     }
 }
 
-/// Decompresses `body` into `room`, from its start, to at most `most` bytes.
+/// Decompresses what was received into `room`, from its start, to at most `most` bytes.
 pub(crate) fn decode(
     gate: &Gate,
     encoding: Encoding,
-    body: &[u8],
+    received: &Received,
     room: &mut Room,
     most: usize,
 ) -> Result<(), Unfinished> {
     room.clear();
-    let mut paid = Paid { gate, room, most, refused: None };
+    let (body, beside) = (received.bytes(), received.window.charged());
+    let mut paid = Paid { gate, room, most, beside, refused: None };
     let refused = match encoding {
         Encoding::Gzip => GZIP.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
         Encoding::Zstd => ZSTD.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
@@ -116,6 +118,8 @@ struct Paid<'a> {
     gate: &'a Gate,
     room: &'a mut Room,
     most: usize,
+    /// What the request holds of the bodies' share.
+    beside: usize,
     /// What stopped it, if it was the memory.
     refused: Option<Refused>,
 }
@@ -139,10 +143,12 @@ impl Grow for Paid<'_> {
             return false;
         }
         // Holding decode memory, nobody waits for more: that is why nobody waits for ever.
-        self.room.grow(self.gate, spare.saturating_add(more).min(left)).unwrap_or_else(|refused| {
-            self.refused = Some(refused);
-            false
-        })
+        self.room.grow_beside(self.gate, self.beside, spare.saturating_add(more).min(left)).unwrap_or_else(
+            |refused| {
+                self.refused = Some(refused);
+                false
+            },
+        )
     }
 }
 

@@ -10,8 +10,11 @@ const NDJSON: (&str, &str) = ("content-type", "application/x-ndjson");
 /// What the sources have together: each at most a MiB less.
 const MEMORY: u64 = 4 << 20;
 
-/// Bodies of about so many bytes once they are decompressed, each with its path and its type.
-fn bodies(len: usize) -> Vec<(&'static str, &'static str, (&'static str, &'static str), Vec<u8>)> {
+/// What it is, its path, its type, and the body.
+type Form = (&'static str, &'static str, (&'static str, &'static str), Vec<u8>);
+
+/// Bodies of about so many bytes once they are decompressed.
+fn bodies(len: usize) -> Vec<Form> {
     let repeated = |line: &str| line.repeat(len / line.len());
     let json = |before: &str, element: &str, behind: &str| {
         let elements = vec![element; len / (element.len() + 1)].join(",");

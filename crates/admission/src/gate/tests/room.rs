@@ -144,12 +144,16 @@ async fn what_never_fits_beside_the_body_is_refused_at_once_and_for_good() {
     let body = rig.arena.try_window(Share::Ingest, 2 << 20).unwrap();
     let asked = tokio::time::Instant::now();
     let passage = Passage::default();
-    let room = async |bytes| rig.gate.room_beside(&passage, body.charged(), bytes, false).await;
+    let room = async |bytes| rig.gate.room_beside(&passage, body.charged() as u32, bytes, false).await;
     assert!(room(1 << 20).await.is_ok());
     let refused = room((2 << 20) + 1).await.err().unwrap();
     assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));
     let mut grown = room(1 << 20).await.unwrap();
-    assert_eq!(grown.grow(&rig.gate, (2 << 20) + 1), Ok(false), "there can never be so much");
+    assert_eq!(
+        grown.grow_beside(&rig.gate, body.charged(), (2 << 20) + 1),
+        Ok(false),
+        "there can never be so much"
+    );
     drop(grown);
     assert_eq!(asked.elapsed(), std::time::Duration::ZERO);
     // Others may let go of what they hold.
