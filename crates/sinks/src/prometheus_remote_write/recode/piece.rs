@@ -165,11 +165,11 @@ impl Source {
         let mark = *self.marks.get(index)?;
         let within = usize::try_from(member % self.stride).ok()?;
         // A mark and the series behind it may be in several bodies.
-        let starts = self.bodies.iter().filter(|body| mark < body.end).flat_map(|body| {
+        let mut starts = self.bodies.iter().filter(|body| mark < body.end).flat_map(|body| {
             let from = body.start.max(mark);
             starts_of(self.raw.get(from..body.end).unwrap_or_default()).map(move |start| from + start)
         });
-        starts.skip(within).next()
+        starts.nth(within)
     }
 
     /// The message of a single series.

@@ -56,10 +56,12 @@ fn custom() -> HistogramV1 {
 }
 
 type Change = fn(&mut HistogramV1);
+/// A histogram, what is changed of it, and why it is refused then.
+type Case = (fn() -> HistogramV1, Change, Option<&'static str>);
 
 #[test]
 fn follows_the_rules_of_prometheus() {
-    let cases: [(fn() -> HistogramV1, Change, Option<&str>); 35] = [
+    let cases: [Case; 35] = [
         (integers, |_| (), None),
         (floats, |_| (), None),
         (custom, |_| (), None),

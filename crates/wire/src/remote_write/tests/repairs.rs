@@ -93,7 +93,7 @@ proptest! {
         let mut symbols = Symbols::new();
         let model = Model::from(view(version, &raw, &mut symbols).unwrap());
         for series in &model.series {
-            let text: usize = series.labels.iter().map(|label| label.name.len() + label.value.len() + 6).sum();
+            let text: usize = series.labels.iter().map(|label| label.name.len() + label.value.len() + 4).sum();
             prop_assert!(largest >= text, "{largest} of {text}");
         }
     }
@@ -104,7 +104,7 @@ fn rotate<T>(list: &mut [T], seed: u64, number: usize) {
     let len = list.len().max(1);
     let turn = usize::try_from(seed % 97).unwrap() + number;
     list.rotate_left(turn % len);
-    if list.len() > 2 && seed % 2 == 0 {
+    if list.len() > 2 && seed.is_multiple_of(2) {
         list.swap(0, turn % len);
     }
 }
