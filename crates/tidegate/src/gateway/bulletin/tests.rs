@@ -124,7 +124,7 @@ fn a_sink_that_fails_and_works_again_is_told_with_what_it_failed_with() {
     assert_eq!(lines, [expected]);
     // One that stumbles is not told.
     let stumble = |second: u64, seen: &mut Seen| {
-        seen.sinks[0].failing = (second % 5 == 0).then(|| "503".to_owned());
+        seen.sinks[0].failing = second.is_multiple_of(5).then(|| "503".to_owned());
     };
     assert_eq!(watched.during(100, stumble), []);
 }
