@@ -73,13 +73,13 @@ fn headers_and_attributes_are_decoded() {
 #[test]
 fn mistakes_are_named_with_their_variable_and_secrets_are_not_shown() {
     let builder = built(&[
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon"),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "secret"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "  "),
     ]);
     let text = builder.start().unwrap_err().to_string();
-    for word in ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "TIMEOUT", "soon", "HEADERS"] {
+    for word in ["OTEL_EXPORTER_OTLP_PROTOCOL", "pigeon", "TIMEOUT", "soon", "HEADERS"] {
         assert!(text.contains(word), "{word} in {text}");
     }
     assert!(!text.contains("secret"));

@@ -125,7 +125,7 @@ fn greeting(config: &Config, gateway: &Gateway) -> String {
         config.data.display(),
     );
     if let Some(socket) = &config.listen.unix {
-        text.push_str(&format!("  the same       {socket}\n"));
+        text.push_str(&format!("  the same      {socket}\n"));
     }
     for (name, sink) in &config.sinks {
         let target = target(config, sink);
