@@ -373,7 +373,7 @@ fn reference_commands_print_what_they_promise() {
     let checked = tidegate(&["check", file.to_str().unwrap()]).succeeded();
     assert!(checked.contains("is valid") && checked.contains("max_body: 32MiB"), "{checked}");
     let plan = tidegate(&["plan", "--config", file.to_str().unwrap()]).succeeded();
-    for line in ["connections", "journal", "all overhead", "all payload", "largest body"] {
+    for line in ["connections", "journal", "all overhead", "all payload", "largest requests"] {
         assert!(plan.contains(line), "{plan}");
     }
     assert!(tidegate(&["completions", "bash"]).succeeded().contains("complete -F _tidegate"));
@@ -515,7 +515,9 @@ fn the_admin_port_answers_people_and_programs() {
 #[test]
 fn the_demo_shows_rows_within_seconds() {
     let gateway = Gateway::new(json!({}));
-    let mut command = tidegate_tests::command(&["demo", "--config", gateway.config().to_str().unwrap()]);
+    let config = gateway.config();
+    let demo = ["demo", "--log-format", "text", "--config", config.to_str().unwrap()];
+    let mut command = tidegate_tests::command(&demo);
     command.current_dir(gateway.folder());
     let started = std::time::Instant::now();
     let demo = tidegate_tests::Program::start("demo", command, gateway.folder());

@@ -64,8 +64,6 @@ pub(crate) struct Gateway {
     acceptors: Vec<AbortHandle>,
     /// Looks after the memory, and whether all the others are there.
     upkeep: Rounds,
-    /// Has the log say how all is.
-    bulletin: Rounds,
     keys: Keys,
     socket_file: Option<SocketFile>,
 }
@@ -241,14 +239,10 @@ impl Gateway {
             acceptors.push(first.spawn(accepting).abort_handle());
         }
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
-        let upkeep = upkeep::start(arena, console_arena, gate.clone(), keys.clone(), watch, watch::leave)?;
-        let bulletin = Rounds::start(
-            "bulletin",
-            upkeep::STACK,
-            bulletin::EVERY,
-            bulletin::round(Arc::downgrade(&view)),
-            watch::leave,
-        )?;
+        let bulletin = bulletin::round(Arc::downgrade(&view));
+        let (gate_kept, keys_kept) = (gate.clone(), keys.clone());
+        let upkeep =
+            upkeep::start(arena, console_arena, gate_kept, keys_kept, bulletin, watch, watch::leave)?;
         Ok(Gateway {
             config: running_config,
             planned,
@@ -263,7 +257,6 @@ impl Gateway {
             shutdowns,
             acceptors,
             upkeep,
-            bulletin,
             keys,
             socket_file,
         })
@@ -324,7 +317,7 @@ impl Gateway {
         let deadline = Instant::now() + limit;
         let left = || deadline.saturating_duration_since(Instant::now());
         // From now on an end is what was ordered.
-        drop((self.upkeep, self.bulletin));
+        drop(self.upkeep);
         self.gate.stop();
         // First, so that whoever comes from now on sees that nobody is there.
         drop(self.socket_file);

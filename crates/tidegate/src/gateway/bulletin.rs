@@ -11,8 +11,6 @@ use std::time::Duration;
 use tidegate_console::{State, Status, Verdict};
 use tidegate_ledger::{Dropped, Refusal};
 
-/// How often it is looked.
-pub(crate) const EVERY: Duration = Duration::from_secs(1);
 /// How long after a line about what is not well another one says that it still is not.
 const REMIND: Duration = Duration::from_secs(5 * 60);
 /// How long a state lasts before it is told; refusals are told at once.
@@ -280,15 +278,14 @@ impl Seen {
     }
 }
 
-/// A round of the thread that looks: to be called every [`EVERY`].
-pub(crate) fn round(view: Weak<View>) -> impl FnMut() -> Option<String> + Send + 'static {
+/// Looks, and has the log say what is due: to be called once a second.
+pub(crate) fn round(view: Weak<View>) -> impl FnMut() + Send + 'static {
     let mut bulletin = Bulletin::default();
     move || {
-        let view = view.upgrade()?;
+        let Some(view) = view.upgrade() else { return };
         view.rates.note(view.started.elapsed(), &view.journal.stats());
         let status = view.brief();
         bulletin.look(status.uptime, &Seen::of(&status), &mut |line| log(&line));
-        None
     }
 }
 

@@ -165,7 +165,7 @@ fn declare(
     let limited = |setting, line: Declared| Declared { setting: Some(setting), ..line };
     plan.declare(line("program", "pages of the executable and its libraries", 1, program_bytes()));
     plan.declare(line("threads", "stacks, to their full depth", threads, workers::STACK as u64));
-    plan.declare(line("threads", "the stacks of the upkeep and the bulletin", 2, upkeep::STACK as u64));
+    plan.declare(line("threads", "the stack of the upkeep", 1, upkeep::STACK as u64));
     plan.declare(line("workers", "a runtime, and scratch for requests", workers as u64, scratch));
     Pool::declared(pool, POOL_PLACES).into_iter().for_each(|declared| plan.declare(declared));
     plan.declare(line("pool", "scratch of a thread", pool as u64, bodies));
