@@ -324,6 +324,16 @@ impl Cursor {
         self.flight.front().map_or(0, |entry| entry.received_at_ns).max(self.received_at_ns)
     }
 
+    /// Where a record begins that was handed out and is not completed, in the bytes of the journal.
+    pub(crate) fn begin_of(&self, sequence: u64) -> Option<u64> {
+        let at = self.flight.binary_search_by_key(&sequence, |entry| entry.sequence).ok()?;
+        self.flight.get(at).filter(|entry| !entry.done)?;
+        match at.checked_sub(1).and_then(|before| self.flight.get(before)) {
+            Some(before) => Some(before.bytes_after),
+            None => Some(self.bytes),
+        }
+    }
+
     fn find(&mut self, sequence: u64) -> Option<&mut Flight> {
         let at = self.flight.binary_search_by_key(&sequence, |entry| entry.sequence).ok()?;
         self.flight.get_mut(at).filter(|entry| !entry.gap)

@@ -196,6 +196,24 @@ impl Follower {
         self.reader.read_into(&self.commit.shared, &self.commit.cell, window)
     }
 
+    /// A record that was handed out before and is not completed, to be read a second time by
+    /// [`read_recalled`](Self::read_recalled). Nothing where it is completed, was taken by the quota, or cannot be
+    /// found any more. What comes next does not change. Not for who completes records in order only.
+    ///
+    /// # Errors
+    /// When its segment cannot be opened for a passing reason.
+    pub fn recall(&mut self, sequence: u64) -> io::Result<Option<Record>> {
+        self.reader.recall(&self.commit.shared, &self.commit.cell, sequence)
+    }
+
+    /// As [`read_into`](Self::read_into), of the record that was recalled last; one that is damaged stays in flight.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn read_recalled(&mut self, window: &mut Window) -> Result<(), ReadError> {
+        self.reader.read_recalled(&self.commit.shared, &self.commit.cell, window)
+    }
+
     /// Goes back to the first record that is not completed. What was taken and not completed is handed out
     /// again.
     pub fn rewind(&mut self) {

@@ -29,7 +29,8 @@ impl Settings {
             + HEADER
             + TENANT_MAX
             + 3 * size_of::<usize>();
-        let sink = Cursor::most_bytes() + READ_AHEAD + SUNDRIES;
+        // What comes next, and what is read again, each through a buffer.
+        let sink = Cursor::most_bytes() + 2 * READ_AHEAD + SUNDRIES;
         let segments = self.quota / self.segment_bytes.max(1) + 2;
         let declared = |what, count: u64, each: usize, setting| Declared {
             owner: "journal",

@@ -97,6 +97,37 @@ fn what_is_acknowledged_is_followed_in_order_and_bit_for_bit() {
 }
 
 #[test]
+fn a_record_that_is_not_completed_can_be_read_again_beside_what_comes_next() {
+    for durability in [Durability::PageCache, Durability::Memory] {
+        let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+        let settings = Settings { durability, segment_bytes: 64 << 10, ..Settings::new(dir.path()) };
+        let (journal, _) = Journal::open(settings).unwrap();
+        let mut follower = journal.follow("up", Start::Oldest, WhenFull::Block).unwrap();
+        // Several segments of them. Kept in memory, they are only acknowledged when they are completed.
+        let mut appends: Vec<_> =
+            (0..40u8).map(|item| Box::pin(journal.append(batch(&arena, 1, &vec![item; 10_000])))).collect();
+        for append in &mut appends {
+            _ = append.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        }
+        let read: Vec<Record> = (0..30).map(|_| record(&mut follower)).collect();
+        for done in [0, 1, 5, 17] {
+            assert!(follower.commit(done));
+        }
+        for again in [29, 2, 16, 6, 2] {
+            let recalled = follower.recall(again).unwrap().unwrap();
+            assert_eq!(recalled, read[usize::try_from(again).unwrap()]);
+            let mut window = arena.try_window(Share::Egress, 1).unwrap();
+            follower.read_recalled(&mut window).unwrap();
+            assert_eq!(*window, vec![again as u8; 10_000]);
+        }
+        for gone in [0, 17, 30, 400] {
+            assert_eq!(follower.recall(gone).unwrap(), None);
+        }
+        assert_eq!(record(&mut follower).sequence, 30, "what comes next is the same");
+    }
+}
+
+#[test]
 fn a_restart_goes_on_at_the_cursor_and_keeps_what_was_completed_out_of_order() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let settings = Settings { durability: Durability::PageCache, ..Settings::new(dir.path()) };

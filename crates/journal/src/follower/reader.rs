@@ -22,6 +22,8 @@ pub(super) struct Reader {
     walker: Option<Walker>,
     place: Option<Place>,
     current: Option<Current>,
+    /// A record that is looked at a second time, and its segment.
+    recalled: Option<(Current, Option<Walker>)>,
     /// A record that was handed out and then found damaged, to be told.
     damaged: Option<Gap>,
 }
@@ -45,7 +47,7 @@ struct Current {
 
 impl Reader {
     pub(super) fn new(next: u64, items: u64) -> Reader {
-        Reader { next, items, walker: None, place: None, current: None, damaged: None }
+        Reader { next, items, walker: None, place: None, current: None, recalled: None, damaged: None }
     }
 
     pub(super) fn current(&self) -> Option<&Record> {
@@ -277,6 +279,83 @@ impl Reader {
             self.current = None;
         } else if let Some((_, header)) = stored {
             self.damaged = Some(self.give_up(shared, cell, &header));
+        }
+        Err(ReadError::Damaged)
+    }
+
+    /// Looks for a record that was handed out before, where it was then.
+    pub(super) fn recall(
+        &mut self,
+        shared: &Shared,
+        cell: &Cell,
+        sequence: u64,
+    ) -> io::Result<Option<Record>> {
+        let before = self.recalled.take().and_then(|(_, walker)| walker);
+        let Some(begin) = cell.with(|cursor| cursor.begin_of(sequence)) else { return Ok(None) };
+        let log = lock(&shared.log);
+        if shared.settings.durability == crate::Durability::Memory {
+            let held = log.held.front().and_then(|oldest| {
+                let ahead = usize::try_from(sequence.checked_sub(oldest.header.sequence)?).ok()?;
+                log.held.get(ahead)
+            });
+            let current = held.map(|held| {
+                let Header { sequence, items_before, body_len, .. } = held.header;
+                let bytes_after = held.bytes_before + held.header.size();
+                Record { sequence, items_before, bytes_after, body_len, meta: held.entry.meta }
+            });
+            self.recalled = current.map(|record| (Current { record, stored: None }, None));
+            return Ok(current);
+        }
+        let Some(view) = log.view(sequence, 0) else { return Ok(None) };
+        let file = match shared.files.open(&view.segment.file_name(), false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        drop(log);
+        let key = key(shared.salt, view.segment.first);
+        let mut walker = match before {
+            Some(mut walker) => {
+                walker.reopen(file, key);
+                walker
+            }
+            None => Walker::new(file, Some(key)),
+        };
+        // A gap before it may have left the place of something else.
+        let from = begin.saturating_sub(view.segment.start);
+        let Some((at, header)) = walker.find(from, view.segment.end, sequence..sequence + 1) else {
+            return Ok(None);
+        };
+        let Some(meta) = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant)) else {
+            return Ok(None);
+        };
+        let Header { sequence, items_before, body_len, .. } = header;
+        let bytes_after = view.segment.start + at + header.size();
+        let record = Record { sequence, items_before, bytes_after, body_len, meta };
+        self.recalled = Some((Current { record, stored: Some((at, header)) }, Some(walker)));
+        Ok(Some(record))
+    }
+
+    pub(super) fn read_recalled(
+        &mut self,
+        shared: &Shared,
+        cell: &Cell,
+        window: &mut Window,
+    ) -> Result<(), ReadError> {
+        let (Current { record, stored }, walker) = self.recalled.as_mut().ok_or(ReadError::NoRecord)?;
+        let len = record.body_len as usize;
+        window.try_reserve(len)?;
+        let room = window.spare_mut().get_mut(..len).unwrap_or_default();
+        let whole = match (stored, walker) {
+            (Some((at, header)), Some(walker)) => walker.body(*at, header, room).unwrap_or(false),
+            _ => held_body(shared, record.sequence, room),
+        };
+        if whole {
+            window.advance(len);
+            return Ok(());
+        }
+        if cell.with(|cursor| record.sequence < cursor.low) {
+            // The quota took it in the meantime, and it was counted there.
+            return Err(ReadError::NoRecord);
         }
         Err(ReadError::Damaged)
     }
