@@ -107,6 +107,18 @@ pub struct Place {
 impl Place {
     /// The beginning.
     pub const START: Self = Self { item: 0, part: 0 };
+
+    /// Behind the document that comes next, of points; the others of its group keep their places.
+    #[must_use]
+    pub fn past_document(self) -> Self {
+        Self { part: self.part.saturating_add(1), ..self }
+    }
+
+    /// Behind the item that comes next, and all documents of it.
+    #[must_use]
+    pub fn past_item(self) -> Self {
+        Self { item: self.item.saturating_add(1), part: 0 }
+    }
 }
 
 /// What came of a translation.

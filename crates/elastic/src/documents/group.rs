@@ -9,6 +9,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub(super) const MOST: usize = 4096;
 /// Points of one document: indexes take a thousand fields.
 const MOST_TOGETHER: usize = 512;
+/// About how long a document becomes by the points that share it, in bytes: what is longer is more documents, so that
+/// one can always be made beside a body that there is memory for.
+const MOST_BYTES: usize = 128 << 10;
 
 /// Points of one scope.
 #[derive(Debug)]
@@ -39,6 +42,24 @@ impl<'a> Member<'a> {
     pub(super) fn point(&self) -> Option<Point<'a>> {
         Point::read(self.of, self.message)
     }
+
+    /// About how long a document becomes by it.
+    fn written_len(&self) -> usize {
+        let controls = self.name.iter().filter(|byte| **byte < 0x20).count();
+        let name = 2 * (self.name.len() + 5 * controls) + 64;
+        name + match self.of {
+            // Bounds and counts of eight bytes each become numbers of up to 25.
+            Of::Histogram { cumulative: false } => 4 * self.message.len(),
+            // And those of one byte a middle beside.
+            Of::Exponential { cumulative: false } => 28 * self.message.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// Whether a document that has so many points and is so long takes another.
+fn takes(points: usize, bytes: usize) -> bool {
+    points < MOST_TOGETHER && bytes < MOST_BYTES
 }
 
 impl<'a> Group<'a> {
@@ -106,7 +127,7 @@ impl<'a> Group<'a> {
     pub(super) fn sharing(&self, leader: usize) -> impl Iterator<Item = (usize, &Member<'a>)> {
         let shared = self.shared(leader).zip(self.members.get(leader));
         let rest = shared.map(|_| self.members.get(leader..).unwrap_or_default()).unwrap_or_default();
-        let mut last_name = None;
+        let (mut last_name, mut count, mut bytes) = (None, 0, 0);
         rest.iter()
             .enumerate()
             .take_while(move |(_, member)| shared.is_some_and(|(_, first)| first.hash == member.hash))
@@ -119,23 +140,29 @@ impl<'a> Group<'a> {
                 }
                 shares
             })
+            .take_while(move |(_, member)| {
+                let takes = takes(count, bytes);
+                count += 1;
+                bytes += member.written_len();
+                takes
+            })
             .map(move |(offset, member)| (leader + offset, member))
-            .take(MOST_TOGETHER)
     }
 
     /// Those that share the document of the one at `leader` have it.
     pub(super) fn finish(&mut self, leader: usize) {
         let Some((point, _)) = self.shared(leader) else { return };
         let Some(&first) = self.members.get(leader) else { return };
-        let (mut last_name, mut count) = (None, 0);
+        let (mut last_name, mut count, mut bytes) = (None, 0, 0);
         for member in self.members.get_mut(leader..).unwrap_or_default() {
-            if member.hash != first.hash || count == MOST_TOGETHER {
+            if member.hash != first.hash || !takes(count, bytes) {
                 break;
             }
             if !member.is_done && last_name != Some(member.name) && shares(&point, &first, member) {
                 last_name = Some(member.name);
                 member.is_done = true;
                 count += 1;
+                bytes += member.written_len();
             }
         }
     }
