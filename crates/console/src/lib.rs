@@ -35,5 +35,5 @@ pub use resident::Resident;
 pub use state::{State, Verdict};
 pub use status::{
     Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, LeftBehind, Memory, Payload,
-    ShareLine, Sink, Status, Syncs, Tenant, Tenants,
+    ShareLine, Sink, Status, Syncs, Tenant, Tenants, Waiting,
 };

@@ -145,7 +145,7 @@ impl<K> Batch<K> {
 
     fn read(&mut self, record: &Record, out_len: usize, inbox: &mut Inbox) -> Result<(), Why> {
         let start = self.window.len();
-        inbox.follower().read_into(&mut self.window)?;
+        inbox.read_into(record, &mut self.window)?;
         let Meta { signal, protocol, encoding, items, raw_len, received_at_ns, .. } = record.meta;
         self.bodies.push(Body {
             range: start..self.window.len(),

@@ -6,18 +6,23 @@
 //! Records are joined into batches; a batch becomes a parcel of documents, of which a piece at a time is on its way;
 //! several parcels are, and each is settled when all of its documents are done, in any order. An answer says what
 //! became of each document: those that the cluster had no room for are sent again alone, those that it does not want
-//! go to the dead letters. What needs more memory than the sink's own goes when nothing else is under way.
+//! go to the dead letters, those whose index takes none now wait for it while the others go on. What needs more memory
+//! than the sink's own goes when nothing else is under way, piece by piece.
 
 mod answer;
-mod apart;
 mod documents;
 mod landing;
 mod letters;
+mod oversize;
 mod parcel;
 mod peer;
 mod reply;
 mod settings;
 mod setup;
+mod shares;
+mod sift;
+mod source;
+mod unavailable;
 
 pub use peer::PeerError;
 pub use settings::Settings;
@@ -29,26 +34,29 @@ use crate::health::UnderWay;
 use crate::inbox::{AttachError, Inbox, Record, Sinkable};
 use crate::limit::Law;
 use crate::losses::Losses;
+use crate::need::Need;
 use crate::otlp::coder::{BadLevel, Coder};
 use crate::otlp::{Compression, coder};
 use crate::room::Room;
 use crate::stop::Stop;
 use answer::Answer;
-use apart::Progress;
 use documents::{Origin, is_spoken, outgoing_len};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use letters::Letters;
+use oversize::Progress;
 use parcel::{Job, MOST_DOCUMENTS, Parcel, Tools, Unfit, prepare};
 use peer::Peer;
+use sift::Pick;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::rounded;
 use tidegate_elastic::documents::WORKING_BYTES;
-use tidegate_journal::{Encoding, IN_FLIGHT};
+use tidegate_journal::{Encoding, IN_FLIGHT, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
+use unavailable::{Oversize, Unavailable};
 
 /// Records of one tenant that go out together.
 type Batch = crate::batch::Batch<()>;
@@ -107,7 +115,18 @@ pub struct Elasticsearch {
     /// There was no room for it, or for a request; nothing was given back since.
     crowded: bool,
     /// A record that is sent when nothing else is under way.
-    apart: Option<Record>,
+    oversize: Option<Oversize>,
+    /// Documents that wait for an index that takes none now.
+    unavailable: Unavailable,
+    /// A parcel of those, with a request to be sent; and whether one is under way, beside the others.
+    following: Option<Box<Parcel>>,
+    follow_flies: bool,
+    /// One past the last record that was handed out since the journal was gone back in.
+    reached: u64,
+    /// What a node said last that failed over a request, and until when that is thought to be known.
+    fault: Option<(String, Instant)>,
+    /// Something was taken, which until then says that the nodes work.
+    alive_until: Option<Instant>,
     /// Everything that is not settled is to be read again, once nothing is under way.
     again: bool,
     /// Records before this one are sent one by one.
@@ -117,7 +136,7 @@ pub struct Elasticsearch {
     /// How long the last batch was, in bytes.
     usual: usize,
     /// How far the record has come that was sent when nothing else was under way.
-    progress: Option<Progress>,
+    progress: Option<Box<Progress>>,
     /// What a node found too large, halved, and until when that is believed.
     smaller: Option<(usize, Instant)>,
     /// The journal was closed and everything was read.
@@ -151,7 +170,13 @@ impl Elasticsearch {
             + peer::bytes(settings)
             + Letters::BYTES
             + WORKING_BYTES
+            + Unavailable::BYTES
             + 2 * settings.max_in_flight * each
+    }
+
+    /// What a record of this protocol and signal needs to be delivered, if the sink takes it.
+    pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
+        documents::need(protocol, signal)
     }
 
     /// Attaches the sink to the journal.
@@ -177,8 +202,10 @@ impl Elasticsearch {
         let letters = Letters::new(sinkable.name, sinkable.health.clone(), sinkable.dead_letters.clone());
         let had_begun = sinkable.journal.sinks().iter().any(|name| name == sinkable.name);
         let mut inbox = sinkable.attach()?;
+        sinkable.health.held_up(Vec::new());
         inbox.any_order();
         let inherited = if had_begun { sinkable.journal.stats().head } else { 0 };
+        let unavailable = Unavailable::new(settings.backoff);
         Ok(Elasticsearch {
             inbox,
             room,
@@ -196,7 +223,13 @@ impl Elasticsearch {
             flight: FuturesUnordered::new(),
             held: None,
             crowded: false,
-            apart: None,
+            oversize: None,
+            unavailable,
+            following: None,
+            follow_flies: false,
+            reached: 0,
+            fault: None,
+            alive_until: None,
             again: false,
             singly_before: 0,
             roomless: None,
@@ -211,10 +244,13 @@ impl Elasticsearch {
     pub async fn run(mut self) {
         let stop = self.stop.clone();
         loop {
+            if self.unavailable.next().is_some_and(|at| at <= Instant::now()) {
+                Box::pin(self.follow_up()).await;
+            }
             self.go_on();
             if self.is_idle() {
-                if let Some(record) = self.apart.take() {
-                    let mut sending = Box::pin(self.send_apart(record));
+                if let Some(oversize) = self.oversize.take() {
+                    let mut sending = Box::pin(self.send_oversize(oversize));
                     if stop.or(&mut sending).await.is_some() {
                         continue;
                     }
@@ -222,7 +258,7 @@ impl Elasticsearch {
                     drop(tokio::time::timeout(GRACE, sending).await);
                     break;
                 }
-                if self.ended && self.held.is_none() && !self.again {
+                if self.ended && self.held.is_none() && !self.again && self.unavailable.is_empty() {
                     break;
                 }
             }
@@ -250,32 +286,65 @@ impl Elasticsearch {
         if self.again && self.is_idle() {
             self.again = false;
             self.ended = false;
-            (self.held, self.apart) = (None, None);
+            self.held = None;
+            if self.oversize.take().is_some_and(|oversize| oversize.follows.is_some()) {
+                self.unavailable.is_tried = false;
+            }
+            self.reached = 0;
             self.inbox.rewind();
         }
         if (!self.crowded || self.is_waiting_for_nothing())
             && self.tools.is_some()
-            && let Some(job) = self.jobs.pop_front()
+            && let Some(mut job) = self.jobs.pop_front()
             && let Some(tools) = self.tools.take()
         {
+            if let Job::Batch(_, pick, None) = &mut job {
+                *pick = self.unavailable.pick();
+            }
             let (most, room) = (self.most(), self.room.clone());
             let settings = Arc::clone(&self.settings);
             self.packing = Some(Box::pin(prepare(job, most, tools, room, settings)));
         }
-        while self.flight.len() < self.settings.max_in_flight
-            && let Some(parcel) = self.ready.front()
-            && let Some(request) = parcel.request.clone()
-            && let Some((place, peer)) = self.endpoints.place(parcel.piece().len(), Instant::now())
-            && let Some(parcel) = self.ready.pop_front()
+        let now = Instant::now();
+        let is_due = |parcel: &Parcel| parcel.not_before.is_none_or(|at| at <= now);
+        while self.flights() < self.settings.max_in_flight
+            && let Some(at) = self.ready.iter().position(|parcel| is_due(parcel))
+            && let Some(len) = self.ready.get(at).map(|parcel| parcel.piece().len())
+            && let Some((place, peer)) = self.endpoints.place(len, now)
+            && let Some(parcel) = self.ready.remove(at)
         {
-            let under_way = self.letters.health().under_way();
-            self.flight.push(Box::pin(async move {
-                let answer = peer.send(&request).await;
-                // What is left to be sent of it belongs to the connection now.
-                drop(request);
-                Landed { parcel, place, answer, _under_way: under_way }
-            }));
+            self.fly(parcel, place, peer);
         }
+        if !self.follow_flies
+            && let Some(parcel) = self.following.take_if(|parcel| is_due(parcel))
+        {
+            match self.endpoints.place(parcel.piece().len(), now) {
+                Some((place, peer)) => {
+                    self.follow_flies = true;
+                    self.fly(parcel, place, peer);
+                }
+                None => self.following = Some(parcel),
+            }
+        }
+    }
+
+    /// Sends a request.
+    fn fly(&mut self, mut parcel: Box<Parcel>, place: Place, peer: Arc<Peer>) {
+        let under_way = self.letters.health().under_way();
+        // What a parcel without one has is sent again by its pieces.
+        let request = parcel.request.clone().unwrap_or_else(|| parcel.unpacked());
+        parcel.not_before = None;
+        self.flight.push(Box::pin(async move {
+            let answer = peer.send(&request).await;
+            // What is left to be sent of it belongs to the connection now.
+            drop(request);
+            Landed { parcel, place, answer, _under_way: under_way }
+        }));
+    }
+
+    /// Requests under way, without the one that follows what waits for an index.
+    fn flights(&self) -> usize {
+        self.flight.len().saturating_sub(usize::from(self.follow_flies))
     }
 
     /// Whether nothing is being filled, made or sent.
@@ -285,18 +354,20 @@ impl Elasticsearch {
 
     /// Whether nothing will be given back by itself.
     fn is_waiting_for_nothing(&self) -> bool {
-        self.packing.is_none() && self.ready.is_empty() && self.flight.is_empty()
+        self.packing.is_none() && self.ready.is_empty() && self.following.is_none() && self.flight.is_empty()
     }
 
     async fn event(&mut self) -> Event {
         let wake = self.wake_at();
         // One request in stock is enough: more would only hold memory.
         let takes = self.held.is_none()
-            && self.apart.is_none()
+            && self.oversize.is_none()
             && !self.again
             && !self.ended
             && self.jobs.is_empty()
-            && self.ready.is_empty();
+            // What may be at fault itself holds up nothing else.
+            && self.ready.len() < self.settings.max_in_flight
+            && self.ready.iter().all(|parcel| parcel.faults > 0);
         let Elasticsearch { inbox, flight, packing, .. } = self;
         let time = async {
             match wake {
@@ -322,20 +393,29 @@ impl Elasticsearch {
     /// When there is something to be done although nothing happens.
     fn wake_at(&self) -> Option<Instant> {
         let full = self.open.iter().map(|batch| batch.opened + self.settings.linger).min();
-        let waits = !self.ready.is_empty() && self.flight.len() < self.settings.max_in_flight;
+        let now = Instant::now();
+        let mut waits = self.following.is_some() && !self.follow_flies;
+        waits |= !self.ready.is_empty() && self.flights() < self.settings.max_in_flight;
         let trial = if waits { self.endpoints.next_trial() } else { None };
-        full.into_iter().chain(trial).min()
+        let parcels = self.ready.iter().chain(&self.following);
+        let delayed = parcels.filter_map(|parcel| parcel.not_before).filter(|at| *at > now).min();
+        let follow = if self.again || self.oversize.is_some() { None } else { self.unavailable.next() };
+        full.into_iter().chain(trial).chain(delayed).chain(follow).min()
     }
 
     /// Takes the record that came last.
     async fn take(&mut self, record: Record) {
+        self.reached = self.reached.max(record.sequence + 1);
+        if self.unavailable.has(record.sequence) {
+            return;
+        }
         if !is_spoken(&record.meta) {
             let losses = Losses::of(Dropped::Untranslatable, u64::from(record.meta.items));
             self.inbox.settle_each([record.sequence], losses);
             return;
         }
         if self.roomless == Some(record.sequence) || self.needed(&record) > self.room.part() {
-            self.apart = Some(record);
+            self.oversize = Some(Oversize { record, follows: None });
             self.close_all();
             return;
         }
@@ -347,7 +427,7 @@ impl Elasticsearch {
         let usual = if alone { 0 } else { self.usual.min(limits.kept) };
         let out_len = outgoing_len(&record.meta, &self.settings);
         match Batch::of(&record, (), 0, out_len, usual, &self.room, &mut self.inbox).await {
-            Ok(batch) if alone || batch.is_full(limits) => self.jobs.push_back(Job::Batch(batch)),
+            Ok(batch) if alone || batch.is_full(limits) => self.prepare_batch(batch),
             Ok(batch) => self.open.push(batch),
             // The journal counts it, and goes on to the next.
             Err(Why::Damaged) => {}
@@ -355,8 +435,11 @@ impl Elasticsearch {
                 self.close_all();
                 // Something that is held is given back some day, if there is anything.
                 self.crowded = !self.is_idle();
-                let place = if self.crowded { &mut self.held } else { &mut self.apart };
-                *place = Some(record);
+                if self.crowded {
+                    self.held = Some(record);
+                } else {
+                    self.oversize = Some(Oversize { record, follows: None });
+                }
             }
         }
     }
@@ -383,11 +466,15 @@ impl Elasticsearch {
     fn close(&mut self, at: usize) {
         let batch = self.open.remove(at);
         self.usual = batch.window.len();
-        self.jobs.push_back(Job::Batch(batch));
+        self.prepare_batch(batch);
     }
 
     fn close_all(&mut self) {
-        self.jobs.extend(self.open.drain(..).map(Job::Batch));
+        self.jobs.extend(self.open.drain(..).map(|batch| Job::Batch(batch, Pick::All, None)));
+    }
+
+    fn prepare_batch(&mut self, batch: Batch) {
+        self.jobs.push_back(Job::Batch(batch, Pick::All, None));
     }
 
     /// Closes the batches that have waited long enough.
@@ -395,7 +482,7 @@ impl Elasticsearch {
         let now = Instant::now();
         let linger = self.settings.linger;
         let old = self.open.extract_if(.., |batch| batch.opened + linger <= now);
-        self.jobs.extend(old.map(Job::Batch));
+        self.jobs.extend(old.map(|batch| Job::Batch(batch, Pick::All, None)));
     }
 
     /// How large a batch may become now.

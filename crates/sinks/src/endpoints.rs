@@ -67,6 +67,10 @@ pub(crate) struct Place {
 pub(crate) enum Verdict {
     /// It works.
     Alive,
+    /// It works, and has no room for all of it.
+    Pressed,
+    /// It works, and waited for something that has nothing to do with its load.
+    Delayed,
     /// It does not take requests now, and says for how long or not.
     Failed(Option<Duration>),
 }
@@ -111,8 +115,12 @@ impl<P: Peer> Endpoints<P> {
         endpoint.in_flight -= place.sent.units;
         let current = place.sent.at >= endpoint.since;
         match verdict {
-            Verdict::Alive => {
-                endpoint.limit.answered(place.sent, now);
+            Verdict::Alive | Verdict::Pressed | Verdict::Delayed => {
+                match verdict {
+                    Verdict::Pressed => endpoint.limit.failed(place.sent, now),
+                    Verdict::Delayed => {}
+                    _ => endpoint.limit.answered(place.sent, now),
+                }
                 if current {
                     endpoint.backoff.reset();
                     endpoint.state = State::Up;
@@ -158,14 +166,19 @@ impl<P: Peer> Endpoints<P> {
         }
     }
 
+    /// As [`let_go`](Self::let_go), until no more than `own` bytes are held.
+    pub(crate) async fn let_go_to(&self, room: &Room, own: usize, timeout: Duration) {
+        if tokio::time::timeout(PATIENCE.min(timeout), room.falls_to(own)).await.is_err() {
+            self.hang_up();
+            room.falls_to(own).await;
+        }
+    }
+
     /// Waits until nothing of `room` is held. Where a peer answers before it has read all of a request, the connection
     /// keeps what is left of it to send it: the peer has a while to read that, at most the `timeout` of a request,
     /// then the connection is closed.
     pub(crate) async fn let_go(&self, room: &Room, timeout: Duration) {
-        if tokio::time::timeout(PATIENCE.min(timeout), room.falls_to(0)).await.is_err() {
-            self.hang_up();
-            room.falls_to(0).await;
-        }
+        self.let_go_to(room, 0, timeout).await;
     }
 
     /// Ends all connections; requests that are made later make others.

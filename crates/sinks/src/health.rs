@@ -23,6 +23,7 @@ struct State {
     /// When a request was finished with success last, in nanoseconds since 1970; zero before the first.
     succeeded_at_ns: AtomicU64,
     trouble: Mutex<Trouble>,
+    held_up: Mutex<Vec<HeldUp>>,
 }
 
 /// What is wrong with a sink.
@@ -53,6 +54,21 @@ pub struct Activity {
     pub resent: u64,
     /// Times that it ended unexpectedly, or could not be started again.
     pub restarts: u64,
+}
+
+/// Something at the peer that takes nothing now, while everything else goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldUp {
+    /// Its name: an index.
+    pub what: String,
+    /// Records that wait for it, and items or documents of them.
+    pub records: u64,
+    /// See `records`.
+    pub items: u64,
+    /// Since when.
+    pub since: SystemTime,
+    /// What the peer says.
+    pub reason: String,
 }
 
 /// A request under way, until it is dropped.
@@ -87,6 +103,15 @@ impl Health {
     /// What is wrong, if anything.
     pub fn trouble(&self) -> Trouble {
         self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What at the peer takes nothing now, and how much waits for it: a few by name.
+    pub fn waiting(&self) -> Vec<HeldUp> {
+        self.0.held_up.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn held_up(&self, held_up: Vec<HeldUp>) {
+        *self.0.held_up.lock().unwrap_or_else(PoisonError::into_inner) = held_up;
     }
 
     /// A request is sent.

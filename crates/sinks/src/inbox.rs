@@ -39,6 +39,8 @@ pub(crate) struct Record {
     record: journal::Record,
     /// Items passed over before it, since the sink was attached.
     passed: u64,
+    /// It was handed out before, and is looked at a second time.
+    recalled: bool,
 }
 
 impl Deref for Record {
@@ -177,6 +179,28 @@ impl Inbox {
         &mut self.follower
     }
 
+    /// A record that was taken before and is not settled, to be read a second time. Only for who settles in any order.
+    /// Nothing where it is not there any more.
+    pub(crate) fn recall(&mut self, sequence: u64) -> io::Result<Option<Record>> {
+        let record = self.follower.recall(sequence)?;
+        Ok(record.map(|record| Record { record, passed: 0, recalled: true }))
+    }
+
+    /// Appends the body of the record that was recalled last.
+    pub(crate) fn read_recalled(&mut self, window: &mut Window) -> Result<(), ReadError> {
+        self.follower.read_recalled(window)
+    }
+
+    /// Appends the body of a record that came last, or was recalled last.
+    pub(crate) fn read_into(&mut self, record: &Record, window: &mut Window) -> Result<(), ReadError> {
+        if record.recalled { self.read_recalled(window) } else { self.follower.read_into(window) }
+    }
+
+    /// Shows a record with its body to whoever looks.
+    pub(crate) fn show(&self, record: &Record, body: &[u8]) {
+        self.follower.show(&record.meta, Some(body));
+    }
+
     /// Shows a record whose body is not read to whoever looks.
     pub(crate) fn show_unread(&self, record: &Record) {
         self.follower.show(&record.meta, None);
@@ -230,7 +254,7 @@ impl Inbox {
             Event::Record(record) if self.signals.contains(record.meta.signal) => {
                 self.over.taken = Some(record.sequence);
                 self.over.behind = None;
-                return Some(Record { record, passed: self.over.items });
+                return Some(Record { record, passed: self.over.items, recalled: false });
             }
             Event::Record(record) => {
                 self.pass_over(record);
@@ -260,7 +284,7 @@ impl Inbox {
             });
         }
         over.items = over.items.wrapping_add(u64::from(record.meta.items));
-        let record = Record { record, passed: over.items };
+        let record = Record { record, passed: over.items, recalled: false };
         if over.taken.is_some() {
             over.behind = Some(record);
         } else {

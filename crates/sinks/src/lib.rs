@@ -33,7 +33,7 @@ pub use elasticsearch::{
     Elasticsearch, PeerError as ElasticsearchPeerError, Settings as ElasticsearchSettings,
     SetupError as ElasticsearchSetupError, StartError as ElasticsearchStartError, put_templates,
 };
-pub use health::{Activity, Health, Trouble};
+pub use health::{Activity, Health, HeldUp, Trouble};
 pub use inbox::{AttachError, Sinkable};
 pub use lake::{Lake, LakeError};
 pub use need::Need;

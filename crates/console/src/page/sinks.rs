@@ -43,6 +43,13 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, Cell)> {
             Cell::new(text).tone(if sink.retry_at.is_some() { Tone::Bad } else { Tone::Dim }),
         ));
     }
+    for waiting in &sink.waiting {
+        let held = Of(waiting.documents, "document");
+        let records = Of(waiting.records, "record");
+        let since = moment(waiting.since, now);
+        let text = format!("{}: {held} of {records}, since {since}: {}", waiting.index, waiting.reason);
+        facts.push(("index that takes nothing", Cell::new(text).tone(Tone::Bad)));
+    }
     if let Some(at) = sink.retry_at {
         facts.push(("next attempt", Cell::new(moment(at, now))));
     }

@@ -43,6 +43,8 @@ pub struct Sink {
     pub items_per_second: Option<f64>,
     /// The last thing that went wrong, whether it is over or not.
     pub last_error: Option<LastError>,
+    /// What at the peer takes nothing now while the sink goes on, and how much waits for it: a few by name.
+    pub waiting: Vec<Waiting>,
     /// When the next attempt is made, while one is waited for: it is failing now.
     #[serde(serialize_with = "raw::maybe_moment")]
     pub retry_at: Option<SystemTime>,
@@ -63,6 +65,22 @@ pub struct Lag {
     /// The age of the oldest record that is not completed; nothing when all are.
     #[serde(rename = "age_seconds", serialize_with = "raw::maybe_seconds")]
     pub age: Option<Duration>,
+}
+
+/// An index of the peer that takes nothing now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its name; or that it is several.
+    pub index: String,
+    /// Records that wait for it alone, and documents of them.
+    pub records: u64,
+    /// See `records`.
+    pub documents: u64,
+    /// Since when.
+    #[serde(serialize_with = "raw::moment")]
+    pub since: SystemTime,
+    /// What the peer says, without secrets.
+    pub reason: String,
 }
 
 /// What went wrong last.

@@ -2,7 +2,7 @@
 
 use super::sample::troubled;
 use crate::page::Page;
-use crate::{Console, Failed, Handshakes, LONGEST_ANSWER, Status, Tenant, Tenants, html, text};
+use crate::{Console, Failed, Handshakes, LONGEST_ANSWER, Status, Tenant, Tenants, Waiting, html, text};
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, Refusal};
 
@@ -20,6 +20,14 @@ fn crowded() -> Status {
     if let Some(error) = &mut sink.last_error {
         error.message = "e".repeat(512);
     }
+    let waiting = Waiting {
+        index: "i".repeat(255),
+        records: 1024,
+        documents: u64::MAX / 16,
+        since: std::time::SystemTime::now(),
+        reason: "r".repeat(255),
+    };
+    sink.waiting = vec![waiting; 4];
     (sink_books.name, sink_books.dropped) = (name.clone(), dropped);
     (source.name, source.refused) =
         (name, Refusal::ALL.iter().map(|reason| (*reason, u64::MAX / 16)).collect());

@@ -16,6 +16,8 @@ pub(super) enum Answer {
     TooLarge(Reason),
     /// There is something in the request that it cannot read, which may be one item of many.
     Refused(Reason),
+    /// It failed over the request, and says of what: it may fail over it again, for one item of many.
+    Fault(Reason),
 }
 
 /// A status and the node's words.
@@ -34,6 +36,10 @@ impl Answer {
         match status.as_u16() {
             413 => Answer::TooLarge(reason),
             400 | 406 | 411 | 415 | 422 => Answer::Refused(reason),
+            // A proxy says it otherwise.
+            500 if reason.words.starts_with('{') && reason.words.contains("\"type\"") => {
+                Answer::Fault(reason)
+            }
             _ => Answer::Later { reason, after },
         }
     }

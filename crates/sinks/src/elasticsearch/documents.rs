@@ -2,33 +2,36 @@
 
 use super::Batch;
 use super::settings::Settings;
+use super::shares::{Runs, Share};
+use super::sift::{Pick, sift};
+use super::source::{Source, Unfilled};
 use crate::batch::{Body, Why};
 use crate::decoding::SLACK;
+use crate::need::Need;
 use crate::otlp::coder::Coder;
 use crate::room::{Held, Room};
 use bytes::Bytes;
-use std::fmt::Write as _;
 use tidegate_arena::Window;
-use tidegate_elastic::documents::{self, Page, Place, Sheet as _};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
-use tidegate_wire::bulk::{Field, Item, Kind, checked};
+use tidegate_wire::bulk::Item;
 use tidegate_wire::otlp as wire;
-use tidegate_wire::output::SliceOutput;
+use tidegate_wire::remote_write::{Symbols, Version, view};
 
 /// What an `_id` takes in an action, at most: its name, the journal, the record, the item.
-const ID: usize = 64;
-/// How much is made before others get their turn.
-const TURN: usize = 128 << 10;
+pub(super) const ID: usize = 64;
 /// By how much documents grow when their room is used up, at least.
 const GROWTH: usize = 64 << 10;
+/// Memory beside a record and its largest item: a window that a document begins in, whole steps, and for remote write
+/// what is said in OTLP at a time.
+const WORKING: usize = 512 << 10;
 
 /// Documents that were made.
 pub(super) struct Made {
     /// Their lines, and the memory in which they live.
     pub(super) raw: Bytes,
-    pub(super) count: u64,
-    /// Items of which there are no documents.
-    pub(super) untranslatable: u64,
+    /// The records that they are of, and which is whose.
+    pub(super) shares: Vec<Share>,
+    pub(super) runs: Runs,
 }
 
 /// What `_id`s begin with that are made for the documents of one journal.
@@ -41,7 +44,7 @@ impl Origin {
     }
 
     /// Of one record.
-    fn record(&self, sequence: u64) -> String {
+    pub(super) fn record(&self, sequence: u64) -> String {
         format!("{}{sequence:x}", self.0)
     }
 
@@ -56,11 +59,26 @@ impl Origin {
 
 /// Whether there is a way to say this record in documents.
 pub(super) fn is_spoken(meta: &Meta) -> bool {
-    match meta.protocol {
-        Protocol::Bulk | Protocol::Intake => true,
-        Protocol::Otlp => spoken(meta.signal).is_some(),
-        _ => false,
-    }
+    need(meta.protocol, meta.signal).is_some()
+}
+
+/// What a record of this protocol and signal needs beside its own bytes, to be delivered document by document. The
+/// factors are held by `tests/elasticsearch/need.rs`.
+pub(super) fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
+    let factor = match (protocol, signal) {
+        // Copied, with an `_id`.
+        (Protocol::Bulk, _) => 2,
+        // Strings are JSON already; what stands twice in a document, and what becomes JSON in a text, do count.
+        (Protocol::Intake, _) => 8,
+        // Control characters take six bytes, or seven in a JSON that is a text, and ECS has some texts twice.
+        (Protocol::Otlp, Signal::Logs | Signal::Traces) => 16,
+        // A bucket of one byte becomes its count and its middle: 27.
+        (Protocol::Otlp, Signal::Metrics) => 28,
+        // Said in OTLP, and then in a document, with its name twice.
+        (Protocol::RemoteWrite1 | Protocol::RemoteWrite2, Signal::Metrics) => 24,
+        _ => return None,
+    };
+    Some(Need { working: WORKING, factor })
 }
 
 /// About how long a record is as it goes out, before compression.
@@ -69,6 +87,9 @@ pub(super) fn outgoing_len(meta: &Meta, settings: &Settings) -> usize {
     match (meta.protocol, meta.signal) {
         (Protocol::Bulk, _) if settings.ids => raw_len.saturating_add(items.saturating_mul(ID)),
         (Protocol::Bulk, _) => raw_len,
+        // Labels are spelled out with every sample, among much that is the same in all documents.
+        (Protocol::RemoteWrite1, _) => raw_len.saturating_mul(6),
+        (Protocol::RemoteWrite2, _) => raw_len.saturating_mul(12),
         // Names are said with every value, and the resource with every item.
         (_, Signal::Metrics) => raw_len.saturating_mul(6),
         _ => raw_len.saturating_mul(4),
@@ -90,38 +111,56 @@ fn is_terminated(raw: &[u8]) -> bool {
     raw.is_empty() || raw.ends_with(b"\n")
 }
 
-/// Makes the documents of a batch.
+/// Makes the documents of a batch, of those that are picked.
 pub(super) async fn made(
-    batch: Batch,
+    mut batch: Batch,
+    pick: &Pick,
     origin: &Origin,
     coder: &mut Coder,
     room: &Room,
     settings: &Settings,
 ) -> Result<Made, (Batch, Why)> {
+    let mut shares: Vec<Share> = batch.bodies.iter().map(share).collect();
     if passes(&batch, settings) {
-        return Ok(Made { raw: Bytes::from_owner(batch.window), count: batch.items, untranslatable: 0 });
+        let mut runs = Runs::default();
+        for (place, share) in shares.iter_mut().enumerate() {
+            (share.documents, share.said) = (share.items, share.items);
+            runs.push(place, 0, share.items);
+        }
+        sift(&mut batch.window, &mut runs, &mut shares, pick).await;
+        return Ok(Made { raw: Bytes::from_owner(batch.window), shares, runs });
     }
-    match written(&batch, origin, coder, room, settings).await {
-        Ok(made) => Ok(made),
+    match written(&batch, &mut shares, origin, coder, room, settings).await {
+        Ok((mut out, mut runs)) => {
+            sift(&mut out, &mut runs, &mut shares, pick).await;
+            Ok(Made { raw: Bytes::from_owner(out), shares, runs })
+        }
         Err(why) => Err((batch, why)),
     }
 }
 
+/// A record before its documents are made.
+pub(super) fn share(body: &Body) -> Share {
+    Share { sequence: body.sequence, items: body.items, ..Share::default() }
+}
+
 async fn written(
     batch: &Batch,
+    shares: &mut [Share],
     origin: &Origin,
     coder: &mut Coder,
     room: &Room,
     settings: &Settings,
-) -> Result<Made, Why> {
+) -> Result<(Held<Window>, Runs), Why> {
     let mut out = room.window(batch.out_len).await?;
     let encoded = batch.bodies.iter().filter(|body| body.encoding != Encoding::Identity);
     let mut scratch = match encoded.map(|body| body.raw_len).max() {
         Some(most) => Some(room.window(most + SLACK).await?),
         None => None,
     };
-    let (mut count, mut untranslatable) = (0, 0);
-    for body in &batch.bodies {
+    let mut runs = Runs::default();
+    let tenant = batch.meta.tenant.as_str();
+    for (place, (body, share)) in batch.bodies.iter().zip(shares).enumerate() {
         let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
         let raw = match &mut scratch {
             Some(scratch) if body.encoding != Encoding::Identity => {
@@ -131,129 +170,67 @@ async fn written(
             }
             _ => bytes,
         };
-        match (body.protocol, spoken(body.signal)) {
-            (Protocol::Bulk, _) => {
-                let copied = copied(raw, body, &origin.record(body.sequence), &mut out, settings).await?;
-                count += copied;
-                untranslatable += body.items.saturating_sub(copied);
+        if body.protocol == Protocol::Bulk && !settings.ids {
+            if !is_terminated(raw) {
+                return Err(Why::Damaged);
             }
-            (Protocol::Otlp | Protocol::Intake, signal) => {
-                let prefix = origin.record(body.sequence);
-                let tenant = batch.meta.tenant.as_str();
-                let (documents, left_out) =
-                    translated(signal, raw, body, (&prefix, tenant), &mut out, settings).await?;
-                count += documents;
-                untranslatable += left_out;
+            out.try_reserve(raw.len())?;
+            // Each was looked at when it came.
+            out.append(raw).map_err(|_| Why::Damaged)?;
+            (share.documents, share.said) = (body.items, body.items);
+            runs.push(place, 0, body.items);
+            continue;
+        }
+        let mut symbols = Symbols::new();
+        let _charge = match version_of(body) {
+            Some(Version::V2) => Some(room.charge(Symbols::bytes_for(raw)).await?),
+            _ => None,
+        };
+        let request = match version_of(body) {
+            Some(version) => Some(view(version, raw, &mut symbols).map_err(|_| Why::Damaged)?),
+            None => None,
+        };
+        let prefix = origin.record(body.sequence);
+        let mut source = Source::new(raw, body, (prefix, tenant), request, (settings, room));
+        let counts = source.counts();
+        loop {
+            match source.fill(&mut out).await {
+                Ok(filled) => {
+                    share.documents += filled.documents;
+                    share.said += filled.items;
+                    if counts {
+                        share.left_out = Some(share.left_out.unwrap_or(0) + filled.left_out);
+                    }
+                    if filled.ended {
+                        break;
+                    }
+                }
+                Err(Unfilled::Full) => out.try_reserve(out.spare().saturating_mul(2).max(GROWTH))?,
+                Err(unfilled) => return Err(unfilled.into()),
             }
-            _ => untranslatable += body.items,
-        }
-        tokio::task::yield_now().await;
-    }
-    let raw = Bytes::from_owner(out);
-    Ok(Made { raw, count, untranslatable })
-}
-
-/// Appends the documents of a `_bulk`, with an `_id` where they have none. How many there are.
-async fn copied(
-    raw: &[u8],
-    body: &Body,
-    prefix: &str,
-    out: &mut Held<Window>,
-    settings: &Settings,
-) -> Result<u64, Why> {
-    if !settings.ids {
-        if !is_terminated(raw) {
-            return Err(Why::Damaged);
-        }
-        out.try_reserve(raw.len())?;
-        // Each was looked at when it came.
-        return out.append(raw).map(|()| body.items).map_err(|_| Why::Damaged);
-    }
-    let mut count = 0;
-    let mut id = String::with_capacity(ID);
-    let mut turn = out.len() + TURN;
-    for (number, item) in checked(raw).enumerate() {
-        let item = item.map_err(|_| Why::Damaged)?;
-        let needed = item.written_len(ID);
-        if out.spare() < needed {
-            out.try_reserve(needed)?;
-        }
-        let lacks_id = matches!(item.action.kind, Kind::Index | Kind::Create) && !item.action.has(Field::Id);
-        id.clear();
-        if lacks_id {
-            // Writing to a string does not fail.
-            let _ = write!(id, "\"_id\":\"{prefix}-{number:x}\"");
-        }
-        let mut output = SliceOutput::new(out.spare_mut());
-        item.write(&[id.as_bytes()], &mut output).map_err(|_| Why::Damaged)?;
-        let len = output.len();
-        out.advance(len);
-        count += 1;
-        if out.len() > turn {
-            turn = out.len() + TURN;
             tokio::task::yield_now().await;
         }
-    }
-    Ok(count)
-}
-
-/// Appends the documents of a body of OTLP, or of intake events: their ids' beginning and their tenant are given. How
-/// many there are, and how many items are not said.
-async fn translated(
-    signal: Option<wire::Signal>,
-    raw: &[u8],
-    body: &Body,
-    (prefix, tenant): (&str, &str),
-    out: &mut Held<Window>,
-    settings: &Settings,
-) -> Result<(u64, u64), Why> {
-    let settings = documents::Settings {
-        mapping: settings.mapping,
-        flavour: settings.flavour,
-        dataset: &settings.dataset,
-        namespace: &settings.namespace,
-        metric_ids: settings.metric_ids,
-        index: settings.index.as_ref(),
-        tenant,
-        received: body.received_at_ns,
-    };
-    let (mut place, mut turn) = (Place::START, TURN);
-    let (mut count, mut left_out) = (0, 0);
-    loop {
-        let space = out.spare_mut();
-        let end = turn.min(space.len());
-        let is_all = end == space.len();
-        let mut page = Page::new(space.get_mut(..end).unwrap_or_default());
-        let written = match (body.protocol, signal) {
-            (Protocol::Intake, _) => documents::from_intake(raw, place, prefix, &settings, &mut page),
-            (_, Some(signal)) => documents::from_otlp(signal, raw, place, prefix, &settings, &mut page),
-            (_, None) => return Ok((count, body.items)),
-        };
-        let len = page.len();
-        match written {
-            Ok(written) => {
-                out.advance(len);
-                count += written.documents;
-                left_out += written.untranslatable.items;
-                match written.next {
-                    None => return Ok((count, left_out)),
-                    Some(next) => (place, turn) = (next, TURN),
-                }
-            }
-            // The next document is longer than that.
-            Err(_) if !is_all => turn = turn.saturating_mul(2),
-            Err(_) => out.try_reserve(out.spare().saturating_mul(2).max(GROWTH))?,
-        }
+        runs.push(place, 0, share.documents);
         tokio::task::yield_now().await;
     }
+    Ok((out, runs))
 }
 
 /// A signal as the wire's formats have it, if there are documents of it.
-fn spoken(signal: Signal) -> Option<wire::Signal> {
-    match signal {
+pub(super) fn spoken(body: &Body) -> Option<wire::Signal> {
+    match body.signal {
         Signal::Traces => Some(wire::Signal::Traces),
         Signal::Metrics => Some(wire::Signal::Metrics),
         Signal::Logs => Some(wire::Signal::Logs),
         Signal::Profiles | Signal::Events => None,
+    }
+}
+
+/// The version of a body of remote write.
+pub(super) fn version_of(body: &Body) -> Option<Version> {
+    match body.protocol {
+        Protocol::RemoteWrite1 => Some(Version::V1),
+        Protocol::RemoteWrite2 => Some(Version::V2),
+        _ => None,
     }
 }

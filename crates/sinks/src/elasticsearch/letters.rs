@@ -58,6 +58,34 @@ impl Letters {
         self.health.resent(documents);
     }
 
+    /// Documents wait for an index that takes nothing now; the node works.
+    pub(super) fn held_up(&mut self, documents: u64, error: &str, indexes: &str) {
+        if is_time(&mut self.failed) {
+            tracing::warn!(
+                sink = self.sink,
+                indexes,
+                documents,
+                error,
+                "an index takes nothing now; its documents wait behind the others"
+            );
+        }
+        self.health.noted(error);
+        self.health.resent(documents);
+    }
+
+    /// A document does not fit into all the memory that there is.
+    pub(super) fn too_large(&mut self, sequence: u64, bytes: usize, what: &str) {
+        if is_time(&mut self.logged) {
+            tracing::warn!(
+                sink = self.sink,
+                record = sequence,
+                bytes,
+                "{what} does not fit into the memory that this sink can have, and is dropped as too_large; raise `memory`"
+            );
+        }
+        self.health.noted(&format!("{what} of {bytes} bytes does not fit into memory: raise `memory`"));
+    }
+
     /// The node does not want a request, of which parts are sent next.
     pub(super) fn refused_in_part(&mut self, reason: &Reason) {
         self.health.failed(&reason.to_string(), None);

@@ -5,6 +5,8 @@ use super::documents::{Made, Origin, made};
 use super::peer::Request;
 use super::reply::{Fate, Reply};
 use super::settings::Settings;
+use super::shares::{Runs, Share};
+use super::sift::Pick;
 use crate::batch::Why;
 use crate::otlp::coder::Coder;
 use crate::room::{NoRoom, Room};
@@ -13,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tidegate_journal::{Encoding, Meta};
 use tidegate_wire::bulk::{Split, checked};
+use tokio::time::Instant;
 
 /// The most documents of a request: what becomes of each is remembered while its answer is read.
 pub(super) const MOST_DOCUMENTS: usize = 1 << 14;
@@ -21,16 +24,9 @@ pub(super) const MOST_DOCUMENTS: usize = 1 << 14;
 pub(super) struct Parcel {
     /// What is known of the first record.
     pub(super) meta: Meta,
-    pub(super) sequences: Vec<u64>,
-    /// Items as the books count them.
-    pub(super) items: u64,
-    /// Documents that were made of them.
-    pub(super) documents: u64,
-    /// Items of which there are no documents.
-    pub(super) untranslatable: u64,
-    /// Documents that were not wanted, and those that were too large.
-    pub(super) rejected: u64,
-    pub(super) too_large: u64,
+    pub(super) shares: Vec<Share>,
+    /// Whose the documents are from the beginning of the piece to the end.
+    pub(super) runs: Runs,
     /// The lines of the documents, some of them done.
     pub(super) raw: Bytes,
     /// Where in those is the piece that is sent; what comes before is done.
@@ -44,15 +40,28 @@ pub(super) struct Parcel {
     pub(super) sent: bool,
     /// For want of memory it is not compressed.
     pub(super) plain: bool,
+    /// The index that its documents have waited for, if they have.
+    pub(super) follows: Option<Arc<str>>,
+    /// How often something of the piece was answered with 500.
+    pub(super) faults: u32,
+    /// How often something of it was refused for want of room, and it is not sent before then.
+    pub(super) refusals: u32,
+    pub(super) not_before: Option<Instant>,
     /// How it is sent.
     pub(super) request: Option<Request>,
 }
 
 /// What there is to be prepared.
 pub(super) enum Job {
-    /// Records to be made documents of.
-    Batch(Batch),
-    /// The next piece of a parcel.
+    /// Records to be made documents of; and the index for which some of them have waited.
+    Batch(Batch, Pick, Option<Arc<str>>),
+    /// More of a parcel.
+    Next(Next),
+}
+
+/// What of a parcel comes next.
+pub(super) enum Next {
+    /// The next piece.
     Piece(Box<Parcel>),
     /// What was not done of a piece, and then the next.
     Rest(Box<Parcel>, Reply),
@@ -78,40 +87,69 @@ pub(super) async fn prepare(
     room: Room,
     settings: Arc<Settings>,
 ) -> (Result<Box<Parcel>, Unfit>, Box<Tools>) {
-    let parcel = match job {
-        Job::Batch(batch) => {
-            let known = (batch.meta, batch.sequences.clone(), batch.items);
-            match made(batch, &tools.origin, &mut tools.coder, &room, &settings).await {
-                Ok(made) => Parcel::new(known, made),
-                Err((batch, why)) => return (Err(Unfit { job: Job::Batch(batch), why }), tools),
+    let next = match job {
+        Job::Batch(batch, pick, follows) => {
+            let meta = batch.meta;
+            match made(batch, &pick, &tools.origin, &mut tools.coder, &room, &settings).await {
+                Ok(made) => Next::Piece(Parcel::new(meta, made, follows)),
+                Err((batch, why)) => {
+                    return (Err(Unfit { job: Job::Batch(batch, pick, follows), why }), tools);
+                }
             }
         }
-        Job::Piece(parcel) => parcel,
-        Job::Rest(parcel, reply) => match rest(&parcel, &reply, &room).await {
-            Ok((raw, left)) => Box::new(Parcel { raw, piece: 0..0, left, ..*parcel }),
-            Err(no_room) => {
-                return (Err(Unfit { job: Job::Rest(parcel, reply), why: no_room.into() }), tools);
-            }
-        },
+        Job::Next(next) => next,
     };
-    let outcome = packed(parcel, most, &mut tools.coder, &room).await;
-    (outcome, tools)
+    let outcome = go_on(next, most, &mut tools.coder, &room).await;
+    (outcome.map_err(|(next, no_room)| Unfit { job: Job::Next(next), why: no_room.into() }), tools)
 }
 
-/// What is left of a parcel when what is done of its piece is taken out, and how many documents that are.
-async fn rest(parcel: &Parcel, reply: &Reply, room: &Room) -> Result<(Bytes, u64), NoRoom> {
-    let piece = parcel.raw.get(parcel.piece.clone()).unwrap_or_default();
-    let behind = parcel.raw.get(parcel.piece.end..).unwrap_or_default();
-    let later = || {
-        let items = checked(piece).map_while(Result::ok).enumerate();
-        items.filter(|(number, _)| reply.fate(*number) == Fate::Later).map(|(_, item)| item.bytes)
+/// Prepares the next request of a parcel.
+pub(super) async fn go_on(
+    next: Next,
+    most: usize,
+    coder: &mut Coder,
+    room: &Room,
+) -> Result<Box<Parcel>, (Next, NoRoom)> {
+    let parcel = match next {
+        Next::Piece(parcel) => parcel,
+        Next::Rest(parcel, reply) => match rest(&parcel, &reply, room).await {
+            Ok((raw, runs)) => {
+                let left = runs.count();
+                Box::new(Parcel { raw, runs, piece: 0..0, left, ..*parcel })
+            }
+            Err(no_room) => return Err((Next::Rest(parcel, reply), no_room)),
+        },
     };
-    let (len, count) = later().fold((0, 0u64), |(len, count), bytes| (len + bytes.len(), count + 1));
+    if parcel.left == 0 && parcel.raw.is_empty() {
+        return Ok(parcel);
+    }
+    packed(parcel, most, coder, room).await
+}
+
+/// What of a piece is to be sent again.
+fn later<'p>(parcel: &'p Parcel, reply: &'p Reply) -> impl Iterator<Item = (&'p [u8], (usize, u64))> {
+    let items = checked(parcel.piece()).map_while(Result::ok).zip(parcel.runs.each()).enumerate();
+    let later = items.filter(|(number, _)| matches!(reply.fate(*number), Fate::Later | Fate::Fault));
+    later.map(|(_, (item, place))| (item.bytes, place))
+}
+
+/// Whose documents are left of a parcel when what is done of its piece is taken out.
+pub(super) fn runs_left(parcel: &Parcel, reply: &Reply) -> Runs {
+    let mut runs = Runs::default();
+    later(parcel, reply).for_each(|(_, (share, number))| runs.push(share, number, 1));
+    runs.extend(&parcel.runs.behind(parcel.piece_documents as u64));
+    runs
+}
+
+/// What is left of a parcel when what is done of its piece is taken out, and whose documents that are.
+async fn rest(parcel: &Parcel, reply: &Reply, room: &Room) -> Result<(Bytes, Runs), NoRoom> {
+    let behind = parcel.raw.get(parcel.piece.end..).unwrap_or_default();
+    let len = later(parcel, reply).fold(0, |len, (bytes, _)| len + bytes.len());
     let mut window = room.window(len + behind.len()).await?;
     // There is room for exactly that.
-    later().chain([behind]).try_for_each(|bytes| window.append(bytes)).map_err(|_| NoRoom::WithoutTurn)?;
-    let left = parcel.left.saturating_sub(parcel.piece_documents as u64) + count;
-    Ok((Bytes::from_owner(window), left))
+    let mut lines = later(parcel, reply).map(|(bytes, _)| bytes).chain([behind]);
+    lines.try_for_each(|bytes| window.append(bytes)).map_err(|_| NoRoom::WithoutTurn)?;
+    Ok((Bytes::from_owner(window), runs_left(parcel, reply)))
 }
 
 /// Takes the next piece, and compresses it where that is wanted.
@@ -120,7 +158,7 @@ async fn packed(
     most: usize,
     coder: &mut Coder,
     room: &Room,
-) -> Result<Box<Parcel>, Unfit> {
+) -> Result<Box<Parcel>, (Next, NoRoom)> {
     parcel.choose(most);
     let body = parcel.raw.slice(parcel.piece.clone());
     let gzip = coder.encoding() == Encoding::Gzip && !parcel.plain;
@@ -133,9 +171,7 @@ async fn packed(
         };
         match packed.await {
             Ok(packed) => packed,
-            Err(no_room) => {
-                return Err(Unfit { job: Job::Piece(parcel), why: Why::Room(no_room) });
-            }
+            Err(no_room) => return Err((Next::Piece(parcel), no_room)),
         }
     } else {
         body
@@ -145,25 +181,31 @@ async fn packed(
 }
 
 impl Parcel {
-    fn new((meta, sequences, items): (Meta, Vec<u64>, u64), made: Made) -> Box<Parcel> {
-        let Made { raw, count, untranslatable } = made;
+    pub(super) fn new(meta: Meta, made: Made, follows: Option<Arc<str>>) -> Box<Parcel> {
+        let Made { raw, shares, runs } = made;
+        let left = runs.count();
         Box::new(Parcel {
             meta,
-            sequences,
-            items,
-            documents: count,
-            untranslatable,
-            rejected: 0,
-            too_large: 0,
+            shares,
+            runs,
             raw,
             piece: 0..0,
             piece_documents: 0,
-            left: count,
+            left,
             most_documents: MOST_DOCUMENTS,
             sent: false,
             plain: false,
+            follows,
+            faults: 0,
+            refusals: 0,
+            not_before: None,
             request: None,
         })
+    }
+
+    /// Without documents yet, or any more.
+    pub(super) fn of(meta: Meta, share: Share, follows: Option<Arc<str>>) -> Box<Parcel> {
+        Parcel::new(meta, Made { raw: Bytes::new(), shares: vec![share], runs: Runs::default() }, follows)
     }
 
     /// Takes the next piece of at most `most` bytes, from where the last one began.
@@ -181,6 +223,12 @@ impl Parcel {
         self.piece_documents = documents;
     }
 
+    /// A request of the piece as it is.
+    pub(super) fn unpacked(&self) -> Request {
+        let body = self.raw.slice(self.piece.clone());
+        Request { tenant: self.meta.tenant, gzip: false, body, items: self.piece_documents }
+    }
+
     /// The lines of the piece that is sent.
     pub(super) fn piece(&self) -> &[u8] {
         self.raw.get(self.piece.clone()).unwrap_or_default()
@@ -189,22 +237,26 @@ impl Parcel {
     /// The piece is done. Whether that was all.
     pub(super) fn advance(&mut self) -> bool {
         self.left = self.left.saturating_sub(self.piece_documents as u64);
+        self.runs.skip(self.piece_documents as u64);
         self.piece = self.piece.end..self.piece.end;
         self.most_documents = MOST_DOCUMENTS;
-        self.sent = false;
+        (self.sent, self.faults, self.refusals) = (false, 0, 0);
+        self.not_before = None;
         self.request = None;
         self.piece.end >= self.raw.len()
     }
 
-    /// Passes over the first `documents`, which are done.
-    pub(super) fn skip(&mut self, documents: u64) {
-        let Ok(count) = usize::try_from(documents) else { return };
-        if count == 0 {
-            return;
+    /// Enters `lost` documents of the piece, or of all that is left where its lines are none, by `enter`.
+    pub(super) fn lose(&mut self, mut lost: u64, enter: impl Fn(&mut Share) -> &mut u64) {
+        let most = if self.piece_documents == 0 { usize::MAX } else { self.piece_documents };
+        for (share, _) in self.runs.each().take(most) {
+            if lost == 0 {
+                break;
+            }
+            lost -= 1;
+            if let Some(share) = self.shares.get_mut(share) {
+                *enter(share) += 1;
+            }
         }
-        let rest = self.raw.get(self.piece.start..).unwrap_or_default();
-        let len = Split::new(rest, usize::MAX, count).next().map_or(0, |piece| piece.bytes.len());
-        self.piece = self.piece.start + len..self.piece.start + len;
-        self.left = self.left.saturating_sub(documents);
     }
 }

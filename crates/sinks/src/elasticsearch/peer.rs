@@ -36,6 +36,9 @@ const IDLE: Duration = Duration::from_secs(60);
 const LONGEST: usize = 64 << 20;
 /// The most bytes of a refusal that are kept, for people.
 const EXCERPT: usize = 512;
+/// How many times a request's time there is in that which a node may wait for an index that takes nothing: its own
+/// minute would have every request with one such document end without an answer.
+const WAITS: u32 = 4;
 /// What of an answer is asked for: what is read of it.
 const QUERY: &str = "filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason";
 const AGENT: &str = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
@@ -110,7 +113,8 @@ impl Peer {
             _ => return Err(address()),
         };
         let mut parts = uri.clone().into_parts();
-        let path = format!("{}/_bulk?{QUERY}", uri.path().trim_end_matches('/'));
+        let wait = (settings.timeout / WAITS).as_millis().max(1);
+        let path = format!("{}/_bulk?{QUERY}&timeout={wait}ms", uri.path().trim_end_matches('/'));
         parts.path_and_query = Some(path.parse().map_err(|_| address())?);
         let bulk = Uri::from_parts(parts).map_err(|_| address())?;
         let mut tcp = HttpConnector::new();

@@ -13,8 +13,12 @@ const KINDS: usize = 16;
 pub(super) enum Fate {
     /// It is there.
     Done,
-    /// To be sent again.
+    /// To be sent again: there is no room for it now, or the answer does not say.
     Later,
+    /// Its index takes nothing now.
+    Unavailable,
+    /// Something went wrong with it that may go wrong again.
+    Fault,
     /// There was something else under its id.
     Conflict,
     /// Not wanted, for the error of this number.
@@ -34,12 +38,51 @@ pub(super) struct Reply {
     pub(super) refusals: Vec<String>,
     pub(super) conflict: Option<String>,
     pub(super) later: Option<String>,
+    /// The last error of a document whose index takes nothing now; the last for which something went wrong.
+    pub(super) unavailable: Option<String>,
+    pub(super) fault: Option<String>,
 }
 
 const DONE: u8 = 0;
 const LATER: u8 = 1;
 const CONFLICT: u8 = 2;
-const REFUSED: u8 = 3;
+const UNAVAILABLE: u8 = 3;
+const FAULT: u8 = 4;
+const REFUSED: u8 = 5;
+
+/// What an error of a document says beyond its own fate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    /// The node has more to do than it can.
+    Pressure,
+    /// A shard, or all of an index, takes nothing now: it is red, its node left, its disk is full.
+    Unavailable,
+    /// Anything else that is no fault of the document's by its status.
+    Fault,
+}
+
+impl Trouble {
+    fn of(status: u16, kind: &str) -> Option<Trouble> {
+        const PASSING: [&str; 6] = [
+            "node_closed",
+            "node_disconnected",
+            "node_not_connected",
+            "shard_closed",
+            "shard_not",
+            "timeout",
+        ];
+        match status {
+            _ if kind.starts_with("es_rejected") => Some(Trouble::Pressure),
+            // A disk beyond its watermark is said like this, by index.
+            429 if kind.starts_with("cluster_block") => Some(Trouble::Unavailable),
+            429 => Some(Trouble::Pressure),
+            408 | 502..=504 => Some(Trouble::Unavailable),
+            500..=599 if PASSING.iter().any(|passing| kind.contains(passing)) => Some(Trouble::Unavailable),
+            500..=599 => Some(Trouble::Fault),
+            _ => None,
+        }
+    }
+}
 
 impl Reply {
     /// What became of the item of this number. What the answer does not say is not done.
@@ -50,6 +93,8 @@ impl Reply {
         match self.fates.get(item).copied() {
             Some(LATER) => Fate::Later,
             Some(CONFLICT) => Fate::Conflict,
+            Some(UNAVAILABLE) => Fate::Unavailable,
+            Some(FAULT) => Fate::Fault,
             Some(code) if code >= REFUSED => Fate::Refused(code - REFUSED),
             Some(_) => Fate::Done,
             None if item < self.seen => Fate::Done,
@@ -67,16 +112,21 @@ impl Reply {
             return;
         }
         let code = match entry.status {
+            status if let Some(trouble) = Trouble::of(status, &entry.kind) => {
+                let (code, said) = match trouble {
+                    Trouble::Pressure => (LATER, &mut self.later),
+                    Trouble::Unavailable => (UNAVAILABLE, &mut self.unavailable),
+                    Trouble::Fault => (FAULT, &mut self.fault),
+                };
+                *said = Some(entry.words());
+                code
+            }
             200..=299 => DONE,
             // A deletion of what is not there: it is not there.
             404 if entry.deletes => DONE,
             409 => {
                 self.conflict.get_or_insert_with(|| entry.words());
                 CONFLICT
-            }
-            408 | 429 | 500..=599 => {
-                self.later = Some(entry.words());
-                LATER
             }
             _ => {
                 let words = entry.words();
@@ -321,15 +371,18 @@ mod tests {
             "caused_by":{"type":"x","reason":"y"}}}},
         {"delete":{"status":404,"result":"not_found"}},
         {"update":{"status":404,"error":{"type":"document_missing_exception","reason":"[1]: missing"}}},
-        {"index":{"status":503,"error":{"type":"unavailable_shards_exception"}}}
+        {"index":{"status":503,"error":{"type":"unavailable_shards_exception"}}},
+        {"index":{"status":500,"error":{"type":"null_pointer_exception"}}},
+        {"index":{"status":503,"error":{"type":"es_rejected_execution_exception"}}},
+        {"index":{"status":429,"error":{"type":"cluster_block_exception"}}}
     ]}"#;
 
     /// Each item has its own fate, in whatever pieces the answer comes.
     #[test]
     fn every_item_has_its_own_fate() {
         for piece in 1..MIXED.len() {
-            let reply = read(MIXED, 7, piece).unwrap();
-            let fates: Vec<Fate> = (0..7).map(|item| reply.fate(item)).collect();
+            let reply = read(MIXED, 10, piece).unwrap();
+            let fates: Vec<Fate> = (0..10).map(|item| reply.fate(item)).collect();
             let wanted = [
                 Fate::Done,
                 Fate::Later,
@@ -337,13 +390,18 @@ mod tests {
                 Fate::Refused(0),
                 Fate::Done,
                 Fate::Refused(1),
+                Fate::Unavailable,
+                Fate::Fault,
                 Fate::Later,
+                Fate::Unavailable,
             ];
             assert_eq!(fates, wanted, "in pieces of {piece}");
-            assert!(!reply.is_clean(7));
+            assert!(!reply.is_clean(10));
             assert_eq!(reply.refusals[0], "400 document_parsing_exception: field [a]");
             assert_eq!(reply.refusals[1], "404 document_missing_exception: [1]: missing");
-            assert_eq!(reply.later.as_deref(), Some("503 unavailable_shards_exception"));
+            assert_eq!(reply.later.as_deref(), Some("503 es_rejected_execution_exception"));
+            assert_eq!(reply.fault.as_deref(), Some("500 null_pointer_exception"));
+            assert_eq!(reply.unavailable.as_deref(), Some("429 cluster_block_exception"));
         }
     }
 

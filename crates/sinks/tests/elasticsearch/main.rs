@@ -3,7 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::large_futures, reason = "a test")]
 
 mod failures;
+mod need;
 mod node;
+mod oversize;
 mod passing;
+mod remote_write;
 mod rig;
 mod tenants;
+mod unavailable;

@@ -7,7 +7,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tidegate_wire::coding::{Decode, Wants};
@@ -33,6 +33,10 @@ pub(crate) enum Answer {
     Every(usize, u16),
     /// This document is not wanted.
     Dislikes(u64),
+    /// 500 for all of it when this document is in it; otherwise taken.
+    Breaks(u64),
+    /// 500 for this document.
+    Faults(u64),
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +49,13 @@ pub(crate) struct Seen {
     pub(crate) anonymous: u64,
     /// Documents that came again under their id.
     pub(crate) repeated: u64,
+    /// Indexes that take nothing now; and the requests with documents for one of them, by how many they had of it and
+    /// of others.
+    pub(crate) red: BTreeSet<String>,
+    pub(crate) refused: Vec<(usize, usize)>,
+    /// The documents themselves, where they are wanted.
+    pub(crate) keeps: bool,
+    pub(crate) kept: Vec<(String, Value)>,
     script: VecDeque<Answer>,
     always: Option<Answer>,
 }
@@ -119,6 +130,8 @@ async fn serve(
     state: Arc<Mutex<Seen>>,
 ) -> Result<Response<Full<Bytes>>, std::io::Error> {
     assert_eq!(request.uri().path(), "/es/_bulk");
+    // Well below what a request may take.
+    assert!(request.uri().query().unwrap().contains("timeout=5000ms"), "{}", request.uri());
     let (head, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let len = body.len();
@@ -139,22 +152,42 @@ async fn serve(
     match answer {
         Answer::Status(status, text) => return reply(status, text.to_owned()),
         Answer::AtMost(most) if len > most => return reply(413, String::new()),
-        Answer::Chokes(number) if items.iter().any(|(_, _, document)| document["n"] == number) => {
+        Answer::Breaks(number) if items.iter().any(|item| item.document["n"] == number) => {
+            let error = r#"{"error":{"type":"illegal_state_exception","reason":"There are no ingest nodes"},"status":500}"#;
+            return reply(500, error.to_owned());
+        }
+        Answer::Chokes(number) if items.iter().any(|item| item.document["n"] == number) => {
             return reply(400, r#"{"error":{"type":"illegal_argument_exception"}}"#.to_owned());
         }
         _ => {}
     }
     let (mut errors, mut answers) = (false, Vec::new());
-    for (at, (kind, id, document)) in items.into_iter().enumerate() {
-        let number = document["n"].as_u64().unwrap();
+    let refused = items.iter().filter(|item| seen.red.contains(&item.index)).count();
+    if refused > 0 {
+        let others = items.len() - refused;
+        seen.refused.push((refused, others));
+    }
+    for (at, Item { kind, id, index, document }) in items.into_iter().enumerate() {
+        let number = document["n"].as_u64().unwrap_or(seen.documents.len() as u64);
         let outcome = match &answer {
+            _ if seen.red.contains(&index) => {
+                json!({"status": 503, "error": {"type": "unavailable_shards_exception", "reason": "primary shard is not active"}})
+            }
+            Answer::Faults(faulty) if number == *faulty => {
+                json!({"status": 500, "error": {"type": "null_pointer_exception", "reason": "x"}})
+            }
             Answer::Every(step, status) if at % step == 0 => {
                 json!({"status": status, "error": {"type": "es_rejected_execution_exception", "reason": "full"}})
             }
             Answer::Dislikes(disliked) if number == *disliked => {
                 json!({"status": 400, "error": {"type": "document_parsing_exception", "reason": "no \"such\" field"}})
             }
-            _ => seen.index(&kind, id, number),
+            _ => {
+                if seen.keeps {
+                    seen.kept.push((index, document));
+                }
+                seen.index(&kind, id, number)
+            }
         };
         errors |= outcome["status"].as_u64().unwrap() >= 400;
         answers.push(json!({ kind: outcome }));
@@ -183,16 +216,29 @@ impl Seen {
     }
 }
 
+struct Item {
+    kind: String,
+    id: Option<String>,
+    index: String,
+    document: Value,
+}
+
 /// The items; nothing where an action is none.
-fn parsed(raw: &[u8]) -> Option<Vec<(String, Option<String>, Value)>> {
+fn parsed(raw: &[u8]) -> Option<Vec<Item>> {
     assert!(raw.is_empty() || raw.ends_with(b"\n"));
     let mut lines = raw.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut items = Vec::new();
     while let Some(action) = lines.next() {
         let action: Value = serde_json::from_slice(action).unwrap();
         let (kind, fields) = action.as_object().unwrap().iter().next()?;
-        let id = fields["_id"].as_str().map(str::to_owned);
-        items.push((kind.clone(), id, serde_json::from_slice(lines.next().unwrap()).unwrap()));
+        let text = |name: &str| fields[name].as_str().map(str::to_owned);
+        let (id, index) = (text("_id"), text("_index").unwrap_or_default());
+        items.push(Item {
+            kind: kind.clone(),
+            id,
+            index,
+            document: serde_json::from_slice(lines.next().unwrap()).unwrap(),
+        });
     }
     Some(items)
 }

@@ -28,6 +28,7 @@ pub(crate) struct Rig {
     turn: Arc<Semaphore>,
     pub(crate) health: Health,
     part: usize,
+    memory: u64,
     /// Whose data is put in.
     pub(crate) tenant: Tenant,
     /// The number of the next document.
@@ -37,14 +38,21 @@ pub(crate) struct Rig {
 impl Rig {
     /// With a sink that may hold `part` bytes.
     pub(crate) fn new(part: usize) -> Rig {
-        Rig::of(part, tempfile::tempdir().unwrap(), 0)
+        Rig::of(part, 64 << 20, tempfile::tempdir().unwrap(), 0)
     }
 
-    fn of(part: usize, dir: tempfile::TempDir, next: u64) -> Rig {
+    /// With a sink that can hold `most` bytes with its turn to borrow, and not much of its own.
+    pub(crate) fn tight(most: u64) -> Rig {
+        let part = 256 << 10;
+        // Twice the part is the floor, of which one is the sink's; and there are 4 MiB for what is put in.
+        Rig::of(part, most + part as u64 + (4 << 20), tempfile::tempdir().unwrap(), 0)
+    }
+
+    fn of(part: usize, memory: u64, dir: tempfile::TempDir, next: u64) -> Rig {
         let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, 4 << 20);
-        let arena = Arena::new(64 << 20, floors, 8 << 20, 256, 64).unwrap();
+        let arena = Arena::new(memory, floors, 16 << 20, 128, 64).unwrap();
         let settings = tidegate_journal::Settings {
-            segment_bytes: 16 << 20,
+            segment_bytes: 32 << 20,
             durability: Durability::PageCache,
             ..tidegate_journal::Settings::new(dir.path().join("journal"))
         };
@@ -55,15 +63,15 @@ impl Rig {
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
         let tenant = Tenant::NONE;
-        Rig { dir, arena, journal, ledger, letters, turn, health, part, tenant, next }
+        Rig { dir, arena, journal, ledger, letters, turn, health, part, memory, tenant, next }
     }
 
     /// The same after a restart of the process.
     pub(crate) fn restarted(self) -> Rig {
-        let Rig { dir, arena, journal, ledger, letters, part, next, .. } = self;
+        let Rig { dir, arena, journal, ledger, letters, part, memory, next, .. } = self;
         assert!(journal.close(60 * SECOND));
         drop((arena, journal, ledger, letters));
-        Rig::of(part, dir, next)
+        Rig::of(part, memory, dir, next)
     }
 
     /// Puts the next `count` documents into the journal, each with `padding` bytes; `action` is what they begin with.

@@ -11,11 +11,12 @@ use tidegate_arena::{Arena, Plan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
     Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind,
-    Memory, Payload, Resident, Sink, Status, Syncs, Tenant, Tenants, Unforgotten,
+    Memory, Payload, Resident, Sink, Status, Syncs, Tenant, Tenants, Unforgotten, Waiting,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
 use tidegate_meters::Registry;
+use tidegate_sinks::HeldUp;
 use tidegate_tap::Tap;
 use tidegate_tls::{Doorway, Reason};
 
@@ -281,12 +282,18 @@ impl View {
                 .last_error
                 .zip(trouble.last_error_at)
                 .map(|(message, at)| LastError { message, at }),
+            waiting: sink.health.waiting().into_iter().map(waiting).collect(),
             // One that was started again and has nothing to do is not waited for.
             retry_at: trouble.retry_at.filter(|_| broken || !trouble.broken),
             delivered: book.map_or(0, |book| book.delivered),
             dropped: book.map_or_else(Vec::new, |book| book.dropped.clone()),
         }
     }
+}
+
+fn waiting(held: HeldUp) -> Waiting {
+    let HeldUp { what, records, items, since, reason } = held;
+    Waiting { index: what, records, documents: items, since, reason }
 }
 
 fn cursor<'a>(stats: &'a Stats, sink: &Running) -> Option<&'a SinkStats> {

@@ -91,6 +91,7 @@ fn need(sink: &Sink, protocol: Protocol, signal: Signal) -> Option<Need> {
         Sink::PrometheusRemoteWrite(_) => RemoteWrite::need(protocol, signal),
         Sink::Otlp(_) => Otlp::need(protocol, signal),
         Sink::Lake(_) => Lake::need(protocol, signal),
+        Sink::Elasticsearch(_) => tidegate_sinks::Elasticsearch::need(protocol, signal),
         // Until each kind declares its own.
         _ => Some(PROVISIONAL),
     }

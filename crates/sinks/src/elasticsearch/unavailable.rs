@@ -1,0 +1,383 @@
+//! Documents that wait for an index which takes none now, while everything else goes on.
+//!
+//! Nothing of them is kept in memory: their records stay in the journal, unsettled, and are read again when it is time
+//! for another attempt. What is known here is which documents of which record wait for which index, and when each
+//! index is tried again: by one request at a time, with a wait of its own that doubles.
+
+use super::Elasticsearch;
+use super::parcel::{Job, Parcel};
+use super::shares::{Share, Wait};
+use super::sift::Pick;
+use crate::backoff::Backoff;
+use crate::batch::Why;
+use crate::health::HeldUp;
+use crate::inbox::Record;
+use crate::losses::Losses;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tidegate_journal::IN_FLIGHT;
+use tidegate_ledger::Dropped;
+use tokio::time::Instant;
+
+/// The most indexes that are told apart. Documents of others wait together.
+const MOST_INDEXES: usize = 16;
+/// How many are remembered of all records together, of a record and an index each. Records beyond that wait as a whole.
+const MOST_WAITS: usize = IN_FLIGHT + 128;
+/// Those that the pages have by name.
+const MOST_SHOWN: usize = 3;
+/// The longest name of an index that is kept, and the longest reason that is shown.
+const LONGEST: usize = 255;
+/// The shortest wait before another attempt for want of memory.
+const CROWDED: Duration = Duration::from_millis(50);
+
+/// Which documents wait for which index.
+pub(super) struct Unavailable {
+    indexes: Vec<Index>,
+    /// Records of which nothing else is left to be done.
+    waiting: BTreeMap<u64, Share>,
+    backoff: (Duration, Duration),
+    /// A request for one of the indexes is being made, or under way.
+    pub(super) is_tried: bool,
+}
+
+struct Index {
+    name: Arc<str>,
+    records: u64,
+    documents: u64,
+    since: SystemTime,
+    reason: String,
+    backoff: Backoff,
+    /// When it is tried again.
+    next: Instant,
+    /// It took the last that was sent: everything that waits may follow.
+    is_back: bool,
+}
+
+impl Unavailable {
+    /// What is remembered at most, in bytes.
+    pub(super) const BYTES: usize = IN_FLIGHT * 2 * size_of::<Share>() + MOST_WAITS * Wait::BYTES;
+
+    pub(super) fn new(backoff: (Duration, Duration)) -> Unavailable {
+        Unavailable { indexes: Vec::new(), waiting: BTreeMap::new(), backoff, is_tried: false }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether this record waits, and for nothing else.
+    pub(super) fn has(&self, sequence: u64) -> bool {
+        self.waiting.contains_key(&sequence)
+    }
+
+    /// The name under which documents of `index` wait, which took none now.
+    pub(super) fn refused(&mut self, index: &[u8], reason: &str) -> Arc<str> {
+        let name = str::from_utf8(index).ok().filter(|name| name.len() <= LONGEST).unwrap_or_default();
+        let known = self.indexes.iter().position(|known| *known.name == *name);
+        let at = known.unwrap_or_else(|| {
+            // Those beyond have no name, and wait as one.
+            let name = if self.indexes.len() < MOST_INDEXES { name } else { "" };
+            if let Some(at) = self.indexes.iter().position(|known| *known.name == *name) {
+                return at;
+            }
+            self.indexes.push(Index {
+                name: Arc::from(name),
+                records: 0,
+                documents: 0,
+                since: SystemTime::now(),
+                reason: String::new(),
+                backoff: Backoff::new(self.backoff.0, self.backoff.1),
+                next: Instant::now(),
+                is_back: false,
+            });
+            self.indexes.len() - 1
+        });
+        match self.indexes.get_mut(at) {
+            Some(index) => {
+                index.is_back = false;
+                if !reason.is_empty() && index.reason != reason {
+                    reason.clone_into(&mut index.reason);
+                }
+                Arc::clone(&index.name)
+            }
+            None => Arc::from(""),
+        }
+    }
+
+    /// An index has answered, and takes nothing: it is left alone for a while.
+    pub(super) fn leave(&mut self, name: &str, now: Instant) {
+        if let Some(index) = self.indexes.iter_mut().find(|index| *index.name == *name) {
+            index.is_back = false;
+            // Several requests that were under way together have one answer.
+            if index.next <= now {
+                index.next = now + index.backoff.wait(None);
+            }
+        }
+    }
+
+    /// An index takes documents again.
+    pub(super) fn back(&mut self, name: &str, now: Instant) {
+        if let Some(index) = self.indexes.iter_mut().find(|index| *index.name == *name) {
+            index.backoff.reset();
+            (index.next, index.is_back) = (now, true);
+        }
+    }
+
+    /// A record of which nothing else is left to be done.
+    pub(super) fn enter(&mut self, mut share: Share) {
+        let waits: usize = self.waiting.values().map(|share| share.waits.len()).sum();
+        if share.waits.len() > 1 && waits + share.waits.len() > MOST_WAITS {
+            share.collapse();
+        }
+        // The name may have been forgotten since, and others known.
+        for wait in &mut share.waits {
+            wait.index = self.refused(wait.index.as_bytes(), "");
+        }
+        self.waiting.insert(share.sequence, share);
+        self.count();
+    }
+
+    /// A record waits no more.
+    pub(super) fn forget(&mut self, sequence: u64) {
+        if self.waiting.remove(&sequence).is_some() {
+            self.count();
+        }
+    }
+
+    fn count(&mut self) {
+        for index in &mut self.indexes {
+            (index.records, index.documents) = (0, 0);
+        }
+        for wait in self.waiting.values().flat_map(|share| &share.waits) {
+            if let Some(index) = self.indexes.iter_mut().find(|index| *index.name == *wait.index) {
+                index.records += 1;
+                index.documents += wait.documents;
+            }
+        }
+        let now = Instant::now();
+        self.indexes.retain(|index| index.records > 0 || (index.next > now && !index.is_back));
+    }
+
+    /// Which documents of what is sent next are left out: those of indexes that take none.
+    pub(super) fn pick(&self) -> Pick {
+        let now = Instant::now();
+        let is_out = |index: &&Index| {
+            !index.is_back && !index.name.is_empty() && (index.records > 0 || index.next > now)
+        };
+        let names: Arc<[Arc<str>]> =
+            self.indexes.iter().filter(is_out).map(|index| Arc::clone(&index.name)).collect();
+        if names.is_empty() { Pick::All } else { Pick::Without(names) }
+    }
+
+    /// The index that is to be tried, with the next record that waits for it.
+    fn due(&self, now: Instant) -> Option<&Index> {
+        let due = self.indexes.iter().filter(|index| index.records > 0 && index.next <= now);
+        due.min_by_key(|index| index.next).filter(|_| !self.is_tried)
+    }
+
+    /// When the next is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let waiting = self.indexes.iter().filter(|index| index.records > 0 && !self.is_tried);
+        waiting.map(|index| index.next).min()
+    }
+
+    /// What of a record waits for an index.
+    pub(super) fn wait_of(&self, sequence: u64, name: &str) -> Option<Wait> {
+        self.waiting.get(&sequence)?.waits_for(name).cloned()
+    }
+
+    /// For the pages: those for which most waits by name, the others as one.
+    pub(super) fn held_up(&self) -> Vec<HeldUp> {
+        let mut held: Vec<&Index> = self.indexes.iter().filter(|index| index.records > 0).collect();
+        held.sort_by_key(|index| (index.name.is_empty(), std::cmp::Reverse(index.documents)));
+        let (shown, others) = held.split_at(held.len().min(MOST_SHOWN));
+        let mut all: Vec<HeldUp> = shown.iter().map(|index| index.held_up(index.name.to_string())).collect();
+        if let Some((first, more)) = others.split_first() {
+            let mut rest = first.held_up("other indexes".to_owned());
+            for index in more {
+                rest.records += index.records;
+                rest.items += index.documents;
+                rest.since = rest.since.min(index.since);
+            }
+            all.push(rest);
+        }
+        all
+    }
+}
+
+impl Index {
+    fn held_up(&self, what: String) -> HeldUp {
+        let end = self.reason.floor_char_boundary(LONGEST);
+        HeldUp {
+            what: if what.is_empty() { "other indexes".to_owned() } else { what },
+            records: self.records,
+            items: self.documents,
+            since: self.since,
+            reason: self.reason.get(..end).unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// A record that is sent when nothing else is under way.
+#[derive(Debug, Clone)]
+pub(super) struct Oversize {
+    pub(super) record: Record,
+    /// The index that some of its documents have waited for, where only those are sent.
+    pub(super) follows: Option<Arc<str>>,
+}
+
+impl Elasticsearch {
+    /// Reads again what waits for an index that is to be tried, if there is one.
+    pub(super) async fn follow_up(&mut self) {
+        let now = Instant::now();
+        if self.again || self.oversize.is_some() {
+            return;
+        }
+        let Some(index) = self.unavailable.due(now) else { return };
+        let name = Arc::clone(&index.name);
+        let limits = self.limits();
+        // One record says whether it is back.
+        let most = if index.is_back { limits.records } else { 1 };
+        let sequences: Vec<u64> = self
+            .unavailable
+            .waiting
+            .range(..self.reached)
+            .filter(|(_, share)| share.waits_for(&name).is_some())
+            .map(|(sequence, _)| *sequence)
+            .take(most)
+            .collect();
+        let (mut batch, mut waits) = (None::<super::Batch>, Vec::new());
+        for sequence in sequences {
+            let Some(record) = self.recalled(sequence) else { continue };
+            let Some(wait) = self.unavailable.wait_of(sequence, &name) else { continue };
+            let out_len = super::documents::outgoing_len(&record.meta, &self.settings);
+            if self.needed(&record) > self.room.part() {
+                if batch.is_none() {
+                    self.unavailable.is_tried = true;
+                    self.oversize = Some(Oversize { record, follows: Some(name) });
+                    self.close_all();
+                    return;
+                }
+                break;
+            }
+            match &mut batch {
+                None => {
+                    let made =
+                        super::Batch::of(&record, (), 0, out_len, 0, &self.room, &mut self.inbox).await;
+                    match made {
+                        Ok(made) => batch = Some(made),
+                        Err(Why::Damaged) => {
+                            self.lose(sequence, Dropped::Damaged);
+                            continue;
+                        }
+                        // There will be some when what is under way is done.
+                        Err(Why::Room(_)) => {
+                            self.postpone(&name, CROWDED);
+                            return;
+                        }
+                    }
+                    waits.push(wait);
+                }
+                Some(batch) if batch.meta.tenant == record.meta.tenant => {
+                    if !batch.add(&record, out_len, limits, &mut self.inbox) {
+                        break;
+                    }
+                    waits.push(wait);
+                }
+                Some(_) => {}
+            }
+        }
+        match batch {
+            Some(batch) => {
+                self.unavailable.is_tried = true;
+                self.jobs.push_back(Job::Batch(batch, Pick::Only(waits.into()), Some(name)));
+            }
+            // What waits was not handed out again yet, or is gone.
+            None => self.postpone(&name, CROWDED),
+        }
+    }
+
+    /// Has a record that waits sent when nothing else is under way. Whether that is to be.
+    pub(super) fn recall_oversize(&mut self, sequence: u64, name: Arc<str>) -> bool {
+        if self.oversize.is_some() {
+            return false;
+        }
+        let Some(record) = self.recalled(sequence) else { return false };
+        self.oversize = Some(Oversize { record, follows: Some(name) });
+        self.close_all();
+        true
+    }
+
+    fn postpone(&mut self, name: &str, wait: Duration) {
+        if let Some(index) = self.unavailable.indexes.iter_mut().find(|index| *index.name == *name) {
+            index.next = Instant::now() + wait;
+        }
+    }
+
+    /// A record that waits, as it is in the journal. One that is not there any more is settled.
+    fn recalled(&mut self, sequence: u64) -> Option<Record> {
+        match self.inbox.recall(sequence) {
+            Ok(Some(record)) => Some(record),
+            Ok(None) => {
+                // What the quota took was counted there, and is not counted again.
+                self.lose(sequence, Dropped::Damaged);
+                None
+            }
+            Err(error) => {
+                tracing::warn!(sink = self.inbox.name(), %error, "the journal cannot be read now; trying again");
+                None
+            }
+        }
+    }
+
+    /// A record that waits is lost.
+    pub(super) fn lose(&mut self, sequence: u64, why: Dropped) {
+        let items = self.unavailable.waiting.get(&sequence).map_or(0, |share| share.items);
+        self.inbox.settle_each([sequence], Losses::of(why, items));
+        self.unavailable.forget(sequence);
+        self.tell();
+    }
+
+    /// Enters what became of a parcel that was sent for an index.
+    pub(super) fn settle_follow(&mut self, parcel: Parcel, name: &str) {
+        let now = Instant::now();
+        self.unavailable.is_tried = false;
+        let mut is_back = true;
+        for share in parcel.shares {
+            let Some(known) = self.unavailable.waiting.remove(&share.sequence) else { continue };
+            is_back &= share.waits_for(name).is_none();
+            // Of other indexes there may be more that waits.
+            let mut merged = known;
+            merged.take_wait(name);
+            merged.rejected += share.rejected;
+            merged.too_large += share.too_large;
+            for wait in share.waits {
+                merged.take_wait(&wait.index);
+                merged.waits.push(wait);
+            }
+            self.settle_share(merged);
+        }
+        if is_back {
+            self.unavailable.back(name, now);
+        } else {
+            self.unavailable.leave(name, now);
+        }
+        self.unavailable.count();
+        self.tell();
+    }
+
+    /// Enters what became of a record, unless some of it waits.
+    pub(super) fn settle_share(&mut self, share: Share) {
+        if share.waits.is_empty() {
+            self.inbox.settle_each([share.sequence], share.losses());
+        } else {
+            self.unavailable.enter(share);
+        }
+    }
+
+    /// Tells the pages what waits.
+    pub(super) fn tell(&self) {
+        self.letters.health().held_up(self.unavailable.held_up());
+    }
+}
