@@ -34,6 +34,6 @@ pub use console::{Console, Gateway, LONGEST_ANSWER, PATHS, Unforgotten};
 pub use resident::Resident;
 pub use state::{State, Verdict};
 pub use status::{
-    Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, LeftBehind, Memory, Payload,
-    ShareLine, Sink, Status, Syncs, Tenant, Tenants, Waiting,
+    Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, LeftBehind, MOST_WAITING, Memory,
+    Payload, ShareLine, Sink, Status, Syncs, Tenant, Tenants, Waiting,
 };

@@ -67,6 +67,9 @@ pub struct Lag {
     pub age: Option<Duration>,
 }
 
+/// The most [`Waiting`] that a status has, over all sinks: what is beyond is left to the log.
+pub const MOST_WAITING: usize = 4;
+
 /// An index of the peer that takes nothing now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Waiting {

@@ -2,7 +2,9 @@
 
 use super::sample::troubled;
 use crate::page::Page;
-use crate::{Console, Failed, Handshakes, LONGEST_ANSWER, Status, Tenant, Tenants, Waiting, html, text};
+use crate::{
+    Console, Failed, Handshakes, LONGEST_ANSWER, MOST_WAITING, Status, Tenant, Tenants, Waiting, html, text,
+};
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, Refusal};
 
@@ -25,15 +27,18 @@ fn crowded() -> Status {
         records: 1024,
         documents: u64::MAX / 16,
         since: std::time::SystemTime::now(),
-        reason: "r".repeat(255),
+        reason: "r".repeat(128),
     };
-    sink.waiting = vec![waiting; 4];
+    let waiting = vec![waiting; 4];
     (sink_books.name, sink_books.dropped) = (name.clone(), dropped);
     (source.name, source.refused) =
         (name, Refusal::ALL.iter().map(|reason| (*reason, u64::MAX / 16)).collect());
     let line = status.memory.declared[0].clone();
     status.memory.declared = vec![line; 64];
     status.sinks = vec![sink; MAX_SINKS];
+    for sink in status.sinks.iter_mut().take(MOST_WAITING / 4) {
+        sink.waiting.clone_from(&waiting);
+    }
     status.books.sinks = vec![sink_books; MAX_SINKS];
     status.books.sources = vec![source; MAX_SOURCES];
     let many = u64::MAX / 16;

@@ -26,8 +26,10 @@ const MOST_INDEXES: usize = 16;
 const MOST_WAITS: usize = IN_FLIGHT + 128;
 /// Those that the pages have by name.
 const MOST_SHOWN: usize = 3;
-/// The longest name of an index that is kept, and the longest reason that is shown.
+/// The longest name of an index that is kept.
 const LONGEST: usize = 255;
+/// The longest reason that is shown.
+const LONGEST_REASON: usize = 128;
 /// The shortest wait before another attempt for want of memory.
 const CROWDED: Duration = Duration::from_millis(50);
 
@@ -208,7 +210,7 @@ impl Unavailable {
 
 impl Index {
     fn held_up(&self, what: String) -> HeldUp {
-        let end = self.reason.floor_char_boundary(LONGEST);
+        let end = self.reason.floor_char_boundary(LONGEST_REASON);
         HeldUp {
             what: if what.is_empty() { "other indexes".to_owned() } else { what },
             records: self.records,

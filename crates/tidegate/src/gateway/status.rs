@@ -11,7 +11,7 @@ use tidegate_arena::{Arena, Plan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
     Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind,
-    Memory, Payload, Resident, Sink, Status, Syncs, Tenant, Tenants, Unforgotten, Waiting,
+    MOST_WAITING, Memory, Payload, Resident, Sink, Status, Syncs, Tenant, Tenants, Unforgotten, Waiting,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
@@ -250,7 +250,13 @@ impl View {
 
     fn sinks(&self, stats: &Stats, books: &Balance) -> Vec<Sink> {
         let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        running.iter().map(|sink| self.sink(sink, stats, books)).collect()
+        let mut sinks: Vec<Sink> = running.iter().map(|sink| self.sink(sink, stats, books)).collect();
+        let mut left = MOST_WAITING;
+        for sink in &mut sinks {
+            sink.waiting.truncate(left);
+            left -= sink.waiting.len();
+        }
+        sinks
     }
 
     fn sink(&self, sink: &Running, stats: &Stats, books: &Balance) -> Sink {
