@@ -8,7 +8,7 @@ use tidegate_tests::{Gateway, free_address};
 
 fn settings(memory: &str, sink: std::net::SocketAddr) -> Value {
     json!({"memory": memory, "sinks": {"otlp": {
-        "type": "otlp", "endpoints": [format!("http://{sink}")], "transport": "http",
+        "type": "otlp", "endpoints": [format!("http://{sink}")], "protocol": "http",
         "backoff": {"min": "100ms", "max": "200ms"},
     }}})
 }

@@ -43,7 +43,7 @@ fn gateway(memory: &str, kinds: &[&str], receiver: &Receiver) -> Gateway {
         "prometheus_remote_write" => {
             json!({"type": kind, "url": format!("{url}/api/v1/write"), "protocol": "1.0"})
         }
-        "otlp" => json!({"type": kind, "endpoints": [url], "transport": "http", "compression": "zstd"}),
+        "otlp" => json!({"type": kind, "endpoints": [url], "protocol": "http", "compression": "zstd"}),
         _ => json!({"type": kind, "endpoints": [url]}),
     };
     let sinks: Map<String, Value> = kinds.iter().map(|kind| ((*kind).to_owned(), sink(kind))).collect();
