@@ -32,13 +32,15 @@ pub struct Size {
 }
 
 /// The bound on records of one protocol and signal:
-/// `kept + decoded + factor × item ≤ most`, each in bytes.
+/// `kept + decoded + factor × size.item ≤ most`, and `size.item ≤ item`, each in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
     /// The most bytes that every sink has for a record.
     pub most: usize,
     /// How many times its own length an item takes on its way out of the most demanding sink.
     pub factor: usize,
+    /// The most bytes of an item, with what encloses it, whatever else there is.
+    pub item: usize,
 }
 
 /// A record that some sink could not deliver.
@@ -52,7 +54,7 @@ pub enum Undeliverable {
 
 impl Bound {
     /// Nothing that a sink could not deliver.
-    pub const NONE: Bound = Bound { most: usize::MAX, factor: 0 };
+    pub const NONE: Bound = Bound { most: usize::MAX, factor: 0, item: usize::MAX };
 
     /// What keeps to both bounds.
     #[must_use]
@@ -60,6 +62,7 @@ impl Bound {
         Bound {
             most: if self.most < other.most { self.most } else { other.most },
             factor: if self.factor > other.factor { self.factor } else { other.factor },
+            item: if self.item < other.item { self.item } else { other.item },
         }
     }
 
@@ -68,6 +71,7 @@ impl Bound {
         Bound {
             most: if self.most > other.most { self.most } else { other.most },
             factor: if self.factor < other.factor { self.factor } else { other.factor },
+            item: if self.item > other.item { self.item } else { other.item },
         }
     }
 
@@ -80,7 +84,8 @@ impl Bound {
     /// The longest item, in bytes: alone in a body that is not compressed.
     #[must_use]
     pub const fn largest_item(self) -> usize {
-        self.most / (1 + self.factor)
+        let alone = self.most / (1 + self.factor);
+        if alone < self.item { alone } else { self.item }
     }
 
     /// Whether every sink can deliver a record of this size.
@@ -93,11 +98,9 @@ impl Bound {
             let other = if decoded == 0 { 0 } else { kept };
             return Err(Undeliverable::Body(self.most.saturating_sub(other)));
         };
-        if item.saturating_mul(self.factor) <= left {
-            return Ok(());
-        }
-        // Here the factor is not zero.
-        Err(Undeliverable::Item(left / if self.factor == 0 { 1 } else { self.factor }))
+        let beside = if self.factor == 0 { usize::MAX } else { left / self.factor };
+        let most = if beside < self.item { beside } else { self.item };
+        if item <= most { Ok(()) } else { Err(Undeliverable::Item(most)) }
     }
 }
 
@@ -158,6 +161,7 @@ mod tests {
         let distinct = |protocol: Protocol, signal: Signal| Bound {
             most: 100 * protocol as usize + signal as usize,
             factor: 1,
+            item: 7,
         };
         let all = Deliverable::new(distinct);
         for protocol in PROTOCOLS {
@@ -174,14 +178,14 @@ mod tests {
     /// A refusal names a length that is accepted in its place.
     #[test]
     fn names_a_length_that_would_do() {
-        let bound = Bound { most: 1000, factor: 4 };
-        let sizes = [0, 1, 100, 199, 200, 201, 500, 999, 1000, 1001, usize::MAX];
+        let bound = Bound { most: 1000, factor: 4, item: 190 };
+        let sizes = [0, 1, 100, 190, 191, 200, 201, 500, 999, 1000, 1001, usize::MAX];
         for kept in sizes {
             for decoded in sizes {
                 for item in sizes {
                     let size = Size { kept, decoded, item };
                     match bound.judge(size) {
-                        Ok(()) => assert!(kept + decoded + 4 * item <= 1000, "{size:?}"),
+                        Ok(()) => assert!(kept + decoded + 4 * item <= 1000 && item <= 190, "{size:?}"),
                         Err(Undeliverable::Body(most)) if decoded == 0 => {
                             assert_eq!(bound.judge(Size { kept: most, item: 0, ..size }), Ok(()), "{size:?}");
                         }

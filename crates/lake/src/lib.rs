@@ -55,6 +55,7 @@ pub use prometheus::{Dropped, Position, Pushed};
 pub use query::{Matcher, Query};
 pub use retention::Retention;
 pub use scan::{Scan, scan};
+pub use shape::largest_item;
 pub use table::Table;
 pub use verify::{Report, verify};
 pub use views::duckdb_views;

@@ -40,7 +40,8 @@ impl Pushed {
 pub struct Dropped {
     /// Labels or buckets that do not fit in an empty row group of this slice.
     pub too_large: u64,
-    /// Not UTF-8, a time beyond 292,000 years, or buckets that do not match their spans.
+    /// What the tables have no form for: not UTF-8, a time beyond 292,000 years, buckets that do not match their spans,
+    /// more than 8,192 buckets of a histogram or events or links of a span.
     pub malformed: u64,
 }
 
@@ -61,7 +62,7 @@ impl Dropped {
 
     pub(crate) fn count(&mut self, reason: NotTaken) {
         match reason {
-            NotTaken::Malformed => self.malformed += 1,
+            NotTaken::Malformed | NotTaken::TooMany => self.malformed += 1,
             NotTaken::Full | NotTaken::TooLarge => self.too_large += 1,
         }
     }

@@ -30,6 +30,8 @@ pub(crate) enum NotTaken {
     Full,
     /// It does not fit in an empty run either.
     TooLarge,
+    /// It has more buckets, events or links than a row of the tables takes, whatever the slice.
+    TooMany,
     /// It is not UTF-8, or its parts do not belong together.
     Malformed,
 }

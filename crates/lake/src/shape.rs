@@ -39,6 +39,16 @@ pub(crate) struct Shape {
     pub(crate) footer_bytes: usize,
 }
 
+/// How many times its own length an item takes of the pool, at most: JSON writes a control character as six bytes,
+/// labels may take half of the pool, and a row has its numbers besides.
+const SAID: usize = 13;
+
+/// The largest item that a writer with a slice of so many bytes takes for certain, with what encloses it, in bytes.
+#[must_use]
+pub fn largest_item(slice: u64) -> usize {
+    Shape::of(slice.max(SMALLEST)).map_or(0, |shape| shape.pool / SAID)
+}
+
 impl Shape {
     pub(crate) fn of(slice: u64) -> Result<Shape, Error> {
         if slice < SMALLEST {

@@ -141,14 +141,14 @@ impl HistogramRun {
 
     fn add_ints(&mut self, count: usize, values: impl Iterator<Item = i64>) -> Result<List, NotTaken> {
         if count > MOST {
-            return Err(NotTaken::TooLarge);
+            return Err(NotTaken::TooMany);
         }
         self.ints.write(count, |out| out.extend(values.take(count)))
     }
 
     fn add_doubles(&mut self, count: usize, values: impl Iterator<Item = f64>) -> Result<List, NotTaken> {
         if count > MOST {
-            return Err(NotTaken::TooLarge);
+            return Err(NotTaken::TooMany);
         }
         self.doubles.write(count, |out| out.extend(values.take(count)))
     }
@@ -186,7 +186,7 @@ impl HistogramRun {
             return Err(NotTaken::Malformed);
         }
         let kept = look(spans(), integers.max(doubles), MOST).map_err(|unfit| match unfit {
-            Unfit::TooMany => NotTaken::TooLarge,
+            Unfit::TooMany => NotTaken::TooMany,
             Unfit::Malformed => NotTaken::Malformed,
         })?;
         let mut buckets = Buckets { offset: kept.offset, ..NO_BUCKETS };

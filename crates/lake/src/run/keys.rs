@@ -53,7 +53,7 @@ pub(crate) struct Keys {
 }
 
 /// One series may fill at most this part of the pool.
-const LARGEST_PART: usize = 4;
+const LARGEST_PART: usize = 2;
 
 impl Keys {
     /// At most `most_series` at a time.

@@ -189,7 +189,7 @@ impl SpanRun {
     fn add_events<'a>(&mut self, row: u32, span: &Span<'a>, stack: &mut Stack<'a>) -> Result<(), NotTaken> {
         for (place, event) in span.events().enumerate() {
             if place == MOST {
-                return Err(NotTaken::TooLarge);
+                return Err(NotTaken::TooMany);
             }
             let added = EventRow {
                 time: event.time,
@@ -205,7 +205,7 @@ impl SpanRun {
     fn add_links<'a>(&mut self, row: u32, span: &Span<'a>, stack: &mut Stack<'a>) -> Result<(), NotTaken> {
         for (place, link) in span.links().enumerate() {
             if place == MOST {
-                return Err(NotTaken::TooLarge);
+                return Err(NotTaken::TooMany);
             }
             let added = LinkRow {
                 trace_id: id(link.trace_id)?.unwrap_or_default(),

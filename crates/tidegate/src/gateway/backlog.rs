@@ -117,14 +117,14 @@ fn size(record: &RecordInfo, meta: &Meta) -> Size {
 fn missing(bound: Bound, size: Size) -> u64 {
     let needed =
         size.kept.saturating_add(size.decoded).saturating_add(size.item.saturating_mul(bound.factor));
-    needed.saturating_sub(bound.most) as u64
+    needed.saturating_sub(bound.most).max(size.item.saturating_sub(bound.item)) as u64
 }
 
 fn written(deliverable: &Deliverable) -> String {
     let mut text = format!("{HEADER}\n");
     for bound in deliverable.rows() {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{} {}", bound.most, bound.factor);
+        let _ = writeln!(text, "{} {} {}", bound.most, bound.factor, bound.item);
     }
     text
 }
@@ -133,8 +133,9 @@ fn read(text: &str) -> Option<Deliverable> {
     let mut lines = text.lines();
     lines.next().filter(|line| *line == HEADER)?;
     let bound = |line: &str| {
-        let (most, factor) = line.split_once(' ')?;
-        Some(Bound { most: most.parse().ok()?, factor: factor.parse().ok()? })
+        let mut numbers = line.split(' ').map(|number| number.parse().ok());
+        let bound = Bound { most: numbers.next()??, factor: numbers.next()??, item: numbers.next()?? };
+        numbers.next().is_none().then_some(bound)
     };
     Deliverable::of_rows(lines.map(bound).collect::<Option<Vec<Bound>>>()?)
 }
@@ -174,11 +175,14 @@ mod tests {
     /// A record of one item is judged with it, one of several without.
     #[test]
     fn names_what_is_missing() {
-        let bound = Bound { most: 1000, factor: 4 };
+        let bound = Bound { most: 1000, factor: 4, item: 300 };
         assert_eq!(missing(bound, Size { kept: 100, decoded: 900, item: 0 }), 0);
         assert_eq!(missing(bound, Size { kept: 100, decoded: 901, item: 0 }), 1);
         assert_eq!(missing(bound, Size { kept: 200, decoded: 0, item: 200 }), 0);
         assert_eq!(missing(bound, Size { kept: 201, decoded: 0, item: 201 }), 5);
+        assert_eq!(missing(bound, Size { kept: 0, decoded: 0, item: 301 }), 204);
+        let small = Bound { most: 1000, factor: 0, item: 300 };
+        assert_eq!(missing(small, Size { kept: 301, decoded: 0, item: 301 }), 1);
         assert_eq!(missing(Bound::NONE, Size { kept: 1 << 30, decoded: 1 << 30, item: 1 << 30 }), 0);
     }
 }

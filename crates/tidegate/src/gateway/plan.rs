@@ -145,7 +145,7 @@ impl Planned {
     pub(crate) fn bound(&self, protocol: Protocol, signal: Signal) -> Bound {
         let ceiling = self.plan.ceiling(Share::Ingest).min(self.plan.ceiling(Share::Decode));
         let received = usize::try_from(ceiling).unwrap_or(usize::MAX).min(self.window);
-        self.deliverable.bound(protocol, signal).and(Bound { most: received, factor: 0 })
+        self.deliverable.bound(protocol, signal).and(Bound { most: received, ..Bound::NONE })
     }
 }
 

@@ -8,6 +8,7 @@ use tidegate_admission::{Bound, Deliverable};
 use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config, Sink};
 use tidegate_journal::{Protocol, Signal};
+use tidegate_lake::largest_item;
 use tidegate_sinks::{Lake, Need, Otlp, RemoteWrite};
 
 /// What windows take beyond what they were asked for: the arena's steps, of a body in both its forms.
@@ -74,14 +75,19 @@ pub(super) fn bounds(config: &Config, planned: &Planned) -> Deliverable {
         let sinks =
             config.sinks.values().filter(|sink| sink.signals().iter().any(|it| journal_signal(it) == signal));
         let needs = sinks.filter_map(|sink| Some((sink, need(sink, protocol, signal)?)));
-        needs.map(|(sink, need)| bound(need, planned.most_of(sink))).fold(Bound::NONE, Bound::and)
+        let bounds = needs.map(|(sink, need)| {
+            // Rows are gathered in the writer's slice, which bounds them besides.
+            let item = if matches!(sink, Sink::Lake(_)) { largest_item(planned.slice) } else { usize::MAX };
+            Bound { item, ..bound(need, planned.most_of(sink)) }
+        });
+        bounds.fold(Bound::NONE, Bound::and)
     })
 }
 
 /// What a sink that can hold `most` bytes delivers.
 fn bound(need: Need, most: u64) -> Bound {
     let most = most.saturating_sub(ROUNDING).saturating_sub(need.working as u64);
-    Bound { most: usize::try_from(most).unwrap_or(usize::MAX), factor: need.factor }
+    Bound { most: usize::try_from(most).unwrap_or(usize::MAX), factor: need.factor, ..Bound::NONE }
 }
 
 /// What a kind of sink needs for records of this protocol and signal; nothing when it takes none of them.
