@@ -9,7 +9,7 @@ use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config, Sink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_lake::largest_item;
-use tidegate_sinks::{Lake, Need, Otlp, RemoteWrite};
+use tidegate_sinks::{Elasticsearch, Lake, Need, Otlp, RemoteWrite};
 
 /// What windows take beyond what they were asked for: the arena's steps, of a body in both its forms.
 const ROUNDING: u64 = 2 * (64 << 10);
@@ -18,9 +18,6 @@ const ROUNDING: u64 = 2 * (64 << 10);
 const LEAST_BODY: u64 = 256 << 10;
 /// More memory than this is not looked for, in MiB.
 const MOST_MIB: u64 = 16 << 10;
-/// What every kind is taken to need.
-const PROVISIONAL: Need = Need { working: 512 << 10, factor: 8 };
-
 /// The largest requests of a source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
@@ -97,9 +94,7 @@ fn need(sink: &Sink, protocol: Protocol, signal: Signal) -> Option<Need> {
         Sink::PrometheusRemoteWrite(_) => RemoteWrite::need(protocol, signal),
         Sink::Otlp(_) => Otlp::need(protocol, signal),
         Sink::Lake(_) => Lake::need(protocol, signal),
-        Sink::Elasticsearch(_) => tidegate_sinks::Elasticsearch::need(protocol, signal),
-        // Until each kind declares its own.
-        _ => Some(PROVISIONAL),
+        Sink::Elasticsearch(_) => Elasticsearch::need(protocol, signal),
     }
 }
 
