@@ -2,7 +2,12 @@
 //! kept it, is one document in the data stream that APM Server would name, with the fields that it would write; though
 //! the node is killed meanwhile, and the gateway too.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test, which says what it saw"
+)]
 
 // What the documents say is what APM Server's own code makes of the same events.
 #[path = "support/agents.rs"]

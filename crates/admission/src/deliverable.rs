@@ -98,7 +98,10 @@ impl Bound {
             let other = if decoded == 0 { 0 } else { kept };
             return Err(Undeliverable::Body(self.most.saturating_sub(other)));
         };
-        let beside = if self.factor == 0 { usize::MAX } else { left / self.factor };
+        let beside = match left.checked_div(self.factor) {
+            Some(beside) => beside,
+            None => usize::MAX,
+        };
         let most = if beside < self.item { beside } else { self.item };
         if item <= most { Ok(()) } else { Err(Undeliverable::Item(most)) }
     }

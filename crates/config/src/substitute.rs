@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(read(b"hunter2\n").as_deref(), Ok("hunter2"));
         assert_eq!(read(b"hunter2\r\n").as_deref(), Ok("hunter2"));
         assert_eq!(read(b" two\nlines").as_deref(), Ok(" two\nlines"));
-        for content in [&b"\xffhunter2"[..], &[b'x'; LONGEST_VALUE + 1]] {
+        for content in [&b"\xffhunter2"[..], &vec![b'x'; LONGEST_VALUE + 1]] {
             let reason = read(content).unwrap_err();
             assert!(!reason.contains("hunter2") && !reason.contains("xx"), "{reason}");
         }

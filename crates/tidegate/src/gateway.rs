@@ -25,7 +25,7 @@ use crate::Failure;
 use acceptor::{Doorkeeper, accept, accept_unix, listen};
 use ingest::{Guarded, Ingest, IngestTls};
 use keys::Keys;
-use plan::{Announced, Planned};
+use plan::Planned;
 pub(crate) use rules::CHANGES;
 use sinks::Running;
 pub(crate) use sinks::settings;
@@ -129,16 +129,15 @@ impl Gateway {
         let rules = Rules { access: keys.senders.clone(), ..rules::of(&config, &ledger)? };
         let gate = Gate::ruled(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         gate.set_deliverable(planned.deliverable.clone());
-        let [remote_write, otlp, elastic_apm, elasticsearch] =
-            planned.announced.each_ref().map(Announced::max_body);
+        let [remote_write, otlp, elastic_apm, elasticsearch] = &planned.announced;
         let remote_write = RemoteWrite::new(
             ledger.source("prometheus_remote_write")?,
             arena.clone(),
             pool.clone(),
-            remote_write,
+            remote_write.max_body(),
         )
         .with_limits(rules::series_limits(&config.sources.prometheus_remote_write));
-        let otlp = Otlp::new(ledger.source("otlp")?, arena.clone(), pool.clone(), otlp);
+        let otlp = Otlp::new(ledger.source("otlp")?, arena.clone(), pool.clone(), otlp.max_body());
         let source = &config.sources.elasticsearch;
         let elasticsearch = Elasticsearch::new(
             ledger.source("elasticsearch")?,
@@ -147,7 +146,7 @@ impl Gateway {
             ElasticsearchSettings {
                 prefix: prefix(&source.prefix),
                 version: source.version.clone(),
-                max_body: elasticsearch,
+                max_body: elasticsearch.max_body(),
             },
         );
         let elastic_apm = apm::source(&config, elastic_apm, &ledger, &arena, &pool)?;

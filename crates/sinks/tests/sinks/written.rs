@@ -8,6 +8,7 @@ use tidegate_ledger::Dropped;
 use tidegate_load::remote_write::{self as load, Totals, compress};
 use tidegate_sinks::{Prefer, RemoteWriteSettings, Translation};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 /// What came: the version of each request, and what was in it.
 pub(crate) type Came = Arc<Mutex<Vec<(load::Version, Totals)>>>;
@@ -18,10 +19,11 @@ pub(crate) async fn peer(
     came: Came,
     writes: impl Fn([u64; 3]) -> [u64; 3] + Clone + Send + Sync + 'static,
 ) {
+    let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
         let (came, writes) = (Arc::clone(&came), writes.clone());
-        tokio::spawn(async move { while answer(&stream, &came, &writes).await.is_some() {} });
+        connections.spawn(async move { while answer(&stream, &came, &writes).await.is_some() {} });
     }
 }
 
@@ -101,9 +103,10 @@ pub(crate) async fn sent(
         otlp: Translation::default(),
     };
     let came = Came::default();
-    let peer = tokio::spawn(peer(listener, Arc::clone(&came), writes));
+    let mut peers = JoinSet::new();
+    peers.spawn(peer(listener, Arc::clone(&came), writes));
     rig.drain(settings).await;
-    peer.abort();
+    peers.abort_all();
     let came = came.lock().unwrap();
     came.clone()
 }

@@ -137,6 +137,11 @@ impl Announced {
         usize::try_from(self.configured.min(self.body)).unwrap_or(usize::MAX)
     }
 
+    /// The most bytes of an item with what encloses it.
+    pub(crate) fn max_item(&self) -> usize {
+        usize::try_from(self.item).unwrap_or(usize::MAX)
+    }
+
     /// Whether not even what clients usually send can be delivered.
     fn is_too_small(&self) -> bool {
         self.body < self.configured.min(LEAST_BODY)
