@@ -20,7 +20,7 @@ fn less_memory_loses_nothing_that_is_queued() {
     let sink = free_address();
     let mut gateway = Gateway::started(settings("96MiB", sink));
     let many = requests().into_iter().find(|kind| kind.shape == Shape::Many).unwrap();
-    for size in [1_000, 400_000, 14_000_000, 1_000] {
+    for size in [1_000, 400_000, 24_000_000, 1_000] {
         assert!(accepts(&gateway, &many.of(size)), "{size}");
     }
     assert_eq!(gateway.term(), 0);

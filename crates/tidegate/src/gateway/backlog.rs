@@ -163,6 +163,7 @@ mod tests {
         let deliverable = Deliverable::new(|protocol, signal| Bound {
             most: 1000 * protocol as usize,
             factor: signal as usize,
+            item: 5,
         });
         assert_eq!(read(&written(&deliverable)), Some(deliverable));
         assert_eq!(read(&written(&Deliverable::default())), Some(Deliverable::default()));

@@ -151,6 +151,9 @@ struct One<'s, 'a> {
     series: &'s Series<'a>,
     target: &'s Target<'a>,
     name: &'a [u8],
+    /// How many labels it has: behind the last nothing more is looked for, since that would be a walk over all samples
+    /// for each of them.
+    labels: usize,
     about: Metadata<'a>,
 }
 
@@ -184,7 +187,7 @@ impl One<'_, '_> {
     /// Attributes, and exemplars where they are wanted.
     fn rest(&self, kind: Kind, exemplars: bool, out: &mut Page<'_>) -> Result<(), Full> {
         let (of_attributes, of_exemplars) = kind.fields();
-        for Label { name, value } in self.series.labels() {
+        for Label { name, value } in self.series.labels().take(self.labels) {
             let is_said = match name {
                 b"__name__" => true,
                 b"job" => self.target.job.is_some(),

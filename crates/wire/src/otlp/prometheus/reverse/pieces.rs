@@ -32,6 +32,7 @@ struct Begun<'a> {
     series: Series<'a>,
     target: Target<'a>,
     name: &'a [u8],
+    labels: usize,
     /// Its values that OTLP has a form for, by kind, in the order in which they are said.
     values: [(Kind, u64); 3],
     /// Those that it has none for.
@@ -80,7 +81,8 @@ impl<'a> Begun<'a> {
             (samples, explicit, exponential) = (0, 0, 0);
         }
         let values = [(Kind::Gauge, samples), (Kind::Histogram, explicit), (Kind::Exponential, exponential)];
-        Self { series, target: Target::of(&series), name, values, unsayable }
+        let labels = series.labels().count();
+        Self { series, target: Target::of(&series), name, labels, values, unsayable }
     }
 
     /// How many values OTLP has a form for.
@@ -204,7 +206,8 @@ impl<'a, I: Iterator<Item = Series<'a>> + Clone> Pieces<'a, I> {
         done: &mut Reversed,
     ) {
         let about = begun.series.metadata().or_else(|| self.known.about(begun.name)).unwrap_or_default();
-        let one = One { series: &begun.series, target: &begun.target, name: begun.name, about };
+        let Begun { series, target, name, labels, .. } = begun;
+        let one = One { series, target, name, labels: *labels, about };
         let mut from = 0;
         for (kind, count) in begun.values {
             let end = from + count;
