@@ -187,6 +187,11 @@ impl Counts {
         self.samples + self.histograms + self.exemplars + self.metadata
     }
 
+    /// What a series has beside its labels.
+    fn values(&self) -> u64 {
+        self.samples + self.histograms + self.exemplars
+    }
+
     fn add(&mut self, more: &Counts) {
         self.series += more.series;
         self.samples += more.samples;

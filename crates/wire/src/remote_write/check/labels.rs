@@ -66,6 +66,14 @@ impl<'a, 'l> Order<'a, 'l> {
         Ok(())
     }
 
+    /// The last label came behind values of its series. Whoever wants the labels would have to look for more of them
+    /// behind every value, so they are to be written anew like those that are not sorted.
+    #[cold]
+    pub(super) fn is_late(&mut self, offset: usize) {
+        let name = self.previous;
+        self.unsorted.get_or_insert(Unsorted { name, before: name, offset });
+    }
+
     /// Ends the series: its labels were complete. Says how many there are if they are to be sorted.
     #[inline(always)]
     pub(super) fn finish(&self, offset: usize) -> Result<Option<usize>, Fault> {

@@ -99,11 +99,17 @@ fn series<'a>(mut message: Reader<'a>, limits: &Limits, sorted: &mut Vec<Entry<'
             order.push(label, tail, message.offset())?;
         }
         check_run(run, message)?;
+        if found.counts.values() > 0 && run.offset() < message.offset() {
+            order.is_late(message.offset());
+        }
         let Some(key) = message.key()? else { break };
         match key.field {
             field::LABELS => {
                 let label = label(message.message(key)?, LABEL)?;
                 order.push(label, label.name, message.offset())?;
+                if found.counts.values() > 0 {
+                    order.is_late(message.offset());
+                }
             }
             field::SAMPLES => {
                 sample::check(message.message(key)?, false)?;

@@ -156,6 +156,9 @@ impl<'a> Texts<'a, '_> {
                             None => Ok(()),
                         }
                     })?;
+                    if found.counts.values() > 0 {
+                        order.is_late(message.offset());
+                    }
                 }
                 field::SAMPLES => {
                     sample::check(message.message(key)?, true)?;

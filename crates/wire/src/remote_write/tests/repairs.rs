@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use prost::Message;
 
 use super::model::Model;
-use super::oracle::{Label, RequestV2, SampleV1, SeriesV1, WriteRequest};
+use super::oracle::{Label, RequestV2, SampleV1, SampleV2, SeriesV1, SeriesV2, WriteRequest};
 use super::{check, strategies};
 use crate::damage::{apply, damage};
 use crate::output::SliceOutput;
@@ -30,6 +30,40 @@ fn series(labels: &[(&str, &str)]) -> SeriesV1 {
     let label = |&(name, value): &(&str, &str)| Label { name: name.to_owned(), value: value.to_owned() };
     let samples = vec![SampleV1 { value: 1, timestamp: 1 }];
     SeriesV1 { labels: labels.iter().map(label).collect(), samples, ..SeriesV1::default() }
+}
+
+/// Labels behind the samples are put before them, in both versions: who looks for labels must not walk over samples.
+#[test]
+fn labels_come_before_samples() {
+    let message = series(&[("__name__", "up"), ("job", "node")]);
+    let [labels, samples] = [
+        SeriesV1 { samples: vec![], ..message.clone() }.encode_to_vec(),
+        SeriesV1 { labels: vec![], ..message.clone() }.encode_to_vec(),
+    ];
+    let request = |series: &[u8]| {
+        let mut raw = Vec::new();
+        prost::encoding::bytes::encode(1, &series.to_vec(), &mut raw);
+        raw
+    };
+    let raw = request(&[samples, labels].concat());
+    let found = look(Version::V1, &raw);
+    assert!(found.needs_repair() && found.refused.is_empty(), "{found:?}");
+    let expected = WriteRequest { timeseries: vec![message], ..WriteRequest::default() };
+    assert_eq!(repaired(Version::V1, &raw), expected.encode_to_vec());
+
+    let message =
+        SeriesV2 { labels_refs: vec![1, 2, 3, 4], samples: vec![SampleV2::default()], ..SeriesV2::default() };
+    let symbols = ["", "__name__", "up", "job", "node"].map(str::to_owned).to_vec();
+    let [labels, samples] = [
+        SeriesV2 { samples: vec![], ..message.clone() }.encode_to_vec(),
+        SeriesV2 { labels_refs: vec![], ..message.clone() }.encode_to_vec(),
+    ];
+    let mut raw = RequestV2 { symbols: symbols.clone(), ..RequestV2::default() }.encode_to_vec();
+    prost::encoding::bytes::encode(5, &[samples, labels].concat(), &mut raw);
+    let found = look(Version::V2, &raw);
+    assert!(found.needs_repair() && found.refused.is_empty(), "{found:?}");
+    let expected = RequestV2 { symbols, timeseries: vec![message] };
+    assert_eq!(RequestV2::decode(&repaired(Version::V2, &raw)[..]).unwrap(), expected);
 }
 
 proptest! {

@@ -392,3 +392,29 @@ fn a_point_is_at_most_twelve_times_its_series() {
         assert!(done.bytes <= 12 * len + (48 << 10), "{} of {len}", done.bytes);
     }
 }
+
+/// Each point says the labels of its series, and looking for them is no walk over all samples: with that, this would
+/// take minutes.
+#[test]
+fn a_series_of_many_samples_is_said_in_one_walk() {
+    const SAMPLES: u64 = 200_000;
+    let mut series = Vec::new();
+    for (name, value) in [("__name__", "up"), ("job", "node")] {
+        let mut label = Vec::new();
+        prost::encoding::string::encode(1, &name.to_owned(), &mut label);
+        prost::encoding::string::encode(2, &value.to_owned(), &mut label);
+        prost::encoding::bytes::encode(1, &label, &mut series);
+    }
+    for number in 0..SAMPLES {
+        let mut sample = Vec::new();
+        prost::encoding::double::encode(1, &1.5, &mut sample);
+        prost::encoding::uint64::encode(2, &(1_700_000_000_000 + number), &mut sample);
+        prost::encoding::bytes::encode(2, &sample, &mut series);
+    }
+    let mut raw = Vec::new();
+    prost::encoding::bytes::encode(1, &series, &mut raw);
+    let mut symbols = Symbols::new();
+    let request = view(Version::V1, &raw, &mut symbols).unwrap();
+    let mut space = vec![0; 16 << 20];
+    assert_eq!(from_remote_write(request, &mut space).unwrap().points, SAMPLES);
+}
