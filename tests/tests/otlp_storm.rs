@@ -94,7 +94,7 @@ fn a_moody_receiver() {
 #[test]
 fn a_thousand_idle_connections() {
     let _alone = alone();
-    let mut storm = Storm::start_with(72 * MIB, 2_000, json!({}), json!({"connections": 15_500}));
+    let mut storm = Storm::start_with(80 * MIB, 2_000, json!({}), json!({"connections": 17_500}));
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let target = storm.target();
     let idle = runtime.block_on(async {
@@ -122,7 +122,8 @@ fn a_thousand_idle_connections() {
 #[test]
 fn bombs() {
     let _alone = alone();
-    let mut storm = Storm::start(64 * MIB, 2_000, json!({}));
+    // As many as 500 connections of HTTP/2 count, and those of HTTP/1.1.
+    let mut storm = Storm::start_with(64 * MIB, 2_000, json!({}), json!({"connections": 9_500}));
     // One field that no request has, of zeros: whole protobuf, so only its size is wrong.
     let len = 256_u32 << 20;
     let mut gzip = flate(len);

@@ -39,10 +39,11 @@ impl Ingest {
     /// is handed down here that the socket knows.
     pub async fn serve(&self, stream: TcpStream) -> Ended {
         match self.recognise(&stream).await {
-            Ok(Speaks::Http1) => match peer_of(&stream) {
-                Ok(peer) => self.http1.serve(stream, peer).await,
-                Err(_) => Ended::Lost,
-            },
+            Ok(Speaks::Http1) => {
+                // Not matched on around the wait, or the task would keep it twice.
+                let Ok(peer) = peer_of(&stream) else { return Ended::Lost };
+                self.http1.serve(stream, peer).await
+            }
             // On the heap: it is much larger, and most connections are the other kind.
             Ok(Speaks::Http2) => Box::pin(self.http2.serve(stream, &self.shutdown)).await,
             Err(ended) => ended,

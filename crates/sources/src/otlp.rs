@@ -143,13 +143,15 @@ impl Otlp {
         form: Form,
         body: Received,
     ) -> Result<LeftOut, Refused> {
-        match self.inspect(gate, passage, form, body).await {
-            Ok((body, content)) => self.keep(gate, open, form, content, body).await,
+        // Taken apart before the wait for the disk, or a connection's task would keep it over that.
+        let (body, content) = match self.inspect(gate, passage, form, body).await {
+            Ok(inspected) => inspected,
             Err(refused) => {
                 open.refuse(refused.reason);
-                Err(refused)
+                return Err(refused);
             }
-        }
+        };
+        self.keep(gate, open, form, content, body).await
     }
 
     /// Checks the body, decompressed in memory of its own, which is free again on return.

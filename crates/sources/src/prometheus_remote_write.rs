@@ -101,12 +101,12 @@ impl RemoteWrite {
     ) -> Reply {
         let refused = match self.inspect((gate, passage), form.version, body).await {
             Ok((body, content)) => {
-                open.leave_out(
-                    Refusal::Malformed,
-                    content.refused.as_ref().map_or(0, |refused| refused.items),
-                );
-                match self.keep(gate, open, form.version, &content, body).await {
-                    Ok(()) => return written(content),
+                let Content { counts, raw_len, items, refused } = content;
+                open.leave_out(Refusal::Malformed, refused.as_ref().map_or(0, |refused| refused.items));
+                // No more than this is kept over the wait for the disk.
+                let written = Written::of(&counts, refused);
+                match self.keep(gate, open, form.version, (raw_len, items), body).await {
+                    Ok(()) => return written.answer(),
                     Err(refused) => refused,
                 }
             }
@@ -241,17 +241,17 @@ impl RemoteWrite {
         gate: &Gate,
         open: Open,
         version: Version,
-        content: &Content,
+        (raw_len, items): (u32, u32),
         body: Received,
     ) -> impl Future<Output = Result<(), Refused>> + Send {
-        if content.items == 0 {
+        if items == 0 {
             open.accept_empty(ledger::Signal::Metrics);
             return Either::Left(ready(Ok(())));
         }
         let Received { window, range } = body;
         let counts = ledger::Counts {
             signal: ledger::Signal::Metrics,
-            items: u64::from(content.items),
+            items: u64::from(items),
             bytes: range.len() as u64,
         };
         let meta = Meta {
@@ -259,8 +259,8 @@ impl RemoteWrite {
             signal: Signal::Metrics,
             protocol: layout(version),
             encoding: Encoding::Snappy,
-            items: content.items,
-            raw_len: content.raw_len,
+            items,
+            raw_len,
             received_at_ns: now_ns(),
         };
         Either::Right(gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }))
@@ -312,14 +312,26 @@ impl Partly {
     }
 }
 
-/// The answer once everything that was accepted is durable. By the specification it is 400 when anything was not,
-/// which clients do not send again.
-fn written(content: Content) -> Reply {
-    let Counts { samples, histograms, exemplars, .. } = content.counts;
-    // Each is at most the number of items, which fits.
-    let written = [samples, histograms, exemplars].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-    match content.refused {
-        None => Reply::new(204).numbers(WRITTEN, written),
-        Some(refused) => Reply::new(400).content(refused.words).numbers(WRITTEN, written),
+/// What the answer says once everything that was accepted is durable.
+struct Written {
+    /// Samples, histograms and exemplars.
+    counts: [u32; 3],
+    refused: Option<Box<Partly>>,
+}
+
+impl Written {
+    fn of(counts: &Counts, refused: Option<Box<Partly>>) -> Written {
+        let Counts { samples, histograms, exemplars, .. } = *counts;
+        // Each is at most the number of items, which fits.
+        let counts = [samples, histograms, exemplars].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        Written { counts, refused }
+    }
+
+    /// By the specification it is 400 when anything was not accepted, which clients do not send again.
+    fn answer(self) -> Reply {
+        match self.refused {
+            None => Reply::new(204).numbers(WRITTEN, self.counts),
+            Some(refused) => Reply::new(400).content(refused.words).numbers(WRITTEN, self.counts),
+        }
     }
 }

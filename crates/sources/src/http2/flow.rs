@@ -191,10 +191,10 @@ impl Flow {
         }
     }
 
-    /// Whether more is charged to it while it is idle than its places pay for.
+    /// Whether its streams have left more behind than its places pay for. What its buffer has grown by does not count: that
+    /// is so of every connection that brings large requests, and its client is about to send the next.
     pub(super) fn has_grown(&self) -> bool {
-        let state = self.state();
-        state.growth.is_some() || state.streams.has_grown()
+        self.state().streams.has_grown()
     }
 
     /// Takes in the body of a stream, which is that of a call if only its prefix is to go through the codec.
