@@ -30,7 +30,8 @@ pub(super) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
     let data = &config.data;
     let file = data.join(FILE);
     let journal = data.join("journal");
-    let now = &planned.deliverable;
+    // A window bounds what can be read back as well.
+    let now = &Deliverable::new(|protocol, signal| planned.bound(protocol, signal));
     let then = match std::fs::read_to_string(&file) {
         Ok(text) => Some(read(&text).ok_or_else(|| unreadable(&file))?),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -83,7 +84,7 @@ fn find_misfit(backlog: &Inspection, config: &Config, planned: &Planned) -> Resu
     for segment in backlog.segments.iter().filter(|segment| segment.next.is_none_or(|next| next > begin)) {
         for record in backlog.records(segment).into_iter().flatten().filter(|it| it.sequence >= begin) {
             let Some(meta) = record.meta else { continue };
-            let bound = planned.deliverable.bound(meta.protocol, meta.signal);
+            let bound = planned.bound(meta.protocol, meta.signal);
             let missing = missing(bound, size(&record, &meta));
             if missing > worst.as_ref().map_or(0, |(most, ..)| *most) {
                 worst = Some((missing, record, meta));
@@ -101,7 +102,7 @@ fn find_misfit(backlog: &Inspection, config: &Config, planned: &Planned) -> Resu
         meta.signal.name(),
         Bytes(u64::from(meta.raw_len)),
         plan::sufficient(config, planned, |more| {
-            missing(more.deliverable.bound(meta.protocol, meta.signal), size(&record, &meta)) == 0
+            missing(more.bound(meta.protocol, meta.signal), size(&record, &meta)) == 0
         }),
     )))
 }
