@@ -21,6 +21,11 @@ use tokio::time::{Instant, timeout};
 
 /// What a call is charged beside its window: its task, its stream in the codec, its answer.
 pub(super) const BYTES: u64 = 4 << 10;
+/// What the rest of a refused request's body is charged while it is thrown away.
+pub(super) const REST_BYTES: u64 = 1 << 10;
+/// As much of it is thrown away at most, and for as long, before its stream is reset.
+const REST: usize = 256 << 10;
+const REST_TIME: Duration = Duration::from_secs(1);
 
 /// A request that was let in.
 pub(super) struct Start {
@@ -60,6 +65,50 @@ pub(super) async fn serve(
     mut body: RecvStream,
     mut respond: SendResponse<Bytes>,
 ) {
+    let (form, kind) = (start.form, start.kind);
+    let (outcome, charge) = outcome(server, otlp, flow, start, &way, &mut body).await;
+    let is_refused = outcome.is_err();
+    match kind {
+        Kind::Grpc => answer::grpc(&mut respond, outcome.as_ref()),
+        Kind::Http => {
+            let outcome = outcome.map(|left_out| answer::response(left_out, form));
+            answer::http(&mut respond, outcome.map_err(|fault| fault.refused), form.media);
+        }
+    }
+    if is_refused && kind == Kind::Http {
+        discard(&way, body).await;
+    }
+    flow.keep(charge);
+}
+
+/// Throws away what still comes of a body whose request is refused. A stream that is reset at once is taken for a failure
+/// by clients that are about to send the next piece, curl 7.88 among them: they never look at the answer.
+pub(super) async fn discard(way: &Body<'_>, mut body: RecvStream) {
+    let (until, mut left) = (Instant::now() + REST_TIME, REST);
+    poll_fn(|context| {
+        while let Poll::Ready(next) = body.poll_data(context) {
+            let Some(Ok(chunk)) = next else { return Poll::Ready(()) };
+            if chunk.len() >= left {
+                return Poll::Ready(());
+            }
+            left -= chunk.len();
+            // It fails only for more than was received.
+            let _ = body.flow_control().release_capacity(chunk.len());
+        }
+        way.poll_until(context, until)
+    })
+    .await;
+}
+
+/// What becomes of a request, and the charge that its answer is still to be kept for.
+async fn outcome(
+    server: &Inner,
+    otlp: &Otlp,
+    flow: &Flow,
+    start: Start,
+    way: &Body<'_>,
+    body: &mut RecvStream,
+) -> (Result<LeftOut, Fault>, Charge) {
     let (past, Start { open, form, kind, length, deadline, charge, passage }) = (start.goes_past(), start);
     let gate = server.http.gate();
     let most = otlp.max_received();
@@ -68,12 +117,12 @@ pub(super) async fn serve(
         settings: &server.settings,
         gate,
         flow,
-        way: &way,
+        way,
         past,
         most,
         passage: &passage,
     };
-    let mut exchange = pin!(exchange(server, otlp, &intake, open, form, kind, length, &mut body));
+    let mut exchange = pin!(exchange(server, otlp, &intake, open, form, kind, length, body));
     let outcome = poll_fn(|context| {
         if let Poll::Ready(outcome) = exchange.as_mut().poll(context) {
             return Poll::Ready(outcome);
@@ -85,14 +134,7 @@ pub(super) async fn serve(
         })
     })
     .await;
-    match kind {
-        Kind::Grpc => answer::grpc(&mut respond, outcome.as_ref()),
-        Kind::Http => {
-            let outcome = outcome.map(|left_out| answer::response(left_out, form));
-            answer::http(&mut respond, outcome.map_err(|fault| fault.refused), form.media);
-        }
-    }
-    flow.keep(charge);
+    (outcome, charge)
 }
 
 #[expect(clippy::too_many_arguments, reason = "what makes up a request")]

@@ -13,6 +13,7 @@ use crate::http::without_slash;
 use crate::otlp::{Form, Otlp};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use futures_util::future::Either;
 use futures_util::stream::FuturesUnordered;
 use h2::server::{Builder, SendResponse};
 use http::HeaderMap;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use tidegate_admission::otlp::Media;
 use tidegate_admission::{Caller, Headers, Refused};
-use tidegate_arena::Share;
+use tidegate_arena::{Charge, Share};
 use tidegate_http1::{Certificate, Ended, Repeated, Shutdown};
 use tidegate_ledger::Refusal;
 use tidegate_limit::Moment;
@@ -67,14 +68,26 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
                 Poll::Pending => break,
             };
             let (parts, body) = request.into_parts();
-            if let Some((start, respond)) =
-                admit(server, &otlp, &flow, (peer, certificate.as_deref()), &parts, respond)
-            {
-                drop(parts);
-                // From here on the flow knows it, so that no byte of it goes another way.
-                let way = flow.body(body.stream_id().as_u32(), start.goes_past());
-                // On the heap, since the set keeps room for one even while it is empty.
-                calls.push(Box::pin(call::serve(server, &otlp, &flow, start, way, body, respond)));
+            let stream = body.stream_id().as_u32();
+            // On the heap, since the set keeps room for one even while it is empty. From here on the flow knows the
+            // body, so that no byte of it goes another way.
+            match admit(server, &otlp, &flow, (peer, certificate.as_deref()), &parts, respond) {
+                Some((start, respond)) => {
+                    drop(parts);
+                    let way = flow.body(stream, start.goes_past());
+                    calls.push(Either::Left(Box::pin(call::serve(
+                        server, &otlp, &flow, start, way, body, respond,
+                    ))));
+                }
+                None if body.is_end_stream() || grpc::is_call(&parts) => {}
+                None => {
+                    let Some(charge) = rest(server, &flow) else { continue };
+                    let way = flow.body(stream, false);
+                    calls.push(Either::Right(Box::pin(async move {
+                        call::discard(&way, body).await;
+                        drop(charge);
+                    })));
+                }
             }
         }
         let has_streams = !calls.is_empty() || codec.has_streams();
@@ -112,6 +125,11 @@ async fn greet<T: Transport>(server: &Inner, stream: T, flow: &Arc<Flow>) -> Opt
         .max_pending_accept_reset_streams(RESETS);
     flow.begin_turn();
     timeout(settings.head, builder.handshake(socket)).await.ok()?.ok().map(Box::new)
+}
+
+/// What it costs to throw the rest of a refused request's body away; nothing where even that is not there.
+fn rest(server: &Inner, flow: &Flow) -> Option<Charge> {
+    if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::REST_BYTES).ok() }
 }
 
 type Codec<T> = h2::server::Connection<Socket<T>, Bytes>;

@@ -257,6 +257,52 @@ async fn an_early_answer_is_followed_by_a_reset_without_an_error() {
     assert_eq!(rig.books().accepted, 1);
 }
 
+/// Who is refused before the body has come may send the rest of it: some clients are about to, and take a stream that
+/// is gone by then for a failure, without a look at the answer. But not for ever, nor for long.
+#[tokio::test]
+async fn the_rest_of_a_refused_request_is_thrown_away() {
+    let rig = Rig::new();
+    rig.serve(async |address| {
+        // Refused for its path, and for its type.
+        for path in ["/nowhere", "/v1/traces"] {
+            let request = wire::request(path, &vec![b' '; 100_000]);
+            let (head, body) = request.split_at(wire::first_frame(&request));
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let mut answers = wire::Answers::default();
+            stream.write_all(&[wire::PREFACE, &wire::SETTINGS, head].concat()).await.unwrap();
+            follow(&mut stream, &mut answers, 1).await;
+            stream.write_all(body).await.unwrap();
+            let mut next = wire::call(TRACES, &traces(1, 1));
+            wire::renumber(&mut next, 3);
+            stream.write_all(&next).await.unwrap();
+            follow(&mut stream, &mut answers, 2).await;
+            assert_eq!(answers.reset, 0, "{path}");
+        }
+        // One that never ends, and one that is longer than that.
+        for some in [1 << 10, 300_000] {
+            let request = wire::request("/nowhere", &vec![b' '; some]);
+            let begun = &request[..request.len() - 1];
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let mut answers = wire::Answers::default();
+            stream.write_all(&[wire::PREFACE, &wire::SETTINGS, begun].concat()).await.unwrap();
+            follow(&mut stream, &mut answers, 2).await;
+            assert_eq!(answers.reset, 1, "{some}");
+        }
+    })
+    .await;
+    assert_eq!(rig.books().accepted, 2);
+    assert!(rig.arena.usage().shares.iter().all(|share| share.used == 0));
+}
+
+/// Reads until so many streams have ended, once by an answer and once by a reset where both are sent.
+async fn follow(stream: &mut TcpStream, answers: &mut wire::Answers, ended: usize) {
+    while answers.ended < ended {
+        let mut piece = [0; 1024];
+        let read = stream.read(&mut piece).await.unwrap();
+        answers.follow(&piece[..read]).unwrap();
+    }
+}
+
 /// A peer that lets nobody send it an answer holds what that needs for as long as one that does not read.
 #[tokio::test]
 async fn an_answer_without_a_window_ends_the_connection() {

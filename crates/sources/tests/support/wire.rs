@@ -20,23 +20,38 @@ fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, payload: &[u8]) {
 
 /// The frames of a call with one message, on stream 1.
 pub(crate) fn call(path: &str, message: &[u8]) -> Vec<u8> {
-    // RFC 7541: POST, http, and literals that are not indexed.
-    let mut block = vec![0x83, 0x86];
-    let mut literal = |name: &[u8], value: &str| {
-        block.extend_from_slice(name);
-        block.push(u8::try_from(value.len()).unwrap());
-        block.extend_from_slice(value.as_bytes());
-    };
-    literal(&[0x04], path);
-    literal(&[0x01], "test");
-    literal(b"\x00\x02te", "trailers");
+    let mut block = head(path);
+    literal(&mut block, b"\x00\x02te", "trailers");
     // `content-type: application/grpc` as everybody writes it: the value in Huffman's code.
     block.extend_from_slice(b"\x0f\x10\x8b\x1d\x75\xd0\x62\x0d\x26\x3d\x4c\x4d\x65\x64");
-    let mut out = Vec::new();
-    frame(&mut out, HEADERS, 4, &block);
     let mut body = vec![0];
     body.extend_from_slice(&u32::try_from(message.len()).unwrap().to_be_bytes());
     body.extend_from_slice(message);
+    framed(&block, &body)
+}
+
+/// The frames of a request that is no call, on stream 1.
+pub(crate) fn request(path: &str, body: &[u8]) -> Vec<u8> {
+    framed(&head(path), body)
+}
+
+/// RFC 7541: POST, http, and literals that are not indexed.
+fn head(path: &str) -> Vec<u8> {
+    let mut block = vec![0x83, 0x86];
+    literal(&mut block, &[0x04], path);
+    literal(&mut block, &[0x01], "test");
+    block
+}
+
+fn literal(block: &mut Vec<u8>, name: &[u8], value: &str) {
+    block.extend_from_slice(name);
+    block.push(u8::try_from(value.len()).unwrap());
+    block.extend_from_slice(value.as_bytes());
+}
+
+fn framed(block: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame(&mut out, HEADERS, 4, block);
     let mut pieces = body.chunks(16 << 10).peekable();
     while let Some(piece) = pieces.next() {
         frame(&mut out, DATA, if pieces.peek().is_none() { END_STREAM } else { 0 }, piece);
