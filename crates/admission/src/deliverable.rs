@@ -1,12 +1,12 @@
-//! What every configured sink can deliver: the largest record, and the largest item in it, that are accepted.
+//! Size bounds: the largest record, and the largest item in it, that every configured sink can deliver.
 //!
-//! A door that accepts more than a sink can hold has acknowledged what will be dropped. So the sinks declare what they
-//! need, the plan turns that into one bound for each protocol and signal, and the gate refuses with 413 what exceeds
-//! it: never "later", since time does not help, and never a drop afterwards.
+//! A source that accepts more than a sink can hold acknowledges data that will be dropped. So the sinks declare the memory
+//! that they need, the plan derives one bound for each protocol and signal from that, and the gate answers 413 to requests
+//! beyond it. The answer is never "later", since time does not help, and accepted records are never dropped for their size.
 
 use tidegate_journal::{Protocol, Signal};
 
-/// All protocols in which records are journalled, in the order of their codes.
+/// All protocols of journalled records, in the order of their codes.
 const PROTOCOLS: [Protocol; 7] = [
     Protocol::RemoteWrite1,
     Protocol::RemoteWrite2,
@@ -16,18 +16,18 @@ const PROTOCOLS: [Protocol; 7] = [
     Protocol::Bulk,
     Protocol::Cri,
 ];
-/// All signals, likewise.
+/// All signals, in the order of their codes.
 const SIGNALS: [Signal; 5] =
     [Signal::Metrics, Signal::Logs, Signal::Traces, Signal::Events, Signal::Profiles];
 
-/// How large a record is, as its sinks have to hold it. All in bytes.
+/// The size of a record as its sinks have to hold it, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Size {
-    /// As it is journalled.
+    /// Length in the journal.
     pub kept: usize,
-    /// Decoded, where that is something else: zero for what is journalled as it is.
+    /// Length after decompression; zero for a record that is journalled uncompressed.
     pub decoded: usize,
-    /// Its largest item with what encloses it.
+    /// Length of its largest item with its envelope: resource and scope, metadata line, or labels.
     pub item: usize,
 }
 
@@ -35,28 +35,28 @@ pub struct Size {
 /// `kept + decoded + factor × size.item ≤ most`, and `size.item ≤ item`, each in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// The most bytes that every sink has for a record.
+    /// Memory that every sink has for a record.
     pub most: usize,
-    /// How many times its own length an item takes on its way out of the most demanding sink.
+    /// Memory that the most demanding sink needs for an item, in multiples of the item's length.
     pub factor: usize,
-    /// The most bytes of an item, with what encloses it, whatever else there is.
+    /// The longest item with its envelope, however short the rest of the record is.
     pub item: usize,
 }
 
-/// A record that some sink could not deliver.
+/// Why some sink could not deliver a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undeliverable {
-    /// Its decoded length may be so many bytes at most.
+    /// It is too long; so many decoded bytes would do.
     Body(usize),
-    /// Its largest item, with what encloses it, may have so many bytes at most.
+    /// Its largest item is too long; so many bytes with its envelope would do.
     Item(usize),
 }
 
 impl Bound {
-    /// Nothing that a sink could not deliver.
+    /// No bound.
     pub const NONE: Bound = Bound { most: usize::MAX, factor: 0, item: usize::MAX };
 
-    /// What keeps to both bounds.
+    /// The bound that allows only what both allow.
     #[must_use]
     pub const fn and(self, other: Bound) -> Bound {
         Bound {
@@ -66,7 +66,7 @@ impl Bound {
         }
     }
 
-    /// The loosest bound that is looser than both.
+    /// The tightest bound that allows everything that either allows.
     const fn or(self, other: Bound) -> Bound {
         Bound {
             most: if self.most > other.most { self.most } else { other.most },
@@ -75,13 +75,13 @@ impl Bound {
         }
     }
 
-    /// The longest body, in bytes: of small items, and not compressed.
+    /// The longest body, in bytes: uncompressed and of small items.
     #[must_use]
     pub const fn largest_body(self) -> usize {
         self.most
     }
 
-    /// The longest item, in bytes: alone in a body that is not compressed.
+    /// The longest item, in bytes: alone in an uncompressed body.
     #[must_use]
     pub const fn largest_item(self) -> usize {
         let alone = self.most / (1 + self.factor);
@@ -91,7 +91,7 @@ impl Bound {
     /// Whether every sink can deliver a record of this size.
     ///
     /// # Errors
-    /// What it exceeds: the item's length where a body as long of smaller items would do.
+    /// What is too long: the item where a body of the same length with smaller items would do, else the body.
     pub const fn judge(self, size: Size) -> Result<(), Undeliverable> {
         let Size { kept, decoded, item } = size;
         let Some(left) = self.most.checked_sub(kept.saturating_add(decoded)) else {
@@ -119,17 +119,17 @@ impl Default for Deliverable {
 }
 
 impl Deliverable {
-    /// The bounds that `of` says.
+    /// The bounds that `of` gives.
     pub fn new(of: impl Fn(Protocol, Signal) -> Bound) -> Deliverable {
         Deliverable(PROTOCOLS.map(|protocol| SIGNALS.map(|signal| of(protocol, signal))))
     }
 
-    /// All bounds, to be kept and given to [`of_rows`](Self::of_rows).
+    /// All bounds, in the order that [`of_rows`](Self::of_rows) expects.
     pub fn rows(&self) -> impl Iterator<Item = Bound> {
         self.0.iter().flatten().copied()
     }
 
-    /// What [`rows`](Self::rows) gave; nothing when that is of another number of protocols or signals.
+    /// The inverse of [`rows`](Self::rows); `None` for another number of rows.
     #[must_use]
     pub fn of_rows(rows: Vec<Bound>) -> Option<Deliverable> {
         let mut all = Deliverable::default();
@@ -140,7 +140,7 @@ impl Deliverable {
         Some(all)
     }
 
-    /// What keeps to one of them, or to the other.
+    /// For each protocol and signal, a bound that allows what either allows.
     #[must_use]
     pub fn or(&self, other: &Deliverable) -> Deliverable {
         Deliverable::new(|protocol, signal| self.bound(protocol, signal).or(other.bound(protocol, signal)))

@@ -1,4 +1,4 @@
-//! The gate: the questions that a source asks, in the order in which it asks them.
+//! The gate: the checks that a source asks for, in the order in which it asks.
 
 mod places;
 mod room;
@@ -25,39 +25,39 @@ use tidegate_ledger::{Counts, HandedOver, Open, Refusal};
 use tidegate_limit::{Moment, Oversize, Table};
 use tidegate_tap::{At, Tap};
 
-/// Decides about every request of every source. Clones are the same gate.
+/// Decides about every request of every source. Clones share one gate.
 #[derive(Clone)]
 pub struct Gate(Arc<Inner>, Option<Arc<str>>);
 
 struct Inner {
     arena: Arena,
     journal: Journal,
-    /// Decides how long a request may wait for memory.
+    /// How long a request may wait for memory.
     memory_wait: Duration,
     memory: Pressure,
-    /// Places in the journal's queue.
+    /// Slots in the journal's queue.
     places: Places,
     stopping: AtomicBool,
-    /// Where what is handed to the journal can be looked at.
+    /// Shows `tidegate tap` the batches that are handed to the journal.
     tap: Option<Tap>,
     rules: Rules,
-    /// What the sinks can deliver, as they are now.
+    /// What the configured sinks can deliver.
     deliverable: ArcSwap<Deliverable>,
 }
 
-/// Who may send, whose it is, and how much that may be. By default everybody, nobody's, and anything.
+/// Access control, tenancy and limits. Default: open access, no tenants, no limits.
 #[derive(Clone, Default)]
 pub struct Rules {
     /// Who may send.
     pub access: Access,
-    /// Where a tenant's name is found; without it there are no tenants.
+    /// How a request's tenant is found; `None` without tenants.
     pub tenancy: Option<Tenancy>,
     /// The limits of routes and tenants.
     pub limits: Option<Arc<Table>>,
 }
 
 impl Gate {
-    /// A gate before `journal`, for requests that may wait for memory for as long as `memory_wait`.
+    /// A gate in front of `journal`, whose requests wait at most `memory_wait` for memory.
     pub fn new(arena: Arena, journal: Journal, memory_wait: Duration) -> Gate {
         Gate::tapped(arena, journal, memory_wait, None)
     }
@@ -75,7 +75,7 @@ impl Gate {
         tap: Option<Tap>,
         rules: Rules,
     ) -> Gate {
-        // So that the first flood finds its answers.
+        // Built now, so that the first flood allocates nothing for its answers.
         crate::answer::prepare();
         let (memory, stopping) = (Pressure::default(), AtomicBool::new(false));
         let places = Places::of(&journal);
@@ -84,7 +84,7 @@ impl Gate {
         Gate(Arc::new(inner), None)
     }
 
-    /// The same gate for those who come to one address: what does not name its tenant is `tenant`'s there.
+    /// The same gate for one listening address, where a request without a tenant is `tenant`'s.
     #[must_use]
     pub fn with_default(&self, tenant: &str) -> Gate {
         Gate(Arc::clone(&self.0), Some(tenant.into()))
@@ -95,12 +95,12 @@ impl Gate {
         &self.0.rules
     }
 
-    /// Whether a request by `caller`, which is entered as `open`, may send its body at all. Asked when its head is
-    /// known, so that what cannot be taken is refused before it costs anything: who it is, whose data it brings,
-    /// whether the journal takes anything now, and whether that is more than is allowed, in this order.
+    /// Whether a request by `caller`, counted as `open`, may send its body. Asked when its head is known, so that a
+    /// refusal costs as little as possible. Checks the credentials, the tenant, whether the journal accepts data now, and
+    /// the limits, in this order.
     ///
     /// # Errors
-    /// The first of these that forbids it. Whatever it would have held is given back.
+    /// The first check that fails. The request then holds nothing.
     #[inline]
     pub fn enter(&self, caller: &Caller<'_>, open: &mut Open) -> Result<Passage, Refused> {
         let rules = &self.0.rules;
@@ -114,11 +114,11 @@ impl Gate {
         self.identified(caller, open)
     }
 
-    /// As [`enter`](Self::enter), for what is taken from strangers too. Says besides whether it is one: who shows nothing
-    /// where something is asked for, and has therefore no say in whose its data is.
+    /// As [`enter`](Self::enter), for endpoints that accept anonymous clients. Also returns whether the client is
+    /// anonymous: it sent no credentials where some are asked for, and so cannot choose its tenant.
     ///
     /// # Errors
-    /// As [`enter`](Self::enter). Credentials that are shown have to be right.
+    /// As [`enter`](Self::enter). Credentials that are sent must be valid.
     pub fn enter_openly(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, bool), Refused> {
         let rules = &self.0.rules;
         let shows = caller.certificate.is_some() || self.authorization(caller)?.is_some();
@@ -130,7 +130,7 @@ impl Gate {
         Ok((self.named(caller, open, name)?, true))
     }
 
-    /// Asks who it is and whose it is, and then the rest.
+    /// Checks the credentials and finds the tenant, then checks the rest.
     fn identified(&self, caller: &Caller<'_>, open: &mut Open) -> Result<Passage, Refused> {
         let rules = &self.0.rules;
         let authorization = self.authorization(caller)?;
@@ -141,7 +141,7 @@ impl Gate {
         self.named(caller, open, name)
     }
 
-    /// Asks the rest of a request that is `name`'s.
+    /// Checks the rest for a request of the tenant `name`.
     fn named(&self, caller: &Caller<'_>, open: &mut Open, name: Option<&str>) -> Result<Passage, Refused> {
         let rules = &self.0.rules;
         let table = rules.limits.as_ref().filter(|table| table.is_active());
@@ -159,9 +159,10 @@ impl Gate {
         }
     }
 
-    /// What the caller shows: in `Authorization`, or in the header that stands in for it.
+    /// The caller's credentials: from `Authorization`, or from the configured header that replaces it.
     fn authorization<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Refused> {
-        let twice = |_| Refused::new(Refusal::Headers, "who sends it may be said once\n");
+        let twice =
+            |_| Refused::new(Refusal::Headers, "the request has several `Authorization` headers: send one\n");
         let shown = caller.headers.sole("authorization").map_err(twice)?;
         match (shown, self.0.rules.access.header()) {
             (None, Some(header)) => caller.headers.sole(header).map_err(twice),
@@ -185,10 +186,10 @@ impl Gate {
         hold.map(|hold| Passage(Some(hold))).map_err(|denied| passage::refused(denied, &self.0.memory))
     }
 
-    /// The body of a request turns out to have `bytes`, as far as is known.
+    /// Raises what a request is known to hold to `bytes`, as its body arrives.
     ///
     /// # Errors
-    /// When that is more than its route or its tenant may have now; it has what it had then.
+    /// When its route or its tenant may not hold that much now; the request then holds what it held before.
     #[inline]
     pub fn grow(&self, passage: &Passage, bytes: usize) -> Result<(), Refused> {
         match &passage.0 {
@@ -206,10 +207,10 @@ impl Gate {
         }
     }
 
-    /// Whether anything can be taken now.
+    /// Whether anything can be accepted now.
     ///
     /// # Errors
-    /// When the gateway is stopping, or the journal is known not to take anything now.
+    /// When the gateway is stopping, or the journal is known to accept nothing now.
     #[inline]
     pub fn head(&self) -> Result<(), Refused> {
         if self.0.stopping.load(Relaxed) {
@@ -221,38 +222,38 @@ impl Gate {
         }
     }
 
-    /// The most bytes that a body may decompress to, whatever a source allows.
+    /// The longest body after decompression that any source can accept, in bytes.
     pub fn most_decoded(&self) -> usize {
         let ceiling = usize::try_from(self.0.arena.ceiling(Share::Decode)).unwrap_or(usize::MAX);
         ceiling.min(self.0.arena.window_len())
     }
 
-    /// From now on the sinks can deliver this.
+    /// Replaces the bounds of what the sinks can deliver.
     pub fn set_deliverable(&self, deliverable: Deliverable) {
         self.0.deliverable.store(Arc::new(deliverable));
     }
 
-    /// The bound on records of this protocol and signal: what every sink can deliver, and what can be received at all.
+    /// The bound on records of this protocol and signal: the tighter of what every sink can deliver and what can be
+    /// received.
     pub fn bound(&self, protocol: Protocol, signal: Signal) -> Bound {
         let bound = self.0.deliverable.load().bound(protocol, signal);
         let ceiling = usize::try_from(self.0.arena.ceiling(Share::Ingest)).unwrap_or(usize::MAX);
         Bound { most: bound.most.min(ceiling).min(self.most_decoded()), ..bound }
     }
 
-    /// Whether every sink can deliver a checked body of this size. Asked before it is given to the journal.
+    /// Whether every sink can deliver a checked body of this size. Asked before the body is handed to the journal.
     ///
     /// # Errors
-    /// `too_large` when one of them never could.
+    /// `too_large` when some sink never could.
     pub fn judge(&self, protocol: Protocol, signal: Signal, size: Size) -> Result<(), Refused> {
         Ok(self.bound(protocol, signal).judge(size)?)
     }
 
-    /// Gives a checked body to the journal and enters the verdict in the books. Returns when the body is
-    /// durable. When the caller goes away meanwhile, the body still counts as accepted, since it is
-    /// written.
+    /// Hands a checked body to the journal and counts the outcome. Returns when the body is durable. When the caller
+    /// goes away meanwhile, the body still counts as accepted, since it is written.
     ///
     /// # Errors
-    /// When the journal does not take it.
+    /// When the journal does not accept it.
     pub fn append(
         &self,
         open: Open,
@@ -260,7 +261,7 @@ impl Gate {
         mut batch: Batch,
     ) -> impl Future<Output = Result<(), Refused>> + Send + '_ {
         if let Some(tenant) = open.tenant() {
-            // Its name was found to be one when the request came in.
+            // The name was checked when the request came in.
             batch.meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
         }
         let fits = self.fits(&open, &batch.meta);
@@ -287,7 +288,7 @@ impl Gate {
         }
     }
 
-    /// The same when there is a place for it.
+    /// Appends when a slot in the journal's queue is free.
     async fn append_later(
         &self,
         paid: Charge,
@@ -303,7 +304,7 @@ impl Gate {
         }
     }
 
-    /// Whether one request may have that much.
+    /// Whether the request is within its limits of bytes and items.
     fn fits(&self, open: &Open, meta: &Meta) -> Result<(), Refused> {
         let Some((table, books)) =
             self.0.rules.limits.as_ref().filter(|table| table.is_active()).zip(open.source())
@@ -325,20 +326,19 @@ impl Gate {
         self.0.stopping.load(Relaxed)
     }
 
-    /// When a request that found no memory should return, in seconds: after what is charged now has
-    /// passed through.
+    /// When a request that found no memory should be retried, in seconds: after what is charged now has passed through.
     pub fn memory_delay(&self) -> u32 {
         let usage = self.0.arena.usage();
         let receiving = |share: &&ShareUse| matches!(share.share, Share::Ingest | Share::Decode);
         self.0.memory.delay(usage.shares.iter().filter(receiving).map(|share| share.used).sum())
     }
 
-    /// No new request is let in from now on.
+    /// Refuses all new requests from now on.
     pub fn stop(&self) {
         self.0.stopping.store(true, Relaxed);
     }
 
-    /// To be called once a second.
+    /// Updates the measured rates; to be called once a second.
     pub fn tick(&self) {
         self.0.memory.tick();
         if let Some(tap) = &self.0.tap {
@@ -346,7 +346,7 @@ impl Gate {
         }
     }
 
-    /// The answer to a request for which there is no memory now: that it should return, and when.
+    /// The refusal of a request for which there is no memory now, with the time to retry.
     pub fn no_memory(&self) -> Refused {
         Refused::standing(Standing::Memory).retry_after(self.memory_delay())
     }
@@ -366,7 +366,7 @@ impl Gate {
     }
 }
 
-/// How an append is going.
+/// The state of an append.
 enum Queued<'a> {
     Now(Appending<'a>),
     Later(Pin<Box<dyn Future<Output = Result<(), Refused>> + Send + 'a>>),
@@ -375,7 +375,7 @@ enum Queued<'a> {
 
 /// A body on its way to the disk.
 struct Appending<'a> {
-    // Before the place, which is free when the queue's is.
+    // Dropped before the slot: the slot is free when the queue's is.
     queued: tidegate_journal::Appending<'a>,
     place: Place<'a>,
     handed_over: HandedOver,
@@ -384,7 +384,7 @@ struct Appending<'a> {
 
 impl<'a> Appending<'a> {
     fn begin(place: Place<'a>, open: Open, counts: Counts, batch: Batch) -> Appending<'a> {
-        // In the books before it can be in the journal.
+        // Counted before it can be in the journal.
         let handed_over = open.hand_over(counts);
         let queued = place.0.0.journal.append(batch);
         Appending { queued, place, handed_over, bytes: counts.bytes }
@@ -408,7 +408,7 @@ impl<'a> Appending<'a> {
     }
 }
 
-/// Enters a refusal in the books.
+/// Counts a refusal.
 fn refuse(open: Open, refused: Refused) -> Refused {
     open.refuse(refused.reason);
     refused

@@ -1,15 +1,14 @@
-//! Who is let in, and the answer to who is not.
+//! Admission control: decides about every request, and words the refusals.
 //!
-//! A source asks the [`Gate`] before it reads a body, before it decompresses one, and when it gives one to
-//! the journal. Whatever the gate or a source cannot take becomes a [`Refused`]: a reason that the books
-//! know, words for the person who reads the client's log, and a computed delay. [`answer`] turns it into
-//! the protocol's own response.
+//! A source asks the [`Gate`] before it reads a body, before it decompresses one, and when it hands one to
+//! the journal. A request that is not accepted becomes a [`Refused`]: a reason that the ledger counts, a
+//! message for the person who reads the client's log, and a computed delay. [`answer`] turns it into the
+//! protocol's own response.
 //!
-//! It promises: every refusal is an answer, and says when to return if returning helps (promise P3);
-//! waiting for memory has a deadline; a request is entered in the books exactly once.
+//! It promises: every refusal is an answer, with a `Retry-After` where a retry helps (promise P3); waiting
+//! for memory has a deadline; every request is counted exactly once.
 //!
-//! It leaves to others: what a body must look like (`wire`), what memory there is (`arena`), what the disk
-//! takes (`journal`).
+//! Other crates check bodies (`wire`), hold the memory (`arena`) and write to disk (`journal`).
 
 pub mod access;
 mod answer;

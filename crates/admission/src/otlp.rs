@@ -1,5 +1,5 @@
-//! The answers of OTLP: a `google.rpc.Status` in the request's own encoding, with the codes on which its
-//! clients send again and no others.
+//! OTLP error responses: a `google.rpc.Status` in the request's own encoding, with a code that makes clients retry
+//! exactly where a retry can help.
 //!
 //! Specification: <https://opentelemetry.io/docs/specs/otlp/>, "Failures" of each transport.
 
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use tidegate_http1::Shape;
 use tidegate_ledger::Refusal;
 
-/// How an OTLP request over HTTP is written, and so its answer.
+/// The encoding of an OTLP request over HTTP, and of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Media {
     /// `application/x-protobuf`
@@ -35,18 +35,18 @@ impl Media {
     }
 }
 
-/// What a success says of items that were left out: `partial_success`.
+/// The `partial_success` of a response: items that were rejected while the rest was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partial {
     /// How many.
     pub refused: u64,
-    /// What is wrong with the first of them.
+    /// What is wrong with the first ones.
     pub words: String,
 }
 
 impl Partial {
-    /// An `Export…ServiceResponse` that says so. All signals have the same numbers; in JSON the count is called
-    /// `rejected` and what the signal calls its `items`, such as `Spans`.
+    /// The `Export…ServiceResponse` with it. The field numbers are the same for all signals; in JSON the name of the
+    /// count is `rejected` and the signal's `items`, such as `Spans`.
     pub fn response(&self, media: Media, items: &str) -> Vec<u8> {
         let mut out = Vec::new();
         match media {
@@ -63,31 +63,30 @@ impl Partial {
     }
 }
 
-/// The answer over HTTP/2: all of it but the headers that are always the same.
+/// A response over HTTP/2, without the constant headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpAnswer {
     /// The status.
     pub status: u16,
-    /// The `Status`, in the encoding that was asked for.
+    /// The encoded `Status`.
     pub body: Vec<u8>,
     /// `Retry-After`, in seconds.
     pub retry_after: Option<u32>,
 }
 
-/// The answer to a call of gRPC: what goes into its trailers.
+/// The response to a gRPC call: its trailers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrpcAnswer {
     /// `grpc-status`
     pub code: Code,
     /// `grpc-message`, percent-encoded.
     pub message: String,
-    /// `grpc-status-details-bin`, in base64: the whole `Status`. Where there are details.
+    /// `grpc-status-details-bin`: the whole `Status` in base64, if it has details.
     pub details: Option<String>,
 }
 
-/// The code of gRPC for a reason. Of these clients send again after `Unavailable`, `DeadlineExceeded` and
-/// `Cancelled`; after `ResourceExhausted` only when told when: those beyond a limit are, and too large stays too
-/// large.
+/// The gRPC code for a reason. Clients retry after `Unavailable`, `DeadlineExceeded` and `Cancelled`; after
+/// `ResourceExhausted` only with a `RetryInfo`, which requests beyond a limit get and those that are too large do not.
 const fn code(reason: Refusal) -> Code {
     match reason {
         Refusal::Memory
@@ -106,8 +105,8 @@ const fn code(reason: Refusal) -> Code {
     }
 }
 
-/// The status of HTTP for a reason. Of these clients send again after 429 and 503; 408 and 500, which HTTP has for
-/// what was too slow or failed here, would have them drop it.
+/// The HTTP status for a reason. Clients retry after 429 and 503; after 408 and 500, HTTP's own statuses for a timeout
+/// and an internal failure, they would drop the data.
 pub(crate) const fn status(reason: Refusal) -> u16 {
     match reason {
         Refusal::Memory
@@ -128,9 +127,9 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
     }
 }
 
-/// What puts the words of a refusal into a `Status`.
+/// The function that encodes a refusal's message as a `Status`.
 pub(crate) const fn shape(reason: Refusal, media: Media) -> Shape {
-    /// The shape of one code: the code is in the function, since a reply has room for no more than that.
+    /// The function for one code. The code is part of the function, since a prepared reply stores nothing else.
     macro_rules! of {
         ($code:ident, $detail:ident) => {
             match media {
@@ -152,7 +151,7 @@ pub(crate) const fn shape(reason: Refusal, media: Media) -> Shape {
     }
 }
 
-/// The answer to `refused` over HTTP/2.
+/// The response to a refused request over HTTP/2.
 pub fn http(refused: &Refused, media: Media) -> HttpAnswer {
     let mut body = Vec::new();
     let (code, detail) = (code(refused.reason), detail(refused));
@@ -163,7 +162,7 @@ pub fn http(refused: &Refused, media: Media) -> HttpAnswer {
     HttpAnswer { status: status(refused.reason), body, retry_after: refused.retry_after }
 }
 
-/// The answer to `refused` over gRPC; `code` where gRPC has one of its own for this.
+/// The response to a refused gRPC call; `own` replaces the code that follows from the reason.
 pub fn grpc(refused: &Refused, own: Option<Code>) -> GrpcAnswer {
     let code = own.unwrap_or(code(refused.reason));
     let detail = match code {
@@ -202,7 +201,7 @@ fn with_parts(words: &Words, put: impl FnOnce([&[u8]; 3])) {
     }
 }
 
-/// `Percent-Encoded` of gRPC's protocol over HTTP/2. The line feed at the end of words is left out.
+/// `Percent-Encoded` of gRPC's protocol over HTTP/2, without the message's line feed.
 fn percent_encode<'a>(bytes: impl Iterator<Item = &'a u8>, out: &mut String) {
     for byte in bytes {
         match byte {
@@ -218,7 +217,7 @@ fn percent_encode<'a>(bytes: impl Iterator<Item = &'a u8>, out: &mut String) {
     }
 }
 
-/// RFC 4648, section 4, without the padding, which gRPC says not to send.
+/// Base64 (RFC 4648, section 4) without padding, as gRPC asks for.
 fn base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -228,7 +227,7 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// The digits of up to three bytes, and how many they are.
+/// The base64 digits of up to three bytes, and their number.
 fn digits(chunk: &[u8]) -> ([u8; 4], usize) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut group = [0; 3];

@@ -1,41 +1,41 @@
-//! A refusal: the reason, the words, and when to return.
+//! A refusal: reason, message and delay.
 
 use crate::deliverable::Undeliverable;
 use crate::standing::Standing;
 use tidegate_http1::Content;
 use tidegate_ledger::Refusal;
 
-/// A request that is not taken.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The reason, as the books know it.
+    /// The reason, as the ledger counts it.
     pub reason: Refusal,
-    /// What is wrong and what to do, for whoever reads the client's log.
+    /// What is wrong and what to do, for the reader of the client's log.
     pub words: Words,
-    /// After how many seconds it is worth another try; nothing when it never is.
+    /// Seconds after which a retry may succeed; `None` when none ever will.
     pub retry_after: Option<u32>,
 }
 
-/// A sentence, made without an allocation where it says the same every time.
+/// The message of a refusal; fixed messages need no allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Words {
-    /// Known when the program was built; ends with a line feed.
+    /// A constant; ends with a line feed.
     Fixed(&'static str),
-    /// The words of a refusal that comes often: its answer is put together already.
+    /// The message of a frequent refusal, whose answer is prepared.
     Standing(Standing),
-    /// Around a number; ends with a line feed.
+    /// A sentence around a number; ends with a line feed.
     Around(&'static [&'static str; 2], usize),
-    /// About this very request; ends with a line feed; bounded by who made it.
+    /// Composed for this request, with a bounded length; ends with a line feed.
     Own(String),
 }
 
 impl Refused {
-    /// Refused for good, with fixed words.
+    /// A permanent refusal with a constant message.
     pub const fn new(reason: Refusal, words: &'static str) -> Refused {
         Refused { reason, words: Words::Fixed(words), retry_after: None }
     }
 
-    /// Refused as many are.
+    /// A frequent refusal.
     #[inline]
     pub const fn standing(standing: Standing) -> Refused {
         Refused { reason: standing.reason(), words: Words::Standing(standing), retry_after: None }
@@ -50,28 +50,30 @@ impl Refused {
     pub const fn too_large(most: usize) -> Refused {
         let around = &[
             "the decompressed body is too large; here at most ",
-            " bytes are taken: send smaller batches\n",
+            " bytes are accepted: send smaller batches\n",
         ];
         Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
     }
 
-    /// An item of the body, with what encloses it, is larger than `most` bytes.
+    /// An item of the body is longer than `most` bytes with its envelope.
     pub const fn item_too_large(most: usize) -> Refused {
         let around = &[
-            "one item is too large to be forwarded; here it may have at most ",
-            " bytes, with the resource or metadata that it carries: make it smaller, or raise `memory`\n",
+            "one item is too large to be forwarded; with its resource, metadata or labels it may have at most ",
+            " bytes: make it smaller, or raise the gateway's `memory`\n",
         ];
         Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
     }
 
     /// The request has more than `most` items.
     pub const fn too_many(most: usize) -> Refused {
-        let around =
-            &["there are too many items; here at most ", " are taken in a request: send smaller batches\n"];
+        let around = &[
+            "there are too many items; here at most ",
+            " are accepted in a request: send smaller batches\n",
+        ];
         Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
     }
 
-    /// The same, worth another try after `seconds`.
+    /// The same, to be retried after `seconds`.
     #[must_use]
     #[inline]
     pub const fn retry_after(mut self, seconds: u32) -> Refused {

@@ -1,39 +1,39 @@
-//! `google.rpc.Status`, in which OTLP says what became of a request: in protobuf and in JSON.
+//! Encodes `google.rpc.Status`, the body of OTLP's error responses, in protobuf and JSON.
 //!
-//! Messages are given in three parts, as [`Shape`](tidegate_http1::Shape) has them, so that an answer with
-//! fixed words is put together without an allocation.
+//! Messages come in three parts, as in [`Shape`](tidegate_http1::Shape), so that a constant message is encoded
+//! without an allocation.
 
-/// The codes of gRPC that are answered here.
+/// The gRPC status codes in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
     /// The client went away.
     Cancelled = 1,
-    /// The request is wrong, and will be.
+    /// The request is invalid, and will be when it is sent again.
     InvalidArgument = 3,
     /// It took too long.
     DeadlineExceeded = 4,
-    /// The caller is known, and may not do this.
+    /// The client is known, and may not do this.
     PermissionDenied = 7,
-    /// It is too large, or beyond a limit.
+    /// The request is too large, or beyond a limit.
     ResourceExhausted = 8,
     /// There is no such method, encoding or form of call.
     Unimplemented = 12,
-    /// The framing breaks a rule of gRPC.
+    /// The message framing is invalid.
     Internal = 13,
-    /// Not now.
+    /// The gateway cannot accept the request now.
     Unavailable = 14,
-    /// The caller is not known.
+    /// The client has no valid credentials.
     Unauthenticated = 16,
 }
 
-/// What is said beside code and message.
+/// The `details` of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     Nothing,
     /// `google.rpc.BadRequest`: the message again, as the violation of a rule.
     BadRequest,
-    /// `google.rpc.RetryInfo`: the seconds after which it is worth another try.
+    /// `google.rpc.RetryInfo`: the delay before a retry, in seconds.
     RetryIn(u32),
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn json(out: &mut Vec<u8>, code: Code, message: [&[u8]; 3], detail: D
     out.push(b'}');
 }
 
-/// Appends a response in protobuf whose `partial_success` says that so many items were rejected, and why.
+/// Appends a response in protobuf with a `partial_success`: how many items were rejected, and why.
 pub(crate) fn partial(out: &mut Vec<u8>, rejected: u64, words: &[u8]) {
     let rejected = usize::try_from(rejected).unwrap_or(usize::MAX);
     open(out, TAG_1, 1 + varint_len(rejected) + field_len(words.len()));
@@ -118,7 +118,7 @@ pub(crate) fn partial(out: &mut Vec<u8>, rejected: u64, words: &[u8]) {
     out.extend_from_slice(words);
 }
 
-/// The words end a line of text; a message has no lines.
+/// Removes the line feed at the end of a message, which a status does not have.
 pub(crate) fn without_line_feed([before, middle, after]: [&[u8]; 3]) -> [&[u8]; 3] {
     let trimmed = |part: &'static [u8; 1], text| <[u8]>::strip_suffix(text, part.as_slice()).unwrap_or(text);
     match (middle, after) {
@@ -132,7 +132,7 @@ fn varint_len(value: usize) -> usize {
     (70 - (value as u64 | 1).leading_zeros() as usize) / 7
 }
 
-/// What a field with a payload of `len` bytes takes.
+/// The length of a field with a payload of `len` bytes.
 fn field_len(len: usize) -> usize {
     1 + varint_len(len) + len
 }

@@ -103,10 +103,11 @@ pub fn valid(name: &str) -> Result<&str, Refused> {
     Ok(name)
 }
 
-const MISSING: &str = "whose data this is has to be said, in the header that the gateway is set to\n";
+const MISSING: &str =
+    "the request names no tenant: send it in the header that the gateway is configured with\n";
 const STRANGER: &str =
-    "what is sent without credentials belongs to the default tenant, and the gateway has none\n";
-const REPEATED: &str = "whose data this is may be said once; the header is there several times\n";
+    "requests without credentials belong to the default tenant, and the gateway has none\n";
+const REPEATED: &str = "the request names its tenant more than once: send one tenant header\n";
 const NO_FIELD: &str = "the client's certificate does not have the field that names the tenant\n";
 const ANOTHER: &str = "these credentials belong to another tenant than the one that the header names\n";
 const INVALID: &str = "a tenant's name is 1 to 128 letters, digits, blanks and -_.!*'():@+=~, and begins with no \

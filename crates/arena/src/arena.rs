@@ -120,8 +120,7 @@ impl Arena {
         self.inner.ceilings[share.index()].load(Ordering::Relaxed)
     }
 
-    /// Whether all of this could be charged at a time if nobody else held anything: if not, waiting does not help who
-    /// needs it.
+    /// Whether all of `held` could be charged at the same time if nobody else held anything. If not, waiting is no use.
     pub fn could_hold(&self, held: &[(Share, u64)]) -> bool {
         lock(&self.inner.state).budget.could_hold(held)
     }

@@ -56,7 +56,7 @@ impl Budget {
         self.total - (self.floors.sum() - self.floors.of(share))
     }
 
-    /// Whether all of this could be charged at a time if nobody else held anything.
+    /// Whether all of `held` could be charged at the same time if nobody else held anything.
     pub(crate) fn could_hold(&self, held: &[(Share, u64)]) -> bool {
         let committed = Share::ALL.into_iter().map(|share| {
             let of_share = held.iter().filter(|(of, _)| *of == share);

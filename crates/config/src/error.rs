@@ -91,7 +91,7 @@ pub(crate) struct Flaws<'a> {
     text: &'a str,
     found: Vec<(Range<usize>, Problem)>,
     more: usize,
-    /// Values in which stands what is in a file, and that file.
+    /// Values that contain a file's content, each with the file's path.
     hidden: Vec<(Range<usize>, String)>,
 }
 
@@ -107,11 +107,11 @@ impl<'a> Flaws<'a> {
         }
         let place = Some(Place::of(self.text, at));
         let hidden = self.hidden.iter().find(|(range, _)| range.start <= at.start && at.end <= range.end);
-        // Whatever the message says of the value, it may say it in the value's own words.
+        // The message may quote the value.
         let (message, help) = match hidden {
             Some((_, file)) => (
-                format!("what is in the file {} cannot be the value here", quote(file)),
-                "look into the file: what is in it is not shown here".to_owned(),
+                format!("the content of the file {} is not a valid value here", quote(file)),
+                "check the file; its content is not shown here".to_owned(),
             ),
             None => (message.into(), help.into()),
         };
@@ -119,7 +119,7 @@ impl<'a> Flaws<'a> {
         self.found.push((at.clone(), problem));
     }
 
-    /// From now on no message repeats the value at `at`, in which stands what is in `file`.
+    /// Keeps the value at `at`, which contains the content of `file`, out of all later messages.
     pub(crate) fn hide(&mut self, at: Range<usize>, file: String) {
         self.hidden.push((at, file));
     }

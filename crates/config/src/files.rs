@@ -1,4 +1,4 @@
-//! Whether the files that a configuration names are there.
+//! Checks that the files that a configuration names can be read.
 
 use std::fs::File;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn tls_of(sink: &Sink) -> Option<&Tls> {
     }
 }
 
-/// Why a file cannot be used, if it cannot. What is in it is for its reader to judge.
+/// Why a file cannot be used, if it cannot. Its content is checked where it is used.
 fn unusable(file: &Path) -> Option<String> {
     match std::fs::metadata(file) {
         Err(error) => Some(error.to_string()),

@@ -27,7 +27,7 @@ pub fn parse(
     parse_with(source, text, Outside { environment, files: &no_file }, false)
 }
 
-/// `look` says whether the files that it names are looked for.
+/// `look` also checks that the files that the configuration names can be read.
 fn parse_with(source: &str, text: &str, outside: Outside<'_>, look: bool) -> Result<Config, Errors> {
     let text = bounded(source, text)?;
     let mut flaws = Flaws::new(text);
@@ -47,14 +47,14 @@ pub(crate) fn bounded<'a>(source: &str, text: &'a str) -> Result<&'a str, Errors
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Reads the configuration file at `path`, with the process's environment and the files that `${file:PATH}` says. A
-/// missing file is an error: who wants the default asks for [`Config::default`].
+/// Reads the configuration file at `path`, with the process's environment and the files that `${file:PATH}` names. A
+/// missing file is an error; for the default configuration there is [`Config::default`].
 pub fn load(path: &Path) -> Result<Config, Errors> {
     load_with(path, false)
 }
 
-/// As [`load`], and looks whether the files that it names (certificates, keys, credentials) are there and can be
-/// read: those that cannot are problems of it too.
+/// As [`load`], and also reports the files that the configuration names (certificates, keys, credentials) but that cannot
+/// be read.
 pub fn load_and_look(path: &Path) -> Result<Config, Errors> {
     load_with(path, true)
 }
@@ -90,7 +90,7 @@ fn interpret(text: &str, outside: Outside<'_>, look: bool, flaws: &mut Flaws<'_>
         if places.iter().any(|node| flaws.within(&node.at)) {
             continue;
         }
-        // One that must not be shown takes precedence: the message may be about any of them.
+        // A hidden value takes precedence: the message may quote any of them.
         let hidden = places.iter().find(|node| flaws.hides(&node.at));
         let at = hidden.or(places.first()).map_or(0..0, |node| node.at.clone());
         flaws.note(&at, clash.message, clash.help);

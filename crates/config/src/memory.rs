@@ -1,9 +1,9 @@
-//! How much memory there is, when the configuration does not say.
+//! Chooses the memory budget when the configuration sets none.
 //!
-//! At most three quarters of the smallest memory limit of the control groups that this process is in, version 1
-//! or 2, looked for from its own group up to the root; 256 MiB when none of them has one. What is left is for what
-//! the kernel charges to the group beside resident memory: sockets, page tables, page cache. The same estimate
-//! ([`kernel_needs`]) is what `tidegate plan` advises, and where a quarter is too little for it, less is taken.
+//! It is at most three quarters of the smallest memory limit of the control groups that this process is in, version 1
+//! or 2, from its own group up to the root; 256 MiB when none of them has a limit. The rest is for what the kernel
+//! charges to the group beside resident memory: sockets, page tables, page cache. Where a quarter is too little for
+//! that, the budget is smaller; the estimate ([`kernel_needs`]) is the one that `tidegate plan` prints.
 
 use std::fmt;
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::model::{Config, Limits};
 use crate::values::Bytes;
 
-/// The bound on resident memory and where it comes from. `Display` says both in a sentence.
+/// The bound on resident memory and its origin. `Display` says both in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryBudget {
     /// The bound.
@@ -27,11 +27,11 @@ pub struct MemoryBudget {
 pub enum Origin {
     /// The setting `memory`.
     Configured,
-    /// What a control group's limit leaves beside the kernel's part.
+    /// A control group's limit, less the kernel's part.
     Cgroup {
         /// The limit.
         limit: Bytes,
-        /// The file in which it stands.
+        /// The file that contains it.
         file: PathBuf,
     },
     /// There is neither a setting nor a limit.
@@ -41,16 +41,16 @@ pub enum Origin {
 /// The bound when nothing limits memory.
 const WITHOUT_LIMIT: Bytes = Bytes::mib(256);
 
-/// How many windows the arena has: stretches of address space, each for a body or a head. Every connection may have
-/// one while it sends a head, and the sinks theirs besides.
+/// The number of the arena's windows: stretches of address space, each for a body or a head. Every connection may hold
+/// one while it sends a head; the rest is for bodies and sinks.
 pub fn windows(memory: Bytes, connections: u32) -> usize {
     const BESIDE_CONNECTIONS: usize = 512;
     let by_memory = usize::try_from(memory.get() / Bytes::kib(16).get()).unwrap_or(usize::MAX);
     by_memory.clamp(1024, 16 * 1024).max(connections as usize + BESIDE_CONNECTIONS)
 }
 
-/// What the kernel may charge to the control group of a process that keeps `memory` and has so many connections:
-/// their sockets, the page tables of its windows, and room for the page cache to work.
+/// What the kernel may charge to the control group beside the `memory` of a process with so many connections: sockets,
+/// the page tables of windows, and a working page cache.
 pub fn kernel_needs(memory: Bytes, connections: u32) -> Bytes {
     const SOCKET: u64 = 5 << 10;
     const PAGE_TABLE: u64 = 4 << 10;
@@ -59,14 +59,14 @@ pub fn kernel_needs(memory: Bytes, connections: u32) -> Bytes {
 }
 
 impl Config {
-    /// How many connections may be open: as configured, or as many as `budget` affords.
+    /// How many connections may be open: as configured, or as many as `budget` suffices for.
     pub fn connections(&self, budget: &MemoryBudget) -> u32 {
         let tls = self.listen.tls.is_any_on();
         let affordable = self.limits.connections(budget.bytes, tls);
         let (Origin::Cgroup { limit, .. }, None) = (&budget.origin, self.limits.connections) else {
             return affordable;
         };
-        // As many as the kernel has memory for beside the budget, by halves.
+        // As many as the kernel has memory for beside the budget, by bisection.
         let fits = |count: u32| budget.bytes.get() + kernel_needs(budget.bytes, count).get() <= limit.get();
         let (mut least, mut most) = (Limits::least_connections(tls).min(affordable), affordable);
         while least < most {
@@ -85,7 +85,7 @@ impl Config {
         self.memory_budget_in(Path::new("/"))
     }
 
-    /// The same on a machine whose file system starts at `root`.
+    /// As [`memory_budget`](Self::memory_budget), with the file system at `root`.
     pub fn memory_budget_in(&self, root: &Path) -> MemoryBudget {
         if let Some(bytes) = self.memory {
             return MemoryBudget { bytes, origin: Origin::Configured };
@@ -128,7 +128,7 @@ fn smallest_limit(root: &Path) -> Option<(Bytes, PathBuf)> {
     groups.lines().flat_map(|line| limits_of(root, line)).min_by_key(|(limit, _)| *limit)
 }
 
-/// The limits that one line of `/proc/self/cgroup` leads to: `hierarchy:controllers:path`.
+/// The limits of the groups in one line of `/proc/self/cgroup`: `hierarchy:controllers:path`.
 fn limits_of(root: &Path, line: &str) -> Vec<(Bytes, PathBuf)> {
     let mut parts = line.splitn(3, ':');
     let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else {
@@ -141,8 +141,8 @@ fn limits_of(root: &Path, line: &str) -> Vec<(Bytes, PathBuf)> {
     } else {
         return Vec::new();
     };
-    // Inside a container the group's own folder may be mounted as the root, and its path from outside
-    // not exist: then the walk up still arrives at the root.
+    // Inside a container the group's own folder may be mounted as the root, and its outer path may not exist: the
+    // walk up still ends at the root.
     let group: PathBuf =
         Path::new(group).components().filter(|part| matches!(part, Component::Normal(_))).collect();
     let mounted = mounts.iter().map(|mount| root.join(mount));
@@ -150,7 +150,7 @@ fn limits_of(root: &Path, line: &str) -> Vec<(Bytes, PathBuf)> {
     places.filter_map(|file| Some((limit_in(&file)?, file))).collect()
 }
 
-/// The limit in a file; none for `max`, and for the huge number by which version 1 says the same.
+/// The limit in a file; none for `max`, or for the huge number that means the same in version 1.
 fn limit_in(file: &Path) -> Option<Bytes> {
     const NO_LIMIT: u64 = 1 << 60;
     let limit: u64 = read_short(file)?.trim().parse().ok()?;

@@ -6,23 +6,23 @@ use std::ops::Range;
 
 use crate::error::quote;
 
-/// Where a variable's value comes from; usually the process's environment.
+/// Looks up a variable; usually in the process's environment.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What stands in a file, by its path.
+/// Reads a file's content by its path.
 pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Result<String, Unreadable>;
 
-/// Where what stands in a reference's place comes from.
+/// The sources of substituted values.
 #[derive(Clone, Copy)]
 pub(crate) struct Outside<'a> {
     pub(crate) environment: Environment<'a>,
     pub(crate) files: Files<'a>,
 }
 
-/// Why a file is not read, in words that say nothing of what is in it.
+/// Why a file cannot be read, in words that do not quote its content.
 pub(crate) struct Unreadable(String);
 
-/// What a reference to a file begins with.
+/// The prefix of a reference to a file.
 const FILE: &str = "file:";
 
 /// The longest value after substitution, in bytes.
@@ -37,10 +37,10 @@ pub(crate) struct Unsubstituted {
     pub(crate) at: Range<usize>,
 }
 
-/// What is in a file, without the ends of lines behind it: editors put one there, and no secret ends so.
+/// A file's content without trailing line ends: editors add one, and no secret has one.
 pub(crate) fn read_file(path: &str) -> Result<String, Unreadable> {
     let unreadable = |error: io::Error| Unreadable(error.to_string());
-    // A pipe would have to be waited for.
+    // Reading a pipe could block.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(Unreadable("it is not a file".to_owned()));
     }
@@ -56,13 +56,13 @@ pub(crate) fn read_file(path: &str) -> Result<String, Unreadable> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// No file is read: for texts that are not the machine's own configuration.
+/// Reads no file: for texts that are not the configuration of this machine.
 pub(crate) fn no_file(_path: &str) -> Result<String, Unreadable> {
     Err(Unreadable("files are not read here".to_owned()))
 }
 
-/// The value with every reference replaced, and the paths of the files that are in it put behind `files`. What a
-/// variable or a file holds is taken as it is: it is neither searched for further references nor read as YAML.
+/// The value with every reference replaced; appends the paths of the files in it to `files`. The value of a variable and
+/// the content of a file are inserted as they are: neither searched for further references nor read as YAML.
 pub(crate) fn substitute(
     value: &str,
     outside: Outside<'_>,
@@ -115,7 +115,7 @@ fn resolve(
     if !is_name(name) {
         let message = "this is not a reference to an environment variable".to_owned();
         let help = "write `${NAME}` or `${NAME:-default}`, with letters, digits and `_` in the name, \
-                    `${file:PATH}` for what is in a file, or `$$` for a dollar sign";
+                    `${file:PATH}` for the content of a file, or `$$` for a dollar sign";
         return Err(Unsubstituted { message, help: help.to_owned(), at });
     }
     match (environment(name), default) {

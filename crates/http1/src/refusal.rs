@@ -128,7 +128,7 @@ impl Refusal {
                 reply.sentence(&["there are too many headers; at most ", " are taken\n"], limit)
             }
             Refusal::BodyTooLarge { limit } => reply.sentence(
-                &["the body is too large; here at most ", " bytes are taken: send smaller batches\n"],
+                &["the body is too large; here at most ", " bytes are accepted: send smaller batches\n"],
                 limit,
             ),
             Refusal::HeadTooSlow => reply.text("the headers did not arrive in time\n"),

@@ -1,26 +1,26 @@
-//! What a kind of sink needs to deliver a record.
+//! The memory that a kind of sink needs to deliver a record.
 //!
-//! The doors accept a record only when every configured sink can deliver it: the sum below, for each sink that takes
-//! the record, is at most what that sink can hold with its turn to borrow.
+//! The sources accept a record only when every configured sink can deliver it: for each sink that takes the record, the
+//! sum below is at most what that sink can hold while it has the turn to borrow.
 //!
 //! ```text
-//! bytes as journalled + bytes decoded (when that differs) + factor × largest item + working
+//! length as journalled + length decoded (if compressed) + factor × largest item + working
 //! ```
 //!
-//! The largest item is counted with what encloses it, since a piece carries that: the resource and scope of a span,
-//! the metadata line of an event, the labels of a series.
+//! The largest item counts with its envelope, which is part of every piece: the resource and scope of a span, the
+//! metadata line of an event, the labels of a series.
 
-/// Memory that a kind of sink needs beside a record's own bytes, to deliver it item by item.
+/// Memory that a kind of sink needs beside a record's own bytes to deliver the record item by item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Need {
     /// Fixed buffers and the smallest useful piece, in bytes.
     pub working: usize,
-    /// How many times its own length the largest item takes on its way out, in all copies that exist at a time.
+    /// Memory for all copies of the largest item that exist at the same time, in multiples of its length.
     pub factor: usize,
 }
 
 impl Need {
-    /// What suffices for both.
+    /// The need that covers both.
     #[must_use]
     pub const fn max(self, other: Need) -> Need {
         Need {
@@ -29,8 +29,8 @@ impl Need {
         }
     }
 
-    /// The bytes that a sink must be able to hold to deliver a record: `kept` bytes as journalled, `decoded` more when
-    /// they are compressed, of which the largest item with what encloses it has `item`.
+    /// The bytes that a sink must be able to hold to deliver a record of `kept` bytes as journalled and `decoded` bytes
+    /// decompressed (zero if it is not compressed), whose largest item has `item` bytes with its envelope.
     #[must_use]
     pub const fn of(self, kept: usize, decoded: usize, item: usize) -> usize {
         kept.saturating_add(decoded)

@@ -1,4 +1,4 @@
-//! The memory in which a body is decompressed: on whose account it is, and who waits for it.
+//! Memory to decompress bodies in: charges it to tenants, and waits for it.
 
 use super::Gate;
 use super::turn::Turn;
@@ -8,36 +8,36 @@ use std::ops::{Deref, DerefMut};
 use tidegate_arena::{Charge, Refused as NoMemory, Share, Window};
 use tidegate_limit::{Denied, Part};
 
-/// Up to so many bytes a body is light: it is checked on the thread that has it without waiting for its turn.
+/// The longest body, in bytes, that is checked on its connection's thread without waiting for a turn.
 pub const LIGHT: usize = 256 << 10;
 
-/// A window of decode memory on the account of a tenant, where there are tenants. It derefs to the filled bytes;
-/// dropping it gives the memory back, and takes it off the account.
+/// A buffer for a decompressed body, charged to the `decode` share and to the request's tenant, if it has one. It derefs
+/// to the filled bytes; dropping it releases both charges.
 #[derive(Debug)]
 pub struct Room {
-    // First of all, so that what is off the account is free.
+    // Dropped first, so that what the tenant is no longer charged for is free.
     window: Window,
     part: Option<Part>,
     turn: Option<Turn>,
 }
 
-/// What a connection that is read is charged besides its request, with room to spare, in bytes.
+/// An upper bound on what a connection is charged beside its request, in bytes.
 const OF_THE_CONNECTION: usize = 128 << 10;
 
 impl Gate {
-    /// A window in which `bytes` can be decompressed to be checked, for the request that holds `passage`; `here` says
-    /// that it will be checked on this thread. To be given back before anything else is waited for: those who hold
-    /// decode memory never wait, which is why nobody waits for ever.
+    /// A buffer of `bytes` to decompress a body in, for the request that holds `passage`; `here` says that the body will
+    /// be checked on this thread. Drop it before waiting for anything else: holders of decode memory never wait, so
+    /// nobody waits for ever.
     ///
     /// # Errors
-    /// `share` when its tenant has its part of the memory, `memory` when there is none within the time that a request
-    /// may wait, `too_large` when there never is.
+    /// `share` when the tenant holds its part of the memory, `memory` when none became free within the time that a
+    /// request may wait, `too_large` when there never is enough.
     pub async fn room_to_decode(&self, passage: &Passage, bytes: usize, here: bool) -> Result<Room, Refused> {
         self.room_beside(passage, 0, bytes, here).await
     }
 
-    /// The same for a request that holds `beside` bytes of the bodies' share meanwhile: where both together are more
-    /// than there can be, it is too large.
+    /// The same for a request that also holds `beside` bytes of the `ingest` share: it is too large when both together
+    /// exceed what there can be.
     ///
     /// # Errors
     /// As [`room_to_decode`](Self::room_to_decode).
@@ -55,14 +55,14 @@ impl Gate {
             }
             None => None,
         };
-        // Before the memory, so that whoever has that does not wait for a turn.
+        // Before the memory: holders of memory do not wait for a turn.
         let turn = if here && bytes > LIGHT { Some(Turn::come().await) } else { None };
         let window = match self.0.arena.try_window(Share::Decode, bytes) {
             Err(NoMemory::Short) if !self.could_hold(beside as usize, bytes) => {
                 return Err(Refused::too_large(self.most_decoded().saturating_sub(beside as usize)));
             }
             Err(NoMemory::Short) if part.as_ref().is_none_or(Part::is_alone) => {
-                // On the heap: it happens only when memory is short.
+                // Boxed, since it happens only when memory is short.
                 Box::pin(self.wait_for_window(bytes)).await
             }
             Err(NoMemory::Short) => {
@@ -85,15 +85,14 @@ impl Gate {
         tokio::time::timeout(self.0.memory_wait, waiting).await.unwrap_or(Err(NoMemory::Short))
     }
 
-    /// Whether a request can ever hold so many bytes at a time: of the bodies' share, and of the one to decode in.
+    /// Whether a request can ever hold so many bytes of `ingest` and of `decode` at the same time.
     fn could_hold(&self, ingest: usize, decode: usize) -> bool {
         let ingest = ingest.saturating_add(OF_THE_CONNECTION);
         self.0.arena.could_hold(&[(Share::Ingest, ingest as u64), (Share::Decode, decode as u64)])
     }
 
-    /// Why a request did not get memory that would have it hold so many bytes at a time: of the bodies' share, and of
-    /// the one to decode in. It is to come again, unless that is more than there can ever be; then bodies of `most`
-    /// bytes may be small enough.
+    /// The refusal of a request that would have held `ingest` and `decode` bytes of these shares at the same time: to be
+    /// retried, or too large when there can never be that much; `most` is a body length that may do.
     pub fn short_of(&self, refused: NoMemory, ingest: usize, decode: usize, most: usize) -> Refused {
         match refused {
             NoMemory::Never { .. } => Refused::too_large(most),
@@ -110,21 +109,21 @@ impl Gate {
 }
 
 impl Room {
-    /// The most that may be decompressed on this thread, of `most` that might be: no more than what is light, unless
-    /// it is this body's turn.
+    /// How many of `most` bytes may be decompressed on this thread: at most [`LIGHT`], unless it is this body's turn.
     pub fn most_here(&self, most: usize) -> usize {
         if self.turn.is_some() { most } else { most.min(LIGHT) }
     }
 
-    /// Makes room for `more` bytes behind the filled ones, without waiting. Says whether there can be that much.
+    /// Grows the buffer by `more` bytes behind the filled ones, without waiting. `false` when there can never be that
+    /// much.
     ///
     /// # Errors
-    /// When there is not now, or not for this tenant.
+    /// When there is not that much now, or not for this tenant.
     pub fn grow(&mut self, gate: &Gate, more: usize) -> Result<bool, Refused> {
         self.grow_beside(gate, 0, more)
     }
 
-    /// The same for a request that holds `beside` bytes of the bodies' share meanwhile.
+    /// The same for a request that also holds `beside` bytes of the `ingest` share.
     ///
     /// # Errors
     /// As [`grow`](Self::grow).
@@ -143,8 +142,8 @@ impl Room {
         }
     }
 
-    /// Charges `bytes` for what is made of the body beside it, without waiting. They are on the account for as long
-    /// as this is there.
+    /// Charges `bytes` for something made from the body, without waiting. The tenant is charged until this buffer is
+    /// dropped.
     ///
     /// # Errors
     /// When they are not free, or not for this tenant.
@@ -165,12 +164,12 @@ impl Room {
         self.window.spare()
     }
 
-    /// The same, to be written to.
+    /// The bytes charged and not filled yet, to be written to.
     pub fn spare_mut(&mut self) -> &mut [u8] {
         self.window.spare_mut()
     }
 
-    /// Declares the first `bytes` of the spare ones filled.
+    /// Marks the first `bytes` spare bytes as filled.
     ///
     /// # Panics
     /// When fewer are charged.
@@ -193,7 +192,7 @@ impl Room {
         }
     }
 
-    /// Whole pages were charged, and pages that were hot anyway.
+    /// Corrects the tenant's charge: the arena charges whole pages, and pages that were still resident.
     fn settle(&mut self) {
         if let Some(part) = &mut self.part {
             part.settle(self.window.charged() as u64);

@@ -1,8 +1,8 @@
-//! Whose turn it is to check a body that is not light, on a thread that has many connections.
+//! Serialises expensive decodes on each thread.
 //!
-//! Decompressing some megabytes takes milliseconds, in which nothing else happens on the thread. A runtime looks at the
-//! sockets only after dozens of tasks: if each of them did that, a request of a few bytes would wait for all. So one
-//! such body is checked at a time, and the thread looks at its sockets before each.
+//! Decompressing some megabytes takes milliseconds, in which nothing else happens on the thread. The runtime polls the
+//! sockets only after dozens of tasks: if each of them decompressed megabytes, a request of a few bytes would wait for
+//! all. So one such body is decoded at a time, and the thread polls its sockets before each.
 
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -11,13 +11,12 @@ thread_local! {
     static TURNS: Arc<Semaphore> = Arc::new(Semaphore::new(1));
 }
 
-/// The turn of one body. Dropping it is the next one's turn, also from another thread.
+/// The turn of one body. Dropping it, on whatever thread, passes the turn on.
 #[derive(Debug)]
 pub(crate) struct Turn(Arc<Semaphore>);
 
 impl Turn {
-    /// Waits until it is this body's turn, in the order in which they came, and whatever else was ready has been
-    /// looked at.
+    /// Waits for this body's turn, in order of arrival, and until other ready tasks and sockets were polled.
     pub(crate) async fn come() -> Turn {
         let turns = TURNS.with(Arc::clone);
         let waits = match turns.try_acquire() {
@@ -27,7 +26,7 @@ impl Turn {
             }
             Err(_) => true,
         };
-        // It is never closed.
+        // The semaphore is never closed.
         if waits && let Ok(permit) = turns.acquire().await {
             permit.forget();
         }

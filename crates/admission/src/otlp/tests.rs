@@ -70,7 +70,7 @@ fn both_versions_of_http_are_answered_alike() {
 #[test]
 fn a_number_in_the_words_is_in_the_message() {
     let refused = Refused::too_large(1024);
-    assert!(grpc(&refused, None).message.contains("at most 1024 bytes are taken"));
+    assert!(grpc(&refused, None).message.contains("at most 1024 bytes are accepted"));
     let json = http(&refused, Media::Json);
     assert_eq!(json.status, 413);
     let body = String::from_utf8(json.body).unwrap();

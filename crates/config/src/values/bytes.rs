@@ -111,15 +111,15 @@ fn unit_size(text: &str, unit: &str) -> Result<u64, Invalid> {
         return Ok(*size);
     }
     let letter = unit.get(..1).unwrap_or_default().to_ascii_uppercase();
-    // `M`, `Mi`, `MBytes`, `mebibytes`: which of the two is meant is for who wrote it to say.
+    // `M`, `Mi`, `MBytes`, `mebibytes`: ambiguous, so the user has to choose.
     let meant = "KMGT".contains(&letter) && unit.bytes().all(|byte| byte.is_ascii_alphabetic());
     let number = text.strip_suffix(unit).unwrap_or_default().trim_end();
     if meant && !number.is_empty() {
         let help =
             format!("write `{number}{letter}iB` (steps of 1024) or `{number}{letter}B` (steps of 1000)");
         let message = match unit.get(1..) {
-            Some("" | "i" | "I") => format!("the unit of {} is short of its `B`", quote(text)),
-            _ => format!("the unit of {} is none that is known", quote(text)),
+            Some("" | "i" | "I") => format!("the unit of {} lacks its `B`", quote(text)),
+            _ => format!("the unit of {} is unknown", quote(text)),
         };
         return Err(Invalid::new(message, help));
     }

@@ -12,7 +12,7 @@ use crate::setting::Scalar;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnixSocket(PathBuf);
 
-/// Bytes of a path at most: what the system takes, less what is put behind it while the socket is made.
+/// The longest path in bytes: the system's limit, less the suffix that the path has while the socket is created.
 const LONGEST: usize = 100;
 
 impl UnixSocket {
@@ -45,8 +45,8 @@ impl Scalar for UnixSocket {
         }
         if path.len() > LONGEST {
             return Err(Invalid::new(
-                format!("{} is longer than a socket's path can be", quote(text)),
-                format!("write a path of {LONGEST} bytes at most"),
+                format!("{} is too long for the path of a Unix socket", quote(text)),
+                format!("write a path of at most {LONGEST} bytes"),
             ));
         }
         Ok(UnixSocket(PathBuf::from(path)))

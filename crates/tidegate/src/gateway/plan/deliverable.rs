@@ -1,4 +1,4 @@
-//! What every configured sink can deliver, and so what the sources may accept.
+//! Derives the bounds on accepted records from what the configured sinks can deliver.
 
 use super::Planned;
 use crate::Failure;
@@ -11,30 +11,31 @@ use tidegate_journal::{Protocol, Signal};
 use tidegate_lake::largest_item;
 use tidegate_sinks::{Elasticsearch, Lake, Need, Otlp, RemoteWrite};
 
-/// What windows take beyond what they were asked for: the arena's steps, of a body in both its forms.
+/// What windows may take beyond the requested length: a step of the arena each for the compressed and the decoded body.
 const ROUNDING: u64 = 2 * (64 << 10);
 
-/// A request of a usual size, in bytes: Prometheus sends 2,000 samples, an SDK 512 spans.
+/// The smallest useful bound on a body, in bytes: Prometheus sends 2,000 samples, an SDK 512 spans.
 const LEAST_BODY: u64 = 256 << 10;
-/// More memory than this is not looked for, in MiB.
+/// Where the search for a sufficient `memory` ends, in MiB.
 const MOST_MIB: u64 = 16 << 10;
-/// The largest requests of a source.
+
+/// The largest requests that a source accepts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
-    /// The setting that bounds them.
+    /// The setting for the largest body.
     pub(crate) setting: &'static str,
-    /// What it says, in bytes.
+    /// Its value, in bytes.
     pub(crate) configured: u64,
-    /// What every sink can deliver, in bytes: the body when decompressed, with its compressed form if there is one.
+    /// The largest body that every sink can deliver, in bytes: decompressed, and compressed if it came so.
     pub(crate) body: u64,
-    /// The largest item with what encloses it, in bytes.
+    /// The largest item with its envelope, in bytes.
     pub(crate) item: u64,
 }
 
-/// The plan fits its memory, and leaves room for requests of a usual size.
+/// Checks that the plan fits its memory, and leaves room for requests of a usual size.
 ///
 /// # Errors
-/// In words: what does not fit, and how much memory does.
+/// What does not fit, and how much memory suffices.
 pub(crate) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
     planned.plan.check()?;
     let Some(small) = planned.announced.iter().find(|announced| announced.is_too_small()) else {
@@ -42,15 +43,15 @@ pub(crate) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
     };
     let memory = sufficient(config, planned, |more| !more.announced.iter().any(Announced::is_too_small));
     Err(Failure(format!(
-        "with `memory: {}` and these sinks, requests of at most {} could be delivered (`{}`): raise `memory` to at least \
-         {memory}, or configure fewer sinks",
+        "with `memory: {}` these sinks can deliver requests of at most {} (`{}`): raise `memory` to at least {memory}, or \
+         configure fewer sinks",
         planned.budget.bytes,
         Bytes(small.body),
         small.setting,
     )))
 }
 
-/// The least memory beyond what is planned, in whole MiB, whose plan `fits`; or the most that is looked for.
+/// The least memory beyond the planned one, in whole MiB, whose plan `fits`; or the end of the search.
 pub(crate) fn sufficient(
     config: &Config,
     planned: &Planned,
@@ -66,14 +67,14 @@ pub(crate) fn sufficient(
     }
 }
 
-/// The bounds that follow from the sinks of `config`, each of which can hold what `planned` says.
+/// The bounds that follow from the sinks of `config` and from the memory that `planned` gives each of them.
 pub(super) fn bounds(config: &Config, planned: &Planned) -> Deliverable {
     Deliverable::new(|protocol, signal| {
         let sinks =
             config.sinks.values().filter(|sink| sink.signals().iter().any(|it| journal_signal(it) == signal));
         let needs = sinks.filter_map(|sink| Some((sink, need(sink, protocol, signal)?)));
         let bounds = needs.map(|(sink, need)| {
-            // Rows are gathered in the writer's slice, which bounds them besides.
+            // Rows are gathered in the writer's slice, which is a bound of its own.
             let item = if matches!(sink, Sink::Lake(_)) { largest_item(planned.slice) } else { usize::MAX };
             Bound { item, ..bound(need, planned.most_of(sink)) }
         });
@@ -81,13 +82,13 @@ pub(super) fn bounds(config: &Config, planned: &Planned) -> Deliverable {
     })
 }
 
-/// What a sink that can hold `most` bytes delivers.
+/// The bound of a sink that can hold `most` bytes.
 fn bound(need: Need, most: u64) -> Bound {
     let most = most.saturating_sub(ROUNDING).saturating_sub(need.working as u64);
     Bound { most: usize::try_from(most).unwrap_or(usize::MAX), factor: need.factor, ..Bound::NONE }
 }
 
-/// What a kind of sink needs for records of this protocol and signal; nothing when it takes none of them.
+/// What a sink needs for records of this protocol and signal; `None` when it does not take them.
 fn need(sink: &Sink, protocol: Protocol, signal: Signal) -> Option<Need> {
     match sink {
         Sink::Blackhole(_) => None,
@@ -98,7 +99,7 @@ fn need(sink: &Sink, protocol: Protocol, signal: Signal) -> Option<Need> {
     }
 }
 
-/// The largest requests of each source.
+/// The largest requests that each source accepts.
 pub(crate) fn announced(config: &Config, planned: &Planned) -> [Announced; 4] {
     let sources = &config.sources;
     let of = |setting, configured: u64, kinds: &[(Protocol, Signal)]| {
@@ -132,22 +133,22 @@ pub(crate) fn announced(config: &Config, planned: &Planned) -> [Announced; 4] {
 }
 
 impl Announced {
-    /// The most bytes of a body.
+    /// The longest body, in bytes.
     pub(crate) fn max_body(&self) -> usize {
         usize::try_from(self.configured.min(self.body)).unwrap_or(usize::MAX)
     }
 
-    /// The most bytes of an item with what encloses it.
+    /// The longest item with its envelope, in bytes.
     pub(crate) fn max_item(&self) -> usize {
         usize::try_from(self.item).unwrap_or(usize::MAX)
     }
 
-    /// Whether not even what clients usually send can be delivered.
+    /// Whether even requests of a usual size are too large.
     fn is_too_small(&self) -> bool {
         self.body < self.configured.min(LEAST_BODY)
     }
 
-    /// What a person should know about a setting that is not reached.
+    /// The warning about a setting that allows more than the sinks can deliver.
     pub(crate) fn shortfall(&self) -> String {
         format!(
             "requests of up to {} are accepted, not {}: the sinks cannot hold more with this `memory`",
@@ -158,7 +159,7 @@ impl Announced {
 
     /// Whether the setting allows more than can be delivered.
     pub(crate) const fn is_short(&self) -> bool {
-        // A page or two more or less are not worth a line.
+        // A page or two are not worth a warning.
         self.body < self.configured / 100 * 99
     }
 }
