@@ -1,14 +1,17 @@
-//! What is queued was accepted under the bounds of its time. With less memory, or with more demanding sinks, a sink may
-//! not be able to hold it any more: then the gateway does not start, and names what is in the way.
+//! Checks at the start that the sinks can deliver the backlog.
 //!
-//! The bounds are kept beside the journal, so that the backlog is read only when they have become tighter. What a record
-//! of several items holds is not known from its header: it is delivered in pieces, and an item in it that no longer
-//! fits is dropped as `too_large`, with a line on the log.
+//! Queued records were accepted under the bounds of their time. With less memory, or with more demanding sinks, a sink may
+//! no longer be able to hold one: then the gateway does not start, and names the record.
+//!
+//! The bounds are stored beside the journal, so that the backlog is read only after they have become tighter. Record
+//! headers do not tell how large the items are: a record of several items is delivered in pieces, and an item that no
+//! longer fits is dropped as `too_large`, with a line in the log.
 
 use super::plan::{self, Planned};
 use crate::Failure;
 use std::fmt::Write as _;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use tidegate_admission::{Bound, Deliverable, Size};
 use tidegate_arena::Bytes;
@@ -16,21 +19,21 @@ use tidegate_config::Config;
 use tidegate_journal::inspect::{Inspection, RecordInfo, inspect};
 use tidegate_journal::{Encoding, Meta};
 
-/// The file beside the journal.
+/// The file of the bounds, beside the journal.
 const FILE: &str = "accepted";
-/// Its first line: what it is, and its version.
+/// Its first line: format and version.
 const HEADER: &str = "tidegate accepted 1";
 
-/// Checks that what is queued in the data folder fits the plan of `config`, and remembers the plan's bounds for the next start.
+/// Checks that the queued records in the data folder fit the plan of `config`, and stores the plan's bounds for the next
+/// start.
 ///
 /// # Errors
-/// In words: the largest record that does not fit, and how much memory it needs; or what of the folder cannot be read
-/// or written.
+/// The largest record that does not fit, with the memory that it needs; or the file that cannot be read or written.
 pub(super) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
     let data = &config.data;
     let file = data.join(FILE);
     let journal = data.join("journal");
-    // A window bounds what can be read back as well.
+    // Including the length of a window, which bounds what can be read back.
     let now = &Deliverable::new(|protocol, signal| planned.bound(protocol, signal));
     let then = match std::fs::read_to_string(&file) {
         Ok(text) => Some(read(&text).ok_or_else(|| unreadable(&file))?),
@@ -50,19 +53,31 @@ pub(super) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
             }
             union
         }
-        // A journal without the file was filled by a version that kept none.
+        // A journal without the file was filled by a version that did not store bounds.
         (None, Some(backlog)) => {
             find_misfit(&backlog, config, planned)?;
             now.clone()
         }
         (_, None) => now.clone(),
     };
-    let temporary = data.join(format!("{FILE}.new"));
-    std::fs::write(&temporary, written(&keep)).map_err(|error| failure("writing", &temporary, &error))?;
-    std::fs::rename(&temporary, &file).map_err(|error| failure("writing", &file, &error))
+    store(data, &keep)
 }
 
-/// The first sequence that some sink still wants.
+/// Replaces the stored bounds. They are on disk before anything is accepted under them.
+fn store(data: &Path, bounds: &Deliverable) -> Result<(), Failure> {
+    let (file, temporary) = (data.join(FILE), data.join(format!("{FILE}.new")));
+    File::create(&temporary)
+        .and_then(|mut new| {
+            new.write_all(written(bounds).as_bytes())?;
+            new.sync_all()
+        })
+        .map_err(|error| failure("writing", &temporary, &error))?;
+    std::fs::rename(&temporary, &file)
+        .and_then(|()| File::open(data)?.sync_all())
+        .map_err(|error| failure("writing", &file, &error))
+}
+
+/// The sequence of the first record that some sink has not completed.
 fn begin(backlog: &Inspection) -> u64 {
     let positions = backlog.cursors.iter().map(|(_, position)| position.map_or(0, |it| it.sequence));
     positions.min().unwrap_or(0)
@@ -77,7 +92,7 @@ fn has_queued(backlog: &Inspection) -> bool {
         .any(|record| record.sequence >= begin)
 }
 
-/// Looks for the queued record that needs the most beyond what there is.
+/// Finds the queued record that exceeds its bound the most.
 fn find_misfit(backlog: &Inspection, config: &Config, planned: &Planned) -> Result<(), Failure> {
     let begin = begin(backlog);
     let mut worst: Option<(u64, RecordInfo, Meta)> = None;
@@ -107,14 +122,14 @@ fn find_misfit(backlog: &Inspection, config: &Config, planned: &Planned) -> Resu
     )))
 }
 
-/// How large a record is, as far as its header says.
+/// The size of a record as far as its header tells.
 fn size(record: &RecordInfo, meta: &Meta) -> Size {
     let (kept, raw_len) = (record.body_len as usize, meta.raw_len as usize);
     let decoded = if meta.encoding == Encoding::Identity { 0 } else { raw_len };
     Size { kept, decoded, item: if record.items == 1 { raw_len } else { 0 } }
 }
 
-/// How many bytes are missing to deliver it.
+/// How many bytes a record exceeds the bound by.
 fn missing(bound: Bound, size: Size) -> u64 {
     let needed =
         size.kept.saturating_add(size.decoded).saturating_add(size.item.saturating_mul(bound.factor));
