@@ -6,7 +6,6 @@
 pub(crate) mod acceptor;
 mod apm;
 mod backlog;
-mod bulletin;
 mod files;
 mod ingest;
 mod keys;
@@ -15,6 +14,7 @@ pub(crate) mod plan;
 mod rates;
 mod rules;
 mod sinks;
+mod state_log;
 mod status;
 mod unix_socket;
 mod upkeep;
@@ -238,10 +238,10 @@ impl Gateway {
             acceptors.push(first.spawn(accepting).abort_handle());
         }
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
-        let bulletin = bulletin::round(Arc::downgrade(&view));
+        let log_state = state_log::round(Arc::downgrade(&view));
         let (gate_kept, keys_kept) = (gate.clone(), keys.clone());
         let upkeep =
-            upkeep::start(arena, console_arena, gate_kept, keys_kept, bulletin, watch, watch::leave)?;
+            upkeep::start(arena, console_arena, gate_kept, keys_kept, log_state, watch, watch::leave)?;
         Ok(Gateway {
             config: running_config,
             planned,

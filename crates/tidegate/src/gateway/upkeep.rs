@@ -20,7 +20,7 @@ const TICK: u32 = 10;
 const TOO_MANY: u64 = PROGRAM / 5 * 4;
 
 /// Looks after the arenas, the gate's measurements, certificates and credentials that change on disk, the pages of the program, and what `watch` is over, until
-/// it is dropped; has `bulletin` look once a second. `leave` is told what has ended.
+/// it is dropped; calls `log_state` once a second. `leave` is told what has ended.
 ///
 /// # Errors
 /// When there is no thread to be had.
@@ -29,7 +29,7 @@ pub(crate) fn start(
     console: Arena,
     gate: Gate,
     keys: Keys,
-    mut bulletin: impl FnMut() + Send + 'static,
+    mut log_state: impl FnMut() + Send + 'static,
     watch: Watch,
     leave: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<Rounds> {
@@ -47,7 +47,7 @@ pub(crate) fn start(
             console.tick();
             gate.tick();
             keys.look();
-            bulletin();
+            log_state();
         }
         watch.gone()
     };

@@ -1,8 +1,8 @@
-//! What the log says of the gateway's state and of its sinks: each change in both directions, and a reminder every few
-//! minutes while something is refused, piles up or fails.
+//! Logs the state of the gateway and of its sinks: each change in both directions, and a reminder every few minutes while
+//! requests are refused, records pile up or a sink fails.
 //!
-//! Invariant: a change that lasts is told once when it begins and once when it is over, whatever happens in between;
-//! one that comes and goes costs a line every few seconds at most.
+//! Invariant: a lasting change is logged once when it begins and once when it is over, whatever happens in between; a
+//! state that flaps costs at most a line every few seconds.
 
 use super::status::View;
 use std::collections::BTreeMap;
@@ -11,24 +11,24 @@ use std::time::Duration;
 use tidegate_console::{State, Status, Verdict};
 use tidegate_ledger::{Dropped, Refusal};
 
-/// How long after a line about what is not well another one says that it still is not.
+/// How often the log repeats that something is not well.
 const REMIND: Duration = Duration::from_secs(5 * 60);
-/// How long a state lasts before it is told; refusals are told at once.
+/// How long a state lasts before it is logged; refusals are logged at once.
 const LASTS: Duration = Duration::from_secs(10);
-/// How long a sink fails, or works again, before that is told: most stumble now and then.
+/// How long a sink fails, or works again, before that is logged: most fail briefly now and then.
 const STUMBLES: Duration = Duration::from_secs(3);
 
-/// Refusals for which the gateway itself is the reason, and not who sent.
+/// Refusals whose cause is the gateway and not the client.
 const OWN: [Refusal; 5] =
     [Refusal::Memory, Refusal::Share, Refusal::Disk, Refusal::Connections, Refusal::Internal];
 
-/// What is known at one moment.
+/// The gateway at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) verdict: Verdict,
-    /// The journal takes nothing now.
+    /// The journal accepts nothing now.
     pub(crate) barred: bool,
-    /// Requests refused since the start, for reasons of the gateway's own.
+    /// Requests refused since the start because of the gateway, by reason.
     pub(crate) refused: BTreeMap<&'static str, u64>,
     pub(crate) sinks: Vec<SinkSeen>,
 }
@@ -37,73 +37,74 @@ pub(crate) struct Seen {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SinkSeen {
     pub(crate) name: String,
-    /// What it fails with, while it does.
+    /// The error, while the sink fails.
     pub(crate) failing: Option<String>,
-    /// Attempts that failed since the start.
+    /// Failed attempts since the start.
     pub(crate) failures: u64,
-    /// Items that wait for it.
+    /// Items queued for it.
     pub(crate) queued: u64,
     /// Items dropped since it was attached, by reason.
     pub(crate) dropped: BTreeMap<&'static str, u64>,
 }
 
-/// A line of the log.
+/// A line to log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// The gateway's state is another one, or has been the same for a while.
+    /// The gateway's state changed, or is `still` a bad one.
     State { state: &'static str, is_well: bool, still: bool, reason: String, refused: Counts, seconds: u64 },
-    /// A sink fails, or does so still.
+    /// A sink fails, or `still` does.
     Failing { sink: String, still: bool, error: String, failures: u64, queued: u64, seconds: u64 },
-    /// It works again.
+    /// A sink works again.
     Works { sink: String, failures: u64, queued: u64, seconds: u64 },
     /// Items were dropped for a sink.
     Lost { sink: String, dropped: Counts },
 }
 
-/// How often, by reason; reasons that did not occur are left out.
+/// Counts by reason, without zeros.
 type Counts = Vec<(&'static str, u64)>;
 
-/// What was told, and what is on its way to be.
+/// Decides which lines are due.
 #[derive(Default)]
-pub(crate) struct Bulletin {
+pub(crate) struct StateLog {
     told: Option<Told>,
-    /// Another state than the one that was told, and since when.
-    coming: Option<(State, Duration)>,
+    /// A state other than the logged one, and since when.
+    pending: Option<(State, Duration)>,
     refused: BTreeMap<&'static str, u64>,
-    /// When requests were refused last.
+    /// When requests were last refused.
     refusing: Option<Duration>,
     sinks: BTreeMap<String, SinkTold>,
 }
 
+/// The state that was logged last.
 struct Told {
     state: State,
-    /// When it began.
     since: Duration,
-    /// When a line about it was written, and what had been refused by then.
+    /// When a line about it was last due, and what had been refused by then.
     at: Duration,
     refused: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Default)]
 struct SinkTold {
-    /// Since when it fails, and how many attempts had failed by then.
+    /// Since when the sink fails, and how many attempts had failed before.
     failing: Option<(Duration, u64)>,
-    /// When that was told, if it was, and how many attempts had failed by then.
+    /// When that was logged, if it was, and how many attempts had failed by then.
     told: Option<(Duration, u64)>,
-    /// Since when it works, after it failed.
+    /// Since when the sink works again.
     works: Option<Duration>,
-    /// What had been dropped when that was told, and when.
+    /// What had been dropped when that was last logged, and when that was.
     dropped: BTreeMap<&'static str, u64>,
     dropped_at: Option<Duration>,
 }
 
-impl Bulletin {
-    /// Takes in what is seen at `now`, a time since the start, and gives the lines that are due.
+impl StateLog {
+    /// Compares what is seen at `now`, a time since the start, with what was logged, and passes the lines that are due to
+    /// `tell`.
     pub(crate) fn look(&mut self, now: Duration, seen: &Seen, tell: &mut dyn FnMut(Line)) {
         self.state(now, seen, tell);
         self.sinks.retain(|name, _| seen.sinks.iter().any(|sink| sink.name == *name));
         for sink in &seen.sinks {
-            // What was dropped before this process began was told by the one before.
+            // Earlier losses were logged by the process that had them.
             let fresh = || SinkTold { dropped: sink.dropped.clone(), ..SinkTold::default() };
             self.sinks.entry(sink.name.clone()).or_insert_with(fresh).look(now, sink, tell);
         }
@@ -121,13 +122,13 @@ impl Bulletin {
         let lately = self.refusing.is_some_and(|at| now.saturating_sub(at) < LASTS);
         let state = if lately { State::PushingBack } else { seen.verdict.state };
         let Some(told) = &mut self.told else {
-            // Nobody is told that a gateway which has just started is well.
+            // That a gateway is well after its start is not worth a line.
             let (since, refused) = (now, seen.refused.clone());
             self.told = Some(Told { state: State::Flowing, since, at: now, refused });
-            return self.state_again(now, state, refuses, seen, tell);
+            return self.changed_state(now, state, refuses, seen, tell);
         };
         if state == told.state {
-            self.coming = None;
+            self.pending = None;
             let is_well = matches!(state, State::Flowing | State::Draining);
             if !is_well && now.saturating_sub(told.at) >= REMIND {
                 let refused = since(&told.refused, &seen.refused);
@@ -137,11 +138,11 @@ impl Bulletin {
             }
             return;
         }
-        self.state_again(now, state, refuses, seen, tell);
+        self.changed_state(now, state, refuses, seen, tell);
     }
 
-    /// The state is not the one that was told.
-    fn state_again(
+    /// Handles a state other than the logged one.
+    fn changed_state(
         &mut self,
         now: Duration,
         state: State,
@@ -153,23 +154,23 @@ impl Bulletin {
         if state == told.state {
             return;
         }
-        let begun = match self.coming {
-            Some((coming, begun)) if coming == state => begun,
+        let begun = match self.pending {
+            Some((pending, begun)) if pending == state => begun,
             _ => now,
         };
-        self.coming = Some((state, begun));
-        // Who refuses was silent for as long before it counts as over.
+        self.pending = Some((state, begun));
+        // The end of refusals was already waited for, by `lately`.
         let leaves = told.state == State::PushingBack && self.refusing.is_some();
         if !(refuses || leaves) && now.saturating_sub(begun) < LASTS {
             return;
         }
         let is_well = matches!(state, State::Flowing | State::Draining);
         let refused = since(&told.refused, &seen.refused);
-        // Of a state that is over one wants to know how long it took, of one that begins nothing.
+        // The line that trouble is over says how long it took.
         let seconds = if is_well { now.saturating_sub(told.since).as_secs() } else { 0 };
         self.refusing = self.refusing.filter(|_| state == State::PushingBack);
         self.told = Some(Told { state, since: begun, at: now, refused: seen.refused.clone() });
-        self.coming = None;
+        self.pending = None;
         tell(line(state, (is_well, false), &seen.verdict, refused, seconds));
     }
 }
@@ -181,7 +182,7 @@ fn line(
     refused: Counts,
     seconds: u64,
 ) -> Line {
-    // The refusals may be over by the moment of the verdict, and their reasons are in the counts.
+    // The verdict may be of a later state, when the refusals are over; their reasons are in the counts.
     let reason = if verdict.state == state { verdict.reason.clone() } else { String::new() };
     Line::State { state: state.word(), is_well, still, reason, refused, seconds }
 }
@@ -226,7 +227,7 @@ impl SinkTold {
         (self.failing, self.told, self.works) = (None, None, None);
     }
 
-    /// What is lost is told at once, and then every few minutes.
+    /// Losses are logged at once, and then every few minutes.
     fn losses(&mut self, now: Duration, sink: &SinkSeen, tell: &mut dyn FnMut(Line)) {
         let dropped = since(&self.dropped, &sink.dropped);
         let lately = self.dropped_at.is_some_and(|at| now.saturating_sub(at) < REMIND);
@@ -238,7 +239,7 @@ impl SinkTold {
     }
 }
 
-/// How much more there is of each in `now`.
+/// What each count has grown by.
 fn since(before: &BTreeMap<&'static str, u64>, now: &BTreeMap<&'static str, u64>) -> Counts {
     let more = |(reason, count): (&&'static str, &u64)| {
         (*reason, count.saturating_sub(before.get(reason).copied().unwrap_or(0)))
@@ -247,7 +248,7 @@ fn since(before: &BTreeMap<&'static str, u64>, now: &BTreeMap<&'static str, u64>
 }
 
 impl Seen {
-    /// What `status` says of what is told.
+    /// The part of `status` that is logged.
     pub(crate) fn of(status: &Status) -> Seen {
         let mut refused = BTreeMap::new();
         for (reason, count) in status.books.sources.iter().flat_map(|source| &source.refused) {
@@ -278,14 +279,14 @@ impl Seen {
     }
 }
 
-/// Looks, and has the log say what is due: to be called once a second.
+/// Logs what is due; to be called once a second.
 pub(crate) fn round(view: Weak<View>) -> impl FnMut() + Send + 'static {
-    let mut bulletin = Bulletin::default();
+    let mut state_log = StateLog::default();
     move || {
         let Some(view) = view.upgrade() else { return };
         view.rates.note(view.started.elapsed(), &view.journal.stats());
         let status = view.brief();
-        bulletin.look(status.uptime, &Seen::of(&status), &mut |line| log(&line));
+        state_log.look(status.uptime, &Seen::of(&status), &mut |line| log(&line));
     }
 }
 

@@ -1,13 +1,13 @@
-//! Promise: each change that lasts is told once in each direction, what stays bad is told again with what came of it,
-//! and what comes and goes does not fill the log.
+//! Promise: each lasting change is logged once in each direction, trouble that lasts is logged again with its counts, and
+//! a flapping state does not fill the log.
 
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A gateway that is looked at once a second.
+/// A gateway that is observed once a second.
 struct Watched {
-    bulletin: Bulletin,
+    log: StateLog,
     now: Duration,
     seen: Seen,
 }
@@ -17,7 +17,7 @@ impl Watched {
         let verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
         let sink = SinkSeen { name: "up".to_owned(), ..SinkSeen::default() };
         let seen = Seen { verdict, barred: false, refused: BTreeMap::new(), sinks: vec![sink] };
-        Watched { bulletin: Bulletin::default(), now: SECOND, seen }
+        Watched { log: StateLog::default(), now: SECOND, seen }
     }
 
     /// The lines of so many seconds, each begun by `change`.
@@ -25,7 +25,7 @@ impl Watched {
         let mut lines = Vec::new();
         for second in 0..seconds {
             change(second, &mut self.seen);
-            self.bulletin.look(self.now, &self.seen, &mut |line| lines.push(line));
+            self.log.look(self.now, &self.seen, &mut |line| lines.push(line));
             self.now += SECOND;
         }
         lines
