@@ -17,6 +17,7 @@ mod http;
 mod model;
 mod numbers;
 pub mod otlp;
+pub mod protobuf;
 pub mod remote_write;
 mod sink;
 mod target;

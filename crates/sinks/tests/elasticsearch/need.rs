@@ -1,9 +1,10 @@
 //! What the sink says that it needs suffices for the worst items: the largest document of one, and what is held on the
 //! way to it, stay within the factor.
 
-use crate::oversize::{attribute, field, request};
+use crate::oversize::{attribute, request};
 use tidegate_elastic::documents::{Page, Place, Settings, Written, from_intake, from_otlp};
 use tidegate_journal::{Protocol, Signal};
+use tidegate_load::protobuf::field;
 use tidegate_sinks::{Elasticsearch, Flavour, Mapping};
 use tidegate_wire::otlp;
 use tidegate_wire::output::Full;

@@ -5,20 +5,8 @@ use crate::rig::{Rig, gzipped, settings};
 use crate::unavailable::meta;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
+use tidegate_load::protobuf::{field, varint};
 use tidegate_sinks::ElasticsearchSettings;
-
-/// A message of protobuf as a field of another.
-pub(crate) fn field(number: u8, payload: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2];
-    let mut len = payload.len();
-    while len >= 0x80 {
-        out.push((len & 0x7f) as u8 | 0x80);
-        len >>= 7;
-    }
-    out.push(len as u8);
-    out.extend_from_slice(payload);
-    out
-}
 
 /// An attribute that is a text.
 pub(crate) fn attribute(key: &str, value: &[u8]) -> Vec<u8> {
@@ -58,12 +46,7 @@ fn series(count: usize, samples: usize) -> Vec<u8> {
         |name: &str, value: &str| field(1, &[field(1, name.as_bytes()), field(2, value.as_bytes())].concat());
     let sample = |at: usize| {
         let mut timestamp = vec![0x10];
-        let mut left = 1_700_000_000_000 + at;
-        while left >= 0x80 {
-            timestamp.push((left & 0x7f) as u8 | 0x80);
-            left >>= 7;
-        }
-        timestamp.push(left as u8);
+        varint(&mut timestamp, 1_700_000_000_000 + at as u64);
         field(2, &[&[0x09][..], &(at as f64).to_le_bytes(), &timestamp].concat())
     };
     let one = |number: usize| {

@@ -5,6 +5,7 @@ use crate::rig::{PART, Rig, settings};
 use crate::unavailable::meta;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
+use tidegate_load::protobuf::field;
 use tidegate_load::remote_write::{self, Batch, Version};
 use tidegate_load::{Model, Timeline};
 use tidegate_sinks::{ElasticsearchSettings, Mapping};
@@ -47,15 +48,9 @@ async fn series_become_documents() {
 #[tokio::test]
 async fn what_is_no_value_is_counted() {
     let (rig, node) = (Rig::new(PART), Node::new([]));
-    let label = |name: &[u8], value: &[u8]| {
-        super::oversize::field(
-            1,
-            &[super::oversize::field(1, name), super::oversize::field(2, value)].concat(),
-        )
-    };
-    let sample =
-        |bits: u64| super::oversize::field(2, &[&[0x09][..], &bits.to_le_bytes(), &[0x10, 0x7f]].concat());
-    let body = super::oversize::field(
+    let label = |name: &[u8], value: &[u8]| field(1, &[field(1, name), field(2, value)].concat());
+    let sample = |bits: u64| field(2, &[&[0x09][..], &bits.to_le_bytes(), &[0x10, 0x7f]].concat());
+    let body = field(
         1,
         &[label(b"__name__", b"up"), sample(1f64.to_bits()), sample(0x7ff0_0000_0000_0002)].concat(),
     );

@@ -4,22 +4,10 @@
 use crate::rig::Rig;
 use crate::written::sent;
 use tidegate_journal::{Encoding, Protocol, Signal};
+use tidegate_load::protobuf::{field, varint};
 use tidegate_load::remote_write::{self as load, compress};
 use tidegate_sinks::{Prefer, RemoteWrite};
 use tidegate_wire::remote_write::{Limits, Symbols, Version, inspect};
-
-/// A length-delimited field.
-fn field(number: u8, value: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2];
-    let mut len = value.len();
-    while len >= 0x80 {
-        out.push(u8::try_from(len & 0x7f).unwrap() | 0x80);
-        len >>= 7;
-    }
-    out.push(u8::try_from(len).unwrap());
-    out.extend(value);
-    out
-}
 
 fn label(name: &str, value: &str) -> Vec<u8> {
     field(1, &[field(1, name.as_bytes()), field(2, value.as_bytes())].concat())
@@ -27,12 +15,7 @@ fn label(name: &str, value: &str) -> Vec<u8> {
 
 fn sample(time: u32) -> Vec<u8> {
     let mut sample = vec![0x09, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0x10];
-    let mut time = time;
-    while time >= 0x80 {
-        sample.push(u8::try_from(time & 0x7f).unwrap() | 0x80);
-        time >>= 7;
-    }
-    sample.push(u8::try_from(time).unwrap());
+    varint(&mut sample, time.into());
     field(2, &sample)
 }
 
@@ -54,12 +37,8 @@ fn tiny_symbols() -> Vec<u8> {
     }
     for number in 0..200u32 {
         raw.extend(b"\x22\0".repeat(1000));
-        let value = 4 + number;
-        let references = if value < 0x80 {
-            vec![1, 2, 3, u8::try_from(value).unwrap()]
-        } else {
-            vec![1, 2, 3, u8::try_from(value & 0x7f).unwrap() | 0x80, u8::try_from(value >> 7).unwrap()]
-        };
+        let mut references = vec![1, 2, 3];
+        varint(&mut references, u64::from(4 + number));
         raw.extend(field(5, &[field(1, &references), sample(1)].concat()));
     }
     raw

@@ -5,6 +5,7 @@ use crate::rig::{NAME, Rig, SECOND};
 use std::sync::{Arc, Mutex};
 use tidegate_journal::dead_letters::read;
 use tidegate_ledger::Dropped;
+use tidegate_load::protobuf::field;
 use tidegate_load::remote_write::{self as load, Totals, compress};
 use tidegate_sinks::{Prefer, RemoteWriteSettings, Translation};
 use tokio::net::{TcpListener, TcpStream};
@@ -143,11 +144,6 @@ async fn a_success_that_wrote_nothing_is_no_delivery() {
     let came = sent(&rig, Prefer::V2, |_| [0; 3]).await;
     assert_eq!(came.len(), 1);
     assert_eq!(rig.dropped(), [(Dropped::Rejected, 300)]);
-}
-
-/// A length-delimited field.
-fn field(number: u8, value: &[u8]) -> Vec<u8> {
-    [&[number << 3 | 2, u8::try_from(value.len()).unwrap()], value].concat()
 }
 
 fn label(name: &str, value: &str) -> Vec<u8> {

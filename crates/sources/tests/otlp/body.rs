@@ -1,19 +1,7 @@
 //! Small requests, in all the forms in which they are sent.
 
+use tidegate_load::protobuf::field;
 use tidegate_wire::{gzip, zstd};
-
-/// A length-delimited field.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2];
-    let mut len = bytes.len();
-    while len >= 0x80 {
-        out.push(len as u8 & 0x7f | 0x80);
-        len >>= 7;
-    }
-    out.push(len as u8);
-    out.extend_from_slice(bytes);
-    out
-}
 
 /// One resource with one scope with `items`.
 fn request(items: &[Vec<u8>]) -> Vec<u8> {

@@ -4,22 +4,10 @@
 use crate::rig::Rig;
 use tidegate_journal::Meta;
 use tidegate_ledger::{Refusal, Signal};
+use tidegate_load::protobuf::field;
 use tidegate_load::remote_write::{self as load, compress};
 use tidegate_wire::remote_write::{Limits, Symbols, Version, check, view};
 use tidegate_wire::snappy;
-
-/// A length-delimited field.
-fn field(number: u8, value: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2];
-    let mut len = value.len();
-    while len >= 0x80 {
-        out.push(u8::try_from(len & 0x7f).unwrap() | 0x80);
-        len >>= 7;
-    }
-    out.push(u8::try_from(len).unwrap());
-    out.extend(value);
-    out
-}
 
 const SAMPLE: [u8; 11] = [0x09, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0x10, 1];
 

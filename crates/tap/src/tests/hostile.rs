@@ -5,6 +5,7 @@ use crate::{At, Tap};
 use proptest::prelude::*;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 use tidegate_load::otlp;
+use tidegate_load::protobuf::field;
 
 const SIGNALS: [(Signal, otlp::Signal); 3] = [
     (Signal::Traces, otlp::Signal::Traces),
@@ -40,18 +41,6 @@ proptest! {
         let (protocol, encoding) = (Protocol::from_u8(codes.0).unwrap(), Encoding::from_u8(codes.1).unwrap());
         shown(&Meta { protocol, encoding, ..meta(signal, 12, &body) }, &body);
     }
-}
-
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2];
-    let mut length = bytes.len();
-    while length >= 0x80 {
-        out.push((length & 0x7f) as u8 | 0x80);
-        length >>= 7;
-    }
-    out.push(length as u8);
-    out.extend_from_slice(bytes);
-    out
 }
 
 /// A request with one log record that has this body, an encoded value.
