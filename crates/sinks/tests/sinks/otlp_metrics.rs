@@ -72,6 +72,25 @@ async fn metrics_arrive_as_series_however_they_came_and_go() {
     }
 }
 
+/// Clients of HTTP may compress with `deflate`, which is a zlib stream.
+#[tokio::test]
+async fn metrics_in_deflate_arrive() {
+    let (rig, peer, raw) = (Rig::new(1, 1 << 20), peer(Behaviour::Healthy), request(0, 50));
+    // One stored block, and its Adler-32.
+    let len = u16::try_from(raw.len()).unwrap();
+    let (low, high) = raw.iter().fold((1u32, 0u32), |(low, high), byte| {
+        let low = (low + u32::from(*byte)) % 65_521;
+        (low, (high + low) % 65_521)
+    });
+    let (sum, len, complement) = ((high << 16 | low).to_be_bytes(), len.to_le_bytes(), (!len).to_le_bytes());
+    let body = [&[0x78, 0x01, 0x01][..], &len, &complement, &raw, &sum].concat();
+    rig.append_in(Encoding::Deflate, Signal::Metrics, Protocol::Otlp, &body, raw.len(), 50).await;
+    rig.drain(settings(&peer)).await;
+    let page = rig.assert_closed(0);
+    assert_eq!((page.delivered, page.dropped), (50, vec![]));
+    assert_arrived(&peer.report(), 50, 1);
+}
+
 /// Points and samples are told apart: remote write and OTLP beside each other keep their own counts and order.
 #[tokio::test]
 async fn metrics_go_between_remote_write() {
