@@ -4,10 +4,12 @@
 //! A field that others are members of is written as their `value`, unless one of them is called that: then it is left
 //! out. Of labels with one name the last counts, numbers and texts apart.
 
+mod labels;
+
 use super::intake::{Shape, shaped};
 use super::objects::Objects;
-use super::once::Unescaped;
 use crate::json;
+use labels::{Label, Labelled, labelled};
 use std::cmp::Ordering;
 use std::net::IpAddr;
 use tidegate_wire::intake;
@@ -66,23 +68,6 @@ pub(super) enum Said<'a> {
 struct Field<'a> {
     path: &'a [u8],
     said: Said<'a>,
-    order: u16,
-}
-
-/// The value of a label.
-#[derive(Debug, Clone, Copy)]
-enum Label<'a> {
-    Otel(AnyValue<'a>),
-    Json(intake::Value<'a>),
-    /// The same, under a key that is written with escapes.
-    Escaped(intake::Value<'a>),
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Labelled<'a> {
-    key: &'a [u8],
-    label: Label<'a>,
-    is_number: bool,
     order: u16,
 }
 
@@ -445,117 +430,4 @@ fn word(value: intake::Value<'_>, out: &mut impl Output) -> Result<(), Full> {
         intake::Value::Object(object) => json::inner(object.raw(), out)?,
     }
     out.put(b"\"")
-}
-
-impl Labelled<'_> {
-    /// Its key as the name of a field without fields in it, but for escapes.
-    fn name(&self) -> impl Iterator<Item = u8> {
-        let blank = self.is_blank().then_some(b'_');
-        let allowed = |byte| if matches!(byte, b'.' | b'*' | b'"') { b'_' } else { byte };
-        blank.into_iter().chain(self.bytes().map(allowed))
-    }
-
-    fn is_blank(&self) -> bool {
-        self.bytes().all(|byte| byte.is_ascii_whitespace())
-    }
-
-    fn bytes(&self) -> impl Iterator<Item = u8> {
-        Unescaped::new(self.key, matches!(self.label, Label::Escaped(_)))
-    }
-}
-
-fn labelled<'a>(
-    name: &str,
-    labels: &[Labelled<'a>],
-    objects: &mut Objects<'a>,
-    out: &mut impl Output,
-) -> Result<(), Full> {
-    let mut is_first = true;
-    for (at, label) in labels.iter().enumerate() {
-        if labels.get(at + 1).is_some_and(|next| next.name().eq(label.name())) {
-            objects.lost += 1;
-            continue;
-        }
-        if is_first {
-            out.put(b",\"")?;
-            out.put(name.as_bytes())?;
-            out.put(b"\":{\"")?;
-        } else {
-            out.put(b",\"")?;
-        }
-        is_first = false;
-        if label.is_blank() {
-            objects.lost += 1;
-            out.put(b"_")?;
-        }
-        match label.label {
-            Label::Escaped(_) => {
-                let special = |byte| matches!(byte, b'.' | b'*' | b'"');
-                for byte in label.bytes() {
-                    json::inner(&[if special(byte) { b'_' } else { byte }], out)?;
-                }
-            }
-            Label::Otel(_) | Label::Json(_) => {
-                for (place, part) in label.key.split(|byte| matches!(byte, b'.' | b'*' | b'"')).enumerate() {
-                    if place > 0 {
-                        out.put(b"_")?;
-                    }
-                    json::inner(part, out)?;
-                }
-            }
-        }
-        out.put(b"\":")?;
-        match label.label {
-            Label::Json(intake::Value::Number(value)) | Label::Escaped(intake::Value::Number(value)) => {
-                out.put(value.raw())?;
-            }
-            Label::Json(intake::Value::Array(value)) | Label::Escaped(intake::Value::Array(value))
-                if label.is_number =>
-            {
-                out.put(value.raw())?;
-            }
-            Label::Json(value) | Label::Escaped(value) => intake_label(value, out)?,
-            Label::Otel(value) => otel_label(value, label.is_number, objects, out)?,
-        }
-    }
-    if is_first { Ok(()) } else { out.put(b"}") }
-}
-
-/// A label of an intake event: a list of scalars stays one.
-fn intake_label(value: intake::Value<'_>, out: &mut impl Output) -> Result<(), Full> {
-    let is_scalar = |value: intake::Value<'_>| value.array().is_none() && value.object().is_none();
-    let Some(array) = value.array().filter(|array| array.values().all(is_scalar)) else {
-        return word(value, out);
-    };
-    out.put(b"[")?;
-    for (place, value) in array.values().enumerate() {
-        if place > 0 {
-            out.put(b",")?;
-        }
-        word(value, out)?;
-    }
-    out.put(b"]")
-}
-
-/// A label of OpenTelemetry: lists of scalars stay lists, what else is no scalar becomes JSON in a text.
-fn otel_label<'a>(
-    value: AnyValue<'a>,
-    is_number: bool,
-    objects: &mut Objects<'a>,
-    out: &mut impl Output,
-) -> Result<(), Full> {
-    let AnyValue::Array(array) = value else {
-        return if is_number { objects.structured(value, out) } else { objects.quoted(value, out) };
-    };
-    if array.values().any(|value| matches!(value, AnyValue::Array(_) | AnyValue::Map(_))) {
-        return objects.quoted(value, out);
-    }
-    out.put(b"[")?;
-    for (place, value) in array.values().enumerate() {
-        if place > 0 {
-            out.put(b",")?;
-        }
-        if is_number { objects.structured(value, out)? } else { objects.quoted(value, out)? }
-    }
-    out.put(b"]")
 }
