@@ -6,6 +6,7 @@
 //! in which field it was found.
 
 mod error;
+mod fields;
 mod messages;
 mod repeated;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 pub mod write;
 
 pub use error::{Malformed, Problem};
+pub(crate) use fields::{Field, Fields};
 pub use messages::Messages;
 pub use repeated::{Doubles, Varints};
 

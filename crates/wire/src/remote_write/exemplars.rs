@@ -11,7 +11,7 @@ use super::translate::series_to_v1;
 use super::v2::{self, field};
 use crate::output::{Full, Output};
 use crate::proto::write::{self, Encode};
-use crate::proto::{Messages, Reader, Varints};
+use crate::proto::{Fields, Messages, Varints};
 
 /// A series of exemplars alone.
 #[derive(Debug, Clone, Copy)]
@@ -51,17 +51,10 @@ pub fn lone<'a>(request: &v2::Request<'a>) -> impl Iterator<Item = Lone<'a>> + u
 /// [`Full`] when the output is; it then holds a part that is of no use.
 pub fn join_lone(raw: &[u8], lone: &mut Vec<Lone<'_>>, out: &mut impl Output) -> Result<(), Full> {
     lone.sort_by_key(|lone| lone.hash);
-    let mut reader = Reader::new(raw);
-    loop {
-        let before = reader;
-        let Ok(Some(key)) = reader.key() else { break };
-        let mut value = reader;
-        if reader.skip(key).is_err() {
-            break;
-        }
-        let message = value.bytes(key).unwrap_or_default();
-        if key.field != field::TIMESERIES {
-            out.put(before.until(&reader))?;
+    for field in Fields::checked(raw) {
+        let message = field.bytes();
+        if field.key.field != field::TIMESERIES {
+            out.put(field.whole)?;
         } else if !is_lone(message) {
             let hash = hash_of(message);
             let from = lone.partition_point(|lone| lone.hash < hash);
@@ -74,7 +67,7 @@ pub fn join_lone(raw: &[u8], lone: &mut Vec<Lone<'_>>, out: &mut impl Output) ->
                     lone.joined |= same_labels(lone.series.message(), message);
                 }
             } else {
-                out.put(before.until(&reader))?;
+                out.put(field.whole)?;
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::{Version, v1, v2};
 use crate::output::{Full, Output};
+use crate::proto::Fields;
 use crate::proto::write::{self, Encode};
-use crate::proto::{Reader, Wire};
 
 /// What was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub struct LeftOut {
 
 /// The numbers of fields, which the versions do not share.
 #[derive(Debug, Clone, Copy)]
-struct Fields {
+struct Numbers {
     series: u32,
     /// Of a 1.0 request.
     metadata: Option<u32>,
@@ -28,17 +28,17 @@ struct Fields {
     others: [u32; 2],
 }
 
-impl Fields {
-    fn of(version: Version) -> Fields {
+impl Numbers {
+    fn of(version: Version) -> Numbers {
         match version {
-            Version::V1 => Fields {
+            Version::V1 => Numbers {
                 series: v1::field::TIMESERIES,
                 metadata: Some(v1::field::METADATA),
                 samples: v1::field::SAMPLES,
                 histograms: v1::field::HISTOGRAMS,
                 others: [v1::field::EXEMPLARS; 2],
             },
-            Version::V2 => Fields {
+            Version::V2 => Numbers {
                 series: v2::field::TIMESERIES,
                 metadata: None,
                 samples: v2::field::SAMPLES,
@@ -52,10 +52,9 @@ impl Fields {
 /// Whether the checked body `raw` has any native histogram.
 #[must_use]
 pub fn has_histograms(version: Version, raw: &[u8]) -> bool {
-    let fields = Fields::of(version);
-    parts(raw).any(|part| {
-        part.field == fields.series && parts(part.value).any(|part| part.field == fields.histograms)
-    })
+    let numbers = Numbers::of(version);
+    let mut series = Fields::checked(raw).filter(|field| field.key.field == numbers.series);
+    series.any(|series| Fields::checked(series.bytes()).any(|field| field.key.field == numbers.histograms))
 }
 
 /// Writes the checked body `raw` without native histograms, and without the series that have nothing else.
@@ -64,27 +63,29 @@ pub fn has_histograms(version: Version, raw: &[u8]) -> bool {
 /// # Errors
 /// [`Full`] when the output is; `raw`'s length is always enough.
 pub fn without_histograms(version: Version, raw: &[u8], out: &mut impl Output) -> Result<LeftOut, Full> {
-    let fields = Fields::of(version);
+    let numbers = Numbers::of(version);
     let mut left_out = LeftOut::default();
-    for part in parts(raw) {
-        if part.field != fields.series {
-            left_out.left += u64::from(Some(part.field) == fields.metadata);
-            out.put(part.whole)?;
+    for field in Fields::checked(raw) {
+        if field.key.field != numbers.series {
+            left_out.left += u64::from(Some(field.key.field) == numbers.metadata);
+            out.put(field.whole)?;
             continue;
         }
         left_out.left += 1;
-        let count =
-            |wanted: &[u32]| parts(part.value).filter(|part| wanted.contains(&part.field)).count() as u64;
-        let histograms = count(&[fields.histograms]);
+        let message = field.bytes();
+        let count = |wanted: &[u32]| {
+            Fields::checked(message).filter(|field| wanted.contains(&field.key.field)).count() as u64
+        };
+        let histograms = count(&[numbers.histograms]);
         left_out.histograms += histograms;
         if histograms == 0 {
-            out.put(part.whole)?;
-        } else if count(&[fields.samples]) == 0 {
-            left_out.items += histograms + count(&fields.others);
+            out.put(field.whole)?;
+        } else if count(&[numbers.samples]) == 0 {
+            left_out.items += histograms + count(&numbers.others);
             left_out.left -= 1;
         } else {
             left_out.items += histograms;
-            write::message(out, fields.series, &Without { field: fields.histograms, message: part.value })?;
+            write::message(out, numbers.series, &Without { field: numbers.histograms, message })?;
         }
     }
     Ok(left_out)
@@ -98,28 +99,9 @@ struct Without<'a> {
 
 impl Encode for Without<'_> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
-        parts(self.message).filter(|part| part.field != self.field).try_for_each(|part| out.put(part.whole))
+        let mut others = Fields::checked(self.message).filter(|field| field.key.field != self.field);
+        others.try_for_each(|field| out.put(field.whole))
     }
-}
-
-/// A field with its key.
-struct Part<'a> {
-    field: u32,
-    whole: &'a [u8],
-    /// What is in it, if it has a length.
-    value: &'a [u8],
-}
-
-fn parts(message: &[u8]) -> impl Iterator<Item = Part<'_>> {
-    let mut reader = Reader::new(message);
-    std::iter::from_fn(move || {
-        let before = reader;
-        let key = reader.key().ok()??;
-        let mut value = reader;
-        reader.skip(key).ok()?;
-        let value = if key.wire == Wire::Length { value.bytes(key).ok()? } else { &[] };
-        Some(Part { field: key.field, whole: before.until(&reader), value })
-    })
 }
 
 #[cfg(test)]
@@ -140,8 +122,8 @@ mod tests {
     #[test]
     fn only_histograms_and_what_is_theirs_go() {
         for (version, others) in [(Version::V1, 1), (Version::V2, 2)] {
-            let Fields { series, samples, histograms, others: [exemplars, metadata], .. } =
-                Fields::of(version);
+            let Numbers { series, samples, histograms, others: [exemplars, metadata], .. } =
+                Numbers::of(version);
             let mut alone: Vec<(u32, &[u8])> =
                 vec![(1, b"labels"), (histograms, b"h"), (histograms, b"i"), (exemplars, b"e")];
             if version == Version::V2 {

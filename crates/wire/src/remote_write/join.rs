@@ -115,7 +115,11 @@ pub fn join_some(
         let (table, numbers, next) = part(raw, &scratch.offsets, &mut scratch.numbers, base)?;
         for series in Request::new(raw, table).series() {
             if keep(position, &series) {
-                write::message(out, field::TIMESERIES, &series::Rewritten::new(series.message(), numbers))?;
+                write::message(
+                    out,
+                    field::TIMESERIES,
+                    &series::Renumbered { message: series.message(), numbers: &*numbers },
+                )?;
             }
             position += 1;
         }

@@ -9,7 +9,7 @@ use super::symbols::{self, Symbols};
 use super::{Limits, Version, v1, v2};
 use crate::output::{Full, Output};
 use crate::proto::write::{self, Encode};
-use crate::proto::{Key, Reader};
+use crate::proto::{Field, Fields, Reader};
 use crate::utf8::is_utf8;
 
 /// Writes what [`inspect`](super::inspect) accepts of `raw` as a body that strict receivers accept: series that are
@@ -33,33 +33,37 @@ pub fn repair(
 
 fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), Error> {
     let mut walk = check::v1::Walk::new(limits);
-    each_field(raw, |field| {
+    for field in Fields::new(Reader::new(raw)) {
+        let field = field.map_err(Fault::from)?;
+        let message = || field.message().map_err(Fault::from);
         let verdict = match field.key.field {
-            v1::field::TIMESERIES => walk.series(field.message()?)?,
-            v1::field::METADATA => walk.metadata(field.message()?)?,
+            v1::field::TIMESERIES => walk.series(message()?)?,
+            v1::field::METADATA => walk.metadata(message()?)?,
             _ => Verdict::Keep,
         };
         match verdict {
             Verdict::Keep => out.put(field.whole)?,
             Verdict::Rewrite => {
-                let message = field.message()?;
-                write::message(out, v1::field::TIMESERIES, &SeriesV1 { message, sorted: &walk.sorted })?;
+                let series = SeriesV1 { message: message()?, sorted: &walk.sorted };
+                write::message(out, v1::field::TIMESERIES, &series)?;
             }
             Verdict::Drop => {}
         }
         walk.sorted.clear();
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 fn repair_v2(raw: &[u8], limits: &Limits, scratch: &mut Symbols, out: &mut impl Output) -> Result<(), Error> {
     let mut walk = check::v2::Walk::new(raw, limits, scratch)?;
     let texts = walk.texts();
-    each_field(raw, |field| {
+    for field in Fields::new(Reader::new(raw)) {
+        let field = field.map_err(Fault::from)?;
+        let message = || field.message().map_err(Fault::from);
         let verdict = match field.key.field {
-            v2::field::TIMESERIES => walk.series(field.message()?)?,
+            v2::field::TIMESERIES => walk.series(message()?)?,
             // Its place is kept, so that all references are right; nobody that is left refers to it.
-            symbols::SYMBOLS if !is_utf8(field.message()?.rest()) => {
+            symbols::SYMBOLS if !is_utf8(message()?.rest()) => {
                 write::bytes(out, symbols::SYMBOLS, b"")?;
                 Verdict::Drop
             }
@@ -68,15 +72,14 @@ fn repair_v2(raw: &[u8], limits: &Limits, scratch: &mut Symbols, out: &mut impl 
         match verdict {
             Verdict::Keep => out.put(field.whole)?,
             Verdict::Rewrite => {
-                let message = field.message()?;
-                let series = SeriesV2 { message, sorted: &walk.sorted, texts };
+                let series = SeriesV2 { message: message()?, sorted: &walk.sorted, texts };
                 write::message(out, v2::field::TIMESERIES, &series)?;
             }
             Verdict::Drop => {}
         }
         walk.sorted.clear();
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// A 1.0 series that is written anew.
@@ -143,44 +146,6 @@ fn put_rest(
     out: &mut impl Output,
     keep: impl Fn(&Field<'_>) -> bool,
 ) -> Result<(), Full> {
-    let mut reader = message;
-    loop {
-        let before = reader;
-        let Ok(Some(key)) = reader.key() else { return Ok(()) };
-        let value = reader;
-        if reader.skip(key).is_err() {
-            return Ok(());
-        }
-        let field = Field { key, value, whole: before.until(&reader) };
-        if keep(&field) {
-            out.put(field.whole)?;
-        }
-    }
-}
-
-/// A field as it stands in its message.
-struct Field<'a> {
-    key: Key,
-    /// At the value.
-    value: Reader<'a>,
-    /// Key and value, encoded.
-    whole: &'a [u8],
-}
-
-impl<'a> Field<'a> {
-    fn message(&self) -> Result<Reader<'a>, Fault> {
-        let mut value = self.value;
-        Ok(value.message(self.key)?)
-    }
-}
-
-fn each_field<'a>(raw: &'a [u8], mut take: impl FnMut(Field<'a>) -> Result<(), Error>) -> Result<(), Error> {
-    let mut reader = Reader::new(raw);
-    loop {
-        let before = reader;
-        let Some(key) = reader.key().map_err(Fault::from)? else { return Ok(()) };
-        let value = reader;
-        reader.skip(key).map_err(Fault::from)?;
-        take(Field { key, value, whole: before.until(&reader) })?;
-    }
+    let mut kept = Fields::new(message).map_while(Result::ok).filter(keep);
+    kept.try_for_each(|field| out.put(field.whole))
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::v1::{LABELS_TAG, field};
 use super::{Series, lane_of, series_hash, v1};
 use crate::output::{Full, Output};
-use crate::proto::Reader;
+use crate::proto::{Fields, Reader};
 
 /// How large a piece may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,23 +72,14 @@ pub fn split(raw: &[u8], limit: Limit) -> impl Iterator<Item = Piece> {
 /// [`Full`] when one of the outputs is; they then hold a part that is of no use.
 pub fn partition(raw: &[u8], lanes: &mut [impl Output]) -> Result<(), Full> {
     let count = lanes.len();
-    let mut reader = Reader::new(raw);
-    loop {
-        let before = reader;
-        let Ok(Some(key)) = reader.key() else { return Ok(()) };
-        let mut value = reader;
-        if reader.skip(key).is_err() {
-            return Ok(());
-        }
-        let lane = match key.field {
-            field::TIMESERIES => {
-                let series = v1::Series::new(value.bytes(key).unwrap_or_default());
-                lane_of(series_hash(series.labels()), count)
-            }
+    for field in Fields::checked(raw) {
+        let lane = match field.key.field {
+            field::TIMESERIES => lane_of(series_hash(v1::Series::new(field.bytes()).labels()), count),
             _ => 0,
         };
-        lanes.get_mut(lane).ok_or(Full)?.put(before.until(&reader))?;
+        lanes.get_mut(lane).ok_or(Full)?.put(field.whole)?;
     }
+    Ok(())
 }
 
 /// The lane of a series of either version, as [`partition`] chooses it.

@@ -2,7 +2,7 @@
 
 use crate::output::{Full, Output};
 use crate::proto::write::{self, Encode};
-use crate::proto::{Key, Malformed, Reader, Varints};
+use crate::proto::{Field, Fields, Malformed, Reader, Varints};
 use crate::remote_write::fault::Fault;
 use crate::remote_write::rewrite::Error;
 use crate::remote_write::v2::field;
@@ -36,108 +36,108 @@ pub(super) fn each_reference(
     Ok(())
 }
 
-/// A series whose references are replaced by `numbers[reference]`; all else is copied as it is.
-pub(super) struct Rewritten<'a> {
-    message: &'a [u8],
-    numbers: &'a [u32],
+/// What the references of a series become.
+pub(super) trait Numbers: Copy {
+    /// What a reference becomes that has `before` others before it, in the order of [`each_reference`].
+    fn of(self, before: u64, reference: u64) -> u64;
+
+    /// The numbers of the references behind the first `before`.
+    fn behind(self, before: u64) -> Self;
 }
 
-/// An exemplar, likewise.
-struct Exemplar<'a>(Rewritten<'a>);
-
-/// Metadata, likewise.
-struct Metadata<'a>(Rewritten<'a>);
-
-impl<'a> Rewritten<'a> {
-    pub(super) fn new(message: &'a [u8], numbers: &'a [u32]) -> Self {
-        Self { message, numbers }
-    }
-
-    fn number(&self, reference: u64) -> u64 {
-        let number = usize::try_from(reference).ok().and_then(|reference| self.numbers.get(reference));
+/// By what they are: `self[reference]`.
+impl Numbers for &[u32] {
+    #[inline]
+    fn of(self, _: u64, reference: u64) -> u64 {
+        let number = usize::try_from(reference).ok().and_then(|reference| self.get(reference));
         number.copied().map_or(0, u64::from)
     }
 
-    /// The label references of the message as one packed field.
-    fn put_references(&self, out: &mut impl Output) -> Result<(), Full> {
-        let numbers = || Varints::new(self.message, field::LABELS_REFS).map(|old| self.number(old));
-        let len: u64 = numbers().map(write::varint_len).sum();
+    #[inline]
+    fn behind(self, _: u64) -> Self {
+        self
+    }
+}
+
+/// A series whose references become others; all else is copied as it is.
+pub(super) struct Renumbered<'a, N> {
+    pub(super) message: &'a [u8],
+    pub(super) numbers: N,
+}
+
+/// An exemplar, likewise.
+struct Exemplar<'a, N>(Renumbered<'a, N>);
+
+/// Metadata, likewise.
+struct Metadata<'a, N>(Renumbered<'a, N>);
+
+impl<'a, N: Numbers> Renumbered<'a, N> {
+    /// The label references of the message as one packed field. Returns how many there are.
+    fn put_references(&self, out: &mut impl Output) -> Result<u64, Full> {
+        let mut count = 0;
+        let numbers = || (0..).zip(Varints::new(self.message, field::LABELS_REFS));
+        let len: u64 = numbers().map(|(before, old)| write::varint_len(self.numbers.of(before, old))).sum();
         if len > 0 {
             write::length(out, field::LABELS_REFS, len)?;
-            numbers().try_for_each(|number| write::raw_varint(out, number))?;
+            for (before, old) in numbers() {
+                write::raw_varint(out, self.numbers.of(before, old))?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// A message in this one, which has `before` references before it.
+    fn nested(&self, field: &Field<'a>, before: u64) -> Self {
+        Self { message: field.bytes(), numbers: self.numbers.behind(before) }
+    }
+}
+
+impl<N: Numbers> Encode for Renumbered<'_, N> {
+    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
+        let mut before = self.put_references(out)?;
+        for field in Fields::checked(self.message) {
+            match field.key.field {
+                field::LABELS_REFS => {}
+                field::EXEMPLARS => {
+                    write::message(out, field::EXEMPLARS, &Exemplar(self.nested(&field, before)))?;
+                    before += Varints::new(field.bytes(), field::LABELS_REFS).count() as u64;
+                }
+                field::METADATA => {
+                    write::message(out, field::METADATA, &Metadata(self.nested(&field, before)))?;
+                    before += Fields::checked(field.bytes()).filter(is_reference).count() as u64;
+                }
+                _ => out.put(field.whole)?,
+            }
         }
         Ok(())
     }
-
-    fn nested(&self, message: &'a [u8]) -> Self {
-        Self { message, numbers: self.numbers }
-    }
 }
 
-impl Encode for Rewritten<'_> {
-    fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
-        self.put_references(out)?;
-        each_field(self.message, |field| match field.key.field {
-            field::LABELS_REFS => Ok(()),
-            field::EXEMPLARS => write::message(out, field::EXEMPLARS, &Exemplar(self.nested(field.bytes()))),
-            field::METADATA => write::message(out, field::METADATA, &Metadata(self.nested(field.bytes()))),
-            _ => out.put(field.whole),
-        })
-    }
-}
-
-impl Encode for Exemplar<'_> {
+impl<N: Numbers> Encode for Exemplar<'_, N> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
         self.0.put_references(out)?;
-        each_field(self.0.message, |field| match field.key.field {
-            field::LABELS_REFS => Ok(()),
-            _ => out.put(field.whole),
-        })
+        let mut others = Fields::checked(self.0.message).filter(|it| it.key.field != field::LABELS_REFS);
+        others.try_for_each(|field| out.put(field.whole))
     }
 }
 
-impl Encode for Metadata<'_> {
+impl<N: Numbers> Encode for Metadata<'_, N> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
-        each_field(self.0.message, |field| match field.key.field {
-            number @ (field::HELP_REF | field::UNIT_REF) => {
-                write::varint(out, number, self.0.number(field.number()))
+        let mut before = 0;
+        for field in Fields::checked(self.0.message) {
+            if is_reference(&field) {
+                write::varint(out, field.key.field, self.0.numbers.of(before, field.number()))?;
+                before += 1;
+            } else {
+                out.put(field.whole)?;
             }
-            _ => out.put(field.whole),
-        })
-    }
-}
-
-/// A field as it stands in its message.
-pub(super) struct Field<'a> {
-    pub(super) key: Key,
-    /// At the value.
-    value: Reader<'a>,
-    /// Key and value, encoded.
-    pub(super) whole: &'a [u8],
-}
-
-impl<'a> Field<'a> {
-    pub(super) fn bytes(&self) -> &'a [u8] {
-        { self.value }.bytes(self.key).unwrap_or_default()
-    }
-
-    fn number(&self) -> u64 {
-        { self.value }.varint(self.key).unwrap_or_default()
-    }
-}
-
-pub(super) fn each_field<'a>(
-    message: &'a [u8],
-    mut take: impl FnMut(Field<'a>) -> Result<(), Full>,
-) -> Result<(), Full> {
-    let mut reader = Reader::new(message);
-    loop {
-        let before = reader;
-        let Ok(Some(key)) = reader.key() else { return Ok(()) };
-        let value = reader;
-        if reader.skip(key).is_err() {
-            return Ok(());
         }
-        take(Field { key, value, whole: before.until(&reader) })?;
+        Ok(())
     }
+}
+
+/// Whether a field of metadata refers to a symbol.
+fn is_reference(field: &Field<'_>) -> bool {
+    matches!(field.key.field, field::HELP_REF | field::UNIT_REF)
 }
