@@ -1,5 +1,5 @@
-//! Bodies that go out in pieces: cut as they are, or said in OTLP a piece at a time. Nothing is ever there whole but the
-//! body itself.
+//! Splits bodies into OTLP requests: OTLP as it is, and other formats by translating a piece at a time. Only the body
+//! itself is ever whole in memory.
 
 use tidegate_elastic::documents::{LogPieces, usual_logs_len};
 use tidegate_elastic::intake;
@@ -8,73 +8,72 @@ use tidegate_wire::otlp::Signal as Spoken;
 use tidegate_wire::otlp::prometheus::{RemoteWritePieces, RemoteWritePlace, Reversed};
 use tidegate_wire::otlp::{Piece, Split};
 use tidegate_wire::output::{Full, SliceOutput};
-use tidegate_wire::remote_write::Series;
 
-/// The signals that events of Elastic APM are said in, in the order in which they are sent.
+/// The signals that events of Elastic APM become, in the order in which they are sent.
 const SIGNALS: [(Signal, Spoken); 3] =
     [(Signal::Traces, Spoken::Traces), (Signal::Metrics, Spoken::Metrics), (Signal::Logs, Spoken::Logs)];
 
-/// A body of which pieces are taken from the front. A clone is the same from there on.
+/// A body from which pieces are taken in order. A clone continues on its own.
 pub(crate) trait Pieces: Clone {
-    /// Whether what is [wanted](Self::wanted) is what the next piece takes, and no less.
+    /// Whether [`wanted`](Self::wanted) is the exact length of the next piece.
     const IS_EXACT: bool;
 
-    /// What the next piece is of.
+    /// The signal of the next piece.
     fn signal(&self) -> Signal;
 
-    /// About how much room the next piece takes, which is to have `most` bytes; nothing when there is none.
+    /// About how much room a next piece of up to `most` bytes takes; `None` at the end.
     fn wanted(&mut self, most: usize) -> Option<usize>;
 
-    /// Whether the next piece, for which there was no room, would be shorter if `most` were less.
+    /// Whether the next piece, which did not fit, would be shorter with a smaller `most`.
     fn is_divisible(&self) -> bool;
 
-    /// Writes the next piece to the start of `space`: of `most` bytes, unless its first item alone or what encloses it
-    /// is longer. What cannot be said is counted as it is passed; there may be nothing else.
+    /// Writes the next piece to the start of `space`: up to `most` bytes, or more when its first item or the envelope alone
+    /// is longer. Counts items that cannot be translated; there may be no others.
     fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full>;
 
-    /// Passes over the next item.
+    /// Skips the next item.
     fn pass_over(&mut self) -> Portion;
 
     /// Where it is.
     fn place(&self) -> Place;
 }
 
-/// What a piece holds.
+/// The content of a piece.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Portion {
     pub(crate) bytes: usize,
-    /// How many of those enclose its items.
+    /// How many of those are the envelope of its items.
     pub(crate) enclosing: usize,
     /// Its items as OTLP counts them.
     pub(crate) items: u64,
     /// Its items as the books count them.
     pub(crate) booked: u64,
-    /// Items that were passed, which OTLP has no form for.
+    /// Items that were left out because OTLP has no form for them.
     pub(crate) untranslatable: u64,
 }
 
-/// What is done of a body. Each kind of body has its own way to count.
+/// A position in a body, in the unit of its format.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Place {
     /// Items, in the order of the body.
     items: u64,
     series: RemoteWritePlace,
-    /// Which signal's turn it is, of events.
+    /// The index of the signal in [`SIGNALS`], of events.
     stage: usize,
     events: intake::Place,
 }
 
 impl Portion {
-    /// Whether it can be sent in smaller pieces without saying much more what encloses them than what is in them.
+    /// Whether it can be split without repeating the envelope out of proportion to the items.
     pub(crate) fn is_cuttable(&self, smallest: usize) -> bool {
-        /// How many times what is in it, what encloses it may be.
+        /// How many times the items' length the envelope may be.
         const TIMES: usize = 16;
         let inside = self.bytes.saturating_sub(self.enclosing);
         self.items > 1 && self.bytes > smallest && self.enclosing / TIMES <= inside
     }
 }
 
-/// A request of OTLP, which is cut.
+/// A request of OTLP.
 #[derive(Clone)]
 pub(crate) struct Cutting<'a> {
     signal: Signal,
@@ -114,7 +113,7 @@ impl Pieces for Cutting<'_> {
                 self.ahead = Some((piece, behind));
                 return Some(piece.len());
             }
-            // Of no use to anybody.
+            // A piece without items is of no use.
             self.split = behind;
         }
     }
@@ -146,7 +145,7 @@ impl Pieces for Cutting<'_> {
 #[derive(Clone)]
 pub(crate) struct Documents<'a> {
     pieces: LogPieces<'a>,
-    /// How long a piece is at most: all of them in one.
+    /// About how long all of them are in one piece.
     usual: usize,
 }
 
@@ -250,27 +249,27 @@ impl Pieces for Events<'_> {
     }
 }
 
-/// What is said in a stage.
+/// The signal of a stage.
 fn said(stage: usize) -> (Signal, Spoken) {
     SIGNALS.get(stage).copied().unwrap_or((Signal::Logs, Spoken::Logs))
 }
 
 /// Series of remote write.
 #[derive(Clone)]
-pub(crate) struct Samples<'a, I> {
-    pieces: RemoteWritePieces<'a, I>,
+pub(crate) struct Samples<'a> {
+    pieces: RemoteWritePieces<'a>,
     /// How long all of them are, about.
     usual: usize,
 }
 
-impl<'a, I: Iterator<Item = Series<'a>> + Clone> Samples<'a, I> {
-    pub(crate) fn new(mut pieces: RemoteWritePieces<'a, I>, usual: usize, from: &Place) -> Self {
+impl<'a> Samples<'a> {
+    pub(crate) fn new(mut pieces: RemoteWritePieces<'a>, usual: usize, from: &Place) -> Self {
         pieces.skip_to(from.series);
         Samples { pieces, usual }
     }
 }
 
-impl<'a, I: Iterator<Item = Series<'a>> + Clone> Pieces for Samples<'a, I> {
+impl Pieces for Samples<'_> {
     const IS_EXACT: bool = false;
 
     fn signal(&self) -> Signal {

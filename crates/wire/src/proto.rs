@@ -15,7 +15,7 @@ pub mod write;
 
 pub use error::{Malformed, Problem};
 pub(crate) use fields::{Field, Fields};
-pub use messages::Messages;
+pub use messages::{Messages, ReadMessages};
 pub use repeated::{Doubles, Varints};
 
 /// A field's number and how its value is encoded.

@@ -36,7 +36,7 @@ pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};
 pub use repair::repair;
 pub use rewrite::Error;
 pub use symbols::Symbols;
-pub use view::{Labels, Request, Series};
+pub use view::{Labels, Request, Series, SeriesIter};
 
 /// Which of the two schemas a body follows; a receiver knows it from the Content-Type alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

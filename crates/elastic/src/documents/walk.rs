@@ -91,13 +91,12 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         for resource in resources {
             let wishes = Wishes::default().overruled(resource.resource.attributes());
             for scope in resource.scopes() {
+                let Some(done) = items_done(&mut count, from, || scope.items().count()) else { continue };
                 let mut origin = self.from(&resource, &scope, wishes);
-                for item in scope.items() {
+                for item in scope.items().skip(done) {
                     count += 1;
-                    if count > from {
-                        write(self, &mut origin, &item)?;
-                        self.next(count);
-                    }
+                    write(self, &mut origin, &item)?;
+                    self.next(count);
                 }
             }
         }
@@ -131,6 +130,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         group: &mut Group<'a>,
     ) -> Result<(), Full> {
         let Some(of) = Of::metric(&metric.data) else { return Ok(()) };
+        let Some(done) = items_done(count, from, || metric.data.points()) else { return Ok(()) };
         let (name, unit) = match self.settings.mapping {
             Mapping::Otel => (metric.name, metric.unit),
             Mapping::Ecs if is_nameable(metric.name) => (metric.name, &[][..]),
@@ -138,9 +138,6 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         };
         let mut take = |point: Point<'a>| {
             *count += 1;
-            if *count <= from {
-                return Ok(());
-            }
             group.push(name, unit, of, &point);
             if !group.is_full() {
                 return Ok(());
@@ -151,16 +148,16 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         };
         match metric.data {
             Data::Empty => Ok(()),
-            Data::Gauge(of) => of.points().map(Point::Number).try_for_each(take),
-            Data::Sum(of) => of.points().map(Point::Number).try_for_each(take),
-            Data::Summary(of) => of.points().map(Point::Summary).try_for_each(take),
+            Data::Gauge(of) => of.points().skip(done).map(Point::Number).try_for_each(take),
+            Data::Sum(of) => of.points().skip(done).map(Point::Number).try_for_each(take),
+            Data::Summary(of) => of.points().skip(done).map(Point::Summary).try_for_each(take),
             Data::Histogram(data) => {
                 let cumulative = of == Of::Histogram { cumulative: true };
-                data.points().try_for_each(|point| take(Point::Histogram(point, cumulative)))
+                data.points().skip(done).try_for_each(|point| take(Point::Histogram(point, cumulative)))
             }
             Data::ExponentialHistogram(data) => {
                 let cumulative = of == Of::Exponential { cumulative: true };
-                data.points().try_for_each(|point| take(Point::Exponential(point, cumulative)))
+                data.points().skip(done).try_for_each(|point| take(Point::Exponential(point, cumulative)))
             }
         }
     }
@@ -177,4 +174,16 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         self.next(group.first + group.looked_at);
         Ok(())
     }
+}
+
+/// Counts what is done of `len` items that begin at `count`, without reading them: how many of those, or nothing where
+/// all are.
+fn items_done(count: &mut u64, from: u64, len: impl FnOnce() -> usize) -> Option<usize> {
+    let done = from.saturating_sub(*count);
+    if done == 0 {
+        return Some(0);
+    }
+    let len = len() as u64;
+    *count += done.min(len);
+    if done < len { usize::try_from(done).ok() } else { None }
 }

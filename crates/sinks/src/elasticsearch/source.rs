@@ -1,11 +1,11 @@
-//! A body's documents, as many at a time as there is room for: the translation goes on where it was, so the room bounds
-//! the memory and not the body.
+//! Makes documents from a body, as many at a time as there is room for: the translation resumes where it stopped, so
+//! memory is bounded by the room and not by the body.
 //!
-//! | body | what it goes by |
+//! | body | resumes at |
 //! |---|---|
-//! | `_bulk` | its items |
-//! | OTLP, intake | the [`Place`] of the translation |
-//! | remote write | pieces of about [`CHUNK`] bytes said in OTLP, and the place in that |
+//! | `_bulk` | the offset of an item |
+//! | OTLP, intake | a [`Place`] of the translation |
+//! | remote write | a part of about [`CHUNK`] bytes translated to OTLP, and a place in that |
 
 use super::documents::{ID, spoken};
 use super::settings::Settings;
@@ -17,69 +17,70 @@ use tidegate_elastic::documents::{self, Page, Place, Sheet as _};
 use tidegate_journal::Protocol;
 use tidegate_wire::bulk::{Field, Kind, checked};
 use tidegate_wire::otlp as wire;
-use tidegate_wire::otlp::prometheus::{RemoteWritePlace, Reversed, pieces_of_remote_write};
-use tidegate_wire::output::{Full, SliceOutput};
+use tidegate_wire::otlp::prometheus::{
+    RemoteWritePieces, RemoteWritePlace, Reversed, pieces_of_remote_write,
+};
+use tidegate_wire::output::SliceOutput;
 use tidegate_wire::remote_write::Request;
 
-/// How much is made before others get their turn.
+/// How many bytes of documents are made before other tasks run.
 const TURN: usize = 128 << 10;
-/// How much remote write is said in OTLP at a time, beside a point that is longer.
+/// Documents of a long body are made in turns of this part of its length: each turn skips the items before it, so a fixed
+/// length would make the time quadratic.
+const TURNS: usize = 16;
+/// The length of the parts in which remote write is translated to OTLP; a single point may be longer.
 pub(super) const CHUNK: usize = 64 << 10;
 
 /// A body's documents.
 pub(super) struct Source<'a> {
     raw: &'a [u8],
     body: &'a Body,
-    /// What `_id`s begin with.
+    /// The prefix of `_id`s.
     prefix: String,
     tenant: &'a str,
     settings: &'a Settings,
     room: &'a Room,
     request: Option<Request<'a>>,
     mark: Mark,
-    chunk: Option<Chunk>,
+    /// The current part of remote write, translated to OTLP.
+    chunk: Option<Held<Window>>,
+    /// The series behind that part, or from the mark on where there is none.
+    series: Option<Box<RemoteWritePieces<'a>>>,
     /// There is nothing more.
     ended: bool,
 }
 
-/// How far a source has come. The documents behind it are the same whenever it goes on there.
+/// A position in a source. The documents behind it are the same whenever the source resumes there.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mark {
-    /// In the body, and in a part of it that is said in OTLP.
+    /// In the body, or in the current part of remote write.
     place: Place,
-    /// Bytes and items of a `_bulk` that are done.
+    /// The offset in a `_bulk`, and the number of items before it.
     offset: usize,
     number: u64,
-    /// The part of remote write at hand, and how many are before it.
+    /// Where the current part of remote write begins, and the number of parts before it.
     cursor: RemoteWritePlace,
     chunks: u64,
 }
 
-/// A part of remote write, said in OTLP.
-struct Chunk {
-    window: Held<Window>,
-    /// Where the next one begins, if there is one.
-    next: Option<RemoteWritePlace>,
-}
-
-/// What was made.
+/// What a call of [`Source::fill`] made.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Filled {
     pub(super) documents: u64,
-    /// Items that those say.
+    /// Items in those.
     pub(super) items: u64,
-    /// Items that no document says, as far as the translation counts them.
+    /// Items without a document, where the translation counts them.
     pub(super) left_out: u64,
-    /// That was all.
+    /// The body has no more documents.
     pub(super) ended: bool,
 }
 
 /// Why no document was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unfilled {
-    /// The next one is longer than what is spare.
+    /// The next one does not fit.
     Full,
-    /// There is no room for what is needed on the way to it.
+    /// There is no memory for an intermediate form.
     Room(NoRoom),
     /// The body is not what its record says.
     Damaged,
@@ -96,7 +97,10 @@ impl From<Unfilled> for Why {
 }
 
 impl<'a> Source<'a> {
-    /// Of the decoded body `raw`, which is seen through `request` where it is remote write.
+    /// What one takes on the heap beside the room, in bytes.
+    pub(super) const BYTES: usize = size_of::<RemoteWritePieces<'_>>();
+
+    /// Documents of the decoded body `raw`; of remote write, `request` is the view of it.
     pub(super) fn new(
         raw: &'a [u8],
         body: &'a Body,
@@ -104,30 +108,34 @@ impl<'a> Source<'a> {
         request: Option<Request<'a>>,
         (settings, room): (&'a Settings, &'a Room),
     ) -> Source<'a> {
-        let mark = Mark::default();
-        Source { raw, body, prefix, tenant, settings, room, request, mark, chunk: None, ended: false }
+        let (mark, series) = (Mark::default(), request.map(pieces_of_remote_write).map(Box::new));
+        Source { raw, body, prefix, tenant, settings, room, request, mark, chunk: None, series, ended: false }
     }
 
     pub(super) fn mark(&self) -> Mark {
         self.mark
     }
 
-    /// Goes on there.
+    /// Resumes at `mark`.
     pub(super) fn go_to(&mut self, mark: Mark) {
         (self.mark, self.chunk) = (mark, None);
+        self.series = self.request.map(pieces_of_remote_write).map(Box::new);
+        if let Some(series) = &mut self.series {
+            series.skip_to(mark.cursor);
+        }
     }
 
-    /// Whether items without documents are counted on the way; otherwise they are what is not said.
+    /// Whether items without a document are counted one by one; otherwise they are all that is in no document.
     pub(super) fn counts(&self) -> bool {
         matches!(self.body.protocol, Protocol::Otlp | Protocol::Intake)
     }
 
-    /// Bytes of the room that it keeps.
+    /// Bytes of the room that it holds.
     pub(super) fn bytes(&self) -> usize {
-        self.chunk.as_ref().map_or(0, |chunk| chunk.window.bytes())
+        self.chunk.as_ref().map_or(0, Held::bytes)
     }
 
-    /// Appends documents to `out`, as far as there is room for them, but no more than others can wait for.
+    /// Appends documents to `out` as far as they fit, but at most one turn of them.
     pub(super) async fn fill(&mut self, out: &mut Window) -> Result<Filled, Unfilled> {
         if self.ended {
             return Ok(Filled { ended: true, ..Filled::default() });
@@ -145,30 +153,28 @@ impl<'a> Source<'a> {
         Ok(filled)
     }
 
-    /// Makes what it needs on the way to the next document, so that there is room for that at least.
+    /// Makes the intermediate form of the next document, so that it has its memory before the document does.
     pub(super) async fn prepare(&mut self) -> Result<(), Unfilled> {
-        if self.request.is_some() && self.chunk.is_none() && !self.ended {
+        if self.series.is_some() && self.chunk.is_none() && !self.ended {
             self.chunk = Some(self.chunk().await?);
         }
         Ok(())
     }
 
-    /// Passes over what fits nowhere: a document, or all that is left of the item that it is of.
+    /// Skips what is too large: the next document, or all that is left of its item.
     pub(super) fn skip(&mut self) {
-        match (self.body.protocol, self.request, &self.chunk) {
-            (Protocol::Bulk, _, _) => {
+        match (self.body.protocol, &mut self.series, &self.chunk) {
+            (Protocol::Bulk, ..) => {
                 let rest = self.raw.get(self.mark.offset..).unwrap_or_default();
                 let Some(Ok(item)) = checked(rest).next() else { return };
                 self.mark.offset = item.bytes.as_ptr().addr() + item.bytes.len() - self.raw.as_ptr().addr();
                 self.mark.number += 1;
             }
-            (_, Some(request), None) => {
-                let mut pieces = pieces_of_remote_write(request);
-                pieces.skip_to(self.mark.cursor);
-                pieces.pass_over(&mut Reversed::default());
-                self.mark.cursor = pieces.place();
+            (_, Some(series), None) => {
+                series.pass_over(&mut Reversed::default());
+                self.mark.cursor = series.place();
             }
-            (Protocol::Intake, _, _) => self.mark.place = self.mark.place.past_item(),
+            (Protocol::Intake, ..) => self.mark.place = self.mark.place.past_item(),
             _ => {
                 self.mark.place = match spoken(self.body) {
                     Some(wire::Signal::Metrics) => self.mark.place.past_document(),
@@ -236,48 +242,44 @@ impl<'a> Source<'a> {
         };
         // The part counts its items from its beginning.
         let prefix = format!("{}-{:x}", self.prefix, self.mark.chunks);
-        let written = self.write(Some(signal), &chunk.window, &prefix, out);
-        let next = chunk.next;
+        let written = self.write(Some(signal), &chunk, &prefix, out);
         self.chunk = Some(chunk);
         let written = written?;
         let mut filled = Filled { documents: written.documents, items: written.items, ..Filled::default() };
-        match (written.next, next) {
+        let rest = self.series.as_mut().and_then(|series| (!series.is_done()).then_some(series));
+        match (written.next, rest) {
             (Some(place), _) => self.mark.place = place,
-            (None, Some(cursor)) => {
+            (None, Some(rest)) => {
                 self.chunk = None;
-                self.mark = Mark { cursor, chunks: self.mark.chunks + 1, ..Mark::default() };
+                self.mark = Mark { cursor: rest.place(), chunks: self.mark.chunks + 1, ..Mark::default() };
             }
             (None, None) => filled.ended = true,
         }
         Ok(filled)
     }
 
-    /// Says the next part of remote write in OTLP.
-    async fn chunk(&self) -> Result<Chunk, Unfilled> {
-        let request = self.request.ok_or(Unfilled::Damaged)?;
+    /// Translates the next part of remote write to OTLP. Where it ends depends on the body alone.
+    async fn chunk(&mut self) -> Result<Held<Window>, Unfilled> {
+        let series = self.series.as_mut().ok_or(Unfilled::Damaged)?;
         let mut len = 2 * CHUNK;
         loop {
             let mut window = self.room.window(len).await.map_err(Unfilled::Room)?;
-            match piece_of(request, self.mark.cursor, window.spare_mut()) {
-                Ok((bytes, next)) => {
-                    window.advance(bytes);
-                    return Ok(Chunk { window, next });
-                }
-                Err(_) => {
-                    drop(window);
-                    // As much as there is, at last.
-                    let left = self.room.left();
-                    if len >= left {
-                        return Err(Unfilled::Room(NoRoom::WithoutTurn));
-                    }
-                    len = len.saturating_mul(2).min(left);
-                }
+            if let Ok(done) = series.write(window.spare_mut(), CHUNK) {
+                window.advance(done.bytes);
+                return Ok(window);
             }
+            drop(window);
+            // At last all that is left.
+            let left = self.room.left();
+            if len >= left {
+                return Err(Unfilled::Room(NoRoom::WithoutTurn));
+            }
+            len = len.saturating_mul(2).min(left);
             tokio::task::yield_now().await;
         }
     }
 
-    /// Writes documents from the place on: what others can wait for, or one that is longer.
+    /// Writes documents from the place on: one turn of them, or a single longer one.
     fn write(
         &self,
         signal: Option<wire::Signal>,
@@ -295,7 +297,7 @@ impl<'a> Source<'a> {
             tenant: self.tenant,
             received: self.body.received_at_ns,
         };
-        let mut turn = TURN;
+        let mut turn = TURN.max(raw.len() / TURNS);
         loop {
             let space = out.spare_mut();
             let end = turn.min(space.len());
@@ -318,17 +320,4 @@ impl<'a> Source<'a> {
             }
         }
     }
-}
-
-/// Says a part of remote write in OTLP: how long that is, and where the next begins. Its end depends on the body alone.
-fn piece_of(
-    request: Request<'_>,
-    from: RemoteWritePlace,
-    space: &mut [u8],
-) -> Result<(usize, Option<RemoteWritePlace>), Full> {
-    let mut pieces = pieces_of_remote_write(request);
-    pieces.skip_to(from);
-    let done = pieces.write(space, CHUNK)?;
-    let next = if pieces.is_done() { None } else { Some(pieces.place()) };
-    if done.bytes == 0 && next == Some(from) { Err(Full) } else { Ok((done.bytes, next)) }
 }

@@ -117,6 +117,19 @@ impl<'a> Metric<'a> {
 }
 
 impl<'a> Data<'a> {
+    /// How many points there are.
+    #[must_use]
+    pub fn points(&self) -> usize {
+        match self {
+            Self::Empty => 0,
+            Self::Gauge(Gauge { message })
+            | Self::Sum(Sum { message, .. })
+            | Self::Histogram(Histogram { message, .. })
+            | Self::ExponentialHistogram(ExponentialHistogram { message, .. })
+            | Self::Summary(Summary { message }) => Messages::new(message, POINTS).count(),
+        }
+    }
+
     fn read(field: u32, message: &'a [u8]) -> Option<Self> {
         let (mut temporality, mut is_monotonic) = (0, false);
         let mut reader = Reader::new(message);
@@ -141,34 +154,34 @@ impl<'a> Data<'a> {
 impl<'a> Gauge<'a> {
     /// Its points, in order.
     pub fn points(&self) -> impl Iterator<Item = NumberPoint<'a>> + Clone + use<'a> {
-        Messages::new(self.message, POINTS).map_while(NumberPoint::read)
+        Messages::new(self.message, POINTS).read(NumberPoint::read)
     }
 }
 
 impl<'a> Sum<'a> {
     /// Its points, in order.
     pub fn points(&self) -> impl Iterator<Item = NumberPoint<'a>> + Clone + use<'a> {
-        Messages::new(self.message, POINTS).map_while(NumberPoint::read)
+        Messages::new(self.message, POINTS).read(NumberPoint::read)
     }
 }
 
 impl<'a> Histogram<'a> {
     /// Its points, in order.
     pub fn points(&self) -> impl Iterator<Item = HistogramPoint<'a>> + Clone + use<'a> {
-        Messages::new(self.message, POINTS).map_while(HistogramPoint::read)
+        Messages::new(self.message, POINTS).read(HistogramPoint::read)
     }
 }
 
 impl<'a> ExponentialHistogram<'a> {
     /// Its points, in order.
     pub fn points(&self) -> impl Iterator<Item = ExponentialPoint<'a>> + Clone + use<'a> {
-        Messages::new(self.message, POINTS).map_while(ExponentialPoint::read)
+        Messages::new(self.message, POINTS).read(ExponentialPoint::read)
     }
 }
 
 impl<'a> Summary<'a> {
     /// Its points, in order.
     pub fn points(&self) -> impl Iterator<Item = SummaryPoint<'a>> + Clone + use<'a> {
-        Messages::new(self.message, POINTS).map_while(SummaryPoint::read)
+        Messages::new(self.message, POINTS).read(SummaryPoint::read)
     }
 }

@@ -74,7 +74,7 @@ impl<'a, T: Item<'a>> Request<'a, T> {
 
     /// Its resources, in order.
     pub fn resources(&self) -> impl Iterator<Item = ResourceGroup<'a, T>> + Clone + use<'a, T> {
-        Messages::new(self.raw, field::RESOURCES).map_while(ResourceGroup::read)
+        Messages::new(self.raw, field::RESOURCES).read(ResourceGroup::read)
     }
 }
 
@@ -92,7 +92,7 @@ impl<'a, T: Item<'a>> ResourceGroup<'a, T> {
 
     /// Its scopes, in order.
     pub fn scopes(&self) -> impl Iterator<Item = ScopeGroup<'a, T>> + Clone + use<'a, T> {
-        Messages::new(self.message, field::MEMBERS).map_while(ScopeGroup::read)
+        Messages::new(self.message, field::MEMBERS).read(ScopeGroup::read)
     }
 }
 
@@ -110,7 +110,7 @@ impl<'a, T: Item<'a>> ScopeGroup<'a, T> {
 
     /// Its items, in order.
     pub fn items(&self) -> impl Iterator<Item = T> + Clone + use<'a, T> {
-        Messages::new(self.message, field::MEMBERS).map_while(T::read)
+        Messages::new(self.message, field::MEMBERS).read(T::read)
     }
 }
 

@@ -18,6 +18,38 @@ impl<'a> Messages<'a> {
         let [tag, ..] = (field << 3 | 2).to_le_bytes();
         Self { reader: Reader::new(message), field, tag: if field < 16 { tag } else { 0 } }
     }
+
+    /// What `read` makes of each, up to the first that it cannot read.
+    #[inline]
+    pub fn read<T, F: FnMut(&'a [u8]) -> Option<T>>(self, read: F) -> ReadMessages<'a, F> {
+        ReadMessages { messages: self, read }
+    }
+}
+
+/// Messages as they are read. Those that are skipped or only counted are not.
+#[derive(Debug, Clone)]
+pub struct ReadMessages<'a, F> {
+    messages: Messages<'a>,
+    read: F,
+}
+
+impl<'a, T, F: FnMut(&'a [u8]) -> Option<T>> Iterator for ReadMessages<'a, F> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        (self.read)(self.messages.next()?)
+    }
+
+    #[inline]
+    fn nth(&mut self, skipped: usize) -> Option<T> {
+        (self.read)(self.messages.nth(skipped)?)
+    }
+
+    #[inline]
+    fn count(self) -> usize {
+        self.messages.count()
+    }
 }
 
 impl<'a> Iterator for Messages<'a> {

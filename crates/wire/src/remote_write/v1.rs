@@ -48,7 +48,12 @@ impl<'a> Request<'a> {
 
     /// Its series, in order.
     pub fn series(&self) -> impl Iterator<Item = Series<'a>> + Clone + use<'a> {
-        Messages::new(self.raw, field::TIMESERIES).map(Series::new)
+        self.messages().map(Series::new)
+    }
+
+    /// The encoded messages of its series.
+    pub(super) fn messages(&self) -> Messages<'a> {
+        Messages::new(self.raw, field::TIMESERIES)
     }
 
     /// Its metadata, in order.
@@ -76,19 +81,19 @@ impl<'a> Series<'a> {
 
     /// Its float samples.
     pub fn samples(&self) -> impl Iterator<Item = Sample> + Clone + use<'a> {
-        Messages::new(self.message, field::SAMPLES).map_while(sample)
+        Messages::new(self.message, field::SAMPLES).read(sample)
     }
 
     /// Its native histograms.
     pub fn histograms(&self) -> impl Iterator<Item = Histogram<'a>> + Clone + use<'a> {
         // 1.0 does not know the start timestamp: whatever is in that field means something else.
         Messages::new(self.message, field::HISTOGRAMS)
-            .map_while(|message| Some(Histogram { start_timestamp: 0, ..Histogram::new(message)? }))
+            .read(|message| Some(Histogram { start_timestamp: 0, ..Histogram::new(message)? }))
     }
 
     /// Its exemplars.
     pub fn exemplars(&self) -> impl Iterator<Item = Exemplar<Labels<'a>>> + Clone + use<'a> {
-        Messages::new(self.message, field::EXEMPLARS).map_while(exemplar)
+        Messages::new(self.message, field::EXEMPLARS).read(exemplar)
     }
 }
 

@@ -69,11 +69,20 @@ impl<'a> Request<'a> {
     /// Its series, in order.
     pub fn series(&self) -> impl Iterator<Item = Series<'a>> + Clone + use<'a> {
         let symbols = self.symbols;
-        Messages::new(self.raw, field::TIMESERIES).map(move |message| Series { message, symbols })
+        self.messages().map(move |message| Series::new(message, symbols))
+    }
+
+    /// The encoded messages of its series.
+    pub(super) fn messages(&self) -> Messages<'a> {
+        Messages::new(self.raw, field::TIMESERIES)
     }
 }
 
 impl<'a> Series<'a> {
+    pub(super) fn new(message: &'a [u8], symbols: Table<'a>) -> Self {
+        Self { message, symbols }
+    }
+
     /// Its encoded message.
     #[must_use]
     pub fn message(&self) -> &'a [u8] {
@@ -94,13 +103,13 @@ impl<'a> Series<'a> {
     /// Its float samples. One without a start timestamp of its own has the series' created timestamp.
     pub fn samples(&self) -> impl Iterator<Item = Sample> + Clone + use<'a> {
         let created = self.created_timestamp();
-        Messages::new(self.message, field::SAMPLES).map_while(move |message| sample(message, created))
+        Messages::new(self.message, field::SAMPLES).read(move |message| sample(message, created))
     }
 
     /// Its native histograms. One without a start timestamp of its own has the series' created timestamp.
     pub fn histograms(&self) -> impl Iterator<Item = Histogram<'a>> + Clone + use<'a> {
         let created = self.created_timestamp();
-        Messages::new(self.message, field::HISTOGRAMS).map_while(move |message| {
+        Messages::new(self.message, field::HISTOGRAMS).read(move |message| {
             let mut histogram = Histogram::new(message)?;
             if histogram.start_timestamp == 0 {
                 histogram.start_timestamp = created;
@@ -112,7 +121,7 @@ impl<'a> Series<'a> {
     /// Its exemplars.
     pub fn exemplars(&self) -> impl Iterator<Item = Exemplar<Labels<'a>>> + Clone + use<'a> {
         let symbols = self.symbols;
-        Messages::new(self.message, field::EXEMPLARS).map_while(move |message| exemplar(message, symbols))
+        Messages::new(self.message, field::EXEMPLARS).read(move |message| exemplar(message, symbols))
     }
 
     /// Its metadata, if any was sent; the family is the series' metric name.

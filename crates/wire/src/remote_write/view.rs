@@ -3,6 +3,7 @@
 use super::histogram::Histogram;
 use super::item::{Exemplar, Label, Metadata, Sample};
 use super::{v1, v2};
+use crate::proto::Messages;
 
 /// A request of either version.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +23,15 @@ pub enum Series<'a> {
     V2(v2::Series<'a>),
 }
 
+/// The series of a request, in order.
+#[derive(Debug, Clone)]
+pub enum SeriesIter<'a> {
+    /// 1.0
+    V1(Messages<'a>),
+    /// 2.0
+    V2(Messages<'a>, v2::Table<'a>),
+}
+
 /// The labels of a series or of an exemplar.
 #[derive(Debug, Clone)]
 pub enum Labels<'a> {
@@ -33,10 +43,11 @@ pub enum Labels<'a> {
 
 impl<'a> Request<'a> {
     /// Its series, in order.
-    pub fn series(&self) -> impl Iterator<Item = Series<'a>> + Clone + use<'a> {
+    #[must_use]
+    pub fn series(&self) -> SeriesIter<'a> {
         match self {
-            Self::V1(request) => Either::One(request.series().map(Series::V1)),
-            Self::V2(request) => Either::Two(request.series().map(Series::V2)),
+            Self::V1(request) => SeriesIter::V1(request.messages()),
+            Self::V2(request) => SeriesIter::V2(request.messages(), request.symbols()),
         }
     }
 
@@ -115,6 +126,20 @@ impl<'a> Series<'a> {
     }
 }
 
+impl<'a> Iterator for SeriesIter<'a> {
+    type Item = Series<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Series<'a>> {
+        match self {
+            Self::V1(messages) => messages.next().map(|message| Series::V1(v1::Series::new(message))),
+            Self::V2(messages, symbols) => {
+                messages.next().map(|message| Series::V2(v2::Series::new(message, *symbols)))
+            }
+        }
+    }
+}
+
 impl<'a> Iterator for Labels<'a> {
     type Item = Label<'a>;
 
@@ -142,6 +167,21 @@ impl<T, A: Iterator<Item = T>, B: Iterator<Item = T>> Iterator for Either<A, B> 
         match self {
             Self::One(one) => one.next(),
             Self::Two(two) => two.next(),
+        }
+    }
+
+    #[inline]
+    fn nth(&mut self, skipped: usize) -> Option<T> {
+        match self {
+            Self::One(one) => one.nth(skipped),
+            Self::Two(two) => two.nth(skipped),
+        }
+    }
+
+    fn count(self) -> usize {
+        match self {
+            Self::One(one) => one.count(),
+            Self::Two(two) => two.count(),
         }
     }
 }

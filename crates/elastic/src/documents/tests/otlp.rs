@@ -115,6 +115,60 @@ fn same_in_pieces(signal: Signal, raw: &[u8], settings: &Settings<'_>, size: usi
     assert_eq!((items, unsayable), (expected.items, expected.untranslatable.items));
 }
 
+/// A translation goes on without reading the items that are done again: here one of them is no longer readable.
+#[test]
+fn items_that_are_done_are_not_read_again() {
+    use tidegate_wire::otlp::{Data, LogsRequest, MetricsRequest, TracesRequest};
+    let field = |number: u8, payload: &[u8]| [&[number << 3 | 2, payload.len() as u8], payload].concat();
+    let point = |time: u8| {
+        let (time, value) = ([0x19, time, 0, 0, 0, 0, 0, 0, 0], [0x21, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
+        field(1, &[time, value].concat())
+    };
+    let request = |items: [Vec<u8>; 3]| {
+        let items = items.map(|item| field(2, &item)).concat();
+        field(1, &field(2, &items))
+    };
+    let gauge = |points: &[u8]| [field(1, b"m"), field(5, points)].concat();
+    let log = |text: &[u8]| field(5, &field(1, text));
+    let one = |name: &[u8]| [field(1, &[7; 16]), field(2, &[9; 8]), field(5, name)].concat();
+    for (signal, raw) in [
+        (Signal::Logs, request([log(b"first"), log(b"second"), log(b"third")])),
+        (Signal::Traces, request([one(b"first"), one(b"second"), one(b"third")])),
+        (Signal::Metrics, request([1, 2, 3].map(|time| gauge(&point(time))))),
+        (Signal::Metrics, request([gauge(&[1, 2, 3].map(point).concat()), vec![], vec![]])),
+    ] {
+        let (all, _) = documents(signal, &raw, &settings());
+        assert_eq!(all.len(), 3);
+        let first = match signal {
+            Signal::Logs => {
+                let group = LogsRequest::new(&raw).resources().next().unwrap();
+                group.scopes().next().unwrap().items().next().unwrap().message()
+            }
+            Signal::Traces => {
+                let group = TracesRequest::new(&raw).resources().next().unwrap();
+                group.scopes().next().unwrap().items().next().unwrap().message()
+            }
+            _ => {
+                let group = MetricsRequest::new(&raw).resources().next().unwrap();
+                let metric = group.scopes().next().unwrap().items().next().unwrap();
+                let Data::Gauge(gauge) = metric.data else { panic!("{metric:?}") };
+                gauge.points().next().unwrap().message()
+            }
+        };
+        let begin = first.as_ptr().addr() - raw.as_ptr().addr();
+        let mut spoilt = raw.clone();
+        spoilt[begin..begin + first.len()].fill(0xff);
+        let from = Place { item: 2, part: 0 };
+        let mut space = vec![0; 1 << 16];
+        let mut page = Page::new(&mut space);
+        let written = from_otlp(signal, &spoilt, from, "j-1", &settings(), &mut page).unwrap();
+        assert_eq!((written.items, written.next), (1, None), "{signal:?}");
+        // The id and the place of a point depend on those that are grouped with it.
+        let found = &pairs(page.written())[0].1;
+        assert_eq!(all.iter().filter(|(_, document)| document == found).count(), 1, "{signal:?}");
+    }
+}
+
 fn check(signal: Signal, raw: &[u8], expected: &[Expected]) {
     let (found, written) = documents(signal, raw, &settings());
     assert_eq!(written.documents, expected.len() as u64);

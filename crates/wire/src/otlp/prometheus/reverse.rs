@@ -69,8 +69,9 @@ pub fn from_remote_write(request: Request<'_>, space: &mut [u8]) -> Result<Rever
 }
 
 /// The checked `request` as OTLP metrics requests, each as large as there is room for.
-pub fn pieces<'a>(request: Request<'a>) -> Pieces<'a, impl Iterator<Item = Series<'a>> + Clone + use<'a>> {
-    Pieces::new(request, request.series())
+#[must_use]
+pub fn pieces(request: Request<'_>) -> Pieces<'_> {
+    Pieces::new(request)
 }
 
 /// Whom a series is of.

@@ -4,7 +4,7 @@ use super::histogram::{histogram_point, is_sayable};
 use super::page::{ENDING, Page};
 use super::{COUNTER, Kind, MOST_METADATA, One, Reversed, Target, number_point};
 use crate::output::Full;
-use crate::remote_write::{Metadata, Request, Series};
+use crate::remote_write::{Metadata, Request, Series, SeriesIter};
 
 /// The part of a piece that is for points in any case, however long what encloses them is.
 const FOR_POINTS: usize = 8;
@@ -18,8 +18,8 @@ pub struct Place {
 
 /// A request of remote write on its way to OTLP, a piece at a time. Clones go on by themselves.
 #[derive(Debug, Clone)]
-pub struct Pieces<'a, I> {
-    rest: I,
+pub struct Pieces<'a> {
+    rest: SeriesIter<'a>,
     known: Known<'a>,
     /// The series that is begun.
     begun: Option<Begun<'a>>,
@@ -101,9 +101,9 @@ impl<'a> Begun<'a> {
     }
 }
 
-impl<'a, I: Iterator<Item = Series<'a>> + Clone> Pieces<'a, I> {
-    pub(super) fn new(request: Request<'a>, series: I) -> Self {
-        Self { rest: series, known: Known::of(request), begun: None, place: Place::default() }
+impl<'a> Pieces<'a> {
+    pub(super) fn new(request: Request<'a>) -> Self {
+        Self { rest: request.series(), known: Known::of(request), begun: None, place: Place::default() }
     }
 
     /// Where it is.
