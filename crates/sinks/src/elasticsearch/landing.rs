@@ -69,7 +69,10 @@ impl Elasticsearch {
             }
             // What is under way has its memory already.
             Job::Next(Next::Piece(parcel)) => self.prepare_next(Next::Piece(plain(parcel))),
-            Job::Next(Next::Rest(parcel, _)) => self.prepare_next(Next::Piece(parcel)),
+            Job::Next(Next::Rest(mut parcel, _)) => {
+                parcel.forget_answer();
+                self.prepare_next(Next::Piece(parcel));
+            }
             Job::Batch(batch, _, Some(name)) => {
                 self.unavailable.is_tried = false;
                 // The next attempt is for one record.
@@ -200,6 +203,7 @@ impl Elasticsearch {
         // Something that failed often enough, and not with the node, is not wanted.
         let is_hopeless = parcel.faults + 1 >= MOST_FAULTS;
         let mut tally = Tally::default();
+        let shares_before = parcel.shares.clone();
         let runs = std::mem::take(&mut parcel.runs);
         for ((number, item), (share, at)) in items().zip(runs.each()) {
             let Some(share) = parcel.shares.get_mut(share) else { continue };
@@ -244,7 +248,13 @@ impl Elasticsearch {
             self.letters.bury(&parcel, of_fate(Fate::Fault).map(|(_, item)| item.bytes), words);
         }
         drop(raw);
-        self.heard(parcel, place, reply, &tally, now)
+        match self.heard(parcel, place, reply, &tally, now) {
+            After::Rest(mut parcel, reply) => {
+                parcel.shares_before = shares_before;
+                After::Rest(parcel, reply)
+            }
+            after => after,
+        }
     }
 
     /// What follows from what became of the documents of a piece. An answer with anything done is that of a node that

@@ -25,6 +25,8 @@ pub(super) struct Parcel {
     /// What is known of the first record.
     pub(super) meta: Meta,
     pub(super) shares: Vec<Share>,
+    /// The same before the answer to a piece of which some documents have to be sent again; empty otherwise.
+    pub(super) shares_before: Vec<Share>,
     /// Whose the documents are from the beginning of the piece to the end.
     pub(super) runs: Runs,
     /// The lines of the documents, some of them done.
@@ -115,7 +117,7 @@ pub(super) async fn go_on(
         Next::Rest(parcel, reply) => match rest(&parcel, &reply, room).await {
             Ok((raw, runs)) => {
                 let left = runs.count();
-                Box::new(Parcel { raw, runs, piece: 0..0, left, ..*parcel })
+                Box::new(Parcel { raw, runs, piece: 0..0, left, shares_before: Vec::new(), ..*parcel })
             }
             Err(no_room) => return Err((Next::Rest(parcel, reply), no_room)),
         },
@@ -187,6 +189,7 @@ impl Parcel {
         Box::new(Parcel {
             meta,
             shares,
+            shares_before: Vec::new(),
             runs,
             raw,
             piece: 0..0,
@@ -232,6 +235,11 @@ impl Parcel {
     /// The lines of the piece that is sent.
     pub(super) fn piece(&self) -> &[u8] {
         self.raw.get(self.piece.clone()).unwrap_or_default()
+    }
+
+    /// All of the piece is sent again, as if it had not been answered.
+    pub(super) fn forget_answer(&mut self) {
+        self.shares = std::mem::take(&mut self.shares_before);
     }
 
     /// The piece is done. Whether that was all.

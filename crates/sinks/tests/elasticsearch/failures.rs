@@ -1,9 +1,12 @@
 //! Documents, requests and nodes that fail.
 
 use crate::node::{Answer, Node};
+use crate::oversize::request;
 use crate::rig::{PART, Rig, settings};
-use tidegate_journal::Encoding;
+use crate::unavailable::meta;
+use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
+use tidegate_load::protobuf::field;
 use tidegate_sinks::ElasticsearchSettings;
 
 const CREATE: &str = "{\"create\":{\"_index\":\"logs\"}}";
@@ -40,6 +43,20 @@ async fn a_document_that_is_not_wanted_is_kept_with_the_reason() {
     assert_eq!(letters[0].0, "400 document_parsing_exception: no \"such\" field");
     assert!(letters[0].1.starts_with("{\"create\":{\"_id\":\""), "{}", letters[0].1);
     assert!(letters[0].1.ends_with("\n{\"n\":7,\"pad\":\"xxxxxxxxxx\"}\n"), "{}", letters[0].1);
+}
+
+/// Where there is no memory for what has to be sent again alone, the whole piece is, and what its first answer said is not
+/// counted a second time.
+#[tokio::test]
+async fn documents_that_are_sent_again_with_their_piece_are_counted_once() {
+    let (rig, node) = (Rig::new(PART), Node::new([Answer::DislikesFirst, Answer::DislikesFirst]));
+    // Control characters take six times their length in JSON: more than was foreseen, so the copy has no room.
+    let text = "\u{1}".repeat(16 << 10);
+    let body = request(&[], (0..30).map(|_| field(5, &field(1, text.as_bytes()))));
+    rig.append(meta(Signal::Logs, Protocol::Otlp, 30, body.len()), &body).await;
+    rig.drain(settings(&node)).await;
+    assert!(node.seen().requests.windows(2).any(|pair| pair[0].0 == pair[1].0), "the piece is sent again");
+    assert_eq!((rig.page().delivered, rig.dropped()), (30, vec![]));
 }
 
 /// A request that is refused as a whole is halved until the document that is at fault is alone.

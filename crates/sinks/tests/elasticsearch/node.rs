@@ -33,6 +33,8 @@ pub(crate) enum Answer {
     Every(usize, u16),
     /// This document is not wanted.
     Dislikes(u64),
+    /// The first document is not wanted, and there is no room for the others.
+    DislikesFirst,
     /// 500 for all of it when this document is in it; otherwise taken.
     Breaks(u64),
     /// 500 for this document.
@@ -161,6 +163,7 @@ async fn serve(
         }
         _ => {}
     }
+    let unwanted = || json!({"status": 400, "error": {"type": "document_parsing_exception", "reason": "no \"such\" field"}});
     let (mut errors, mut answers) = (false, Vec::new());
     let refused = items.iter().filter(|item| seen.red.contains(&item.index)).count();
     if refused > 0 {
@@ -179,9 +182,11 @@ async fn serve(
             Answer::Every(step, status) if at % step == 0 => {
                 json!({"status": status, "error": {"type": "es_rejected_execution_exception", "reason": "full"}})
             }
-            Answer::Dislikes(disliked) if number == *disliked => {
-                json!({"status": 400, "error": {"type": "document_parsing_exception", "reason": "no \"such\" field"}})
+            Answer::DislikesFirst if at > 0 => {
+                json!({"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "full"}})
             }
+            Answer::DislikesFirst => unwanted(),
+            Answer::Dislikes(disliked) if number == *disliked => unwanted(),
             _ => {
                 if seen.keeps {
                     seen.kept.push((index, document));
