@@ -15,7 +15,7 @@ use tidegate_ledger::{Dropped, Ledger, Settled, Sink, SinkBook, TooMany, Unknown
 use tidegate_tap::{At, Tap};
 
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
-const PASSING: Duration = Duration::from_secs(1);
+pub(crate) const PASSING: Duration = Duration::from_secs(1);
 
 /// A sink's way through the journal, with its page in the books: neither moves without the other.
 pub(crate) struct Inbox {
@@ -301,7 +301,8 @@ impl Inbox {
         self.follower.save(&book);
     }
 
-    fn unreadable(&self, error: &io::Error) {
+    /// Logs that the journal cannot be read, and will be tried again after [`PASSING`].
+    pub(crate) fn unreadable(&self, error: &io::Error) {
         tracing::warn!(sink = self.name(), %error, "the journal cannot be read now; trying again in a second");
     }
 }

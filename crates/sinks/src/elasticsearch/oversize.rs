@@ -1,9 +1,8 @@
-//! Records that need more memory than the sink's own. They are sent when nothing else is under way, with the turn to
-//! borrow: decoded once, and made documents of as many at a time as there is room for beside that, down to one.
+//! Sends records that need more memory than the sink's own part: when nothing else is in flight, with the turn to borrow.
+//! A record is decoded once, and becomes as many documents at a time as fit beside that, down to one.
 //!
-//! Nothing is held over a wait: before another attempt everything is given back, and the record is read from the
-//! journal again. How far it has come is remembered by the number of its documents, so none of those that are done is
-//! sent again (but after a restart).
+//! No memory is held over a wait: before another attempt it is all released, and the record is read from the journal
+//! again. Progress is kept as a number of documents, so that delivered ones are not sent again (except after a restart).
 
 use super::documents::{share, version_of};
 use super::landing::After;
@@ -15,6 +14,7 @@ use super::unavailable::Oversize;
 use super::{Elasticsearch, Landed};
 use crate::batch::{Body, Why};
 use crate::decoding::SLACK;
+use crate::inbox::PASSING;
 use crate::losses::Losses;
 use crate::room::{Held, NoRoom};
 use std::sync::Arc;
@@ -24,36 +24,36 @@ use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 use tokio::time::Instant;
 
-/// The shortest window that documents are made in first, where there is room for it.
+/// The least length of the window that documents are first made in, where there is room for it.
 const PIECE: usize = 128 << 10;
 
-/// How far a record has come.
+/// The progress of a record.
 #[derive(Debug, Clone)]
 pub(super) struct Progress {
     sequence: u64,
     follows: Option<Arc<str>>,
-    /// Where a piece begins of which not all is done, and the number of its first document.
+    /// Where the first piece begins that is not all done, and the number of its first document.
     mark: Mark,
     number: u64,
     /// Its end, and what is left of it.
     end: u64,
     left: Runs,
-    /// They may have been sent; how often something of them failed, or was refused; and until when they wait.
+    /// Whether those may have been sent, how often some of them failed or were refused, and until when they wait.
     sent: bool,
     faults: u32,
     refusals: u32,
     not_before: Option<Instant>,
-    /// What is known of the record, as it was where the piece begins but for what is lost or waits.
+    /// The record's counts as they were where the piece begins, except losses and waits.
     share: Share,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 enum Outcome {
     /// Every document is done, or waits for its index.
     Done(Share),
     /// The rest is sent later.
     Later(Box<Progress>),
-    /// It is not in the journal any more, where it was counted.
+    /// The record is no longer in the journal, which has counted it.
     Gone,
 }
 
@@ -68,7 +68,7 @@ impl Elasticsearch {
         self.endpoints.let_go(&self.room, self.settings.timeout).await;
         let turn = self.room.turn().await;
         let outcome = Box::pin(self.read_and_send(&oversize)).await;
-        // The turn is given back with what was borrowed.
+        // The turn ends when what was borrowed is given back.
         self.endpoints.let_go(&self.room, self.settings.timeout).await;
         drop(turn);
         let Oversize { record, follows } = &oversize;
@@ -79,7 +79,7 @@ impl Elasticsearch {
                 self.progress = Some(progress);
                 self.oversize = Some(oversize);
             }
-            // What the quota took was counted there, and is not counted again.
+            // What the quota dropped was counted there, and is not counted again.
             Ok(Outcome::Gone) => self.lose_oversize(&oversize, Dropped::Damaged),
             Err(why) => {
                 if why == Dropped::TooLarge {
@@ -109,14 +109,17 @@ impl Elasticsearch {
         match self.inbox.recall(record.sequence) {
             Ok(Some(_)) => {}
             Ok(None) => return Ok(Outcome::Gone),
-            Err(_) => return Ok(Outcome::Later(Box::new(self.begun(oversize)))),
+            Err(error) => {
+                self.inbox.unreadable(&error);
+                return Ok(self.later(oversize));
+            }
         }
         let mut kept = room.window(record.body_len as usize).await.map_err(lost)?;
         match self.inbox.read_recalled(&mut kept) {
             Ok(()) => {}
             Err(ReadError::NoRecord) => return Ok(Outcome::Gone),
             Err(ReadError::Damaged) => return Err(Dropped::Damaged),
-            Err(ReadError::Memory(_)) => return Ok(Outcome::Later(Box::new(self.begun(oversize)))),
+            Err(ReadError::Memory(_)) => return Ok(self.later(oversize)),
         }
         if oversize.follows.is_none() && self.progress.is_none() {
             self.inbox.show(record, &kept);
@@ -162,7 +165,14 @@ impl Elasticsearch {
         Ok(raw)
     }
 
-    /// Where to begin: at the beginning, or where the last attempt ended.
+    /// The record could not be read: tries again after a while.
+    fn later(&mut self, oversize: &Oversize) -> Outcome {
+        let mut begun = self.begun(oversize);
+        begun.not_before = Some(Instant::now() + PASSING);
+        Outcome::Later(Box::new(begun))
+    }
+
+    /// Where to begin: at the start, or where the last attempt ended.
     fn begun(&mut self, oversize: &Oversize) -> Progress {
         let Oversize { record, follows } = oversize;
         let known = self.progress.take();
@@ -266,8 +276,8 @@ impl Elasticsearch {
         Ok(Outcome::Done(shares.into_iter().next().unwrap_or_default()))
     }
 
-    /// Makes the next piece: as much as is sent at once, or the one document that comes next if it takes all the room.
-    /// What does not fit even then is passed over.
+    /// Makes the next piece: one request's worth of documents, or a single one that takes all the room. A document that
+    /// does not fit even then is skipped.
     async fn piece(&mut self, source: &mut Source<'_>, share: &mut Share) -> Result<Piece, Dropped> {
         let counts = source.counts();
         let mut documents = 0;
@@ -283,7 +293,7 @@ impl Elasticsearch {
                     return Ok(Piece { window, documents: 0, ended: false });
                 }
             }
-            // Beside it there is a compressed copy, for which what is left suffices mostly.
+            // The rest mostly suffices for the compressed copy.
             let left = whole(self.room.left());
             let usual = self.most().min(left / 3 * 2).max(PIECE);
             let most = whole(usual.max(wanted).min(left));
@@ -306,7 +316,7 @@ impl Elasticsearch {
                         wanted = most.saturating_mul(2);
                         continue 'larger;
                     }
-                    // What comes before the next document is made without the window.
+                    // The intermediate form is made without the window.
                     Err(Unfilled::Room(_)) => continue 'larger,
                     Err(Unfilled::Full) => {
                         self.pass_over(source, share, most);
@@ -319,7 +329,7 @@ impl Elasticsearch {
         }
     }
 
-    /// Passes over what does not fit into `room` bytes, which is all that there is.
+    /// Skips a document that does not fit into `room` bytes, which are all that there are.
     fn pass_over(&mut self, source: &mut Source<'_>, share: &mut Share, room: usize) {
         self.letters.too_large(share.sequence, room, "an item of a record");
         source.skip();
@@ -328,7 +338,7 @@ impl Elasticsearch {
         share.too_large += 1;
     }
 
-    /// Sends all of a piece. It is given back with what is left of it when that has to wait.
+    /// Sends all of a piece. An error returns what is left of it, to wait.
     async fn deliver(&mut self, parcel: Box<Parcel>) -> Result<Box<Parcel>, Box<Parcel>> {
         let mut next = Next::Piece(parcel);
         loop {
@@ -361,7 +371,7 @@ impl Elasticsearch {
         }
     }
 
-    /// Sends a request once; gives it back when no endpoint takes it now.
+    /// Sends a request once; returns it when no endpoint accepts one now.
     async fn attempt(&mut self, parcel: Box<Parcel>) -> Result<Landed, Box<Parcel>> {
         let now = Instant::now();
         let Some(request) = parcel.request.clone() else { return Err(parcel) };
@@ -377,15 +387,15 @@ impl Elasticsearch {
     }
 }
 
-/// Documents that are sent next.
+/// The documents to be sent next.
 struct Piece {
     window: Held<Window>,
-    /// How many were made, those included that fit nowhere.
+    /// How many there are, skipped ones included.
     documents: u64,
     ended: bool,
 }
 
-/// What a window of at most `bytes` bytes is charged.
+/// The longest window of at most `bytes` bytes, in whole pages or steps.
 fn whole(bytes: usize) -> usize {
     let unit = if bytes < STEP { PAGE } else { STEP };
     bytes / unit * unit
