@@ -1,15 +1,16 @@
-//! The sink `elasticsearch`: documents to Elasticsearch 8 and 9, and to OpenSearch, by `_bulk`.
+//! The sink `elasticsearch`: sends documents to Elasticsearch 8 and 9, and to OpenSearch, by `_bulk`.
 //!
-//! What came as documents goes out as it came, but for an `_id` where there is none; everything else is made
-//! documents of (`tidegate-elastic`). What is decided is in `design/elasticsearch.md`.
+//! Records that came as documents go out as they came, with an `_id` where they had none; all others are translated
+//! (`tidegate-elastic`). The decisions are in `design/elasticsearch.md`.
 //!
-//! Records are joined into batches; a batch becomes a parcel of documents, of which a piece at a time is on its way;
-//! several parcels are, and each is settled when all of its documents are done, in any order. An answer says what
-//! became of each document: those that the cluster had no room for are sent again alone, those that it does not want
-//! go to the dead letters, those whose index takes none now wait for it while the others go on. What needs more memory
-//! than the sink's own goes when nothing else is under way, piece by piece.
+//! Records are joined into batches; a batch becomes a parcel of documents, of which one piece at a time is in flight;
+//! several parcels are in flight at a time, and each is settled when all of its documents are done, in any order. The
+//! response tells the outcome of each document: documents that the cluster had no room for are retried alone, rejected
+//! ones become dead letters, and those of an unavailable index wait for it while the others go on. Records that need more
+//! memory than the sink's own part are sent piece by piece when nothing else is in flight.
 
 mod answer;
+mod batching;
 mod documents;
 mod landing;
 mod letters;
@@ -28,33 +29,29 @@ pub use peer::PeerError;
 pub use settings::Settings;
 pub use setup::{SetupError, put_templates};
 
-use crate::batch::{Limits, Why, joined_most};
 use crate::endpoints::{Endpoints, Place};
 use crate::health::UnderWay;
 use crate::inbox::{AttachError, Inbox, Record, Sinkable};
 use crate::limit::Law;
-use crate::losses::Losses;
 use crate::need::Need;
 use crate::otlp::coder::{BadLevel, Coder};
 use crate::otlp::{Compression, coder};
 use crate::room::Room;
 use crate::stop::Stop;
 use answer::Answer;
-use documents::{Origin, is_spoken, outgoing_len};
+use documents::Origin;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use letters::Letters;
 use oversize::Progress;
 use parcel::{Job, MOST_DOCUMENTS, Parcel, Tools, Unfit, prepare};
 use peer::Peer;
-use sift::Pick;
+use source::Source;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_arena::rounded;
 use tidegate_elastic::documents::WORKING_BYTES;
-use tidegate_journal::{Encoding, IN_FLIGHT, Protocol, Signal};
-use tidegate_ledger::Dropped;
+use tidegate_journal::{Protocol, Signal};
 use tokio::time::Instant;
 use unavailable::{Oversize, Unavailable};
 
@@ -171,6 +168,7 @@ impl Elasticsearch {
             + Letters::BYTES
             + WORKING_BYTES
             + Unavailable::BYTES
+            + Source::BYTES
             + 2 * settings.max_in_flight * each
     }
 
@@ -401,112 +399,6 @@ impl Elasticsearch {
         let delayed = parcels.filter_map(|parcel| parcel.not_before).filter(|at| *at > now).min();
         let follow = if self.again || self.oversize.is_some() { None } else { self.unavailable.next() };
         full.into_iter().chain(trial).chain(delayed).chain(follow).min()
-    }
-
-    /// Takes the record that came last.
-    async fn take(&mut self, record: Record) {
-        self.reached = self.reached.max(record.sequence + 1);
-        if self.unavailable.has(record.sequence) {
-            return;
-        }
-        if !is_spoken(&record.meta) {
-            let losses = Losses::of(Dropped::Untranslatable, u64::from(record.meta.items));
-            self.inbox.settle_each([record.sequence], losses);
-            return;
-        }
-        if self.roomless == Some(record.sequence) || self.needed(&record) > self.room.part() {
-            self.oversize = Some(Oversize { record, follows: None });
-            self.close_all();
-            return;
-        }
-        let limits = self.limits();
-        let alone = record.sequence < self.singly_before;
-        if !alone && self.joins(&record, limits) {
-            return;
-        }
-        let usual = if alone { 0 } else { self.usual.min(limits.kept) };
-        let out_len = outgoing_len(&record.meta, &self.settings);
-        match Batch::of(&record, (), 0, out_len, usual, &self.room, &mut self.inbox).await {
-            Ok(batch) if alone || batch.is_full(limits) => self.prepare_batch(batch),
-            Ok(batch) => self.open.push(batch),
-            // The journal counts it, and goes on to the next.
-            Err(Why::Damaged) => {}
-            Err(Why::Room(_)) => {
-                self.close_all();
-                // Something that is held is given back some day, if there is anything.
-                self.crowded = !self.is_idle();
-                if self.crowded {
-                    self.held = Some(record);
-                } else {
-                    self.oversize = Some(Oversize { record, follows: None });
-                }
-            }
-        }
-    }
-
-    /// Adds the record to the batch that it belongs to. False when there is none, or none any more; then there is
-    /// room for another.
-    fn joins(&mut self, record: &Record, limits: Limits) -> bool {
-        let mut joined = false;
-        if let Some(at) = self.open.iter().position(|batch| batch.meta.tenant == record.meta.tenant)
-            && let Some(batch) = self.open.get_mut(at)
-        {
-            let out_len = outgoing_len(&record.meta, &self.settings);
-            joined = batch.add(record, out_len, limits, &mut self.inbox);
-            if !joined || batch.is_full(limits) {
-                self.close(at);
-            }
-        }
-        if !joined && self.open.len() == OPEN {
-            self.close(0);
-        }
-        joined
-    }
-
-    fn close(&mut self, at: usize) {
-        let batch = self.open.remove(at);
-        self.usual = batch.window.len();
-        self.prepare_batch(batch);
-    }
-
-    fn close_all(&mut self) {
-        self.jobs.extend(self.open.drain(..).map(|batch| Job::Batch(batch, Pick::All, None)));
-    }
-
-    fn prepare_batch(&mut self, batch: Batch) {
-        self.jobs.push_back(Job::Batch(batch, Pick::All, None));
-    }
-
-    /// Closes the batches that have waited long enough.
-    fn close_old(&mut self) {
-        let now = Instant::now();
-        let linger = self.settings.linger;
-        let old = self.open.extract_if(.., |batch| batch.opened + linger <= now);
-        self.jobs.extend(old.map(|batch| Job::Batch(batch, Pick::All, None)));
-    }
-
-    /// How large a batch may become now.
-    fn limits(&self) -> Limits {
-        let part = self.room.part();
-        // All that are on their way, and those that are being filled, are in the window of the cursor.
-        let records = IN_FLIGHT / (self.settings.max_in_flight + OPEN).max(1);
-        Limits { out: self.most().min(part / 6), kept: joined_most(part), records: records.max(1) }
-    }
-
-    /// The most bytes of a request before compression: as configured, or what the nodes are known to take.
-    fn most(&self) -> usize {
-        let smaller = self.smaller.filter(|(_, until)| Instant::now() < *until).map(|(most, _)| most);
-        self.settings.max_request_bytes.min(smaller.unwrap_or(usize::MAX))
-    }
-
-    /// What a record needs of the room when it is sent alone, in whole steps.
-    fn needed(&self, record: &Record) -> usize {
-        let out = outgoing_len(&record.meta, &self.settings);
-        let raw = match record.meta.encoding {
-            Encoding::Identity => 0,
-            _ => rounded(record.meta.raw_len as usize + crate::decoding::SLACK),
-        };
-        rounded(record.body_len as usize) + raw + rounded(out) + rounded(out / 4)
     }
 }
 

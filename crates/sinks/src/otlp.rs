@@ -3,34 +3,33 @@
 //! Specification: OTLP 1.x, <https://opentelemetry.io/docs/specs/otlp/>. What is decided, and the law of the
 //! adaptive limit, are in `design/otlp.md`.
 //!
-//! Metrics that came as remote write are said in OTLP first. The books go on counting them as they came.
+//! Other formats are translated to OTLP; the ledger goes on counting their items as they came.
 //!
-//! Records are joined by signal and tenant into batches; a batch becomes a request (decoded and compressed
-//! again where its records did not come as they go out); several requests are on their way at a time, and each
-//! is settled when it is answered, in any order. What does not go the usual way (a request that was refused as
-//! a whole and may have one bad record in it, a body that needs more memory than the sink's own) is let go, and
-//! read again from the journal once nothing else is under way: so nothing is held twice, and nothing waits for
-//! memory that waits for it.
+//! Records are joined by signal and tenant into batches; a batch becomes a request (decoded and compressed again where its
+//! records came in another form than they go out); several requests are in flight at a time, and each is settled when it
+//! is answered, in any order. Exceptions (a request that was refused as a whole and may contain one bad record, a body
+//! that needs more memory than the sink's own part) are released, and read again from the journal once nothing else is in
+//! flight: so nothing is held twice, and no wait for memory depends on itself.
 
 mod answer;
-mod apart;
 mod batch;
+mod batching;
 pub(crate) mod coder;
 mod landing;
 mod letters;
 mod need;
+mod oversize;
 mod parcel;
 mod peer;
 mod response;
 mod settings;
 mod status;
-mod taking;
 mod translation;
 
+pub(crate) use batching::spoken;
 pub use coder::BadLevel;
 pub use peer::PeerError;
 pub use settings::{Compression, Settings, Transport};
-pub(crate) use taking::spoken;
 
 use crate::endpoints::{self, Endpoints, Place};
 use crate::health::UnderWay;
@@ -40,12 +39,12 @@ use crate::need::Need;
 use crate::room::Room;
 use crate::stop::Stop;
 use answer::Answer;
-use apart::Cut;
 use batch::{Batch, Way};
 use coder::Coder;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use letters::Letters;
+use oversize::Cut;
 use parcel::{Parcel, Unfit};
 use peer::Peer;
 use std::collections::VecDeque;
@@ -103,7 +102,7 @@ pub struct Otlp {
     /// There was no room for it, or for a request; nothing was given back since.
     crowded: bool,
     /// A record that is sent when nothing else is under way.
-    apart: Option<Record>,
+    oversize: Option<Record>,
     /// Everything that is not settled is to be read again, once nothing is under way.
     again: bool,
     /// Records before this one are sent one by one.
@@ -203,7 +202,7 @@ impl Otlp {
             flight: FuturesUnordered::new(),
             held: None,
             crowded: false,
-            apart: None,
+            oversize: None,
             again: false,
             singly_before: 0,
             roomless: None,
@@ -220,8 +219,8 @@ impl Otlp {
         loop {
             self.go_on();
             if self.is_idle() {
-                if let Some(record) = self.apart.take() {
-                    let mut sending = Box::pin(self.send_apart(record));
+                if let Some(record) = self.oversize.take() {
+                    let mut sending = Box::pin(self.send_oversize(record));
                     if stop.or(&mut sending).await.is_some() {
                         continue;
                     }
@@ -257,7 +256,7 @@ impl Otlp {
         if self.again && self.is_idle() {
             self.again = false;
             self.ended = false;
-            (self.held, self.apart) = (None, None);
+            (self.held, self.oversize) = (None, None);
             self.inbox.rewind();
         }
         while !self.crowded || self.is_waiting_for_nothing() {
@@ -298,7 +297,7 @@ impl Otlp {
         let wake = self.wake_at();
         // One request in stock is enough: more would only hold memory.
         let takes = self.held.is_none()
-            && self.apart.is_none()
+            && self.oversize.is_none()
             && !self.again
             && !self.ended
             && self.closed.is_empty()

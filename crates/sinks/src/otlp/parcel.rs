@@ -2,9 +2,9 @@
 
 use super::SMALLEST;
 use super::batch::{Batch, Key, Way};
+use super::batching::spoken;
 use super::coder::{Coder, SLACK};
 use super::peer::{PREFIX, Request};
-use super::taking::spoken;
 use super::translation::{Translated, translated, version_of};
 use crate::batch::Why;
 use crate::room::{Held, Room};

@@ -1,4 +1,4 @@
-//! From records to batches: what goes how, with what, and what does not.
+//! Routes records into batches: by signal, tenant and the form in which they go out.
 
 use super::batch::{Batch, Key, Way};
 use super::peer::{self, PREFIX};
@@ -47,7 +47,7 @@ impl Otlp {
             || self.is_cut(&record)
             || needed(&record, way) > self.room.part()
         {
-            self.apart = Some(record);
+            self.oversize = Some(record);
             self.close_all();
             return;
         }
@@ -69,7 +69,7 @@ impl Otlp {
                 self.close_all();
                 // Something that is held is given back some day, if there is anything.
                 self.crowded = !self.is_idle();
-                let place = if self.crowded { &mut self.held } else { &mut self.apart };
+                let place = if self.crowded { &mut self.held } else { &mut self.oversize };
                 *place = Some(record);
             }
         }

@@ -1,20 +1,19 @@
-//! Records that are sent when nothing else is under way: those that need more memory than the sink's own, and
-//! those that go out in pieces, since the peer does not take them whole, or since they are said in OTLP on the way.
+//! Sends records when nothing else is in flight: those that need more memory than the sink's own part, and those that go
+//! out in pieces because the peer refuses them whole or because they are translated to OTLP.
 //!
-//! Nothing is held over a wait: before another attempt everything is given back, and the record is read from the
-//! journal again. What was sent of a record that is cut is remembered by its items, so it is not sent again
-//! (but after a restart).
+//! No memory is held over a wait: before another attempt it is all released, and the record is read from the journal
+//! again. Progress is kept as a number of items, so that delivered ones are not sent again (except after a restart).
 //!
-//! The body is decoded once. Of what is made of it there is one piece at a time, and what of that is compressed. So an
-//! item can be sent that fits beside the body; what does not is dropped, alone.
+//! The body is decoded once; beside it there is one piece at a time, and its compressed form. So an item is sent if it
+//! fits beside the body; one that does not is dropped alone.
 
 use super::answer::Fault;
 use super::batch::{Batch, Key, Way};
+use super::batching::spoken;
 use super::landing::Heard;
 use super::parcel::{self, Frame, Parcel};
 use super::peer::PREFIX;
 use super::settings::Compression;
-use super::taking::spoken;
 use super::translation::{outgoing_len, version_of};
 use super::{Landed, Otlp, SMALLEST};
 use crate::batch::Why;
@@ -30,13 +29,13 @@ use tidegate_wire::output::Full;
 use tidegate_wire::remote_write::{Symbols, view};
 use tokio::time::Instant;
 
-/// How far a record that is cut has come.
+/// The progress of a record that goes out in pieces.
 #[derive(Debug)]
 pub(super) struct Cut {
     pub(super) sequence: u64,
-    /// How long a piece is at most.
+    /// The longest piece, in bytes.
     most: usize,
-    /// What is done, how many items of the books that is, and what was lost of them.
+    /// The position, the number of items before it as the ledger counts them, and how many of those were lost.
     place: Place,
     booked: u64,
     losses: Losses,
@@ -49,11 +48,11 @@ struct Whole {
     meta: Meta,
 }
 
-/// A piece is to be sent again, after a while.
+/// A piece has to be sent again later.
 struct Later;
 
 impl Cut {
-    /// Enters that a piece is done.
+    /// Counts a piece that is done.
     fn done(&mut self, portion: &Portion, place: Place) {
         self.place = place;
         self.booked += portion.booked;
@@ -63,7 +62,7 @@ impl Cut {
 
 impl Otlp {
     /// Sends a record on its own.
-    pub(super) async fn send_apart(&mut self, record: Record) {
+    pub(super) async fn send_oversize(&mut self, record: Record) {
         self.endpoints.opens().await;
         self.endpoints.let_go(&self.room, self.settings.timeout).await;
         let _turn = self.room.turn().await;
@@ -87,9 +86,9 @@ impl Otlp {
         let out_len = outgoing_len(&record.meta);
         let batch = match Batch::of(record, key, PREFIX, out_len, 0, &self.room, &mut self.inbox).await {
             Ok(batch) => batch,
-            // The journal counts it, and goes on to the next.
+            // The journal counts it, and continues with the next.
             Err(Why::Damaged) => return Ok(()),
-            // It was accepted when there was more memory.
+            // It was accepted with more memory.
             Err(Why::Room(_)) => return Err(Dropped::TooLarge),
         };
         if is_cut {
@@ -174,10 +173,10 @@ impl Otlp {
 
     /// Sends all that is left of a body, piece by piece.
     async fn send_all(&mut self, mut pieces: impl Pieces, whole: Whole, cut: &mut Cut) -> Result<(), Later> {
-        // Less than that, for the next piece, where there was no room for it.
+        // A tighter bound for the next piece, after one that did not fit.
         let mut narrow = usize::MAX;
         loop {
-            // Nothing below waits where there is no room, or nothing to be sent.
+            // Without room, or with nothing to be sent, nothing below waits.
             tokio::task::yield_now().await;
             let most = cut.most.min(self.room_for_a_piece()).min(narrow);
             let before = pieces.clone();
@@ -216,7 +215,7 @@ impl Otlp {
                 }
                 Heard::Refused(reason, fault) => {
                     self.letters.bury(&parcel, &reason);
-                    // Of an event that ends in a later piece, something is lost too.
+                    // An event that ends in a later piece has lost something, too.
                     cut.losses.add(fault.reason(), portion.booked.max(1));
                 }
             }
@@ -224,15 +223,14 @@ impl Otlp {
         }
     }
 
-    /// How long a piece may be, so that there is room for it in both forms.
+    /// The longest piece that fits both plain and compressed.
     fn room_for_a_piece(&self) -> usize {
         let left = self.room.longest_window().saturating_sub(2 * STEP);
         let each = if self.settings.compression == Compression::None { left } else { left / 2 };
         each.max(PAGE)
     }
 
-    /// The next piece in a window of its own, which is as large as it has to be for one item. Nothing when there is no
-    /// such room at all.
+    /// The next piece in a window of its own, which grows until one item fits. `None` when there is no such room.
     async fn written<P: Pieces>(
         &mut self,
         pieces: &mut P,
@@ -258,14 +256,14 @@ impl Otlp {
         }
     }
 
-    /// A piece as it goes out: compressed, where there is room for that.
+    /// A piece as it goes out: compressed if there is room for that.
     async fn piece(&mut self, frame: Frame, portion: &Portion, whole: Whole) -> Option<Parcel> {
         let coder = self.coder.as_mut()?;
         let (frame, encoding) = parcel::encoded(frame, coder, &self.room).await;
         Some(Parcel::piece(frame, encoding, whole.key, whole.meta, portion.items, portion.bytes))
     }
 
-    /// Sends a request once. Nothing when no endpoint takes it now.
+    /// Sends a request once. `None` when no endpoint accepts one now.
     async fn attempt(&mut self, parcel: Parcel) -> Option<Landed> {
         let (place, peer) = self.endpoints.place(parcel.request.frame.len(), Instant::now())?;
         let under_way = self.letters.health().under_way();
