@@ -6,12 +6,14 @@
 #[path = "support/otlp.rs"]
 mod otlp;
 
+use bytes::Bytes;
 use otlp::{DRAINED, MIB, Storm, alone};
 use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
 use tidegate_load::otlp::{Client, Coding, Profile, Request, Signal, Transport, drive_blocking};
 use tidegate_load::{Behaviour, OnRefused, Target};
+use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
@@ -116,6 +118,78 @@ fn a_thousand_idle_connections() {
     drop(idle);
     drop(runtime);
     storm.is_over(Signal::Traces, &report);
+}
+
+/// 692 connections of HTTP/2 that each made a hundred calls at a time and then do nothing: what the codec keeps of
+/// that is charged, so the ordinary load that follows fits beside it.
+#[test]
+fn connections_that_made_a_hundred_calls_at_a_time() {
+    const CONNECTIONS: u64 = 692;
+    const CALLS: u64 = 100;
+    let _alone = alone();
+    let limits = json!({"connections": (CONNECTIONS + 20) * 17});
+    let mut storm = Storm::start_with(64 * MIB, CONNECTIONS, json!({}), limits);
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let mut connections = JoinSet::new();
+    let (idle, taken) = runtime.block_on(async {
+        let (mut idle, mut taken) = (Vec::new(), 0);
+        for number in 0..CONNECTIONS {
+            let stream = TcpStream::connect(storm.gateway.grpc()).await.unwrap();
+            let (client, connection) = h2::client::handshake(stream).await.unwrap();
+            connections.spawn(connection);
+            // One first, so that it is known how many there may be at a time.
+            let mut first = number * CALLS;
+            for calls in [1, CALLS - 1] {
+                let calls = (first..first + calls).map(|first| logs(client.clone(), first));
+                for call in calls.collect::<JoinSet<_>>().join_all().await {
+                    taken += u64::from(call.unwrap());
+                    first += 1;
+                }
+            }
+            idle.push(client);
+        }
+        (idle, taken)
+    });
+    println!(
+        "{taken} of {} calls taken; {:.1} MiB",
+        CONNECTIONS * CALLS,
+        storm.gateway.hwm() as f64 / MIB as f64
+    );
+    assert!(taken > CONNECTIONS * CALLS / 2, "who makes small calls is refused now and then at most");
+    let profile = Profile {
+        transport: Transport::Http,
+        connections: 16,
+        items: LARGE,
+        requests: 4,
+        on_refused: OnRefused::Retry { at_most: Duration::from_secs(1) },
+        answer_within: PATIENCE,
+        deadline: DRAINED,
+        ..Profile::default()
+    };
+    let report = storm.drive(&profile).join().unwrap();
+    assert_eq!((report.accepted, report.failed), (64, 0), "{:?}", report.reasons);
+    println!("with all of them idle: {:.1} MiB", storm.gateway.hwm() as f64 / MIB as f64);
+    drop((idle, connections));
+    drop(runtime);
+    storm.is_over(Signal::Traces, &report);
+}
+
+/// Sends one log record in a call of its own; whether it was taken.
+async fn logs(client: h2::client::SendRequest<Bytes>, first: u64) -> Result<bool, h2::Error> {
+    const PATH: &str = "http://test/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+    let message = Request { signal: Signal::Logs, items: 1, first, time_ns: 1 }.encode();
+    let head = http::Request::post(PATH).header("content-type", "application/grpc").header("te", "trailers");
+    let prefix = [&[0][..], &u32::try_from(message.len()).unwrap().to_be_bytes()].concat();
+    let mut client = client.ready().await?;
+    let (answer, mut body) = client.send_request(head.body(()).unwrap(), false)?;
+    body.send_data([prefix, message].concat().into(), true)?;
+    let mut answer = answer.await?;
+    let is_ok = |headers: &http::HeaderMap| headers.get("grpc-status").map(|status| status == "0");
+    if let Some(is_ok) = is_ok(answer.headers()) {
+        return Ok(is_ok);
+    }
+    while answer.body_mut().data().await.transpose()?.is_some() {}
+    Ok(answer.body_mut().trailers().await?.as_ref().and_then(is_ok).unwrap())
 }
 
 /// Bodies of 30 KB that want to become 31 MB, and frames that want a window of 2 GiB: a thousand at once.
