@@ -39,6 +39,8 @@ fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), E
         let verdict = match field.key.field {
             v1::field::TIMESERIES => walk.series(message()?)?,
             v1::field::METADATA => walk.metadata(message()?)?,
+            // Means nothing here, and if nothing else is left it looks like a body of the other version.
+            v2::field::TIMESERIES => Verdict::Drop,
             _ => Verdict::Keep,
         };
         match verdict {
@@ -67,6 +69,7 @@ fn repair_v2(raw: &[u8], limits: &Limits, scratch: &mut Symbols, out: &mut impl 
                 write::bytes(out, symbols::SYMBOLS, b"")?;
                 Verdict::Drop
             }
+            v1::field::TIMESERIES | v1::field::METADATA => Verdict::Drop,
             _ => Verdict::Keep,
         };
         match verdict {

@@ -32,6 +32,20 @@ fn series(labels: &[(&str, &str)]) -> SeriesV1 {
     SeriesV1 { labels: labels.iter().map(label).collect(), samples, ..SeriesV1::default() }
 }
 
+/// Fields of the other version are left out: a receiver would take what is left for a body of that version.
+#[test]
+fn fields_of_the_other_version_are_left_out() {
+    for (version, own, other) in [(Version::V1, 1, 5), (Version::V2, 5, 1)] {
+        let mut raw = Vec::new();
+        for field in [own, other] {
+            prost::encoding::bytes::encode(field, &Vec::new(), &mut raw);
+        }
+        let found = look(version, &raw);
+        assert_eq!((found.counts.items(), found.refused.is_empty()), (0, false), "{found:?}");
+        assert!(repaired(version, &raw).is_empty());
+    }
+}
+
 /// Labels behind the samples are put before them, in both versions: who looks for labels must not walk over samples.
 #[test]
 fn labels_come_before_samples() {
