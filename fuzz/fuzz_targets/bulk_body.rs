@@ -4,16 +4,23 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use tidegate_wire::bulk::{Item, Split, items};
+use tidegate_wire::bulk::{Item, Split, items, text};
 use tidegate_wire::output::SliceOutput;
 
 fuzz_target!(|body: &[u8]| {
     let Ok(all) = items(body).collect::<Result<Vec<Item<'_>>, _>>() else { return };
     for item in &all {
+        if let Some(index) = item.action.index
+            && let Some(meant) = text(index, &mut [0; 512])
+        {
+            assert_eq!(serde_json::from_slice::<String>(index).unwrap().as_bytes(), meant);
+        }
         let Some(document) = item.document else { continue };
         // The other parser takes neither deep nestings nor numbers without a bound.
-        if let Ok(Value::Object(_)) = serde_json::from_slice(document) {
+        if let Ok(Value::Object(names)) = serde_json::from_slice(document) {
             assert_eq!(item.check(), Ok(()));
+            // However its name is written, no script is missed.
+            assert!(item.has_script() || !names.keys().any(|name| name.starts_with("script")));
         } else if item.check().is_ok() {
             assert!(document.trim_ascii().starts_with(b"{"));
             assert!(str::from_utf8(document).is_ok());

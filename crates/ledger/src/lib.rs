@@ -42,5 +42,5 @@ pub use ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS, TooMany};
 pub use reason::{Dropped, Refusal};
 pub use signal::{Counts, Signal};
 pub use sink::{Settled, Sink};
-pub use source::{HandedOver, Open, Source};
+pub use source::{HandedOver, ItemRefusal, Open, Source};
 pub use tenant::{MAX_TENANT_NAME, Tenant, TenantBook};

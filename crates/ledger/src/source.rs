@@ -40,8 +40,21 @@ pub struct Open {
     left_out: LeftOut,
 }
 
-/// Items that were refused of a request whose others may be accepted. Small, since each connection has room for it.
-type LeftOut = Option<(Refusal, u32)>;
+/// Why items are refused of a request whose others may be accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemRefusal {
+    /// [`Refusal::Malformed`]
+    Malformed,
+    /// [`Refusal::Forbidden`]
+    Forbidden,
+}
+
+/// How many items were refused of a request whose others may be accepted. Small, since each connection has room for it.
+#[derive(Clone, Copy, Default)]
+struct LeftOut {
+    malformed: u32,
+    forbidden: u32,
+}
 
 /// A request whose items were given to the journal. From here on they may be written even when nobody
 /// waits for it any more, so dropping it without a verdict accepts it.
@@ -72,7 +85,7 @@ impl Source {
         let mut book = self.book();
         book.received += 1;
         book.open += 1;
-        Open { source: Some(self.clone()), tenant: None, left_out: None }
+        Open { source: Some(self.clone()), tenant: None, left_out: LeftOut::default() }
     }
 
     /// Items accepted so far.
@@ -91,9 +104,8 @@ impl SourceBook {
         self.accepted += 1;
         self.items[counts.signal as usize] += counts.items;
         self.bytes += counts.bytes;
-        if let Some((reason, items)) = left_out {
-            self.items_refused[reason as usize] += u64::from(items);
-        }
+        self.items_refused[Refusal::Malformed as usize] += u64::from(left_out.malformed);
+        self.items_refused[Refusal::Forbidden as usize] += u64::from(left_out.forbidden);
     }
 
     fn refuse(&mut self, reason: Refusal) {
@@ -127,10 +139,13 @@ impl Open {
     }
 
     /// So many of its items are refused for this reason, and the others may be accepted: it counts if they are.
-    pub fn leave_out(&mut self, reason: Refusal, items: u64) {
+    pub fn leave_out(&mut self, reason: ItemRefusal, items: u64) {
         // As many as a body can have.
         let items = u32::try_from(items).unwrap_or(u32::MAX);
-        self.left_out = Some((reason, items)).filter(|_| items > 0);
+        match reason {
+            ItemRefusal::Malformed => self.left_out.malformed = items,
+            ItemRefusal::Forbidden => self.left_out.forbidden = items,
+        }
     }
 
     /// The request is given to the journal: to be called before the journal gets it. The verdict follows.
@@ -140,7 +155,7 @@ impl Open {
             source.book().handed_over += counts.items;
         }
         let entry = source.map(|source| (source, counts));
-        HandedOver { entry, tenant: self.tenant.take(), left_out: self.left_out.take() }
+        HandedOver { entry, tenant: self.tenant.take(), left_out: self.left_out }
     }
 
     /// The request carried nothing for the journal (such as an empty body) and was answered with success.

@@ -28,7 +28,7 @@ use tidegate_admission::{Gate, Passage, Protocol, Refused};
 use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Meta, Protocol as Layout, Signal, Tenant};
-use tidegate_ledger::{Counts, Open, Refusal, Signal as Booked, Source};
+use tidegate_ledger::{Counts, ItemRefusal, Open, Refusal, Signal as Booked, Source};
 use tidegate_pool::Pool;
 
 /// The source `elastic_apm`. Clones are the same source.
@@ -191,7 +191,7 @@ impl ElasticApm {
         body: Received,
     ) -> Reply {
         let Content { items, refused, raw_len, as_sent, encoding, report } = content;
-        open.leave_out(Refusal::Malformed, refused);
+        open.leave_out(ItemRefusal::Malformed, refused);
         if let (Some(rum), Some(seat)) = (&self.rum, form.seat) {
             rum.count(seat, u64::from(items));
         }

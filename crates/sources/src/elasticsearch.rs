@@ -279,7 +279,7 @@ impl Elasticsearch {
         body: Received,
     ) -> Result<Window, Refused> {
         let Content { items, left_out, raw_len, encoding, as_sent, answer } = content;
-        open.leave_out(Refusal::Malformed, left_out);
+        open.leave_out(ledger::ItemRefusal::Malformed, left_out);
         if items == 0 {
             open.accept_empty(ledger::Signal::Logs);
             return Ok(answer);

@@ -20,7 +20,7 @@ use tidegate_arena::{Arena, Share, Window};
 use tidegate_http1::{Content, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Refusal, Source};
+use tidegate_ledger::{Open, Source};
 use tidegate_pool::Pool;
 use tidegate_wire::otlp::{self, Counts, Signal, check, json};
 
@@ -299,7 +299,7 @@ impl Otlp {
         let as_sent = form.media == Media::Protobuf && left_out.is_none();
         let encoding = if as_sent { form.encoding } else { Encoding::Identity };
         if let Some(partial) = &left_out {
-            open.leave_out(Refusal::Malformed, partial.refused);
+            open.leave_out(ledger::ItemRefusal::Malformed, partial.refused);
         }
         if content.items == 0 {
             open.accept_empty(booked);

@@ -21,7 +21,7 @@ use tidegate_arena::{Arena, Charge, Refused as NoMemory, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Refusal, Source};
+use tidegate_ledger::{Open, Source};
 use tidegate_pool::Pool;
 use tidegate_wire::remote_write::{Counts, Inspected, Limits, Symbols, Version, inspect, repair};
 use tidegate_wire::snappy;
@@ -102,7 +102,10 @@ impl RemoteWrite {
         let refused = match self.inspect((gate, passage), form.version, body).await {
             Ok((body, content)) => {
                 let Content { counts, raw_len, items, refused } = content;
-                open.leave_out(Refusal::Malformed, refused.as_ref().map_or(0, |refused| refused.items));
+                open.leave_out(
+                    ledger::ItemRefusal::Malformed,
+                    refused.as_ref().map_or(0, |refused| refused.items),
+                );
                 // No more than this is kept over the wait for the disk.
                 let written = Written::of(&counts, refused);
                 match self.keep(gate, open, form.version, (raw_len, items), body).await {

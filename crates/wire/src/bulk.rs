@@ -13,10 +13,12 @@ mod json;
 mod split;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use action::{Action, Field, Kind};
 pub use fault::{Fault, Flaw, Reason};
 pub use split::{Piece, Split};
+pub use text::text;
 
 use crate::output::{Full, Output};
 use crate::utf8::is_utf8;
@@ -147,6 +149,12 @@ impl Item<'_> {
         let Some(document) = self.document else { return Ok(()) };
         json::object(document)?;
         if self.utf8 || is_utf8(document) { Ok(()) } else { Err(Flaw::new(0, "bytes that are not UTF-8")) }
+    }
+
+    /// Whether the document, which was [checked](Self::check), has a field at its top whose name begins with `script`:
+    /// then an update runs a script. Escapes in names are undone.
+    pub fn has_script(&self) -> bool {
+        self.document.is_some_and(|document| text::has_name_like(document, b"script").unwrap_or(true))
     }
 
     /// Writes the item with `more` fields in its action, each as `"name":value`, and without a type.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tidegate_meters::Registry;
 
 use super::{ledger, metrics};
-use crate::{Dropped, Ledger, MAX_SOURCES, Refusal, Settled, SinkBook};
+use crate::{Dropped, ItemRefusal, Ledger, MAX_SOURCES, Refusal, Settled, SinkBook};
 
 /// A request that nobody closed is refused as abandoned.
 #[test]
@@ -37,14 +37,14 @@ fn items_that_are_left_out_are_refused_with_the_others_accepted() {
     let ledger = ledger(0);
     let source = ledger.source("s").unwrap();
     let mut open = source.open();
-    open.leave_out(Refusal::Malformed, 3);
+    open.leave_out(ItemRefusal::Malformed, 3);
     let handed_over = open.hand_over(metrics(4));
     assert!(ledger.balance().sources[0].items_refused.is_empty());
     ledger.head().advance_to(4);
     handed_over.accept();
     for refused in [true, false] {
         let mut open = source.open();
-        open.leave_out(Refusal::Malformed, 5);
+        open.leave_out(ItemRefusal::Malformed, 5);
         match refused {
             true => open.refuse(Refusal::Memory),
             false => open.hand_over(metrics(2)).refuse(Refusal::Disk),
@@ -57,6 +57,24 @@ fn items_that_are_left_out_are_refused_with_the_others_accepted() {
         "{balance}"
     );
     assert!(balance.json().contains("\"items_refused\":{\"malformed\":3}"));
+    assert!(balance.difference() == 0 && balance.at_rest());
+}
+
+/// A request can have items that are refused for two reasons, and each counts under its own.
+#[test]
+fn items_are_refused_for_two_reasons_of_one_request() {
+    let ledger = ledger(0);
+    let source = ledger.source("s").unwrap();
+    let mut open = source.open();
+    open.leave_out(ItemRefusal::Malformed, 3);
+    open.leave_out(ItemRefusal::Forbidden, 2);
+    open.hand_over(metrics(0)).accept();
+    let mut open = source.open();
+    open.leave_out(ItemRefusal::Malformed, 0);
+    open.leave_out(ItemRefusal::Forbidden, 4);
+    open.accept_empty(crate::Signal::Logs);
+    let balance = ledger.balance();
+    assert_eq!(balance.sources[0].items_refused, [(Refusal::Malformed, 3), (Refusal::Forbidden, 6)]);
     assert!(balance.difference() == 0 && balance.at_rest());
 }
 

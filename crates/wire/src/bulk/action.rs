@@ -44,6 +44,8 @@ pub struct Action<'a> {
     pub index: Option<&'a [u8]>,
     /// `_id` as it stands there: a string with its quotes, or a number.
     pub id: Option<&'a [u8]>,
+    /// Whether it names a pipeline: `pipeline` is there, and not null.
+    pub pipeline: bool,
     /// A bit for each [`Field`] that is there, were it null.
     fields: u8,
     /// Where in the line the fields begin.
@@ -112,8 +114,16 @@ pub(super) fn read(line: &[u8]) -> Result<Action<'_>, Flaw> {
     cursor.take(b':', "no colon behind a name")?;
     cursor.take(b'{', "no JSON object")?;
     let fields_at = cursor.at();
-    let mut action =
-        Action { kind, index: None, id: None, fields: 0, fields_at, has_fields: false, type_at: None };
+    let mut action = Action {
+        kind,
+        index: None,
+        id: None,
+        pipeline: false,
+        fields: 0,
+        fields_at,
+        has_fields: false,
+        type_at: None,
+    };
     cursor.space();
     if cursor.peek() != Some(b'}') {
         // Where the comma before a field is, or where the first one begins.
@@ -143,7 +153,12 @@ pub(super) fn read(line: &[u8]) -> Result<Action<'_>, Flaw> {
 
 #[inline]
 fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<Option<Field>, Flaw> {
+    let escaped = cursor.flaw("an escape in the name of a field");
     let name = cursor.string()?;
+    // It would be another field to the peer than it is here.
+    if name.contains(&b'\\') {
+        return Err(escaped);
+    }
     let repeated = cursor.flaw("a field that was given before");
     cursor.take(b':', "no colon behind a name")?;
     cursor.space();
@@ -162,6 +177,7 @@ fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<Option<
         (Field::Index, _) => return Err(Flaw::new(from, "an `_index` that is no name")),
         (Field::Id, Some(b'"' | b'-' | b'0'..=b'9')) => action.id = Some(value),
         (Field::Id, _) => return Err(Flaw::new(from, "an `_id` that is no text")),
+        (Field::Pipeline, _) => action.pipeline = true,
         _ => {}
     }
     Ok(Some(field))

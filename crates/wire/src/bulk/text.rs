@@ -1,0 +1,139 @@
+//! What strings of JSON mean, with their escapes undone.
+
+use super::Flaw;
+use super::json::Cursor;
+
+/// What a string that was passed as one means: `string` with its quotes, undone into `space` where it has escapes.
+/// Nothing where `space` is too short, or an escape stands for half a character.
+pub fn text<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
+    let inner = string.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    if !inner.contains(&b'\\') {
+        return Some(inner);
+    }
+    let (mut rest, mut len) = (inner, 0);
+    while let [first, behind @ ..] = rest {
+        let mut put = |bytes: &[u8]| {
+            space.get_mut(len..len + bytes.len())?.copy_from_slice(bytes);
+            len += bytes.len();
+            Some(())
+        };
+        if *first != b'\\' {
+            put(&[*first])?;
+            rest = behind;
+            continue;
+        }
+        let (letter, behind) = behind.split_first()?;
+        rest = behind;
+        match letter {
+            b'u' => {
+                let (character, behind) = character(behind)?;
+                put(character.encode_utf8(&mut [0; 4]).as_bytes())?;
+                rest = behind;
+            }
+            b'b' => put(b"\x08")?,
+            b'f' => put(b"\x0c")?,
+            b'n' => put(b"\n")?,
+            b'r' => put(b"\r")?,
+            b't' => put(b"\t")?,
+            // A quote, a slash, a backslash.
+            letter => put(&[*letter])?,
+        }
+    }
+    space.get(..len)
+}
+
+/// The character that the digits behind `\u` stand for, with the second half of a pair; and what is behind that.
+fn character(digits: &[u8]) -> Option<(char, &[u8])> {
+    let unit = |digits: &[u8]| u32::from_str_radix(str::from_utf8(digits.get(..4)?).ok()?, 16).ok();
+    let first = unit(digits)?;
+    let behind = digits.get(4..)?;
+    if !(0xd800..0xdc00).contains(&first) {
+        return Some((char::from_u32(first)?, behind));
+    }
+    let second = unit(behind.strip_prefix(b"\\u")?)?;
+    let low = second.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+    let character = char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + low)?;
+    Some((character, behind.get(6..)?))
+}
+
+/// Whether an object has a name, at its top, that begins with `prefix`.
+pub(super) fn has_name_like(object: &[u8], prefix: &[u8]) -> Result<bool, Flaw> {
+    let mut cursor = Cursor::new(object);
+    cursor.take(b'{', "no JSON object")?;
+    cursor.space();
+    if cursor.peek() == Some(b'}') {
+        return Ok(false);
+    }
+    loop {
+        let name = cursor.string()?;
+        // Only the beginning matters; what begins with an escape that cannot be read may be anything.
+        let mut space = [0; 128];
+        let begins = match name.contains(&b'\\') {
+            false => name.get(1..).is_some_and(|name| name.starts_with(prefix)),
+            true => text(name, &mut space).is_none_or(|name| name.starts_with(prefix)),
+        };
+        if begins {
+            return Ok(true);
+        }
+        cursor.take(b':', "no colon behind a name")?;
+        cursor.value()?;
+        cursor.space();
+        if cursor.peek() == Some(b'}') {
+            return Ok(false);
+        }
+        cursor.take(b',', "neither a comma nor the end of what is open")?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn undone(string: &str) -> Option<String> {
+        let mut space = [0; 64];
+        text(string.as_bytes(), &mut space).map(|text| String::from_utf8(text.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn escapes_are_undone() {
+        assert_eq!(undone(r#""a""#).unwrap(), "a");
+        assert_eq!(undone(r#""\u002esecurity-7""#).unwrap(), ".security-7");
+        assert_eq!(undone(r#""\u002E\/\"\\\ud83D\ude00\n""#).unwrap(), "./\"\\😀\n");
+        for half in [r#""\ud83d""#, r#""\ude00""#, r#""\ud83dx""#, r#""\ud83d\u0041""#] {
+            assert_eq!(undone(half), None, "{half}");
+        }
+        assert_eq!(text(br#""\u0061bc""#, &mut [0; 2]), None, "no room");
+    }
+
+    #[test]
+    fn scripts_are_found_however_their_names_are_written() {
+        let has = |document: &str| has_name_like(document.as_bytes(), b"script").unwrap();
+        for document in [
+            r#"{"script":"x"}"#,
+            r#"{ "doc" : {} , "script" : {"source":"x"} }"#,
+            r#"{"doc":{"a":[1,{"b":2}]},"scr\u0069pt":{}}"#,
+            r#"{"scripted_upsert":true,"upsert":{}}"#,
+            r#"{"\ud83d":1}"#,
+        ] {
+            assert!(has(document), "{document}");
+        }
+        for document in
+            ["{}", r#"{"doc":{"script":"x"}}"#, r#"{"doc":"script"}"#, r#"{"doc":{},"a\u0020script":1}"#]
+        {
+            assert!(!has(document), "{document}");
+        }
+    }
+
+    proptest! {
+        /// What another parser reads is what is read here.
+        #[test]
+        fn strings_mean_what_another_parser_says(meant in "\\PC{0,12}|[\"\\\\/\n\t\x08😀a]{0,12}") {
+            let string = serde_json::to_string(&meant).unwrap();
+            let escaped: String = meant.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            for string in [string, format!("\"{escaped}\"")] {
+                prop_assert_eq!(undone(&string), Some(meant.clone()));
+            }
+        }
+    }
+}
