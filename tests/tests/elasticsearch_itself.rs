@@ -20,6 +20,7 @@ fn gateway(node: &OpenSearch) -> (Gateway, SocketAddr) {
     let alone = free_address();
     gateway.configure(json!({
         "listen": {"http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin(), "elasticsearch": alone},
+        "access": {"bulk": ["update", "delete", "script", "pipeline"]},
         "sinks": {"out": {
             "type": "elasticsearch", "endpoints": [node.url()], "max_request_bytes": "64KiB", "linger": "20ms",
             "backoff": {"min": "20ms", "max": "500ms"},

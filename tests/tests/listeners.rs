@@ -243,7 +243,7 @@ const PAGE: &str = r#"{"metadata":{"service":{"name":"page","agent":{"name":"AGE
 /// tenant.
 #[test]
 fn browsers_are_heard_without_credentials_and_nobody_else_is() {
-    let made = finish(command(&["token"]).args(["agents"])).succeeded();
+    let made = finish(command(&["token"]).args(["agents", "--tenant", "*"])).succeeded();
     let (secret, line) = made.trim_end().split_once('\n').unwrap();
     let rum = json!({ "enabled": true, "events_per_second": 20 });
     let settings = json!({

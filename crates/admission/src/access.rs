@@ -9,16 +9,18 @@
 mod authorization;
 mod credentials;
 mod failures;
+mod rights;
 mod secret;
 
 pub use authorization::{LONGEST, Presented, presented};
-pub use credentials::{BYTES, Credentials, CredentialsError};
+pub use credentials::{BYTES, Credentials, CredentialsError, Owner};
+pub use rights::{BulkAction, BulkActions, BulkRights, Indices, LONGEST_INDEX};
 pub use secret::{Made, SecretError, make};
 pub use tidegate_http1::Certificate;
 
 use crate::refused::Refused;
 use arc_swap::ArcSwapOption;
-use credentials::Entry;
+use credentials::{Entry, May};
 use failures::Failures;
 use secret::{Outcome, Verifier};
 use std::net::IpAddr;
@@ -39,9 +41,27 @@ impl Granted {
         self.0.as_ref().map(|entry| &*entry.name)
     }
 
-    /// The tenant that the credentials belong to, where they name one.
-    pub fn tenant(&self) -> Option<&str> {
-        self.0.as_ref().and_then(|entry| entry.tenant.as_deref())
+    /// For which tenant the credentials speak; nothing where everybody may send.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.0.as_ref().map(|entry| &entry.may.tenant)
+    }
+
+    /// What the credentials say about `_bulk`: the actions, and the indices where they name any; nothing where
+    /// everybody may send.
+    pub(crate) fn bulk(&self) -> Option<(BulkActions, Option<&Indices>)> {
+        self.0.as_ref().map(|entry| (entry.may.bulk, entry.may.indices.as_ref()))
+    }
+
+    /// Whether it is an operator, who sends again what was accepted before.
+    pub(crate) fn is_operator(&self) -> bool {
+        self.0.as_ref().is_some_and(|entry| entry.may.operator)
+    }
+
+    /// The same caller, as an operator.
+    pub(crate) fn as_operator(&self) -> Granted {
+        let name = self.name().unwrap_or_default().into();
+        let may = May { operator: true, tenant: Owner::Any, ..May::default() };
+        Granted(Some(Arc::new(Entry { name, may })))
     }
 }
 

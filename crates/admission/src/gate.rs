@@ -1,19 +1,21 @@
 //! The gate: the checks that a source asks for, in the order in which it asks.
 
 mod places;
+mod rights;
 mod room;
 mod turn;
 
-use crate::access::Access;
+use crate::access::{Access, Granted};
 use crate::caller::Caller;
 use crate::deliverable::{Bound, Deliverable, Size};
 use crate::passage::{self, Passage};
 use crate::pressure::Pressure;
 use crate::refused::{Refused, Words};
 use crate::standing::Standing;
-use crate::tenancy::Tenancy;
+use crate::tenancy::{Sender, Tenancy};
 use arc_swap::ArcSwap;
 use places::{Place, Places};
+pub use rights::{BulkDefaults, RESEND_HEADER};
 pub use room::{LIGHT, Room};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -54,6 +56,10 @@ pub struct Rules {
     pub tenancy: Option<Tenancy>,
     /// The limits of routes and tenants.
     pub limits: Option<Arc<Table>>,
+    /// Who may send again what was accepted before, under the tenant that it had; nobody where this is open.
+    pub operators: Access,
+    /// What may be done over `_bulk` where credentials do not say.
+    pub bulk: Arc<ArcSwap<BulkDefaults>>,
 }
 
 impl Gate {
@@ -103,13 +109,24 @@ impl Gate {
     /// The first check that fails. The request then holds nothing.
     #[inline]
     pub fn enter(&self, caller: &Caller<'_>, open: &mut Open) -> Result<Passage, Refused> {
+        self.enter_known(caller, open).map(|(passage, _)| passage)
+    }
+
+    /// As [`enter`](Self::enter). Also returns who the caller is, for sources that check what it
+    /// [may do](Self::bulk_rights).
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter).
+    #[inline]
+    pub fn enter_known(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, Granted), Refused> {
         let rules = &self.0.rules;
-        if rules.access.is_open() && rules.tenancy.is_none() {
+        if rules.access.is_open() && rules.tenancy.is_none() && rules.operators.is_open() {
             self.head()?;
-            return match &rules.limits {
-                Some(table) if table.is_active() => self.limited(caller, open, table, None),
-                _ => Ok(Passage::default()),
+            let passage = match &rules.limits {
+                Some(table) if table.is_active() => self.limited(caller, open, table, None)?,
+                _ => Passage::default(),
             };
+            return Ok((passage, Granted::default()));
         }
         self.identified(caller, open)
     }
@@ -125,20 +142,26 @@ impl Gate {
         if rules.access.is_open() || shows {
             return Ok((self.enter(caller, open)?, false));
         }
-        let name =
-            rules.tenancy.as_ref().map(|tenancy| tenancy.of_strangers(self.1.as_deref())).transpose()?;
+        let name = self.tenant(caller, Sender::Stranger)?;
         Ok((self.named(caller, open, name)?, true))
     }
 
     /// Checks the credentials and finds the tenant, then checks the rest.
-    fn identified(&self, caller: &Caller<'_>, open: &mut Open) -> Result<Passage, Refused> {
-        let rules = &self.0.rules;
+    fn identified(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, Granted), Refused> {
         let authorization = self.authorization(caller)?;
-        let granted = rules.access.check(authorization, caller.certificate, caller.peer)?;
-        let default = self.1.as_deref();
-        let name =
-            rules.tenancy.as_ref().map(|tenancy| tenancy.name(caller, &granted, default)).transpose()?;
-        self.named(caller, open, name)
+        if let Some(of) = rights::resent(caller)? {
+            return self.resent(caller, open, authorization, of);
+        }
+        let granted = self.0.rules.access.check(authorization, caller.certificate, caller.peer)?;
+        let name = self.tenant(caller, Sender::Granted(&granted))?;
+        let passage = self.named(caller, open, name)?;
+        Ok((passage, granted))
+    }
+
+    /// The tenant of a request.
+    fn tenant<'a>(&'a self, caller: &Caller<'a>, sender: Sender<'a>) -> Result<Option<&'a str>, Refused> {
+        let Some(tenancy) = &self.0.rules.tenancy else { return Ok(None) };
+        tenancy.of(caller, sender, self.1.as_deref())
     }
 
     /// Checks the rest for a request of the tenant `name`.

@@ -1,22 +1,30 @@
 //! Whose a request is.
 
-use crate::access::{Certificate, Granted};
+use crate::access::{Certificate, Granted, Owner};
 use crate::caller::Caller;
 use crate::refused::Refused;
 use tidegate_ledger::{MAX_TENANT_NAME, Refusal};
 
-/// Where a tenant's name is found. The first that has one decides: the certificate, the credentials, the header, the
-/// default.
+/// Where a tenant's name is found: see [`Tenancy::of`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tenancy {
-    /// The field of the client's certificate. Where this is set a certificate must have it, and nothing else counts.
+    /// The field of the client's certificate. Where this is set a certificate must have it, and no header counts.
     pub certificate: Option<Field>,
-    /// Whether credentials name tenants.
-    pub credentials: bool,
     /// The header.
     pub header: Option<Box<str>>,
-    /// Who sends without a name. Without this, a name is required.
+    /// Who sends without a name.
     pub default: Option<Box<str>>,
+    /// Whether a request without a tenant is refused.
+    pub required: bool,
+}
+
+/// Who is known to send a request, as far as tenants are concerned.
+#[derive(Debug, Clone, Copy)]
+pub enum Sender<'a> {
+    /// Who was let in by what it shows, or because everybody is.
+    Granted(&'a Granted),
+    /// Who shows nothing where others have to: nobody vouches for what it says.
+    Stranger,
 }
 
 /// A field of a certificate's subject.
@@ -31,51 +39,67 @@ pub enum Field {
 }
 
 impl Tenancy {
-    /// The tenant of a request by `caller`, to whom `granted` was granted. `default` stands in for that of all addresses.
+    /// The tenant of a request: the one function that decides it. `default` stands in for that of all addresses.
+    ///
+    /// A credential speaks for the tenant that it names, or else for the default one, and a header may not say
+    /// otherwise; only the credential of a proxy (`tenant=*`) leaves it to the header, and so does a gateway that asks
+    /// nobody for credentials.
     ///
     /// # Errors
-    /// `tenant` when there is no name, or it cannot be one; `forbidden` when the credentials are those of another
-    /// tenant than the header says.
-    pub fn name<'a>(
+    /// `tenant` when there is no name where one is required, or it cannot be one; `forbidden` when the credential does
+    /// not speak for the tenant that the header, or the certificate, names.
+    pub fn of<'a>(
         &'a self,
         caller: &Caller<'a>,
-        granted: &'a Granted,
+        sender: Sender<'a>,
         default: Option<&'a str>,
-    ) -> Result<&'a str, Refused> {
-        if let Some(field) = self.certificate {
-            let name = caller.certificate.and_then(|certificate| field.of(certificate));
-            return name.ok_or(Refused::new(Refusal::Tenant, NO_FIELD)).and_then(valid);
-        }
-        let said = match &self.header {
-            None => None,
-            Some(header) => {
-                let value = caller.headers.sole(header);
-                let value = value.map_err(|_| Refused::new(Refusal::Tenant, REPEATED))?;
-                let text = |value| str::from_utf8(value).map_err(|_| Refused::new(Refusal::Tenant, INVALID));
-                value.map(|value| text(value).and_then(valid)).transpose()?
-            }
+    ) -> Result<Option<&'a str>, Refused> {
+        let owner = match sender {
+            Sender::Granted(granted) => granted.owner(),
+            Sender::Stranger => None,
         };
-        match (granted.tenant().filter(|_| self.credentials), said) {
-            // Credentials of one tenant do not speak for another.
-            (Some(own), Some(said)) if own != said => Err(Refused::new(Refusal::Forbidden, ANOTHER)),
-            (Some(own), _) => valid(own),
-            (None, Some(said)) => Ok(said),
-            (None, None) => {
-                let default = default.or(self.default.as_deref());
-                default.ok_or(Refused::new(Refusal::Tenant, MISSING))
-            }
+        if let Some(field) = self.certificate {
+            let certificate = caller.certificate.filter(|_| !matches!(sender, Sender::Stranger));
+            let name = certificate.and_then(|certificate| field.of(certificate));
+            let name = name.ok_or(Refused::new(Refusal::Tenant, NO_FIELD)).and_then(valid)?;
+            return match owner {
+                Some(Owner::Named(own)) if **own != *name => {
+                    Err(Refused::new(Refusal::Forbidden, ANOTHER_FIELD))
+                }
+                _ => Ok(Some(name)),
+            };
+        }
+        let default = default.or(self.default.as_deref());
+        if matches!(sender, Sender::Stranger) {
+            return self.or_none(default, STRANGER);
+        }
+        let said = self.said(caller)?;
+        let (own, words, missing) = match owner {
+            None | Some(Owner::Any) => return self.or_none(said.or(default), MISSING),
+            Some(Owner::Named(own)) => (Some(&**own), ANOTHER, MISSING),
+            Some(Owner::Default) => (default, UNNAMED, NO_DEFAULT),
+        };
+        match said {
+            // What speaks for one tenant does not speak for another.
+            Some(said) if own != Some(said) => Err(Refused::new(Refusal::Forbidden, words)),
+            _ => self.or_none(own, missing),
         }
     }
 
-    /// The tenant of what strangers send: nobody has vouched for what they say, so it is the default.
-    ///
-    /// # Errors
-    /// `tenant` when there is none, or only certificates name tenants.
-    pub fn of_strangers<'a>(&'a self, default: Option<&'a str>) -> Result<&'a str, Refused> {
-        if self.certificate.is_some() {
-            return Err(Refused::new(Refusal::Tenant, NO_FIELD));
+    fn or_none<'a>(&self, name: Option<&'a str>, missing: &'static str) -> Result<Option<&'a str>, Refused> {
+        match name {
+            None if self.required => Err(Refused::new(Refusal::Tenant, missing)),
+            name => Ok(name),
         }
-        default.or(self.default.as_deref()).ok_or(Refused::new(Refusal::Tenant, STRANGER))
+    }
+
+    /// What the header says.
+    fn said<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a str>, Refused> {
+        let Some(header) = &self.header else { return Ok(None) };
+        let value = caller.headers.sole(header);
+        let value = value.map_err(|_| Refused::new(Refusal::Tenant, REPEATED))?;
+        let text = |value| str::from_utf8(value).map_err(|_| Refused::new(Refusal::Tenant, INVALID));
+        value.map(|value| text(value).and_then(valid)).transpose()
     }
 }
 
@@ -105,11 +129,18 @@ pub fn valid(name: &str) -> Result<&str, Refused> {
 
 const MISSING: &str =
     "the request names no tenant: send it in the header that the gateway is configured with\n";
+const NO_DEFAULT: &str = "this credential names no tenant, and the gateway has no default tenant: its operator writes \
+                          `tenant=NAME` on the credential's line, or sets `tenants.default`\n";
 const STRANGER: &str =
     "requests without credentials belong to the default tenant, and the gateway has none\n";
 const REPEATED: &str = "the request names its tenant more than once: send one tenant header\n";
 const NO_FIELD: &str = "the client's certificate does not have the field that names the tenant\n";
-const ANOTHER: &str = "these credentials belong to another tenant than the one that the header names\n";
+const ANOTHER: &str = "this credential speaks for another tenant than the header names: leave the header out, or \
+                       have `tenant=*` written on the credential's line if a proxy sends for many tenants\n";
+const ANOTHER_FIELD: &str = "this credential speaks for another tenant than the client's certificate names\n";
+const UNNAMED: &str = "this credential speaks for the default tenant only, and the header names another: have \
+                       `tenant=NAME` written on the credential's line, or `tenant=*` if a proxy sends for many \
+                       tenants\n";
 const INVALID: &str = "a tenant's name is 1 to 128 letters, digits, blanks and -_.!*'():@+=~, and begins with no \
                        dot or blank\n";
 

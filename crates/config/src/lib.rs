@@ -45,8 +45,8 @@ pub use load::{LONGEST_FILE, load, load_and_look, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
-    Access, Allowance, ApmAgents, Backoff, BlackholeSink, BulkCompression, CertificateField, ClientAuth,
-    Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource, ElasticsearchSink,
+    Access, Allowance, ApmAgents, Backoff, BlackholeSink, BulkAction, BulkCompression, CertificateField,
+    ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource, ElasticsearchSink,
     ElasticsearchSource, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping,
     Naming, OtlpSink, OtlpSource, OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource,
     Retention, RumSource, Shown, Signal, Sink, SourceLimits, Sources, TenantOverride, Tenants, Tls,
@@ -54,5 +54,6 @@ pub use model::{
 };
 pub use schema::schema;
 pub use values::{
-    Bytes, Duration, HeaderName, IndexPattern, IndexPiece, Name, Secret, TenantName, UnixSocket, Url,
+    Bytes, Duration, HeaderName, IndexGlob, IndexPattern, IndexPiece, Name, Secret, TenantName, UnixSocket,
+    Url,
 };

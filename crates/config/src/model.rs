@@ -11,7 +11,7 @@ mod sources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use access::{Access, ClientAuth, ListenTls, Listener, ListenerTls, Shown};
+pub use access::{Access, BulkAction, ClientAuth, ListenTls, Listener, ListenerTls, Shown};
 pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
@@ -52,6 +52,13 @@ settings! {
         /// Where everything goes, each sink under a name of its own: every sink gets everything that it can take. At
         /// most 64. Without any: one lake named `lake`.
         sinks: BTreeMap<Name, Sink> = default_sinks(),
+    }
+}
+
+impl Config {
+    /// Whether there are tenants: where one is required, and where credentials may name some.
+    pub fn has_tenants(&self) -> bool {
+        self.tenants.are_on() || self.access.credentials_file.is_some()
     }
 }
 

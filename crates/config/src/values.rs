@@ -2,6 +2,7 @@
 
 mod bytes;
 mod duration;
+mod glob;
 mod index;
 mod name;
 mod secret;
@@ -12,6 +13,7 @@ mod url;
 
 pub use bytes::Bytes;
 pub use duration::Duration;
+pub use glob::IndexGlob;
 pub use index::{IndexPattern, IndexPiece};
 pub use name::{HeaderName, Name};
 pub use secret::Secret;

@@ -10,6 +10,7 @@ mod form;
 mod probe;
 mod request;
 mod rewrite;
+mod rights;
 
 pub(crate) use form::{ALLOWED, Form};
 
@@ -20,7 +21,9 @@ use answer::{Answer, Beside};
 use form::{Bulk, Route};
 use request::Request;
 use rewrite::Defaults;
+use rights::Guard;
 use std::sync::Arc;
+use tidegate_admission::access::{BulkRights, Granted};
 use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, answer};
 use tidegate_arena::{Arena, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
@@ -62,6 +65,8 @@ struct Content {
     items: u32,
     /// Documents that are none.
     left_out: u64,
+    /// Items that their sender may not have done.
+    denied: u64,
     raw_len: u32,
     /// As the journal gets it.
     encoding: Encoding,
@@ -103,7 +108,7 @@ impl Elasticsearch {
     pub(crate) async fn receive(
         &self,
         gate: &Gate,
-        passage: &Passage,
+        (passage, granted): (&Passage, Granted),
         open: Open,
         form: Form,
         body: Body,
@@ -117,7 +122,9 @@ impl Elasticsearch {
                 return probe::answer(&Request::of(head, form.prefix), &self.0.settings);
             }
         };
-        let outcome = match self.inspect((gate, passage), form, bulk, Received { window, range }).await {
+        let rights = gate.bulk_rights(&granted, &open);
+        let received = Received { window, range };
+        let outcome = match self.inspect((gate, passage, rights), form, bulk, received).await {
             Ok((body, content)) => self.keep(gate, open, content, body).await,
             Err(refused) => {
                 open.refuse(refused.reason);
@@ -133,7 +140,7 @@ impl Elasticsearch {
     /// Checks the body, decompressed in memory of its own, which is free again on return.
     async fn inspect(
         &self,
-        (gate, passage): (&Gate, &Passage),
+        (gate, passage, rights): (&Gate, &Passage, BulkRights),
         form: Form,
         bulk: Bulk,
         mut body: Received,
@@ -148,7 +155,7 @@ impl Elasticsearch {
         }
         if expected.max(body.range.len()) <= LARGE {
             let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
-            match self.check(gate, form, bulk, &mut body, room.as_mut(), most) {
+            match self.check((gate, &rights), form, bulk, &mut body, room.as_mut(), most) {
                 Ok(content) => return Ok((body, content)),
                 Err(Unfinished::Refused(refused)) => return Err(refused),
                 // It is larger than it said.
@@ -158,7 +165,7 @@ impl Elasticsearch {
         let (source, its_gate) = (self.clone(), gate.clone());
         let most = self.most(gate);
         let look = move || {
-            let content = source.check(&its_gate, form, bulk, &mut body, room.as_mut(), most)?;
+            let content = source.check((&its_gate, &rights), form, bulk, &mut body, room.as_mut(), most)?;
             Ok((body, content))
         };
         decode::in_pool(&self.0.pool, gate, most, look).await
@@ -168,7 +175,7 @@ impl Elasticsearch {
     /// bounds what it may decompress to.
     fn check(
         &self,
-        gate: &Gate,
+        (gate, rights): (&Gate, &BulkRights),
         form: Form,
         bulk: Bulk,
         body: &mut Received,
@@ -191,8 +198,10 @@ impl Elasticsearch {
         let defaults = Defaults::of(&Request::of(head, form.prefix));
         let beside =
             Beside { ingest: body.window.charged(), decode: room.map_or(0, Room::charged), len: raw.len() };
+        let mut guard = Guard::new(rights);
+        guard.request(&defaults)?;
         let mut answer = Answer::new(&self.0.arena, gate, bulk.fields, beside)?;
-        let (mut taken, mut left_out) = (Counts::default(), 0u64);
+        let (mut taken, mut left_out, mut denied) = (Counts::default(), 0u64, 0u64);
         let mut anew = false;
         for item in items(raw) {
             let item = item.map_err(Refused::malformed)?;
@@ -209,18 +218,23 @@ impl Elasticsearch {
                 answer.reject(gate, &item, &defaults, flaw)?;
                 continue;
             }
+            if let Some(why) = guard.look(&item, &defaults) {
+                denied += 1;
+                answer.deny(gate, &item, &defaults, why)?;
+                continue;
+            }
             let missing = defaults.missing_len(&item.action);
             anew |= missing > 0 || item.action.has(Field::Type);
             taken.take(&item, missing);
             answer.accept(gate, &item, &defaults)?;
         }
-        if taken.items + left_out == 0 {
+        if taken.items + left_out + denied == 0 {
             return Err(Refused::new(Refusal::Malformed, "request body is required\n").into());
         }
         let mut encoding = bulk.encoding;
         let mut raw_len = raw.len();
-        if taken.items > 0 && (anew || left_out > 0) {
-            self.write_anew(gate, body, room, &defaults, (taken.bytes, answer.beside()))?;
+        if taken.items > 0 && (anew || left_out + denied > 0) {
+            self.write_anew((gate, rights), body, room, &defaults, (taken.bytes, answer.beside()))?;
             (encoding, raw_len) = (Encoding::Identity, body.range.len());
         }
         let size = match encoding {
@@ -230,18 +244,20 @@ impl Elasticsearch {
         gate.judge(Layout::Bulk, Signal::Logs, size)?;
         let answer = answer.finish(gate)?;
         match (u32::try_from(raw_len), u32::try_from(taken.items)) {
-            (Ok(raw_len), Ok(items)) => Ok(Content { items, left_out, raw_len, encoding, as_sent, answer }),
+            (Ok(raw_len), Ok(items)) => {
+                Ok(Content { items, left_out, denied, raw_len, encoding, as_sent, answer })
+            }
             _ => Err(Refused::too_large(self.0.settings.max_body).into()),
         }
     }
 
     /// Makes the body, as it came or as it was decompressed into `room`, one with what its actions lack and without
-    /// documents that are none: of at most `len` bytes.
+    /// documents that are none, or may not be sent: of at most `len` bytes.
     ///
     /// Holding the body, and perhaps decode memory, it does not wait for memory.
     fn write_anew(
         &self,
-        gate: &Gate,
+        (gate, rights): (&Gate, &BulkRights),
         body: &mut Received,
         room: Option<&Room>,
         defaults: &Defaults,
@@ -251,7 +267,7 @@ impl Elasticsearch {
         let Some(room) = room else {
             let window = self.0.arena.try_window(Share::Ingest, len);
             let mut window = window.map_err(|refused| beside.short(gate, refused, len))?;
-            written(gate, body.bytes(), defaults, &mut window)?;
+            written((gate, rights), body.bytes(), defaults, &mut window)?;
             *body = Received { range: 0..window.len(), window };
             return Ok(());
         };
@@ -260,7 +276,7 @@ impl Elasticsearch {
         window.clear();
         let beside = Beside { ingest: beside.ingest.saturating_sub(window.charged()), ..beside };
         window.try_reserve(len).map_err(|refused| beside.short(gate, refused, len))?;
-        written(gate, room, defaults, window)?;
+        written((gate, rights), room, defaults, window)?;
         *range = 0..window.len();
         Ok(())
     }
@@ -278,8 +294,9 @@ impl Elasticsearch {
         content: Content,
         body: Received,
     ) -> Result<Window, Refused> {
-        let Content { items, left_out, raw_len, encoding, as_sent, answer } = content;
+        let Content { items, left_out, denied, raw_len, encoding, as_sent, answer } = content;
         open.leave_out(ledger::ItemRefusal::Malformed, left_out);
+        open.leave_out(ledger::ItemRefusal::Forbidden, denied);
         if items == 0 {
             open.accept_empty(ledger::Signal::Logs);
             return Ok(answer);
@@ -301,12 +318,18 @@ impl Elasticsearch {
     }
 }
 
-/// Writes the items of `raw` that are any, with what their actions lack.
-fn written(gate: &Gate, raw: &[u8], defaults: &Defaults, window: &mut Window) -> Result<(), Unfinished> {
+/// Writes the items of `raw` that are any and may be sent, with what their actions lack.
+fn written(
+    (gate, rights): (&Gate, &BulkRights),
+    raw: &[u8],
+    defaults: &Defaults,
+    window: &mut Window,
+) -> Result<(), Unfinished> {
     let mut output = SliceOutput::new(window.spare_mut());
+    let mut guard = Guard::new(rights);
     for item in items(raw) {
         let item = item.map_err(Refused::malformed)?;
-        if item.check().is_ok() {
+        if item.check().is_ok() && guard.look(&item, defaults).is_none() {
             let more = defaults.missing(&item.action);
             item.write(&more, &mut output).map_err(|_| gate.no_memory())?;
         }

@@ -7,6 +7,7 @@ use crate::otlp::{self, Otlp, Received};
 use crate::prometheus_remote_write::{self, RemoteWrite};
 use std::cell::Cell;
 use std::sync::Arc;
+use tidegate_admission::access::Granted;
 use tidegate_admission::{Caller, Gate, Passage, Protocol, Refused, answer, codec};
 use tidegate_http1::{Admitted, Body, Context, Head, Refusal as Codec, Reply, Service};
 use tidegate_ledger::{Open, Refusal, Signal, Source};
@@ -44,7 +45,7 @@ enum Route {
     RemoteWrite(prometheus_remote_write::Form),
     Otlp(otlp::Form),
     ElasticApm(elastic_apm::Form),
-    Elasticsearch(elasticsearch::Form),
+    Elasticsearch(elasticsearch::Form, Granted),
 }
 
 impl Route {
@@ -54,7 +55,7 @@ impl Route {
             Route::RemoteWrite(_) => Protocol::RemoteWrite,
             Route::Otlp(form) => Protocol::Otlp(form.media),
             Route::ElasticApm(form) => form.protocol(),
-            Route::Elasticsearch(_) => Protocol::Elastic,
+            Route::Elasticsearch(..) => Protocol::Elastic,
         }
     }
 }
@@ -175,7 +176,12 @@ impl Inner {
                     (entered, route) => (entered.map(|(passage, _stranger)| passage), route),
                 }
             }
-            _ => (self.gate.enter(&caller, open), route),
+            _ => match (self.gate.enter_known(&caller, open), route) {
+                (Ok((passage, granted)), Ok(Route::Elasticsearch(form, _))) => {
+                    (Ok(passage), Ok(Route::Elasticsearch(form, granted)))
+                }
+                (entered, route) => (entered.map(|(passage, _)| passage), route),
+            },
         }
     }
 
@@ -209,7 +215,9 @@ impl Inner {
         Some(Destination {
             books: elasticsearch.books(),
             max_body: elasticsearch.max_received(form.as_ref().ok()),
-            route: form.map(Route::Elasticsearch).map_err(|refused| (refused, Protocol::Elastic)),
+            route: form
+                .map(|form| Route::Elasticsearch(form, Granted::default()))
+                .map_err(|refused| (refused, Protocol::Elastic)),
         })
     }
 }
@@ -226,8 +234,8 @@ impl Service for Http {
         let (entered, route) = self.0.enter(head, route, &mut open);
         let decided = match (entered, route) {
             (Ok(passage), route) => route.map(|route| (route, passage)),
-            (Err(refused), Ok(Route::Elasticsearch(form))) if form.is_heard(&refused) => {
-                Ok((Route::Elasticsearch(form), Passage::default()))
+            (Err(refused), Ok(Route::Elasticsearch(form, nobody))) if form.is_heard(&refused) => {
+                Ok((Route::Elasticsearch(form, nobody), Passage::default()))
             }
             (Err(refused), Ok(route)) => Err((refused, route.protocol())),
             (Err(refused), Err((_, protocol))) => Err((refused, protocol)),
@@ -286,9 +294,10 @@ impl Service for Http {
                     None => Reply::new(500),
                 },
                 // On the heap, so that a connection's task has no room for what only these requests need.
-                (Some(open), Route::Elasticsearch(form)) => match &self.0.elasticsearch {
+                (Some(open), Route::Elasticsearch(form, granted)) => match &self.0.elasticsearch {
                     Some(source) => {
-                        Box::pin(source.receive(&self.0.gate, &ticket.passage, open, form, body)).await
+                        let sender = (&ticket.passage, granted);
+                        Box::pin(source.receive(&self.0.gate, sender, open, form, body)).await
                     }
                     None => Reply::new(500),
                 },

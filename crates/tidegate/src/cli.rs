@@ -170,9 +170,17 @@ pub(crate) struct TokenArgs {
     /// What to make
     #[arg(long, value_enum, value_name = "KIND", default_value_t = TokenKind::Bearer)]
     pub(crate) kind: TokenKind,
-    /// The tenant that what is sent with it belongs to
+    /// The tenant that it speaks for; `*` for a proxy, whose header names it. Without it: the default tenant only
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
+    /// What it may do over Elasticsearch's `_bulk` beside `create` and `index`: update, delete, script, pipeline, with
+    /// commas
+    #[arg(long, value_name = "ACTIONS")]
+    pub(crate) bulk: Option<String>,
+    /// The indices that it may write to over `_bulk`: patterns with `*` and `{tenant}`, with commas. Without it: all but
+    /// those that begin with a dot
+    #[arg(long, value_name = "PATTERNS")]
+    pub(crate) indices: Option<String>,
 }
 
 /// What identifies somebody.
@@ -340,6 +348,8 @@ pub(crate) enum JournalCommand {
     /// List what sinks could not deliver
     DeadLetters(DataArgs),
     /// Send what sinks could not deliver once more: into a running gateway, as new requests
+    ///
+    /// Each letter keeps its tenant, so this takes an admin's token where the gateway has credentials or tenants.
     Resend(ResendArgs),
 }
 
@@ -363,10 +373,11 @@ pub(crate) struct ResendArgs {
     /// Where to send it; by default the configuration's `listen.http`
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// The token to send it with, where the gateway asks for one. A file is better: arguments can be seen by others
+    /// The admin's token to send it with. A file is better: arguments can be seen by others
     #[arg(long, env = "TIDEGATE_TOKEN", hide_env_values = true, hide = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
-    /// A file with the token to send it with, where the gateway asks for one; or set TIDEGATE_TOKEN
+    /// A file with an admin's token (`access.admin_credentials_file`), which a gateway with credentials or tenants asks
+    /// for; or set TIDEGATE_TOKEN
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }

@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_admission::{Gate, Rules};
 use tidegate_arena::{Arena, Bytes, Share};
-use tidegate_config::{Config, Durability, Limits, Listener, Tenants};
+use tidegate_config::{Access, Config, Durability, Limits, Listener, Tenants};
 use tidegate_console::Console;
 use tidegate_http1::{Server, Shutdown};
 use tidegate_journal::{Journal, Recovery};
@@ -126,7 +126,8 @@ impl Gateway {
         let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
 
         let memory_wait = config.limits.memory_wait.get();
-        let rules = Rules { access: keys.senders.clone(), ..rules::of(&config, &ledger)? };
+        let (access, operators) = (keys.senders.clone(), keys.admins.clone());
+        let rules = Rules { access, operators, ..rules::of(&config, &ledger)? };
         let gate = Gate::ruled(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         gate.set_deliverable(planned.deliverable.clone());
         let [remote_write, otlp, elastic_apm, elasticsearch] = &planned.announced;
@@ -289,9 +290,11 @@ impl Gateway {
         let tenants = Tenants {
             limits: new.tenants.limits,
             overrides: new.tenants.overrides,
+            indices: new.tenants.indices,
             ..config.tenants.clone()
         };
-        let new = Config { sinks: new.sinks, limits, tenants, ..config.clone() };
+        let access = Access { bulk: new.access.bulk, ..config.access.clone() };
+        let new = Config { sinks: new.sinks, access, limits, tenants, ..config.clone() };
         let planned = plan::of(&new);
         plan::check(&new, &planned)?;
         // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
@@ -301,7 +304,7 @@ impl Gateway {
         let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
         *sinks() = running;
         changed?;
-        rules::change(self.gate.rules(), &new);
+        rules::change(self.gate.rules(), &new)?;
         self.gate.set_deliverable(planned.deliverable);
         self.door.change_peers(new.limits.connections_per_peer);
         self.view.replan(planned.plan);

@@ -1,14 +1,17 @@
-//! The file of credentials: one line for each, with its kind, its name, its hash, and the tenant it belongs to.
+//! The file of credentials: one line for each, with its kind, its name, its hash, the tenant that it speaks for, and
+//! what it may do over `_bulk`.
 //!
 //! ```text
-//! # who          name      what is kept of the secret    whose data it is
+//! # who          name      what is kept of the secret    what it may do
 //! bearer         agents    sha256:…                      tenant=shop
-//! api_key        beats-1   sha256:…
+//! bearer         proxy     sha256:…                      tenant=*
+//! api_key        beats-1   sha256:…                      bulk=update,pipeline indices=logs-*-*,{tenant}-*
 //! basic          alice     pbkdf2-sha256:…               tenant=lab
 //! certificate    CN=probe-7                              tenant=lab
 //! ```
 
 use super::Certificate;
+use super::rights::{BulkActions, Indices};
 use super::secret::{Kept, Outcome, SecretError, Verifier, digest};
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -19,17 +22,42 @@ use subtle::ConstantTimeEq as _;
 /// The longest file. It bounds how many credentials there can be: a line has about a hundred bytes.
 const LONGEST: usize = 256 << 10;
 /// What the credentials of the longest file take, in bytes, with the file and those before it while it is read again.
-pub const BYTES: usize = 3 << 20;
-/// The most bytes of a name, or of a tenant's.
+pub const BYTES: usize = 4 << 20;
+/// The most bytes of a name.
 const NAME: usize = 150;
 /// Mistakes that are told at a time.
 const TOLD: usize = 20;
 
-/// Who somebody is.
+/// Who somebody is, and what that allows.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Box<str>,
-    pub(super) tenant: Option<Box<str>>,
+    pub(super) may: May,
+}
+
+/// What follows the hash on a line.
+#[derive(Debug, Default)]
+pub(super) struct May {
+    /// Whose data it sends.
+    pub(super) tenant: Owner,
+    /// What it may do over `_bulk` beside `create` and `index`.
+    pub(super) bulk: BulkActions,
+    /// To which indices.
+    pub(super) indices: Option<Indices>,
+    /// Whether this is an operator, who sends again what was accepted before.
+    pub(super) operator: bool,
+}
+
+/// For which tenant a credential speaks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Owner {
+    /// The default one.
+    #[default]
+    Default,
+    /// This one.
+    Named(Box<str>),
+    /// Whichever the header names: it is a proxy's.
+    Any,
 }
 
 /// Everybody who may send.
@@ -127,11 +155,7 @@ impl Credentials {
         }
         let kept =
             Kept::read(words.next().ok_or("the hash of the secret is missing; `tidegate token` makes one")?)?;
-        let tenant = tenant(words.next())?;
-        if words.next().is_some() {
-            return Err("there is more in it than a kind, a name, a hash and `tenant=…`");
-        }
-        let entry = Arc::new(Entry { name: name.into(), tenant });
+        let entry = Arc::new(Entry { name: name.into(), may: May::read(words)? });
         once(match (kind, kept) {
             ("bearer", Kept::Digest(digest)) => self.tokens.insert(key(&digest), (digest, entry)).is_none(),
             ("bearer" | "api_key", Kept::Password { .. }) => {
@@ -145,17 +169,20 @@ impl Credentials {
         })
     }
 
-    /// The value goes to the end of the line, or to `tenant=`: it may have blanks in it.
+    /// The value goes to the end of the line, or to the first of the options at its end: it may have blanks in it.
     fn enter_certificate(&mut self, line: &str) -> Result<(), &'static str> {
         let rest = line.strip_prefix("certificate").unwrap_or_default().trim_ascii_start();
-        let (subject, owner) = match rest.rsplit_once([' ', '\t']) {
-            Some((subject, owner)) if owner.starts_with("tenant=") => (subject.trim_ascii_end(), Some(owner)),
-            _ => (rest, None),
-        };
-        let tenant = tenant(owner)?;
+        let mut subject = rest;
+        while let Some((before, last)) = subject.rsplit_once([' ', '\t'])
+            && is_option(last)
+        {
+            subject = before.trim_ascii_end();
+        }
+        let options = rest.get(subject.len()..).unwrap_or_default();
+        let may = May::read(options.split_ascii_whitespace())?;
         let form =
             "a certificate is written `certificate CN=…`, `O=…`, `OU=…`, or `*` for every one that is signed";
-        let entry = Arc::new(Entry { name: subject.into(), tenant });
+        let entry = Arc::new(Entry { name: subject.into(), may });
         let (names, value) = match subject.split_once('=') {
             None if subject == "*" => {
                 let twice = self.signed.replace(entry).is_some();
@@ -248,12 +275,45 @@ fn is_name(name: &str) -> bool {
     (1..=NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
 }
 
-/// What follows a hash: nothing, or whose data it is.
-fn tenant(word: Option<&str>) -> Result<Option<Box<str>>, &'static str> {
-    let Some(word) = word else { return Ok(None) };
-    let name = word.strip_prefix("tenant=").ok_or("what follows the hash is `tenant=…` or nothing")?;
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!*'()".contains(&byte);
-    let fits = (1..=NAME).contains(&name.len()) && name.bytes().all(allowed) && !matches!(name, "." | "..");
-    fits.then(|| Some(name.into()))
-        .ok_or("a tenant's name has 1 to 150 letters, digits and `-_.!*'()`, and is not `.` or `..`")
+/// Whether a word is an option, or is meant to be one.
+fn is_option(word: &str) -> bool {
+    let name = word.split_once('=').map(|(name, _)| name);
+    name.is_some_and(|name| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    })
+}
+
+impl May {
+    /// Reads what follows a hash: options, each at most once.
+    fn read<'a>(words: impl Iterator<Item = &'a str>) -> Result<May, &'static str> {
+        let (mut tenant, mut bulk, mut indices) = (None, None, None);
+        for word in words {
+            let is_new = match word.split_once('=') {
+                Some(("tenant", name)) => tenant.replace(Owner::read(name)?).is_none(),
+                Some(("bulk", actions)) => bulk.replace(BulkActions::read(actions)?).is_none(),
+                Some(("indices", patterns)) => indices.replace(Indices::read(patterns)?).is_none(),
+                _ => false,
+            };
+            if !is_new {
+                return Err(
+                    "what follows the hash is `tenant=…`, `bulk=…` and `indices=…`, each at most once",
+                );
+            }
+        }
+        let (tenant, bulk) = (tenant.unwrap_or_default(), bulk.unwrap_or_default());
+        Ok(May { tenant, bulk, indices, operator: false })
+    }
+}
+
+impl Owner {
+    fn read(name: &str) -> Result<Owner, &'static str> {
+        if name == "*" {
+            return Ok(Owner::Any);
+        }
+        let named = crate::tenancy::valid(name).map(|name| Owner::Named(name.into()));
+        named.map_err(|_| {
+            "a tenant's name has 1 to 128 letters, digits and `-_.!*'():@+=~`, and begins with no dot; `*` stands for \
+             every tenant, for proxies"
+        })
+    }
 }

@@ -35,7 +35,12 @@ impl Rig {
 
 fn verdict(answer: Result<Granted, Refused>) -> Result<(String, Option<String>), Refusal> {
     let granted = answer.map_err(|refused| refused.reason)?;
-    Ok((granted.name().unwrap_or_default().to_owned(), granted.tenant().map(str::to_owned)))
+    let tenant = match granted.owner() {
+        Some(Owner::Named(name)) => Some(name.to_string()),
+        Some(Owner::Any) => Some("*".to_owned()),
+        _ => None,
+    };
+    Ok((granted.name().unwrap_or_default().to_owned(), tenant))
 }
 
 fn basic(name: &str, password: &str) -> String {
@@ -154,6 +159,19 @@ fn hostile_files_are_refused_with_their_lines_and_without_their_secrets() {
         "certificate L=here",
         "certificate CN=a\u{7}b",
         "certificate CN=a tenant=/",
+        "certificate CN=a tenat=x",
+        "certificate CN=a tenant=x tenant=y",
+        &format!("bearer a {digest} tenant=x tenant=x"),
+        &format!("bearer a {digest} tenant=.x"),
+        &format!("bearer a {digest} tenant={}", "x".repeat(129)),
+        &format!("bearer a {digest} bulk="),
+        &format!("bearer a {digest} bulk=index"),
+        &format!("bearer a {digest} bulk=script"),
+        &format!("bearer a {digest} bulk=update, delete"),
+        &format!("bearer a {digest} bulk=update bulk=delete"),
+        &format!("bearer a {digest} indices="),
+        &format!("bearer a {digest} indices=Logs-*"),
+        &format!("bearer a {digest} indices=logs-*,"),
         &format!("bearer a {digest}\nbearer b {digest}"),
         "certificate CN=a\ncertificate CN=a tenant=x",
     ];
@@ -202,6 +220,32 @@ fn certificates_are_known_by_the_most_particular_line() {
     rig.write("certificate CN=other\n");
     rig.access.reload().unwrap();
     assert_eq!(ask(&certificate("probe 7", &[], &[])), Err(Refusal::Forbidden));
+}
+
+/// What a line allows is read wherever it stands, and nothing is allowed that it does not name.
+#[test]
+fn lines_say_what_a_credential_may_do_over_bulk() {
+    let (plain, more) = (token(), token());
+    let rig = rig(&format!(
+        "bearer plain {}\nbearer more {} indices=logs-*-*,{{tenant}}-* tenant=shop bulk=update,script\n\
+         certificate O=Acme Widgets, Inc. \tbulk=delete  indices=.own-* \n",
+        plain.kept, more.kept
+    ));
+    let bulk = |granted: Granted| {
+        let (actions, indices) = granted.bulk().unwrap();
+        (BulkAction::ALL.map(|action| actions.has(action)), indices.cloned())
+    };
+    let of = |token: &Made| {
+        bulk(rig.access.check(Some(format!("Bearer {}", token.secret).as_bytes()), None, PEER).unwrap())
+    };
+    assert_eq!(of(&plain), ([false; 4], None));
+    let indices = Indices::read("logs-*-*,{tenant}-*").unwrap();
+    assert_eq!(of(&more), ([true, false, true, false], Some(indices)));
+    assert_eq!(rig.ask(&more.secret).unwrap().1.as_deref(), Some("shop"));
+    let certificate =
+        Certificate { organizations: Box::new(["Acme Widgets, Inc.".into()]), ..Certificate::default() };
+    let shown = rig.access.check(None, Some(&certificate), PEER).unwrap();
+    assert_eq!(bulk(shown), ([false, true, false, false], Some(Indices::read(".own-*").unwrap())));
 }
 
 /// Failing is told ten times, then there is a wait; tokens that are right are taken all the same, and other
@@ -291,5 +335,5 @@ fn without_a_file_everybody_may_send() {
     let access = Access::open();
     assert!(access.is_open() && access.header().is_none());
     let granted = access.check(Some(b"\xff"), None, PEER).unwrap();
-    assert_eq!((granted.name(), granted.tenant()), (None, None));
+    assert_eq!((granted.name(), granted.owner()), (None, None));
 }

@@ -34,11 +34,12 @@ fn name(
         now: Moment::now(),
     };
     let granted = Granted::default();
-    tenancy.name(&caller, &granted, None).map(str::to_owned).map_err(|refused| refused.reason)
+    let name = tenancy.of(&caller, Sender::Granted(&granted), None);
+    name.map(|name| name.unwrap_or_default().to_owned()).map_err(|refused| refused.reason)
 }
 
 fn by_header() -> Tenancy {
-    Tenancy { header: Some("X-Scope-OrgID".into()), ..Tenancy::default() }
+    Tenancy { header: Some("X-Scope-OrgID".into()), required: true, ..Tenancy::default() }
 }
 
 #[test]
@@ -117,13 +118,70 @@ fn an_address_has_its_own_default_and_what_strangers_say_does_not_count() {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let caller = |headers| Caller { peer, certificate: None, headers, bytes: None, now: Moment::now() };
     let granted = Granted::default();
-    assert_eq!(tenancy.name(&caller(&headers), &granted, Some("shop")).unwrap(), "a");
+    let of = |headers, sender, default| {
+        let name = tenancy.of(&caller(headers), sender, default);
+        name.map(|name| name.unwrap().to_owned()).unwrap()
+    };
     let silent = Said(vec![]);
-    assert_eq!(tenancy.name(&caller(&silent), &granted, Some("shop")).unwrap(), "shop");
-    assert_eq!(tenancy.name(&caller(&silent), &granted, None).unwrap(), "anybody");
-    assert_eq!(tenancy.of_strangers(Some("shop")).unwrap(), "shop");
-    assert_eq!(tenancy.of_strangers(None).unwrap(), "anybody");
-    assert_eq!(by_header().of_strangers(None).unwrap_err().reason, Refusal::Tenant);
-    let by_certificate = Tenancy { certificate: Some(Field::CommonName), ..tenancy };
-    assert_eq!(by_certificate.of_strangers(Some("shop")).unwrap_err().reason, Refusal::Tenant);
+    assert_eq!(of(&headers, Sender::Granted(&granted), Some("shop")), "a");
+    assert_eq!(of(&silent, Sender::Granted(&granted), Some("shop")), "shop");
+    assert_eq!(of(&silent, Sender::Granted(&granted), None), "anybody");
+    assert_eq!(of(&headers, Sender::Stranger, Some("shop")), "shop");
+    assert_eq!(of(&headers, Sender::Stranger, None), "anybody");
+    let refused =
+        |tenancy: Tenancy| tenancy.of(&caller(&headers), Sender::Stranger, None).unwrap_err().reason;
+    assert_eq!(refused(by_header()), Refusal::Tenant);
+    assert_eq!(refused(Tenancy { certificate: Some(Field::CommonName), ..tenancy.clone() }), Refusal::Tenant);
+}
+
+/// Who these lines of a file let in, by what follows the name.
+fn granted(option: &str) -> Granted {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, made) = (dir.path().join("credentials"), crate::access::make(None).unwrap());
+    std::fs::write(&file, format!("bearer a {} {option}\n", made.kept)).unwrap();
+    let access = crate::access::Access::from_file(&file, None).unwrap();
+    let authorization = format!("Bearer {}", made.secret);
+    access.check(Some(authorization.as_bytes()), None, IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap()
+}
+
+/// A credential speaks for its tenant, or for the default one, whatever the header says; a proxy's for whom it says.
+#[test]
+fn a_credential_binds_its_tenant_always() {
+    let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let certificate = Certificate { common_name: Some("lab".into()), ..Certificate::default() };
+    let of = |tenancy: &Tenancy, option: &str, said: Vec<&'static [u8]>| {
+        let (headers, granted) = (Said(said), granted(option));
+        let certificate = Some(&certificate);
+        let caller = Caller { peer, certificate, headers: &headers, bytes: None, now: Moment::now() };
+        let name = tenancy.of(&caller, Sender::Granted(&granted), None);
+        name.map(|name| name.map(str::to_owned)).map_err(|refused| refused.reason)
+    };
+    let is = |name: &str| Ok(Some(name.to_owned()));
+    let open = Tenancy::default();
+    let with_header = by_header();
+    let with_default = Tenancy { default: Some("anybody".into()), ..by_header() };
+    for tenancy in [&open, &with_header, &with_default] {
+        assert_eq!(of(tenancy, "tenant=shop", vec![]), is("shop"));
+    }
+    for tenancy in [&with_header, &with_default] {
+        assert_eq!(of(tenancy, "tenant=shop", vec![b"shop"]), is("shop"));
+        assert_eq!(of(tenancy, "tenant=shop", vec![b"lab"]), Err(Refusal::Forbidden));
+        assert_eq!(of(tenancy, "tenant=shop", vec![b"anybody"]), Err(Refusal::Forbidden));
+        assert_eq!(of(tenancy, "", vec![b"lab"]), Err(Refusal::Forbidden));
+        assert_eq!(of(tenancy, "tenant=*", vec![b"lab"]), is("lab"));
+        assert_eq!(of(tenancy, "tenant=*", vec![b"*"]), is("*"), "a name like others");
+        assert_eq!(of(tenancy, "tenant=*", vec![b"../lab"]), Err(Refusal::Tenant));
+    }
+    // Without a header's name nothing is read of it.
+    assert_eq!(of(&open, "tenant=shop", vec![b"lab"]), is("shop"));
+    assert_eq!(of(&open, "", vec![b"lab"]), Ok(None), "nobody asked for a tenant");
+    assert_eq!(of(&with_default, "", vec![]), is("anybody"));
+    assert_eq!(of(&with_default, "", vec![b"anybody"]), is("anybody"));
+    assert_eq!(of(&with_default, "tenant=*", vec![]), is("anybody"));
+    assert_eq!(of(&with_header, "", vec![]), Err(Refusal::Tenant));
+    assert_eq!(of(&with_header, "tenant=*", vec![]), Err(Refusal::Tenant));
+    let by_field = Tenancy { certificate: Some(Field::CommonName), ..by_header() };
+    assert_eq!(of(&by_field, "", vec![]), is("lab"));
+    assert_eq!(of(&by_field, "tenant=lab", vec![]), is("lab"));
+    assert_eq!(of(&by_field, "tenant=shop", vec![]), Err(Refusal::Forbidden));
 }

@@ -1,7 +1,7 @@
 //! Addresses, certificates and credentials that do not go together.
 
 use super::{Clash, listeners, path};
-use crate::model::{ClientAuth, Config, Listener, ListenerTls, Shown};
+use crate::model::{BulkAction, ClientAuth, Config, Listener, ListenerTls, Shown};
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     certificates(config, clashes);
@@ -50,12 +50,34 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
             help: "set `listen.tls.client_auth` to `required`, or to `optional`".to_owned(),
         });
     }
+    bulk(config, clashes);
     if config.access.header.is_some() && config.access.credentials_file.is_none() {
         clashes.push(Clash {
             about: vec![path(["access", "header"])],
             message: "`access.header` may carry a token, and no token is known".to_owned(),
             help: "give `access.credentials_file`".to_owned(),
         });
+    }
+}
+
+/// What may be done over `_bulk`.
+fn bulk(config: &Config, clashes: &mut Vec<Clash>) {
+    let Some(bulk) = &config.access.bulk else { return };
+    let mut clash = |message: &str, help: &str| {
+        clashes.push(Clash {
+            about: vec![path(["access", "bulk"])],
+            message: message.to_owned(),
+            help: help.to_owned(),
+        });
+    };
+    if config.access.credentials_file.is_some() {
+        clash(
+            "`access.bulk` says what everybody may do, and `access.credentials_file` says who may send",
+            "write `bulk=…` on the lines of that file whose owners may do that, and remove this",
+        );
+    }
+    if bulk.contains(&BulkAction::Script) && !bulk.contains(&BulkAction::Update) {
+        clash("`access.bulk` has `script` without `update`", "only updates have scripts: add `update`");
     }
 }
 

@@ -7,12 +7,33 @@ settings! {
     /// Who may send, and who may look. Without `credentials_file` whoever can connect may send.
     pub struct Access {
         /// A file with those who may send: a line for each token, password, API key or client certificate, with a hash of
-        /// its secret and the tenant it belongs to. `tidegate token` makes lines. It is read again when it changes.
+        /// its secret, the tenant that it speaks for (`tenant=NAME`; the default one where it names none; `tenant=*` for a
+        /// proxy), and what it may do over `_bulk` (`bulk=…`, `indices=…`). `tidegate token` makes lines. It is read again
+        /// when it changes.
         credentials_file: Option<PathBuf> = None,
         /// A header that may carry a token in place of `Authorization`, such as `X-Api-Key`.
         header: Option<HeaderName> = None,
-        /// The same kind of file, with those who may use the admin address. Without it whoever can connect may.
+        /// What everybody may do over Elasticsearch's `_bulk` beside `create` and `index`, where there is no
+        /// `credentials_file`. Where there is one, each of its lines says so: `bulk=update,delete`.
+        bulk: Option<Vec<BulkAction>> = None,
+        /// The same kind of file as `credentials_file`, with admins: those who may use the admin address, and send dead
+        /// letters again (`tidegate journal resend`). Without it whoever can connect may use that address, and nobody may
+        /// send again where there are credentials or tenants.
         admin_credentials_file: Option<PathBuf> = None,
+    }
+}
+
+choices! {
+    /// What senders may do over `_bulk` only where that is said.
+    pub enum BulkAction is "an action" {
+        /// Change documents.
+        Update = "update",
+        /// Delete documents.
+        Delete = "delete",
+        /// Have scripts run, in updates.
+        Script = "script",
+        /// Choose the ingest pipeline.
+        Pipeline = "pipeline",
     }
 }
 

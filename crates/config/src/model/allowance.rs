@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::access::Listener;
 use crate::declare::{choices, settings};
-use crate::values::{Bytes, HeaderName, TenantName};
+use crate::values::{Bytes, HeaderName, IndexGlob, TenantName};
 
 settings! {
     /// How much may be sent to each source by everybody together. Whatever is not set is not limited.
@@ -48,24 +48,31 @@ settings! {
 }
 
 settings! {
-    /// Who sends, where one gateway serves several owners of data. There are tenants when one of `certificate`,
-    /// `credentials`, `header`, `default_at` and `default` is set; they are looked at in this order. The tenant's name goes with its
-    /// data into the journal. When memory is short, each tenant may hold its fair part of it: one that floods is answered
+    /// Who sends, where one gateway serves several owners of data. A tenant is required when one of `certificate`,
+    /// `credentials`, `header`, `default_at` and `default` is set. Where there are credentials (`access.credentials_file`),
+    /// each speaks for the tenant that its line names, or else for the default one, and a header that names another is
+    /// answered 403; `tenant=*` on the line of a proxy lets the header choose. The tenant's name goes with its data into the
+    /// journal. When memory is short, each tenant may hold its fair part of it: one that floods is answered
     /// 503, and one that does not notices nothing.
     pub struct Tenants {
         /// The field of the client's certificate that names the tenant. Where this is set, nothing else counts, and a
         /// request without it is refused. Needs a listener that asks for certificates.
         certificate: Option<CertificateField> = None,
-        /// Whether credentials name tenants: those whose entry in the credentials' file has one. A header that names
-        /// another one is refused then.
+        /// Whether every credential has to name a tenant, where there is no default one. The tenant that a credential
+        /// names counts in any case.
         credentials: bool = false,
-        /// The header that names the tenant, such as `X-Scope-OrgID` or `THANOS-TENANT`. Anybody can write anything into
-        /// it, unless a proxy before tidegate sees to that, or `credentials` do.
+        /// The header that names the tenant, such as `X-Scope-OrgID` or `THANOS-TENANT`. Without credentials anybody can
+        /// write anything into it, unless a proxy before tidegate sees to that; with them it counts where the credential
+        /// says `tenant=*`.
         header: Option<HeaderName> = None,
         /// The tenant of a request that does not name one. Without it, such a request is answered 400.
         default: Option<TenantName> = None,
         /// The same for what comes to one address, in the place of `default`.
         default_at: DefaultAt = DefaultAt::default(),
+        /// The indices that each tenant may write to over Elasticsearch's `_bulk`, where neither its credential (`indices=…`)
+        /// nor its entry in `overrides` says; others are answered 403, item by item. Without it: all but those that begin
+        /// with a dot, which only a credential can allow.
+        indices: Option<Vec<IndexGlob>> = None,
         /// How many tenants are told apart. Those that come when there are so many share one entry, named `other`, with
         /// its limits and its part of the memory; their data keeps its tenant's name. Each takes about 1 KiB of memory.
         most: u32 [1..=250] = 200,
@@ -97,6 +104,8 @@ settings! {
         weight: u32 [1..=1000] = 1,
         /// Its limits. Whatever is not set is not limited.
         limits: Allowance = Allowance::default(),
+        /// The indices that it may write to over `_bulk`, in the place of `tenants.indices`.
+        indices: Option<Vec<IndexGlob>> = None,
     }
 }
 
@@ -113,7 +122,7 @@ choices! {
 }
 
 impl Tenants {
-    /// Whether there are tenants.
+    /// Whether every request must have a tenant.
     pub fn are_on(&self) -> bool {
         let named = self.certificate.is_some() || self.credentials || self.header.is_some();
         let mut listeners = Listener::ALL.into_iter();

@@ -5,6 +5,7 @@
 
 use super::fields::{Field, Fields};
 use super::rewrite::Defaults;
+use super::rights::Denied;
 use tidegate_admission::{Gate, Refused, elastic};
 use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
 use tidegate_http1::Reply;
@@ -12,7 +13,7 @@ use tidegate_wire::bulk::{Flaw, Item, Kind};
 use tidegate_wire::output::{Full, Output, SliceOutput};
 
 /// What an entry takes beside the names that are in it.
-const ENTRY: usize = 256;
+const ENTRY: usize = 384;
 /// How much the window grows at a time, at least.
 const GROWTH: usize = 64 << 10;
 /// What comes before the entries is at most so long; and what comes behind.
@@ -116,6 +117,26 @@ impl Answer {
             entry.raw(Field::Error, b"\"error\":{\"type\":\"document_parsing_exception\",\"reason\":\"")?;
             if entry.fields.has(Field::Error) {
                 entry.out.put(reason.as_bytes())?;
+                entry.out.put(b"\"}")?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The item is left out, since its sender may not do that.
+    pub(super) fn deny(
+        &mut self,
+        gate: &Gate,
+        item: &Item<'_>,
+        defaults: &Defaults,
+        denied: Denied,
+    ) -> Result<(), Refused> {
+        self.errors = true;
+        self.entry(gate, item, defaults, |entry| {
+            entry.value(Field::Status, b"\"status\":", b"403")?;
+            entry.raw(Field::Error, b"\"error\":{\"type\":\"security_exception\",\"reason\":\"")?;
+            if entry.fields.has(Field::Error) {
+                entry.out.put(denied.reason().as_bytes())?;
                 entry.out.put(b"\"}")?;
             }
             Ok(())

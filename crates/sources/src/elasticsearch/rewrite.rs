@@ -45,6 +45,11 @@ impl Defaults {
         defaults
     }
 
+    /// Whether the address says this.
+    pub(super) fn has(&self, field: Field) -> bool {
+        self.fields.iter().flatten().any(|(known, _)| *known == field)
+    }
+
     /// The index of items that name none, as a JSON string.
     pub(super) fn index(&self) -> Option<&[u8]> {
         let [Some((Field::Index, text)), ..] = &self.fields else { return None };

@@ -1,13 +1,25 @@
 //! Bodies that are taken: what the journal gets, and what the client hears.
 
 use crate::client::{Answer, post, raw};
-use crate::rig::Rig;
+use crate::rig::{Rig, settings};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use tidegate_admission::access::BulkActions;
+use tidegate_admission::{BulkDefaults, Rules};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 
 const BODY: &[u8] = b"{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"x\":1}\n{\"create\":{\"_index\":\"logs-\\u0061\"}}\n{\"x\":[1,2]}\n\
                       {\"update\":{\"_index\":\"a\",\"_id\":7}}\n{\"doc\":{}}\n{\"delete\":{\"_index\":\"a\",\"_id\":\"1\"}}\n";
 pub(crate) const NDJSON: (&str, &str) = ("content-type", "application/x-ndjson");
+
+/// A gateway where everybody may do everything.
+fn unrestricted() -> Rig {
+    Rig::ruled(1 << 30, settings(), |_| {
+        let rules = Rules::default();
+        rules.bulk.store(Arc::new(BulkDefaults { open: BulkActions::ALL, ..BulkDefaults::default() }));
+        rules
+    })
+}
 
 /// Sends a body and gives the answer, and what the journal got.
 async fn sent(rig: &Rig, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (Answer, Meta, Vec<u8>) {
@@ -29,7 +41,7 @@ fn json_of(answer: &Answer) -> Value {
 /// The journal gets the bytes as they came, and each item an entry of its own, in the shape that clients expect.
 #[tokio::test]
 async fn a_body_is_kept_as_it_came_and_answered_item_by_item() {
-    let rig = Rig::new();
+    let rig = unrestricted();
     let (answer, meta, kept) = sent(&rig, "/elasticsearch/_bulk", &[NDJSON], BODY).await;
     assert_eq!(kept, BODY);
     assert_eq!(
@@ -56,7 +68,7 @@ async fn a_body_is_kept_as_it_came_and_answered_item_by_item() {
 /// What the address says for all items is written into those that do not say it themselves.
 #[tokio::test]
 async fn what_the_address_says_is_kept_with_the_items() {
-    let rig = Rig::new();
+    let rig = unrestricted();
     let body = b"{\"create\":{}}\n{}\n{\"index\":{\"_index\":\"b\",\"pipeline\":\"q\"}}\n{}\n";
     let path = "/elasticsearch/%3Clogs-%7Bnow%7D%3E/_bulk/?pipeline=p%20%22&require_alias";
     let (answer, meta, kept) = sent(&rig, path, &[NDJSON], body).await;
@@ -74,7 +86,7 @@ async fn types_are_left_out() {
     let body =
         b"{\"index\":{\"_index\":\"a\",\"_type\":\"_doc\"}}\n{}\n{\"index\":{\"_type\":\"events\"}}\n{}\n\
                  {\"create\":{\"_type\": null , \"_id\":\"1\"}}\n{}\n{\"create\":{\"_id\":\"2\"}}\n{}\n";
-    let rig = Rig::new();
+    let rig = unrestricted();
     let (answer, meta, kept) = sent(&rig, "/elasticsearch/b/events/_bulk", &[NDJSON], body).await;
     let wanted = "{\"index\":{\"_index\":\"a\"}}\n{}\n{\"index\":{\"_index\":\"b\"}}\n{}\n\
                   {\"create\":{\"_index\":\"b\", \"_id\":\"1\"}}\n{}\n{\"create\":{\"_index\":\"b\",\"_id\":\"2\"}}\n{}\n";
@@ -85,7 +97,7 @@ async fn types_are_left_out() {
 /// A document that is no JSON is answered as Elasticsearch would, and its neighbours are kept.
 #[tokio::test]
 async fn a_document_that_is_none_spoils_only_itself() {
-    let rig = Rig::new();
+    let rig = unrestricted();
     let body = b"{\"create\":{\"_index\":\"a\"}}\n{\"x\":1}\n{\"create\":{\"_index\":\"a\"}}\n{\"x\":}\n\
                  {\"create\":{\"_index\":\"a\"}}\n[]\n{\"create\":{\"_index\":\"a\"}}\n{\"x\":2}\n";
     let (answer, meta, kept) = sent(&rig, "/elasticsearch/_bulk", &[NDJSON], body).await;
@@ -104,13 +116,13 @@ async fn a_document_that_is_none_spoils_only_itself() {
 /// Compressed bodies stay compressed, unless they have to be written anew.
 #[tokio::test]
 async fn compressed_bodies_stay_so() {
-    let rig = Rig::new();
+    let rig = unrestricted();
     let body = gzipped(BODY);
     let headers = [NDJSON, ("content-encoding", "gzip")];
     let (_, meta, kept) = sent(&rig, "/elasticsearch/_bulk", &headers, &body).await;
     assert_eq!(kept, body);
     assert_eq!((meta.encoding, meta.raw_len as usize), (Encoding::Gzip, BODY.len()));
-    let rig = Rig::new();
+    let rig = unrestricted();
     let (_, meta, kept) = sent(&rig, "/elasticsearch/_bulk?pipeline=p", &headers, &body).await;
     assert_eq!((meta.encoding, meta.items), (Encoding::Identity, 4));
     assert!(kept.starts_with(b"{\"index\":{\"pipeline\":\"p\",\"_index\""));
@@ -121,7 +133,7 @@ async fn compressed_bodies_stay_so() {
 async fn large_bodies_are_answered_as_small_ones_are() {
     let item = format!("{{\"create\":{{\"_index\":\"a\"}}}}\n{{\"x\":\"{}\"}}\n", "y".repeat(10_000));
     let body = item.repeat(500);
-    let rig = Rig::new();
+    let rig = unrestricted();
     let (answer, meta, kept) = sent(&rig, "/elasticsearch/_bulk", &[NDJSON], body.as_bytes()).await;
     assert_eq!((kept.len(), meta.items), (body.len(), 500));
     assert_eq!(json_of(&answer)["items"].as_array().unwrap().len(), 500);
@@ -130,13 +142,13 @@ async fn large_bodies_are_answered_as_small_ones_are() {
 /// An answer has what a client asks for, and not more.
 #[tokio::test]
 async fn answers_are_filtered() {
-    let rig = Rig::new();
+    let rig = unrestricted();
     let filter = "/elasticsearch/_bulk?filter_path=errors,items.*.error,items.*.status";
     let (answer, ..) = sent(&rig, filter, &[NDJSON], BODY).await;
     let statuses = json!([{"index": {"status": 201}}, {"create": {"status": 201}}, {"update": {"status": 200}},
                           {"delete": {"status": 200}}]);
     assert_eq!(json_of(&answer), json!({"errors": false, "items": statuses}));
-    let rig = Rig::new();
+    let rig = unrestricted();
     let (answer, ..) = sent(&rig, "/elasticsearch/_bulk?filter_path=took", &[NDJSON], BODY).await;
     assert_eq!(json_of(&answer), json!({"took": 0}));
 }

@@ -12,4 +12,5 @@ mod rig;
 mod accepts;
 mod asks;
 mod refuses;
+mod rights;
 mod senders;

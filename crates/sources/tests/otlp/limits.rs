@@ -32,9 +32,9 @@ fn ruled(limits: Limits, access: Access) -> Rig {
         let tenants = Tenants::new(4, TenantLimits::default(), ledger.clone());
         let header = Some("X-Scope-OrgID".into());
         let tenancy =
-            Tenancy { header, credentials: true, default: Some("nobody".into()), ..Tenancy::default() };
+            Tenancy { header, default: Some("nobody".into()), required: true, ..Tenancy::default() };
         let table = Table::new(vec![(ledger.source("otlp").unwrap(), limits)], Some(tenants));
-        Rules { access, tenancy: Some(tenancy), limits: Some(Arc::new(table)) }
+        Rules { access, tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..Rules::default() }
     })
 }
 
@@ -262,8 +262,9 @@ async fn beyond_a_fair_part_of_what_bodies_become_a_request_is_to_come_again() {
 #[tokio::test]
 async fn who_may_not_send_is_told_so_and_not_to_come_again() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, made) = (dir.path().join("credentials"), make(None).unwrap());
-    std::fs::write(&file, format!("bearer agents {} tenant=shop\n", made.kept)).unwrap();
+    let (file, made, other) = (dir.path().join("credentials"), make(None).unwrap(), make(None).unwrap());
+    let lines = format!("bearer agents {} tenant=shop\nbearer others {}\n", made.kept, other.kept);
+    std::fs::write(&file, lines).unwrap();
     let rig = ruled(Limits::default(), Access::from_file(&file, None).unwrap());
     let body = message(false, &traces(1, 1));
     let bearer = format!("Bearer {}", made.secret);
@@ -277,8 +278,17 @@ async fn who_may_not_send_is_told_so_and_not_to_come_again() {
     assert_refused(&rig.call(TRACES, &[known, LOUD], &body).await, 7, "", false);
     assert_refused_over_http(&rig.post2("/v1/traces", &[known, LOUD, JSON], b"{}").await, 403, "", false);
     assert_eq!(rig.call(TRACES, &[known], &body).await.code, 0);
+    assert_eq!(rig.call(TRACES, &[known, ("x-scope-orgid", "shop")], &body).await.code, 0);
+    // Who names no tenant speaks for the default one, and is told what to ask for.
+    let bearer = format!("Bearer {}", other.secret);
+    let nameless = ("authorization", bearer.as_str());
+    assert_refused(&rig.call(TRACES, &[nameless, LOUD], &body).await, 7, "tenant=NAME", false);
+    assert_eq!(rig.call(TRACES, &[nameless], &body).await.code, 0);
+    // Nobody sends again what was accepted before where no admin is known.
+    let again = ("tidegate-tenant", "shop");
+    assert_refused(&rig.call(TRACES, &[known, again], &body).await, 7, "admin_credentials_file", false);
     nothing_is_held(&rig);
-    assert_eq!(rig.books().refused, [(Refusal::Unauthorized, 4), (Refusal::Forbidden, 2)]);
+    assert_eq!(rig.books().refused, [(Refusal::Unauthorized, 4), (Refusal::Forbidden, 4)]);
 }
 
 /// What no time mends has no time in it: `RESOURCE_EXHAUSTED` with `RetryInfo` would be sent again for ever.

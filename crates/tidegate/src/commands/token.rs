@@ -23,8 +23,10 @@ pub(crate) fn token(args: &TokenArgs) -> Outcome {
         TokenKind::Basic => "basic",
     };
     let mut line = format!("{kind} {} {}", args.name, made.kept);
-    if let Some(tenant) = &args.tenant {
-        line.push_str(&format!(" tenant={tenant}"));
+    for (option, value) in [("tenant", &args.tenant), ("bulk", &args.bulk), ("indices", &args.indices)] {
+        if let Some(value) = value {
+            line.push_str(&format!(" {option}={value}"));
+        }
     }
     // As the gateway will read it, so that a name that cannot be one is told now.
     Credentials::parse(line.as_bytes())

@@ -2,9 +2,10 @@
 
 use crate::Failure;
 use std::sync::Arc;
-use tidegate_admission::Rules;
+use tidegate_admission::access::{BulkActions, Indices};
 use tidegate_admission::tenancy::{Field, Tenancy};
-use tidegate_config::{Allowance, CertificateField, Config, RemoteWriteSource};
+use tidegate_admission::{BulkDefaults, Rules};
+use tidegate_config::{Allowance, BulkAction, CertificateField, Config, IndexGlob, RemoteWriteSource};
 use tidegate_ledger::Ledger;
 use tidegate_limit::{self as limit, Limits, PerSecond, Table, TenantLimits, Tenants};
 use tidegate_wire::remote_write::Limits as SeriesLimits;
@@ -13,12 +14,19 @@ use tidegate_wire::remote_write::Limits as SeriesLimits;
 const SOURCES: [&str; 4] = ["otlp", "prometheus_remote_write", "elasticsearch", "elastic_apm"];
 
 /// The settings that [`change`] takes over, and the acceptors do.
-const CHANGEABLE: [&str; 4] =
-    ["limits.sources.", "limits.connections_per_peer", "tenants.limits.", "tenants.overrides"];
+const CHANGEABLE: [&str; 6] = [
+    "limits.sources.",
+    "limits.connections_per_peer",
+    "tenants.limits.",
+    "tenants.indices",
+    "tenants.overrides",
+    "access.bulk",
+];
 
 /// What changes while running, in words: [`CHANGEABLE`], and what others take over.
 pub(crate) const CHANGES: &str = "`sinks`, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
-                                  `tenants.overrides`, and what files of certificates and credentials say";
+                                  `tenants.indices`, `tenants.overrides`, `access.bulk`, and what files of \
+                                  certificates and credentials say";
 
 /// Whether a setting that differs needs no restart.
 pub(super) fn is_changeable(setting: &str) -> bool {
@@ -44,30 +52,63 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<Rules, Failure> {
     let routes = routes.into_iter().collect::<Result<_, Failure>>()?;
     let tenants = &config.tenants;
     let table =
-        tenants.are_on().then(|| Tenants::new(most_tenants(config), of_tenants(config), ledger.clone()));
-    let tenancy = tenants.are_on().then(|| Tenancy {
+        config.has_tenants().then(|| Tenants::new(most_tenants(config), of_tenants(config), ledger.clone()));
+    let tenancy = config.has_tenants().then(|| Tenancy {
         certificate: tenants.certificate.map(|field| match field {
             CertificateField::CommonName => Field::CommonName,
             CertificateField::Organization => Field::Organization,
             CertificateField::OrganizationalUnit => Field::OrganizationalUnit,
         }),
-        credentials: tenants.credentials,
+        required: tenants.are_on(),
         header: tenants.header.as_ref().map(|name| name.as_str().into()),
         default: tenants.default.as_ref().map(|name| name.as_str().into()),
     });
-    Ok(Rules { tenancy, limits: Some(Arc::new(Table::new(routes, table))), ..Rules::default() })
+    let rules = Rules { tenancy, limits: Some(Arc::new(Table::new(routes, table))), ..Rules::default() };
+    rules.bulk.store(Arc::new(bulk(config)?));
+    Ok(rules)
+}
+
+/// What may be done over `_bulk` where credentials do not say.
+fn bulk(config: &Config) -> Result<BulkDefaults, Failure> {
+    let indices = |globs: &Option<Vec<IndexGlob>>| -> Result<Option<Indices>, Failure> {
+        let Some(globs) = globs else { return Ok(None) };
+        let globs: Vec<&str> = globs.iter().map(IndexGlob::as_str).collect();
+        Indices::read(&globs.join(",")).map(Some).map_err(|wrong| Failure(format!("`tenants`: {wrong}")))
+    };
+    let tenants = config.tenants.overrides.iter().filter_map(|(name, tenant)| {
+        Some(indices(&tenant.indices).transpose()?.map(|indices| (name.as_str().to_owned(), indices)))
+    });
+    let open = config.access.bulk.iter().flatten().fold(BulkActions::NONE, |actions, action| {
+        use tidegate_admission::access::BulkAction as Allowed;
+        actions.with(match action {
+            BulkAction::Update => Allowed::Update,
+            BulkAction::Delete => Allowed::Delete,
+            BulkAction::Script => Allowed::Script,
+            BulkAction::Pipeline => Allowed::Pipeline,
+        })
+    });
+    Ok(BulkDefaults {
+        open,
+        indices: indices(&config.tenants.indices)?,
+        tenants: tenants.collect::<Result<_, Failure>>()?,
+    })
 }
 
 /// What the table of tenants takes, in bytes; nothing where there are none.
 pub(super) fn bytes(config: &Config) -> Option<u64> {
-    config.tenants.are_on().then(|| Tenants::bytes(most_tenants(config)) as u64)
+    config.has_tenants().then(|| Tenants::bytes(most_tenants(config)) as u64)
 }
 
 /// Takes the limits of `config` over, in place of those of before.
-pub(super) fn change(rules: &Rules, config: &Config) {
+///
+/// # Errors
+/// When the patterns for indices cannot be read.
+pub(super) fn change(rules: &Rules, config: &Config) -> Result<(), Failure> {
+    rules.bulk.store(Arc::new(bulk(config)?));
     if let Some(table) = &rules.limits {
         table.change(|name| of_source(config, name), of_tenants(config));
     }
+    Ok(())
 }
 
 fn most_tenants(config: &Config) -> u16 {

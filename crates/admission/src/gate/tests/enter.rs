@@ -21,8 +21,11 @@ impl Headers for Said {
 pub(super) fn limited(limits: Limits, with_tenants: bool) -> Rig {
     rig_with(1 << 30, |ledger, source| {
         let tenants = with_tenants.then(|| Tenants::new(4, Default::default(), ledger.clone()));
-        let tenancy =
-            with_tenants.then(|| Tenancy { header: Some("X-Scope-OrgID".into()), ..Tenancy::default() });
+        let tenancy = with_tenants.then(|| Tenancy {
+            header: Some("X-Scope-OrgID".into()),
+            required: true,
+            ..Tenancy::default()
+        });
         let table = Table::new(vec![(source.clone(), limits)], tenants);
         Rules { tenancy, limits: Some(Arc::new(table)), ..Rules::default() }
     })

@@ -15,7 +15,8 @@ impl Headers for Said {
     fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
         Ok(match name {
             "authorization" => self.0.as_deref().map(str::as_bytes),
-            _ => self.1.map(str::as_bytes),
+            "X-Scope-OrgID" => self.1.map(str::as_bytes),
+            _ => None,
         })
     }
 }
@@ -24,13 +25,18 @@ impl Headers for Said {
 fn strangers_are_let_in_where_that_is_said_and_belong_to_the_default() {
     let dir = tempfile::tempdir().unwrap();
     let (file, token) = (dir.path().join("credentials"), make(None).unwrap());
-    std::fs::write(&file, format!("bearer agents {}", token.kept)).unwrap();
+    std::fs::write(&file, format!("bearer agents {} tenant=*", token.kept)).unwrap();
     let rig = rig_with(1 << 30, |ledger, source| {
         let tenants = Tenants::new(4, Default::default(), ledger.clone());
         Rules {
             access: Access::from_file(&file, None).unwrap(),
-            tenancy: Some(Tenancy { header: Some("X-Scope-OrgID".into()), ..Tenancy::default() }),
+            tenancy: Some(Tenancy {
+                header: Some("X-Scope-OrgID".into()),
+                required: true,
+                ..Tenancy::default()
+            }),
             limits: Some(Arc::new(Table::new(vec![(source.clone(), Limits::default())], Some(tenants)))),
+            ..Rules::default()
         }
     });
     let ask = |gate: &Gate, openly: bool, said: &Said| {

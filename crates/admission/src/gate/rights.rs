@@ -1,0 +1,74 @@
+//! What a request may do beyond adding to its own tenant's data: over `_bulk`, and as an operator's.
+
+use super::Gate;
+use crate::access::{BulkActions, BulkRights, Granted, Indices};
+use crate::caller::Caller;
+use crate::passage::Passage;
+use crate::refused::Refused;
+use crate::tenancy;
+use std::collections::HashMap;
+use tidegate_ledger::{Open, Refusal};
+
+/// What may be done over `_bulk` where credentials do not say.
+#[derive(Debug, Clone, Default)]
+pub struct BulkDefaults {
+    /// What everybody may do beside `create` and `index`, where everybody may send.
+    pub open: BulkActions,
+    /// To which indices, where neither the credential nor the tenant says; all but those that begin with a dot.
+    pub indices: Option<Indices>,
+    /// To which indices some tenants may write, by name.
+    pub tenants: HashMap<String, Indices>,
+}
+
+/// The header with which an operator says whose data it sends again; empty for what is nobody's.
+pub const RESEND_HEADER: &str = "Tidegate-Tenant";
+
+/// Whose data it is that is sent again, if this is a request to do so.
+pub(super) fn resent<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Refused> {
+    caller.headers.sole(RESEND_HEADER).map_err(|_| Refused::new(Refusal::Tenant, TWICE))
+}
+
+impl Gate {
+    /// Lets in what was accepted before, under the tenant `of` that it had: for operators only.
+    #[cold]
+    pub(super) fn resent(
+        &self,
+        caller: &Caller<'_>,
+        open: &mut Open,
+        authorization: Option<&[u8]>,
+        of: &[u8],
+    ) -> Result<(Passage, Granted), Refused> {
+        let rules = self.rules();
+        if rules.operators.is_open() {
+            return Err(Refused::new(Refusal::Forbidden, NO_OPERATORS));
+        }
+        let granted = rules.operators.check(authorization, None, caller.peer)?;
+        let name = match str::from_utf8(of) {
+            Ok("") => None,
+            Ok(of) if rules.tenancy.is_some() => Some(tenancy::valid(of)?),
+            _ => return Err(Refused::new(Refusal::Tenant, NO_TENANTS)),
+        };
+        let passage = self.named(caller, open, name)?;
+        Ok((passage, granted.as_operator()))
+    }
+
+    /// What a request that was [let in](Gate::enter_known) may do over `_bulk`: what its credential says, then its
+    /// tenant's settings, then those of all.
+    pub fn bulk_rights(&self, granted: &Granted, open: &Open) -> BulkRights {
+        if granted.is_operator() {
+            return BulkRights::all();
+        }
+        let defaults = self.rules().bulk.load();
+        let (actions, own) = granted.bulk().unwrap_or((defaults.open, None));
+        let tenant = open.tenant();
+        let of_tenant = tenant.and_then(|tenant| defaults.tenants.get(tenant.name()));
+        let indices = own.or(of_tenant).or(defaults.indices.as_ref());
+        BulkRights::new(actions, indices.cloned(), tenant.cloned())
+    }
+}
+
+const TWICE: &str = "the header `Tidegate-Tenant` is there several times: send it once\n";
+const NO_OPERATORS: &str = "sending again under the tenant that data had needs an operator's token, and the gateway \
+                            knows none: set `access.admin_credentials_file`\n";
+const NO_TENANTS: &str = "the gateway has no tenants, and what is sent again has one: set `tenants.header` or another \
+                          setting under `tenants`\n";
