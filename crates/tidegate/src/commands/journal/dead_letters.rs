@@ -7,6 +7,7 @@ use crate::commands::token::authorization;
 use crate::{Failure, Outcome, output};
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate_admission::RESEND_HEADER;
 use tidegate_arena::Bytes;
 use tidegate_journal::dead_letters::{Letter, mark_refused, mark_sent, read};
 use tidegate_journal::{Protocol, Signal};
@@ -107,10 +108,17 @@ async fn send(
             Some(open) => open,
             None => Connection::open(target, PATIENCE).await.map_err(|error| failed(&error))?,
         };
-        let head = form.head(target, authorization, body.len());
+        let head = form.head(target, authorization, letter.meta.tenant.as_str(), body.len());
         let response = open.send(head.as_bytes(), body, PATIENCE).await.map_err(|error| failed(&error))?;
         *connection = Some(open);
         match response {
+            // A `_bulk` is answered item by item; what it took of the letter it would take again.
+            Response { status: 200..300, body, .. } if form.path == BULK && has_errors(&body) => {
+                return Err(Unsent::Refused(unsent(&format!(
+                    "some of its items were refused: {}",
+                    plain(&body)
+                ))));
+            }
             Response { status: 200..300, .. } => return Ok(()),
             Response { status: 429 | 503, retry_after: Some(seconds), .. } => {
                 tokio::time::sleep(Duration::from_secs(seconds).min(PATIENCE)).await;
@@ -119,7 +127,9 @@ async fn send(
                 let answer = format!("{status}: {}", plain(&body));
                 return Err(match status {
                     // That says something about the sender and nothing about the letter.
-                    401 | 403 => failed(&format!("{answer}; name the file with a token in --token-file")),
+                    401 | 403 => failed(&format!(
+                        "{answer}; name the file with an admin's token (`access.admin_credentials_file`) in --token-file"
+                    )),
                     400..500 if status != 408 && status != 429 => Unsent::Refused(unsent(&answer)),
                     _ => failed(&answer),
                 });
@@ -190,8 +200,8 @@ impl Form {
         }
     }
 
-    /// The head of the request that carries it.
-    fn head(&self, target: &Target, authorization: &str, len: usize) -> String {
+    /// The head of the request that carries it, for the tenant whose it is; nobody's has an empty name.
+    fn head(&self, target: &Target, authorization: &str, tenant: &str, len: usize) -> String {
         let Form { path, content_type, encoding, version } = self;
         let given = target.path.trim_end_matches('/');
         let path = match version {
@@ -204,11 +214,17 @@ impl Form {
         let version = version.map(|version| format!("X-Prometheus-Remote-Write-Version: {version}\r\n"));
         format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: tidegate\r\nContent-Type: {content_type}\r\n\
-             Content-Encoding: {encoding}\r\n{authorization}{}Content-Length: {len}\r\n\r\n",
+             Content-Encoding: {encoding}\r\n{authorization}{RESEND_HEADER}: {tenant}\r\n{}Content-Length: {len}\r\n\r\n",
             target.authority,
             version.unwrap_or_default(),
         )
     }
+}
+
+/// Whether the answer to a `_bulk`, or its beginning, says that items were refused.
+fn has_errors(answer: &str) -> bool {
+    let (_, said) = answer.split_once("\"errors\":").unwrap_or_default();
+    said.trim_start().starts_with("true")
 }
 
 /// On one line, and with nothing that would move the cursor of whoever reads it: it was said by a peer.
@@ -229,7 +245,8 @@ mod tests {
     fn letters_go_where_their_protocol_is_served() {
         let form = |version| Form { path: "/v1/logs", content_type: "t", encoding: "gzip", version };
         let start = |form: Form, url: &str| {
-            let head = form.head(&url.parse().unwrap(), "", 7);
+            let head = form.head(&url.parse().unwrap(), "", "shop", 7);
+            assert!(head.contains("\r\nTidegate-Tenant: shop\r\n"), "{head}");
             head.split(" HTTP").next().unwrap_or_default().to_owned()
         };
         assert_eq!(start(form(None), "http://a"), "POST /v1/logs");
