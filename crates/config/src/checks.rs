@@ -114,6 +114,16 @@ fn lakes(config: &Config, clashes: &mut Vec<Clash>) {
             folders.insert(folder, name);
         }
         profiles(name, lake, clashes);
+        if lake.group_readable && lake.folder(&config.data).starts_with(&config.data) {
+            clashes.push(Clash {
+                about: about("group_readable"),
+                message: format!(
+                    "the lake `{name}` is in the folder `data` ({}), which nobody but the gateway can enter",
+                    config.data.display()
+                ),
+                help: "give the lake a `path` of its own outside of `data`".to_owned(),
+            });
+        }
         if lake.retention.bytes < lake.file_bytes {
             clashes.push(Clash {
                 about: about("retention"),

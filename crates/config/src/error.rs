@@ -93,11 +93,13 @@ pub(crate) struct Flaws<'a> {
     more: usize,
     /// Values that contain a file's content, each with the file's path.
     hidden: Vec<(Range<usize>, String)>,
+    /// The files that values were read from.
+    files: Vec<String>,
 }
 
 impl<'a> Flaws<'a> {
     pub(crate) fn new(text: &'a str) -> Flaws<'a> {
-        Flaws { text, found: Vec::new(), more: 0, hidden: Vec::new() }
+        Flaws { text, found: Vec::new(), more: 0, hidden: Vec::new(), files: Vec::new() }
     }
 
     pub(crate) fn note(&mut self, at: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
@@ -122,6 +124,19 @@ impl<'a> Flaws<'a> {
     /// Keeps the value at `at`, which contains the content of `file`, out of all later messages.
     pub(crate) fn hide(&mut self, at: Range<usize>, file: String) {
         self.hidden.push((at, file));
+    }
+
+    /// Values were read from these files.
+    pub(crate) fn add_files(&mut self, files: Vec<String>) {
+        self.files.extend(files);
+    }
+
+    /// The files that values were read from, each once.
+    pub(crate) fn take_files(&mut self) -> Vec<String> {
+        let mut files = std::mem::take(&mut self.files);
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 
     /// Whether the value at this place is hidden.

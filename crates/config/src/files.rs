@@ -1,4 +1,4 @@
-//! Checks that the files that a configuration names can be read.
+//! Whether the files that a configuration names are there, and whether others can read those with secrets.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,8 +9,7 @@ use crate::model::{Config, Listener, Sink, Tls};
 /// Every file that cannot be read, with the setting that names it.
 pub(crate) fn check(config: &Config) -> Vec<Clash> {
     let mut missing = Vec::new();
-    let mut look = |setting: &[&str], file: Option<&Path>| {
-        let Some(file) = file else { return };
+    each(config, &mut |setting, file, _| {
         let Some(reason) = unusable(file) else { return };
         missing.push(Clash {
             about: vec![setting.iter().map(|step| (*step).to_owned()).collect()],
@@ -18,28 +17,66 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
             help: "check the path, which is relative to where tidegate is started, and the permissions"
                 .to_owned(),
         });
+    });
+    missing
+}
+
+/// A line for each file with keys, credentials or secrets that others than its owner can read. `secrets` are the paths
+/// in `${file:PATH}`.
+pub(crate) fn warnings(config: &Config, secrets: &[String]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |setting: &str, file: &Path| {
+        if let Some(who) = tidegate_files::loose(file) {
+            warnings.push(format!("`{setting}`: {} holds secrets, and {who}", file.display()));
+        }
+    };
+    each(config, &mut |setting, file, content| {
+        if content == Content::Secret {
+            warn(&setting.join("."), file);
+        }
+    });
+    for file in secrets {
+        warn(&format!("${{file:{file}}}"), Path::new(file));
+    }
+    warnings
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Public,
+    Secret,
+}
+
+/// Every file that is named, with the setting that names it and whether it is anybody's to read.
+fn each(config: &Config, look: &mut dyn FnMut(&[&str], &Path, Content)) {
+    use Content::{Public, Secret};
+    let mut look = |setting: &[&str], file: Option<&Path>, content| {
+        if let Some(file) = file {
+            look(setting, file, content);
+        }
     };
     let access = &config.access;
-    look(&["access", "credentials_file"], access.credentials_file.as_deref());
-    look(&["access", "admin_credentials_file"], access.admin_credentials_file.as_deref());
+    look(&["access", "credentials_file"], access.credentials_file.as_deref(), Secret);
+    look(&["access", "admin_credentials_file"], access.admin_credentials_file.as_deref(), Secret);
     let tls = &config.listen.tls;
-    look(&["listen", "tls", "cert_file"], tls.cert_file.as_deref());
-    look(&["listen", "tls", "key_file"], tls.key_file.as_deref());
-    look(&["listen", "tls", "client_ca_file"], tls.client_ca_file.as_deref());
+    look(&["listen", "tls", "cert_file"], tls.cert_file.as_deref(), Public);
+    look(&["listen", "tls", "key_file"], tls.key_file.as_deref(), Secret);
+    look(&["listen", "tls", "client_ca_file"], tls.client_ca_file.as_deref(), Public);
     let names = ["http", "grpc", "elasticsearch", "apm"];
     for (listener, name) in Listener::ALL.into_iter().zip(names) {
         let own = tls.own(listener);
-        look(&["listen", "tls", name, "cert_file"], own.cert_file.as_deref());
-        look(&["listen", "tls", name, "key_file"], own.key_file.as_deref());
-        look(&["listen", "tls", name, "client_ca_file"], own.client_ca_file.as_deref());
+        look(&["listen", "tls", name, "cert_file"], own.cert_file.as_deref(), Public);
+        look(&["listen", "tls", name, "key_file"], own.key_file.as_deref(), Secret);
+        look(&["listen", "tls", name, "client_ca_file"], own.client_ca_file.as_deref(), Public);
     }
     for (name, sink) in &config.sinks {
         let Some(Tls { ca_file, cert_file, key_file, .. }) = tls_of(sink) else { continue };
-        for (setting, file) in [("ca_file", ca_file), ("cert_file", cert_file), ("key_file", key_file)] {
-            look(&["sinks", name.as_str(), "tls", setting], file.as_deref());
+        for (setting, file, content) in
+            [("ca_file", ca_file, Public), ("cert_file", cert_file, Public), ("key_file", key_file, Secret)]
+        {
+            look(&["sinks", name.as_str(), "tls", setting], file.as_deref(), content);
         }
     }
-    missing
 }
 
 fn tls_of(sink: &Sink) -> Option<&Tls> {

@@ -41,7 +41,7 @@ pub use effective::effective;
 pub use error::{Errors, Invalid, Place, Problem};
 pub use example::example;
 pub use import::thanos_limits;
-pub use load::{LONGEST_FILE, load, load_and_look, parse};
+pub use load::{LONGEST_FILE, Loaded, load, load_and_look, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{

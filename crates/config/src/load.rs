@@ -24,17 +24,32 @@ pub fn parse(
     text: &str,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, Errors> {
-    parse_with(source, text, Outside { environment, files: &no_file }, false)
+    let outside = Outside { environment, files: &no_file };
+    parse_with(source, text, outside, false).map(|loaded| loaded.config)
+}
+
+/// A configuration, and what somebody should know of it although it is valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// A sentence for each file with keys, credentials or secrets that others can read.
+    pub warnings: Vec<String>,
 }
 
 /// `look` also checks that the files that the configuration names can be read.
-fn parse_with(source: &str, text: &str, outside: Outside<'_>, look: bool) -> Result<Config, Errors> {
+fn parse_with(source: &str, text: &str, outside: Outside<'_>, look: bool) -> Result<Loaded, Errors> {
     let text = bounded(source, text)?;
     let mut flaws = Flaws::new(text);
     let config = interpret(text, outside, look, &mut flaws);
+    let secrets = flaws.take_files();
     match (flaws.into_errors(source), config) {
         (Some(errors), _) => Err(errors),
-        (None, config) => Ok(config.unwrap_or_default()),
+        (None, config) => {
+            let config = config.unwrap_or_default();
+            let warnings = files::warnings(&config, &secrets);
+            Ok(Loaded { config, warnings })
+        }
     }
 }
 
@@ -49,17 +64,17 @@ pub(crate) fn bounded<'a>(source: &str, text: &'a str) -> Result<&'a str, Errors
 
 /// Reads the configuration file at `path`, with the process's environment and the files that `${file:PATH}` names. A
 /// missing file is an error; for the default configuration there is [`Config::default`].
-pub fn load(path: &Path) -> Result<Config, Errors> {
+pub fn load(path: &Path) -> Result<Loaded, Errors> {
     load_with(path, false)
 }
 
 /// As [`load`], and also reports the files that the configuration names (certificates, keys, credentials) but that cannot
 /// be read.
-pub fn load_and_look(path: &Path) -> Result<Config, Errors> {
+pub fn load_and_look(path: &Path) -> Result<Loaded, Errors> {
     load_with(path, true)
 }
 
-fn load_with(path: &Path, look: bool) -> Result<Config, Errors> {
+fn load_with(path: &Path, look: bool) -> Result<Loaded, Errors> {
     let source = path.display().to_string();
     let unreadable = |error: std::io::Error| {
         let message = format!("cannot read the configuration {source}: {error}");

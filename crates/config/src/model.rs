@@ -37,6 +37,9 @@ settings! {
         /// The folder for the journal, the lake, and everything else that must survive a restart.
         /// One running tidegate per folder.
         data: PathBuf = PathBuf::from("./tidegate-data"),
+        /// Whether a crash may write the memory of the process, with telemetry and secrets in it, to a core dump. Without
+        /// it profilers and debuggers of users other than root cannot attach either. Needs a restart.
+        core_dumps: bool = false,
         /// Where to listen.
         listen: Listen = Listen::default(),
         /// Who may send, and who may look.

@@ -100,7 +100,7 @@ fn a_secret_from_a_file_is_used_and_never_repeated() {
     let config = folder.path().join("tidegate.yaml");
     let read = |text: &str| {
         fs::write(&config, text.replace("SECRET", &format!("${{file:{secret}}}"))).unwrap();
-        load(&config)
+        load(&config).map(|loaded| loaded.config)
     };
     let sink = "sinks: { up: { type: elasticsearch, endpoints: [\"http://h:9200\"], api_key: \"SECRET\" } }";
     let read_back = read(sink).unwrap();

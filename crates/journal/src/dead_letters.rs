@@ -68,7 +68,7 @@ impl DeadLetters {
     /// # Errors
     /// When the folder cannot be made or listed, or a file in it cannot be opened.
     pub fn open(dir: &Path, max: u64) -> io::Result<DeadLetters> {
-        std::fs::create_dir_all(dir)?;
+        tidegate_files::create_folder(dir, tidegate_files::Access::Owner)?;
         Self::open_in(Arc::new(RealFiles::new(dir.to_owned())), max)
     }
 

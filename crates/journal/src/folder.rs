@@ -5,6 +5,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::path::Path;
+use tidegate_files::Access;
 
 const LOCK: &str = "lock";
 
@@ -22,13 +23,13 @@ impl Folder {
             doing: doing.into(),
             source: error.into(),
         };
-        std::fs::create_dir_all(path).map_err(|source| OpenError::Io {
+        tidegate_files::create_folder(path, Access::Owner).map_err(|source| OpenError::Io {
             dir: dir.clone(),
             doing: "make the folder".into(),
             source,
         })?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path.join(LOCK), flags, Mode::from_raw_mode(0o640))
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path.join(LOCK), flags, Mode::from_raw_mode(0o600))
             .map_err(|error| failed("create its lock file", error))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}

@@ -24,10 +24,13 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidegate_files::Access;
 
 /// What all files of one table have in common.
 pub(crate) struct Kind {
     table: Table,
+    /// Who may read the files.
+    access: Access,
     properties: WriterPropertiesPtr,
     schema: TypePtr,
     columns: Vec<ColumnKind>,
@@ -43,7 +46,7 @@ struct ColumnKind {
 
 impl Kind {
     /// Pages on their way into the file are kept in a file at `spill` that has no name any more.
-    pub(crate) fn new(table: Table, shape: &Shape, spill: &Path) -> Result<Kind, Error> {
+    pub(crate) fn new(table: Table, shape: &Shape, spill: &Path, access: Access) -> Result<Kind, Error> {
         let properties = Arc::new(properties::of(table, shape));
         let spill = Spill::create(spill).map_err(Error::io("creating", spill))?;
         let converted = |schema: &Schema| Ok(ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr());
@@ -63,6 +66,7 @@ impl Kind {
         let failed = |source| Error::Parquet { doing: "laying out", path: table.name().into(), source };
         Ok(Kind {
             table,
+            access,
             schema: converted(&table.schema()).map_err(failed)?,
             properties,
             columns: columns.map_err(failed)?,
@@ -75,7 +79,10 @@ impl Kind {
 
     /// Starts a file at `path`.
     pub(crate) fn create(&self, path: PathBuf) -> Result<TableFile, Error> {
-        let file = File::create(&path).map_err(Error::io("creating", &path))?;
+        let create = tidegate_files::open(&path, self.access, |options| {
+            options.write(true).create(true).truncate(true)
+        });
+        let file = create.map_err(Error::io("creating", &path))?;
         let schema = Arc::clone(&self.schema);
         let writer = SerializedFileWriter::new(Summed::new(file), schema, Arc::clone(&self.properties))
             .map_err(Error::parquet("starting", &path))?;
@@ -194,7 +201,7 @@ impl Finished {
 
     /// Opens it again and compares footer and row count with what was written.
     pub(crate) fn read_back(&self) -> Result<(), Error> {
-        let file = File::open(&self.path).map_err(Error::io("opening", &self.path))?;
+        let file = tidegate_files::read(&self.path).map_err(Error::io("opening", &self.path))?;
         let wrong = |what: String| Error::ReadBack { path: self.path.clone(), what };
         let length = file.metadata().map_err(Error::io("looking at", &self.path))?.len();
         if length != self.bytes {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use tidegate_files::Access;
 
 /// One commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +57,7 @@ const LONGEST: u64 = 1 << 20;
 /// Reads the manifest of `hour`, an empty one when there is none.
 pub(crate) fn read(layout: &Layout, hour: Hour) -> Result<Manifest, Error> {
     let path = layout.manifest(hour);
-    let file = match File::open(&path) {
+    let file = match tidegate_files::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Manifest::default()),
         file => file.map_err(Error::io("opening", &path))?,
     };
@@ -84,7 +85,8 @@ pub(crate) fn read(layout: &Layout, hour: Hour) -> Result<Manifest, Error> {
 
 /// Cuts what is behind the last whole line.
 pub(crate) fn cut(path: &Path, whole: u64) -> Result<(), Error> {
-    let file = File::options().write(true).open(path).map_err(Error::io("opening", path))?;
+    let open = tidegate_files::open(path, Access::Owner, |options| options.write(true));
+    let file = open.map_err(Error::io("opening", path))?;
     file.set_len(whole).map_err(Error::io("cutting", path))?;
     file.sync_all().map_err(Error::io("syncing", path))
 }
@@ -97,8 +99,9 @@ pub(crate) struct Appending {
 }
 
 impl Appending {
-    pub(crate) fn open(path: &Path) -> Result<Appending, Error> {
-        let open = File::options().create(true).truncate(false).write(true).open(path);
+    pub(crate) fn open(path: &Path, access: Access) -> Result<Appending, Error> {
+        let open =
+            tidegate_files::open(path, access, |options| options.create(true).truncate(false).write(true));
         let mut file = open.map_err(Error::io("opening", path))?;
         let from = file.seek(SeekFrom::End(0)).map_err(Error::io("looking at", path))?;
         Ok(Appending { file, from })

@@ -146,7 +146,7 @@ impl Scan {
 
     /// Opens a file at its first row group that may have matching rows, if there is one.
     fn open(&self, path: &Path) -> Result<Option<ParquetRecordBatchReader>, Error> {
-        let file = File::open(path).map_err(Error::io("opening", path))?;
+        let file = tidegate_files::read(path).map_err(Error::io("opening", path))?;
         self.reader(file).map_err(Error::parquet("reading", path))
     }
 

@@ -6,7 +6,6 @@ use crate::manifest::{self, Entry};
 use crate::scan::views;
 use crate::{Error, Table};
 use std::collections::HashSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// What [`verify`] found.
@@ -96,7 +95,7 @@ pub fn verify(dir: &Path) -> Result<Report, Error> {
 
 fn check(path: &Path, entry: &Entry) -> Result<(), String> {
     let words = |error: &dyn std::fmt::Display| error.to_string();
-    let file = File::open(path).map_err(|error| words(&error))?;
+    let file = tidegate_files::read(path).map_err(|error| words(&error))?;
     let (bytes, checksum) = checksum_of(&file).map_err(|error| words(&error))?;
     if bytes != entry.bytes {
         return Err(format!("it has {bytes} bytes, the manifest says {}", entry.bytes));

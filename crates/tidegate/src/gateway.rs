@@ -6,6 +6,7 @@
 pub(crate) mod acceptor;
 mod apm;
 mod backlog;
+mod data_folder;
 mod files;
 mod ingest;
 mod keys;
@@ -82,6 +83,9 @@ impl Gateway {
     /// # Errors
     /// In words: what was being started, what is wrong, what to do. Nothing is left running then.
     pub(crate) fn start(config: Config) -> Result<Gateway, Failure> {
+        if !config.core_dumps {
+            forbid_core_dumps();
+        }
         let planned = plan::of(&config);
         plan::check(&config, &planned)?;
         tell_of_bodies(&planned);
@@ -103,8 +107,7 @@ impl Gateway {
         if files.is_short() {
             tracing::warn!("{files}");
         }
-        std::fs::create_dir_all(&config.data)
-            .map_err(|error| format!("making the data folder {} (`data`): {error}", config.data.display()))?;
+        data_folder::prepare(&config.data)?;
 
         let arena = arena(&planned)?;
         // Half of what requests can have, so that what waits in memory for sinks leaves room to receive, and to
@@ -341,6 +344,14 @@ impl Gateway {
     }
 }
 
+/// Keeps telemetry and secrets out of core dumps, and away from debuggers of users other than root.
+fn forbid_core_dumps() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "a core dump of this process could not be ruled out (`core_dumps: false`)");
+    }
+}
+
 /// A path with one slash at its beginning and none at its end.
 fn prefix(path: &str) -> String {
     match path.trim_matches('/') {
@@ -447,5 +458,16 @@ fn tell(recovery: &Recovery) {
     }
     for sink in &recovery.lost_cursors {
         tracing::warn!(sink, "the sink's cursor could not be read; it begins again at the oldest record");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
+
+    #[test]
+    fn a_gateway_leaves_no_core_dump() {
+        super::forbid_core_dumps();
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
     }
 }

@@ -155,9 +155,10 @@ impl Builder<'_, '_> {
                 return Value::Broken;
             }
         };
-        if let Some(file) = files.pop() {
-            self.flaws.hide(at.clone(), file);
+        if let Some(file) = files.last() {
+            self.flaws.hide(at.clone(), file.clone());
         }
+        self.flaws.add_files(files);
         self.substituted += value.len();
         if self.substituted > MOST_SUBSTITUTED {
             self.flaws.note(at, "the values are too long after substitution", "set the variables to less");

@@ -35,13 +35,14 @@ impl Files for RealFiles {
 
     fn open(&self, name: &str, write: bool) -> io::Result<Arc<dyn File>> {
         let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
-        let fd = rustix::fs::open(self.folder.join(name), access | OFlags::CLOEXEC, Mode::empty())?;
+        let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(self.folder.join(name), flags, Mode::empty())?;
         Ok(Arc::new(RealFile { fd }))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(self.folder.join(name), flags, Mode::from_raw_mode(0o640))?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(self.folder.join(name), flags, Mode::from_raw_mode(0o600))?;
         Ok(Arc::new(RealFile { fd }))
     }
 
@@ -98,5 +99,29 @@ impl File for RealFile {
 
     fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fdatasync(&self.fd)?)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// What is in the journal is its owner's alone, and a link in its place is not followed.
+    #[test]
+    fn files_are_the_owners_and_links_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = RealFiles::new(dir.path().to_owned());
+        files.create("segment").unwrap();
+        let about = std::fs::metadata(dir.path().join("segment")).unwrap();
+        assert_eq!(about.permissions().mode() & 0o7777, 0o600);
+
+        let outside = tempfile::tempdir().unwrap();
+        symlink(outside.path().join("theirs"), dir.path().join("link")).unwrap();
+        std::fs::write(outside.path().join("theirs"), "precious").unwrap();
+        assert!(files.open("link", true).is_err());
+        assert!(files.open("link", false).is_err());
+        assert!(files.create("link").is_err());
+        assert_eq!(std::fs::read(outside.path().join("theirs")).unwrap(), b"precious");
     }
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tidegate_files::Access;
 
 /// The file. Columns are written one after the other, so each may begin at its start again.
 #[derive(Debug, Clone)]
@@ -19,7 +20,9 @@ pub(crate) struct Spill {
 impl Spill {
     /// Creates the file and takes its name away, so that nothing of it is left when the process ends.
     pub(crate) fn create(path: &Path) -> std::io::Result<Spill> {
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+        let file = tidegate_files::open(path, Access::Owner, |options| {
+            options.read(true).write(true).create(true).truncate(true)
+        })?;
         std::fs::remove_file(path)?;
         Ok(Spill { file: Arc::new(file), end: Arc::default() })
     }

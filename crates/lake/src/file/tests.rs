@@ -17,7 +17,7 @@ fn label(serial: &str) -> [Label<'_>; 2] {
 fn measured<R: Run>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u64) {
     let dir = tempfile::tempdir().unwrap();
     let shape = Shape::of(crate::shape::SMALLEST).unwrap();
-    let kind = Kind::new(table, &shape, &dir.path().join("spill")).unwrap();
+    let kind = Kind::new(table, &shape, &dir.path().join("spill"), Access::Owner).unwrap();
     let mut file = kind.create(dir.path().join("file")).unwrap();
     // What the pool keeps for the next rows is not the file's.
     fill(&mut run);

@@ -142,7 +142,8 @@ impl Writer {
         let mut folders = BTreeSet::new();
         for file in finished {
             let folder = self.layout.partition(file.table, hour);
-            std::fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
+            tidegate_files::create_folder(&folder, self.settings.access)
+                .map_err(Error::io("creating", &folder))?;
             let part = line.files.iter().filter(|entry| entry.table == file.table.name()).count();
             let name = file_name(first, last, &self.settings.node, part);
             let path = folder.join(&name);
@@ -172,8 +173,9 @@ impl Writer {
     fn append(&mut self, hour: crate::Hour, line: &Line) -> Result<(), Error> {
         let path = self.layout.manifest(hour);
         let folder = path.parent().unwrap_or(self.layout.root()).to_path_buf();
-        std::fs::create_dir_all(&folder).map_err(Error::io("creating", &folder))?;
-        let mut appending = Appending::open(&path)?;
+        tidegate_files::create_folder(&folder, self.settings.access)
+            .map_err(Error::io("creating", &folder))?;
+        let mut appending = Appending::open(&path, self.settings.access)?;
         // Until the line is on the disk, whatever comes of it is cut before going on.
         self.cut = Some((hour, appending.from));
         let bytes = manifest::encode(line);

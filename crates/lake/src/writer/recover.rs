@@ -14,6 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
+use tidegate_files::Access;
 use xxhash_rust::xxh64::xxh64;
 
 impl Writer {
@@ -24,9 +25,11 @@ impl Writer {
         let shape = Shape::of(settings.slice)?;
         let layout = Layout::new(&settings.dir);
         let temporary = layout.temporary();
-        std::fs::create_dir_all(&temporary).map_err(Error::io("creating", &temporary))?;
+        let access = settings.access;
+        tidegate_files::create_folder(&temporary, access).map_err(Error::io("creating", &temporary))?;
         let lock = lock(&layout)?;
-        let kind = |table| Kind::new(table, &shape, &temporary.join("spill"));
+        tighten(&layout, access);
+        let kind = |table| Kind::new(table, &shape, &temporary.join("spill"), access);
         let kinds: Result<Vec<Kind>, Error> = Table::ALL.into_iter().map(kind).collect();
         let pool = Pool::new(shape.pool);
         let mut writer = Writer {
@@ -70,7 +73,8 @@ impl Writer {
         let temporary = self.layout.temporary();
         remove_all(&temporary)?;
         // Whoever cleared the disk may have taken it.
-        std::fs::create_dir_all(&temporary).map_err(Error::io("creating", &temporary))?;
+        tidegate_files::create_folder(&temporary, self.settings.access)
+            .map_err(Error::io("creating", &temporary))?;
         self.read_manifests()?;
         self.failed = false;
         Ok(self.durable)
@@ -120,11 +124,26 @@ impl Writer {
 
 fn lock(layout: &Layout) -> Result<File, Error> {
     let path = layout.lock();
-    let open = File::options().create(true).truncate(false).write(true).open(&path);
+    let open = tidegate_files::open(&path, Access::Owner, |options| {
+        options.create(true).truncate(false).write(true)
+    });
     let file = open.map_err(Error::io("opening", &path))?;
     flock(&file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| Error::Locked(layout.root().to_path_buf()))?;
     Ok(file)
+}
+
+/// What an earlier version left to others to read.
+fn tighten(layout: &Layout, access: Access) {
+    let found = tidegate_files::tighten(layout.root(), access);
+    let lake = layout.root().display();
+    if found.changed > 0 {
+        tracing::warn!(%lake, changed = found.changed, "took from others what they could read of the lake");
+    }
+    if let Some((path, error)) = found.first_kept {
+        let path = path.display();
+        tracing::warn!(%lake, kept = found.kept, %path, %error, "others may read some of the lake");
+    }
 }
 
 fn remove_all(folder: &Path) -> Result<(), Error> {

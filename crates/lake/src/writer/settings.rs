@@ -3,6 +3,7 @@
 use crate::{Error, Retention};
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate_files::Access;
 
 /// Where to write, in how much memory, and how long to keep it.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub struct Settings {
     /// Names the journal whose sequences are pushed: a part of file names, and what sequences are compared
     /// under. A journal that begins again at 1 needs another name.
     pub node: String,
+    /// Who may read the lake beside its owner.
+    pub access: Access,
 }
 
 impl Settings {
@@ -34,6 +37,7 @@ impl Settings {
             file_bytes: 128 << 20,
             retention: Retention::default(),
             node: node.into(),
+            access: Access::Owner,
         }
     }
 

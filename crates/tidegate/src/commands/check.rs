@@ -6,13 +6,26 @@ use crate::{Failure, Outcome, output};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
-use tidegate_config::{Config, Errors, Problem};
+use tidegate_config::{Config, Errors, Loaded, Problem};
 
 /// The configuration that the arguments name, or the default one.
 pub(crate) fn config(args: &ConfigArgs) -> Result<Config, Failure> {
+    loaded(args).map(|loaded| loaded.config)
+}
+
+/// As [`config`], with its warnings on the log.
+pub(crate) fn config_with_warnings(args: &ConfigArgs) -> Result<Config, Failure> {
+    let Loaded { config, warnings } = loaded(args)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(config)
+}
+
+fn loaded(args: &ConfigArgs) -> Result<Loaded, Failure> {
     match &args.config {
         Some(file) => tidegate_config::load(file).map_err(|errors| shown(&errors)),
-        None => Ok(Config::default()),
+        None => Ok(Loaded { config: Config::default(), warnings: Vec::new() }),
     }
 }
 
@@ -29,8 +42,9 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
         (Err(errors), CheckFormat::Json) => {
             report(file, errors.problems().iter().map(problem).collect(), &[])
         }
-        (Ok(config), format) => {
-            let Looked { wrong, notes } = look(&config);
+        (Ok(Loaded { config, warnings }), format) => {
+            let Looked { wrong, mut notes } = look(&config);
+            notes.extend(warnings);
             if format == CheckFormat::Json {
                 let errors = wrong.iter().map(|message| json!({"message": message})).collect();
                 return report(file, errors, &notes);

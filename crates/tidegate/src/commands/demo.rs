@@ -1,6 +1,6 @@
 //! `tidegate demo`: a gateway with no configuration, and a trickle of metrics, spans and logs to look at.
 
-use super::check::config;
+use super::check::config_with_warnings;
 use super::run::{greet, signals, until_told};
 use crate::cli::DemoArgs;
 use crate::gateway::Gateway;
@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// `tidegate demo`
 pub(crate) fn demo(args: &DemoArgs) -> Outcome {
     let signals = signals()?;
-    let config = impatient(config(&args.config)?);
+    let config = impatient(config_with_warnings(&args.config)?);
     let gateway = Gateway::start(config.clone())?;
     let (stop, stopped) = watch::channel(false);
     let target = Target::remote_write(config.listen.http);

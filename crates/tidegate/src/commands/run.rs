@@ -1,6 +1,6 @@
 //! `tidegate run`: a gateway until a signal ends it.
 
-use super::check::config;
+use super::check::config_with_warnings;
 use crate::cli::ConfigArgs;
 use crate::gateway::{CHANGES, Gateway};
 use crate::{Failure, Outcome, logging, output};
@@ -13,7 +13,7 @@ use tidegate_config::{Config, ElasticsearchSink, OtlpSink, Sink};
 pub(crate) fn run(args: &ConfigArgs) -> Outcome {
     // Before anything starts: a signal that comes early must not be lost.
     let signals = signals()?;
-    let config = config(args)?;
+    let config = config_with_warnings(args)?;
     let gateway = Gateway::start(config.clone())?;
     greet(&config, &gateway)?;
     until_told(signals, args, gateway)
@@ -30,7 +30,7 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
         if signal != SIGHUP {
             break;
         }
-        match config(args).and_then(|new| gateway.reload(new)) {
+        match config_with_warnings(args).and_then(|new| gateway.reload(new)) {
             Ok(waiting) => {
                 tracing::info!("the configuration was read again");
                 if !waiting.is_empty() {

@@ -11,11 +11,12 @@ use super::plan::{self, Planned};
 use crate::Failure;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use tidegate_admission::{Bound, Deliverable, Size};
 use tidegate_arena::Bytes;
 use tidegate_config::Config;
+use tidegate_files::Access;
 use tidegate_journal::inspect::{Inspection, RecordInfo, inspect};
 use tidegate_journal::{Encoding, Meta};
 
@@ -35,7 +36,7 @@ pub(super) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
     let journal = data.join("journal");
     // Including the length of a window, which bounds what can be read back.
     let now = &Deliverable::new(|protocol, signal| planned.bound(protocol, signal));
-    let then = match std::fs::read_to_string(&file) {
+    let then = match read_bounded(&file) {
         Ok(text) => Some(read(&text).ok_or_else(|| unreadable(&file))?),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(failure("reading", &file, &error)),
@@ -66,15 +67,26 @@ pub(super) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
 /// Replaces the stored bounds. They are on disk before anything is accepted under them.
 fn store(data: &Path, bounds: &Deliverable) -> Result<(), Failure> {
     let (file, temporary) = (data.join(FILE), data.join(format!("{FILE}.new")));
-    File::create(&temporary)
-        .and_then(|mut new| {
-            new.write_all(written(bounds).as_bytes())?;
-            new.sync_all()
-        })
-        .map_err(|error| failure("writing", &temporary, &error))?;
+    tidegate_files::open(&temporary, Access::Owner, |options| {
+        options.write(true).create(true).truncate(true)
+    })
+    .and_then(|mut new| {
+        new.write_all(written(bounds).as_bytes())?;
+        new.sync_all()
+    })
+    .map_err(|error| failure("writing", &temporary, &error))?;
     std::fs::rename(&temporary, &file)
         .and_then(|()| File::open(data)?.sync_all())
         .map_err(|error| failure("writing", &file, &error))
+}
+
+/// What is in the file: far less than this.
+fn read_bounded(file: &Path) -> std::io::Result<String> {
+    const LONGEST: u64 = 64 << 10;
+    let mut text = String::new();
+    #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
+    tidegate_files::read(file)?.take(LONGEST).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The sequence of the first record that some sink has not completed.

@@ -4,11 +4,12 @@
 //! and what a killed gateway left is replaced without a gap. The lock beside it is the kernel's: it goes with the
 //! process that holds it, however that ends. Its file stays, because removing it would let two gateways hold two locks.
 
-use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use tidegate_files::Access;
 
 /// Owner and group may connect.
 const MODE: u32 = 0o660;
@@ -41,7 +42,9 @@ pub(crate) fn listen(path: &Path) -> Result<(UnixListener, SocketFile), String> 
         )
     };
     let lock_path = beside(path, "lock");
-    let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock_path);
+    let lock = tidegate_files::open(&lock_path, Access::Owner, |options| {
+        options.create(true).truncate(false).write(true)
+    });
     let lock = lock.map_err(|error| failed("making the lock beside", &error))?;
     match lock.try_lock() {
         Ok(()) => {}

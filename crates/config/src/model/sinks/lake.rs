@@ -9,6 +9,9 @@ settings! {
     pub struct LakeSink {
         /// The lake's folder. Without it: `lake` in the folder `data`.
         path: Option<PathBuf> = None,
+        /// Whether the group of the lake's folder may read the lake: files get mode 0640 and folders 0750, instead of 0600
+        /// and 0700. Needs a `path` outside of `data`, which is the gateway's alone.
+        group_readable: bool = false,
         /// What is kept; everything else passes it by. There is no table for profiles.
         signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs],
         /// When what is old is removed, by whole hours of the time at which it was received: whichever comes first.

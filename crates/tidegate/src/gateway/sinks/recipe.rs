@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use tidegate_arena::{Arena, Share};
 use tidegate_config::{LakeSink, Sink};
+use tidegate_files::Access;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
@@ -127,6 +128,7 @@ impl Recipe {
                 age: config.retention.age.get(),
                 bytes: Some(config.retention.bytes.get()),
             },
+            access: if config.group_readable { Access::Group } else { Access::Owner },
             ..tidegate_lake::Settings::new(config.folder(&self.data), self.parts.slice, node)
         };
         let (room, runtime) = (self.room.clone(), self.runtime.clone());

@@ -1,0 +1,87 @@
+//! Files and folders for telemetry: readable by their owner alone, opened without following links.
+//!
+//! - [`open`] never follows a link in the last component of a path, and gives a new file the mode of its [`Access`].
+//! - [`create_folder`] does the same for folders.
+//! - [`tighten`] takes away what an earlier version, a loose umask or a copy left to others.
+//!
+//! Links *on the way* to a file are followed: an administrator may move the journal to another disk with one. Nobody else
+//! can put one there, because the folders on the way belong to the owner alone.
+
+mod loose;
+mod tighten;
+
+pub use loose::loose;
+pub use tighten::{Tightened, tighten, tighten_folder};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Who may read what is created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Access {
+    /// The owner.
+    #[default]
+    Owner,
+    /// The owner, and the group, which may not write.
+    Group,
+}
+
+impl Access {
+    /// The permission bits of a new file. The umask may take more away.
+    pub fn file_mode(self) -> u32 {
+        match self {
+            Access::Owner => 0o600,
+            Access::Group => 0o640,
+        }
+    }
+
+    /// The permission bits of a new folder.
+    pub fn folder_mode(self) -> u32 {
+        match self {
+            Access::Owner => 0o700,
+            Access::Group => 0o750,
+        }
+    }
+}
+
+/// Opens the file at `path` as `how` says. A link there is not followed, whatever it points to.
+///
+/// # Errors
+/// Those of opening a file, and [`io::ErrorKind::InvalidInput`] for a link.
+pub fn open(
+    path: &Path,
+    access: Access,
+    how: impl FnOnce(&mut OpenOptions) -> &mut OpenOptions,
+) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.mode(access.file_mode()).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    how(&mut options).open(path).map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => {
+            io::Error::new(io::ErrorKind::InvalidInput, "it is a link, which is not followed")
+        }
+        _ => error,
+    })
+}
+
+/// Opens the file at `path` for reading, without following a link there.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn read(path: &Path) -> io::Result<File> {
+    open(path, Access::Owner, |options| options.read(true))
+}
+
+/// Creates the folder at `path`, and those above it that are missing. One that exists stays as it is.
+///
+/// # Errors
+/// Those of creating a folder.
+pub fn create_folder(path: &Path, access: Access) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(access.folder_mode()).create(path)
+}
+
+#[cfg(test)]
+mod tests;
