@@ -1,6 +1,7 @@
 //! Values that are each valid, but not beside each other.
 
 mod access;
+mod in_the_clear;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -148,11 +149,13 @@ fn remote_write(config: &Config, name: &Name, sink: &RemoteWriteSink, clashes: &
     }
     loops(config, name, "url", [&sink.url], clashes);
     waits(name, &sink.backoff, clashes);
+    in_the_clear::check(name, "url", [&sink.url], &[], &sink.headers, sink.insecure, clashes);
     tenant_header(name, sink.tenant_header.as_ref(), &sink.headers, clashes);
 }
 
 fn otlp(config: &Config, name: &Name, sink: &OtlpSink, clashes: &mut Vec<Clash>) {
     loops(config, name, "endpoints", &sink.endpoints, clashes);
+    in_the_clear::check(name, "endpoints", &sink.endpoints, &[], &sink.headers, sink.insecure, clashes);
     waits(name, &sink.backoff, clashes);
     keys(name, &sink.tls, clashes);
     tenant_header(name, sink.tenant_header.as_ref(), &sink.headers, clashes);
@@ -160,6 +163,10 @@ fn otlp(config: &Config, name: &Name, sink: &OtlpSink, clashes: &mut Vec<Clash>)
 
 fn elasticsearch(config: &Config, name: &Name, sink: &ElasticsearchSink, clashes: &mut Vec<Clash>) {
     loops(config, name, "endpoints", &sink.endpoints, clashes);
+    let shown = [("api_key", sink.api_key.is_some()), ("password", sink.password.is_some())];
+    let shown: Vec<&str> =
+        shown.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect();
+    in_the_clear::check(name, "endpoints", &sink.endpoints, &shown, &sink.headers, sink.insecure, clashes);
     waits(name, &sink.backoff, clashes);
     keys(name, &sink.tls, clashes);
     tenant_header(name, sink.tenant_header.as_ref(), &sink.headers, clashes);

@@ -1,9 +1,12 @@
 //! What is wrong with a configuration, and where.
 
+mod excerpt;
 mod render;
 
 use std::fmt;
 use std::ops::Range;
+
+use crate::values::without_url_secrets;
 
 /// How many problems are kept; a file with more is answered with these.
 const MOST_PROBLEMS: usize = 100;
@@ -36,7 +39,8 @@ pub struct Place {
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
-    /// The line's text, shortened around the place if it is long, with nothing that a terminal obeys.
+    /// The line, shortened around the place if it is long, with nothing that a terminal obeys: stars stand for all words
+    /// but the names of settings and the value that the problem is about.
     pub excerpt: String,
     /// How many characters of `excerpt` stand before the place.
     pub indent: usize,
@@ -95,19 +99,37 @@ pub(crate) struct Flaws<'a> {
     hidden: Vec<(Range<usize>, String)>,
     /// The files that values were read from.
     files: Vec<String>,
+    /// Values that no message shows.
+    secrets: Vec<Range<usize>>,
 }
 
 impl<'a> Flaws<'a> {
     pub(crate) fn new(text: &'a str) -> Flaws<'a> {
-        Flaws { text, found: Vec::new(), more: 0, hidden: Vec::new(), files: Vec::new() }
+        Flaws { text, found: Vec::new(), more: 0, hidden: Vec::new(), files: Vec::new(), secrets: Vec::new() }
     }
 
+    /// Notes a problem, without showing what stands at `at`.
     pub(crate) fn note(&mut self, at: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+        self.add(at, message.into(), help.into(), false);
+    }
+
+    /// Notes a problem with a word that is no secret, and shows it.
+    pub(crate) fn note_shown(
+        &mut self,
+        at: &Range<usize>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add(at, message.into(), help.into(), true);
+    }
+
+    fn add(&mut self, at: &Range<usize>, message: String, help: String, is_shown: bool) {
         if self.found.len() >= MOST_PROBLEMS {
             self.more += 1;
             return;
         }
-        let place = Some(Place::of(self.text, at));
+        let is_secret = self.secrets.iter().any(|secret| secret.start <= at.end && at.start <= secret.end);
+        let place = Some(Place::of(self.text, at, is_shown && !is_secret));
         let hidden = self.hidden.iter().find(|(range, _)| range.start <= at.start && at.end <= range.end);
         // The message may quote the value.
         let (message, help) = match hidden {
@@ -115,7 +137,7 @@ impl<'a> Flaws<'a> {
                 format!("the content of the file {} is not a valid value here", quote(file)),
                 "check the file; its content is not shown here".to_owned(),
             ),
-            None => (message.into(), help.into()),
+            None => (message, help),
         };
         let problem = Problem { message, help, place };
         self.found.push((at.clone(), problem));
@@ -137,6 +159,11 @@ impl<'a> Flaws<'a> {
         files.sort_unstable();
         files.dedup();
         files
+    }
+
+    /// From now on no excerpt shows the value at `at`.
+    pub(crate) fn conceal(&mut self, at: Range<usize>) {
+        self.secrets.push(at);
     }
 
     /// Whether the value at this place is hidden.
@@ -164,9 +191,11 @@ impl<'a> Flaws<'a> {
     }
 }
 
-/// A value from the file as messages show it: in backticks, short, with nothing that a terminal obeys.
+/// A value from the file as messages show it: in backticks, short, with nothing that a terminal obeys, and without what
+/// is secret in a URL.
 pub(crate) fn quote(text: &str) -> String {
     const LONGEST: usize = 60;
+    let text = without_url_secrets(text);
     let shown: String = text.chars().take(LONGEST).map(render::harmless).collect();
     let more = if text.chars().nth(LONGEST).is_some() { "…" } else { "" };
     format!("`{shown}{more}`")

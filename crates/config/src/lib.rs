@@ -24,6 +24,7 @@ mod error;
 mod example;
 mod files;
 mod import;
+mod known;
 mod load;
 mod markdown;
 mod memory;

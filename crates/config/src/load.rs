@@ -11,7 +11,7 @@ use crate::model::{Config, default_sinks};
 use crate::reader::Reader;
 use crate::setting::{Section, Setting};
 use crate::substitute::{Outside, no_file, read_file};
-use crate::yaml;
+use crate::yaml::{self, Value};
 
 /// The longest configuration file, in bytes.
 pub const LONGEST_FILE: usize = 1 << 20;
@@ -108,7 +108,13 @@ fn interpret(text: &str, outside: Outside<'_>, look: bool, flaws: &mut Flaws<'_>
         // A hidden value takes precedence: the message may quote any of them.
         let hidden = places.iter().find(|node| flaws.hides(&node.at));
         let at = hidden.or(places.first()).map_or(0..0, |node| node.at.clone());
-        flaws.note(&at, clash.message, clash.help);
+        // Of a group nobody knows what is in it.
+        let is_word = places.iter().any(|node| node.at == at && matches!(node.value, Value::Scalar(_)));
+        if is_word {
+            flaws.note_shown(&at, clash.message, clash.help);
+        } else {
+            flaws.note(&at, clash.message, clash.help);
+        }
     }
     Some(config)
 }

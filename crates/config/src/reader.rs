@@ -26,18 +26,38 @@ impl<'f, 'a> Reader<'f, 'a> {
         Reader { flaws, path: Vec::new(), top }
     }
 
-    /// Notes that the value at the present path is wrong.
+    /// Notes that the value at the present path is wrong. The excerpt does not show it: it may be a secret.
     pub(crate) fn refuse(&mut self, at: &Range<usize>, what: &str, help: impl Into<String>) {
-        let message = match self.path() {
+        let message = self.about(what);
+        self.flaws.note(at, message, help);
+    }
+
+    /// Notes that the value at the present path, which is no secret, is wrong.
+    pub(crate) fn refuse_shown(&mut self, at: &Range<usize>, what: &str, help: impl Into<String>) {
+        let message = self.about(what);
+        self.flaws.note_shown(at, message, help);
+    }
+
+    /// From now on no excerpt shows what stands at `at`.
+    pub(crate) fn conceal(&mut self, at: &Range<usize>) {
+        self.flaws.conceal(at.clone());
+    }
+
+    fn about(&self, what: &str) -> String {
+        match self.path() {
             path if path.is_empty() => what.to_owned(),
             path => format!("{}: {what}", quote(&path)),
-        };
-        self.flaws.note(at, message, help);
+        }
     }
 
     /// Reads one level further down.
     pub(crate) fn under<T>(&mut self, entry: &Entry, read: impl FnOnce(&mut Self) -> T) -> T {
-        self.path.push((entry.key.clone(), entry.key_at.clone()));
+        self.under_as(&entry.key, entry, read)
+    }
+
+    /// Reads one level further down, which messages call `name`.
+    pub(crate) fn under_as<T>(&mut self, name: &str, entry: &Entry, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push((name.to_owned(), entry.key_at.clone()));
         let value = read(self);
         self.path.pop();
         value
@@ -49,8 +69,9 @@ impl<'f, 'a> Reader<'f, 'a> {
             Value::Mapping(entries) => return Some(entries),
             Value::Null => return Some(&[]),
             Value::Broken => return None,
-            Value::Scalar(text) => quote(text),
-            Value::Sequence(_) => "a list".to_owned(),
+            // Which may be a secret.
+            Value::Scalar(_) => "one word",
+            Value::Sequence(_) => "a list",
         };
         let what = format!("this is a group of settings, not {found}");
         self.refuse(&node.at, &what, "write `name: value` lines, indented below it");
@@ -93,7 +114,7 @@ impl<'f, 'a> Reader<'f, 'a> {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("write {}", any_of(known)),
             };
-            self.refuse(&kind.node.at, &format!("there is no type {}", quote(word)), help);
+            self.refuse_shown(&kind.node.at, &format!("there is no type {}", quote(word)), help);
             return None;
         }
         read(word, &Entries { list, taken: Some("type") }, self)
@@ -126,7 +147,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             match check(&value) {
                 Ok(()) => Some(value),
                 Err(Invalid { message, help }) => {
-                    reader.refuse(&entry.node.at, &message, help);
+                    reader.refuse_shown(&entry.node.at, &message, help);
                     None
                 }
             }
@@ -148,11 +169,16 @@ impl<'f, 'a> Reader<'f, 'a> {
                 },
             };
             let mut path = self.path();
+            if !is_name(entry) {
+                // A value that lost its key, or `password:hunter2`.
+                self.refuse(&entry.key_at, "there is no such setting", help);
+                continue;
+            }
             if !path.is_empty() {
                 path.push('.');
             }
             path.push_str(&entry.key);
-            self.flaws.note(&entry.key_at, format!("unknown setting {}", quote(&path)), help);
+            self.flaws.note_shown(&entry.key_at, format!("unknown setting {}", quote(&path)), help);
         }
     }
 
@@ -165,6 +191,15 @@ impl<'f, 'a> Reader<'f, 'a> {
         let names: Vec<&str> = self.path.iter().map(|(name, _)| name.as_str()).collect();
         names.join(".")
     }
+}
+
+/// Whether a key is likely to be the name of something: a word with a value behind it.
+fn is_name(entry: &Entry) -> bool {
+    const LONGEST: usize = 64;
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    !matches!(entry.node.value, Value::Null)
+        && (1..=LONGEST).contains(&entry.key.len())
+        && entry.key.bytes().all(allowed)
 }
 
 /// What to write for a shape, in words.

@@ -21,6 +21,8 @@ pub(crate) trait Setting: Sized {
     fn shape() -> Shape;
     /// The value as one would write it.
     fn plain(&self) -> Plain;
+    /// Whether it is secret, or holds secrets and nothing else.
+    const IS_SECRET: bool = false;
 }
 
 /// A setting written as one word.
@@ -35,6 +37,10 @@ pub(crate) trait Scalar: Sized {
     fn text(&self) -> String;
     /// The JSON Schema of the notation.
     fn schema() -> Json;
+    /// Whether no message may show it.
+    const SECRET: bool = false;
+    /// Whether a message may show a text that cannot be read as such a value.
+    const SHOWN_WHEN_WRONG: bool = !Self::SECRET;
     /// The most entries of a map with these as its keys.
     const MOST_ENTRIES: usize = MOST_ENTRIES;
     /// The words to choose from and what each means, if it is a choice.
@@ -138,11 +144,19 @@ pub(crate) fn scalar_shape<T: Scalar>() -> ScalarShape {
 }
 
 impl<T: Scalar> Setting for T {
+    const IS_SECRET: bool = T::SECRET;
+
     fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<T> {
+        if T::SECRET {
+            reader.conceal(&node.at);
+        }
         let expected = || format!("write {}, for example `{}`", T::WHAT, T::EXAMPLE);
         match &node.value {
             Value::Scalar(text) => match T::parse(text) {
                 Ok(value) => return Some(value),
+                Err(Invalid { message, help }) if T::SHOWN_WHEN_WRONG => {
+                    reader.refuse_shown(&node.at, &message, help);
+                }
                 Err(Invalid { message, help }) => reader.refuse(&node.at, &message, help),
             },
             Value::Null => reader.refuse(&node.at, "a value is missing", expected()),
@@ -163,6 +177,8 @@ impl<T: Scalar> Setting for T {
 }
 
 impl<T: Setting> Setting for Option<T> {
+    const IS_SECRET: bool = T::IS_SECRET;
+
     fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<Option<T>> {
         T::read(node, reader).map(Some)
     }
@@ -191,7 +207,11 @@ impl<T: Scalar + PartialEq> Setting for Vec<T> {
         for item in items {
             let Some(value) = T::read(item, reader) else { continue };
             if list.contains(&value) {
-                reader.refuse(&item.at, &format!("{} is there twice", quote(&value.shown())), "remove one");
+                reader.refuse_shown(
+                    &item.at,
+                    &format!("{} is there twice", quote(&value.shown())),
+                    "remove one",
+                );
             } else {
                 list.push(value);
             }
@@ -223,12 +243,19 @@ impl<K: Scalar + Ord, V: Setting> Setting for BTreeMap<K, V> {
             }
             let key = match K::parse(&entry.key) {
                 Ok(key) => Some(key),
+                // Somebody forgot the key or its colon, and this is the secret.
+                Err(Invalid { help, .. }) if V::IS_SECRET => {
+                    reader.refuse(&entry.key_at, &format!("this is not {}", K::WHAT), help);
+                    None
+                }
                 Err(Invalid { message, help }) => {
-                    reader.refuse(&entry.key_at, &message, help);
+                    reader.refuse_shown(&entry.key_at, &message, help);
                     None
                 }
             };
-            let value = reader.under(entry, |reader| V::read(&entry.node, reader));
+            let is_pair = key.is_some() && matches!(entry.node.value, Value::Scalar(_));
+            let name = if V::IS_SECRET && !is_pair { "…" } else { &entry.key };
+            let value = reader.under_as(name, entry, |reader| V::read(&entry.node, reader));
             map.extend(key.zip(value));
         }
         Some(map)

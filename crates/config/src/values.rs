@@ -20,6 +20,7 @@ pub use secret::Secret;
 pub use tenant::TenantName;
 pub use unix_socket::UnixSocket;
 pub use url::Url;
+pub(crate) use url::without_url_secrets;
 
 use crate::error::{Invalid, any_of, quote};
 use crate::suggest::nearest;

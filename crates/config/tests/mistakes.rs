@@ -102,7 +102,8 @@ fn a_secret_from_a_file_is_used_and_never_repeated() {
         fs::write(&config, text.replace("SECRET", &format!("${{file:{secret}}}"))).unwrap();
         load(&config).map(|loaded| loaded.config)
     };
-    let sink = "sinks: { up: { type: elasticsearch, endpoints: [\"http://h:9200\"], api_key: \"SECRET\" } }";
+    let sink =
+        "sinks: { up: { type: elasticsearch, endpoints: [\"http://127.0.0.1:9200\"], api_key: \"SECRET\" } }";
     let read_back = read(sink).unwrap();
     let tidegate_config::Sink::Elasticsearch(sink) = read_back.sinks.values().next().unwrap() else {
         panic!()
@@ -111,12 +112,12 @@ fn a_secret_from_a_file_is_used_and_never_repeated() {
     assert!(!tidegate_config::effective(&read_back).contains("hunter2"));
     for text in [
         "memory: SECRET",
-        "journal: { durability: SECRET, quota: 1MiB }",
+        "journal: { durability: \"SECRET\", quota: 1MiB }",
         "sinks: SECRET",
-        "sinks: { up: { type: SECRET } }",
+        "sinks: { up: { type: \"SECRET\" } }",
         "sinks: { up: { type: prometheus_remote_write, url: \"http://me:SECRET@host/\" } }",
         "sinks: { up: { type: prometheus_remote_write, url: \"http://SECRET\" } }",
-        "listen: { http: SECRET }",
+        "listen: { http: \"SECRET\" }",
         "journal: { segment: 512MiB, quota: \"SECRET\" }",
     ] {
         let message = read(text).unwrap_err().to_string();

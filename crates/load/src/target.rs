@@ -33,7 +33,9 @@ impl FromStr for Target {
     type Err = BadTarget;
 
     fn from_str(url: &str) -> Result<Self, BadTarget> {
-        let bad = || BadTarget(url.chars().take(200).collect());
+        // What may be a password or a key is not repeated.
+        let is_plain = !url.contains(['@', '?']);
+        let bad = || BadTarget(if is_plain { url.chars().take(200).collect() } else { "…".to_owned() });
         let rest = url.strip_prefix("http://").ok_or_else(bad)?;
         let (authority, path) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
         let visible = url.bytes().all(|b| b.is_ascii_graphic());

@@ -1,5 +1,6 @@
 //! One peer over HTTP/1.1: a POST with a body that lives in a window, and the answer, bounded.
 
+use crate::secrets::{Secrets, Shown};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -28,6 +29,7 @@ pub(crate) struct Peer {
     connections: Connections,
     uri: Uri,
     headers: HeaderMap,
+    secrets: Secrets,
     timeout: Duration,
 }
 
@@ -58,7 +60,7 @@ pub(crate) enum NoAnswer {
 
 /// A peer cannot be used as configured.
 #[derive(Debug, thiserror::Error)]
-#[error("preparing TLS for {uri}: the system's root certificates cannot be read: {source}")]
+#[error("preparing TLS for {}: the system's root certificates cannot be read: {source}", Shown(uri))]
 pub(crate) struct NoRoots {
     uri: Uri,
     source: std::io::Error,
@@ -95,7 +97,8 @@ impl Peer {
         } else {
             Client::Plain(builder.build(connector))
         };
-        Ok(Peer { client, connections: tasks, uri, headers, timeout })
+        let secrets = Secrets::of(&uri, &headers);
+        Ok(Peer { client, connections: tasks, uri, headers, secrets, timeout })
     }
 
     /// Where it is.
@@ -129,7 +132,10 @@ impl Peer {
         };
         // On the heap: it is the largest part of what a sink waits in.
         let exchange = Box::pin(exchange);
-        tokio::time::timeout(self.timeout, exchange).await.map_err(|_| NoAnswer::Timeout(self.timeout))?
+        let answer = tokio::time::timeout(self.timeout, exchange)
+            .await
+            .map_err(|_| NoAnswer::Timeout(self.timeout))??;
+        Ok(Answer { excerpt: self.secrets.mask(answer.excerpt), ..answer })
     }
 }
 

@@ -22,6 +22,7 @@ mod otlp;
 mod pieces;
 mod prometheus_remote_write;
 mod room;
+mod secrets;
 mod signals;
 mod stop;
 mod supervisor;

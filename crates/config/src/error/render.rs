@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::excerpt::{Excerpt, excerpt};
 use super::{Errors, Place, Problem};
 
 /// The longest excerpt in characters.
@@ -58,8 +59,9 @@ impl Rendering<'_> {
 }
 
 impl Place {
-    /// The place of a byte range; of one that spans lines, its part on the first.
-    pub(super) fn of(text: &str, at: &Range<usize>) -> Place {
+    /// The place of a byte range; of one that spans lines, its part on the first. What stands there is shown only where
+    /// `is_shown`.
+    pub(super) fn of(text: &str, at: &Range<usize>, is_shown: bool) -> Place {
         let start = floor_boundary(text, at.start);
         let end = floor_boundary(text, at.end).max(start);
         let (before, after) = text.split_at(start);
@@ -67,13 +69,14 @@ impl Place {
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let rest = after.split(['\n', '\r']).next().unwrap_or_default();
         let column = before.get(line_start..).map_or(0, |part| part.chars().count());
-        let marked = rest.get(..end - start).unwrap_or(rest).trim_end().chars().count();
+        let marked = rest.get(..end - start).unwrap_or(rest).trim_end().len();
 
-        let whole: Vec<char> = text.get(line_start..start + rest.len()).unwrap_or_default().chars().collect();
-        let whole = without_passwords(whole);
-        let cut = if whole.len() > WIDEST { column.saturating_sub(BEFORE) } else { 0 };
-        let mut excerpt: String = whole.iter().skip(cut).take(WIDEST).map(|&c| harmless(c)).collect();
-        let mut indent = column - cut;
+        let whole = text.get(line_start..start + rest.len()).unwrap_or_default();
+        let from = start - line_start;
+        let Excerpt { text: whole, indent: from, width } = excerpt(whole, from..from + marked, is_shown);
+        let cut = if whole.len() > WIDEST { from.saturating_sub(BEFORE) } else { 0 };
+        let mut excerpt: String = whole.iter().skip(cut).take(WIDEST).collect();
+        let mut indent = from - cut;
         if whole.len() > cut + WIDEST {
             excerpt.push('…');
         }
@@ -81,26 +84,9 @@ impl Place {
             excerpt.insert(0, '…');
             indent += 1;
         }
-        let width = marked.clamp(1, WIDEST.saturating_sub(indent).max(1));
+        let width = width.clamp(1, WIDEST.saturating_sub(indent).max(1));
         Place { line, column: column + 1, excerpt, indent, width }
     }
-}
-
-/// The line with stars for what stands between `://` and `@`: a name and a password have no business in a
-/// message, least of all in one that says that they must not be there.
-fn without_passwords(mut line: Vec<char>) -> Vec<char> {
-    let mut from = 0;
-    while let Some(found) =
-        line.get(from..).and_then(|rest| rest.windows(3).position(|w| w == [':', '/', '/']))
-    {
-        from += found + 3;
-        let authority = line.get(from..).unwrap_or_default();
-        let len = authority.iter().position(|c| c.is_whitespace() || "/?#,}\"'".contains(*c));
-        let authority = authority.get(..len.unwrap_or(authority.len())).unwrap_or_default();
-        let secret = authority.iter().rposition(|c| *c == '@').unwrap_or(0);
-        line.iter_mut().skip(from).take(secret).for_each(|c| *c = '*');
-    }
-    line
 }
 
 /// The character, or a stand-in for one that moves the cursor or that a terminal obeys.
@@ -119,17 +105,4 @@ fn floor_boundary(text: &str, mut at: usize) -> usize {
         at -= 1;
     }
     at
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_are_starred() {
-        let shown = |line: &str| without_passwords(line.chars().collect()).into_iter().collect::<String>();
-        assert_eq!(shown("url: http://u:hunter2@host/p?q=a@b"), "url: http://*********@host/p?q=a@b");
-        assert_eq!(shown("a: \"https://u:p@h\", b: http://x/y@z"), "a: \"https://***@h\", b: http://x/y@z");
-        assert_eq!(shown("url: http://u:p"), "url: http://u:p");
-    }
 }

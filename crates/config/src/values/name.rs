@@ -84,10 +84,26 @@ impl Scalar for Name {
 }
 
 impl HeaderName {
+    /// Whether what stands in such a header lets somebody in: `authorization`, `x-api-key` and their like.
+    pub(crate) fn is_credential(&self) -> bool {
+        is_credential(&self.0)
+    }
+
     /// The name in lower case.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether a name, in lower case, is that of a key, a password or a token.
+pub(crate) fn is_credential(name: &str) -> bool {
+    const PARTS: [&str; 9] =
+        ["auth", "token", "secret", "password", "passwd", "cookie", "signature", "credential", "license"];
+    let joined: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    PARTS.iter().any(|part| joined.contains(part))
+        || joined == "key"
+        || joined.ends_with("apikey")
+        || joined.ends_with("accesskey")
 }
 
 impl fmt::Display for HeaderName {

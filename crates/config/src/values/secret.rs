@@ -46,6 +46,7 @@ impl FromStr for Secret {
 }
 
 impl Scalar for Secret {
+    const SECRET: bool = true;
     const WHAT: &'static str = "a secret text";
     const EXAMPLE: &'static str = "Bearer ${TOKEN}";
     const NOTATION: &'static str = "Text that is masked wherever tidegate shows it. Better kept out of the file: `${NAME}`, `${file:PATH}`.";

@@ -1,19 +1,51 @@
 //! URLs of HTTP servers.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde_json::{Value as Json, json};
 
+use super::name::is_credential;
 use crate::error::{Invalid, quote};
 use crate::setting::Scalar;
+
+/// What stands for the query of a URL, and for a name and a password in it.
+const MASK: &str = "***";
+
+/// The text without what is secret in the URLs in it: a name and a password before the host, and the query, in which
+/// many a server takes its key.
+pub(crate) fn without_url_secrets(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        shown.push_str(before);
+        shown.push_str("://");
+        let len = after.find(|c: char| c.is_whitespace() || "\"',}".contains(c)).unwrap_or(after.len());
+        let (url, behind) = after.split_at(len);
+        let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
+        // A password may hold a slash: what stands before the last `@` is no host.
+        match path.rsplit_once('@') {
+            Some((_, host)) => [MASK, "@", host].iter().for_each(|part| shown.push_str(part)),
+            None => shown.push_str(path),
+        }
+        if query.is_some() {
+            shown.push('?');
+            shown.push_str(MASK);
+        }
+        rest = behind;
+    }
+    shown.push_str(rest);
+    shown
+}
 
 /// The URL of an HTTP server's endpoint: `http` or `https`, a host, perhaps a port, a path, a query.
 ///
 /// No user name and no password (those belong into a header, where they are masked), no fragment, and
 /// only ASCII: whatever stands here can be sent as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+///
+/// `Display` and `Debug` leave out what the query says.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Url {
     text: String,
     https: bool,
@@ -23,8 +55,8 @@ pub struct Url {
 }
 
 impl Url {
-    /// The URL as it was written.
-    pub fn as_str(&self) -> &str {
+    /// The URL as it was written, to send to; not to be shown: keys stand in queries.
+    pub fn expose(&self) -> &str {
         &self.text
     }
 
@@ -43,6 +75,22 @@ impl Url {
         self.port.unwrap_or(if self.https { 443 } else { 80 })
     }
 
+    /// Whether it is on this machine, as far as one can tell without resolving names.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.host.trim_matches(['[', ']']).trim_end_matches('.');
+        match host.parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback(),
+            Err(_) => host == "localhost" || host.ends_with(".localhost"),
+        }
+    }
+
+    /// The name of a parameter in its query that is likely to be a key.
+    pub(crate) fn key(&self) -> Option<&str> {
+        let (_, query) = self.path.split_once('?')?;
+        let mut names = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+        names.find(|name| is_credential(&name.to_ascii_lowercase()))
+    }
+
     /// The path with its query, as far as they are written.
     pub fn path(&self) -> &str {
         &self.path
@@ -51,7 +99,13 @@ impl Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&without_url_secrets(&self.text))
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -73,10 +127,7 @@ impl FromStr for Url {
             "http" => false,
             "https" => true,
             _ => {
-                return refuse(
-                    &format!("the scheme {} is not supported", quote(scheme)),
-                    "use http or https",
-                );
+                return refuse("the scheme of this URL is not supported", "use http or https");
             }
         };
         if text.len() > LONGEST {
@@ -106,10 +157,7 @@ impl FromStr for Url {
             },
         };
         if !is_host(host) {
-            return refuse(
-                &format!("{} is not a host", quote(host)),
-                &format!("write a name or an address, {EXAMPLE}"),
-            );
+            return refuse("the host of this URL is none", &format!("write a name or an address, {EXAMPLE}"));
         }
         let (host, path) = (host.to_ascii_lowercase(), path.to_owned());
         Ok(Url { text: text.to_owned(), https, host, port, path })
@@ -146,8 +194,15 @@ impl Scalar for Url {
     const NOTATION: &'static str = "`http` or `https`, a host, perhaps a port, a path. No user name or password: \
          those belong into `headers`.";
 
+    // What cannot be taken apart cannot be masked.
+    const SHOWN_WHEN_WRONG: bool = false;
+
     fn parse(text: &str) -> Result<Url, Invalid> {
         text.parse()
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
     }
 
     fn text(&self) -> String {
@@ -217,6 +272,22 @@ mod tests {
     fn never_repeats_a_password() {
         let error = "http://user:hunter2@host/".parse::<Url>().unwrap_err();
         assert!(!error.to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn never_shows_a_query() {
+        let url: Url = "https://h:9/push?api_key=hunter2".parse().unwrap();
+        assert_eq!(url.to_string(), "https://h:9/push?***");
+        assert_eq!(format!("{url:?} {}", url.shown()), "https://h:9/push?*** https://h:9/push?***");
+        assert!(url.expose().ends_with("hunter2"));
+        for (text, shown) in [
+            ("http://u:hunter2@h/p?q=a@b c", "http://***@h/p?*** c"),
+            ("http://u:hun/ter2@h", "http://***@h"),
+            ("a http://x/y 'https://u@h?k'", "a http://x/y 'https://***@h?***'"),
+            ("plain ?x=1", "plain ?x=1"),
+        ] {
+            assert_eq!(without_url_secrets(text), shown);
+        }
     }
 
     proptest! {

@@ -8,6 +8,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, Tag}
 
 use super::{Entry, Node, Value};
 use crate::error::{Flaws, quote};
+use crate::known::is_setting;
 use crate::substitute::{Outside, substitute};
 
 /// The deepest nesting; the settings need six levels. What is dropped recursively is no deeper.
@@ -98,9 +99,10 @@ impl Builder<'_, '_> {
                     self.complete(Node::new(at, Value::Broken), 0)?;
                 }
             },
-            Event::UnresolvedAlias(name) => {
-                let help = format!("mark what it refers to with `&{name}`, further up");
-                self.flaws.note(&at, format!("{} refers to nothing", quote(&format!("*{name}"))), help);
+            // Its name may be a secret that begins with a star.
+            Event::UnresolvedAlias(_) => {
+                let help = "mark what it refers to with `&` and its name, further up; quote a value that begins with `*`";
+                self.flaws.note(&at, "this alias refers to nothing", help);
                 self.complete(Node::new(at, Value::Broken), 0)?;
             }
             Event::SequenceStart(_, anchor, _) => {
@@ -218,7 +220,9 @@ impl Builder<'_, '_> {
                     let line =
                         self.flaws.text().get(..first.start).map_or(0, |before| before.matches('\n').count());
                     let help = format!("it is already set in line {}; keep one of the two", line + 1);
-                    self.flaws.note(&at, format!("{} is set twice", quote(&name)), help);
+                    let is_known = is_setting(&name);
+                    let what = if is_known { quote(&name) } else { "this".to_owned() };
+                    self.flaws.note(&at, format!("{what} is set twice"), help);
                 } else {
                     places.insert(name.clone(), at.clone());
                     entries.push(Entry { key: name, key_at: at, node });

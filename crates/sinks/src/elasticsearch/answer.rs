@@ -1,6 +1,7 @@
 //! What an answer means for a request as a whole.
 
 use super::reply::Reply;
+use crate::secrets::Secrets;
 use hyper::StatusCode;
 use std::fmt;
 use std::time::Duration;
@@ -42,6 +43,18 @@ impl Answer {
             }
             _ => Answer::Later { reason, after },
         }
+    }
+
+    /// The same, where the node repeats a secret without it. What it says of a document is about the document.
+    pub(super) fn masked(mut self, secrets: &Secrets) -> Answer {
+        match &mut self {
+            Answer::Taken(_) => {}
+            Answer::Later { reason, .. }
+            | Answer::TooLarge(reason)
+            | Answer::Refused(reason)
+            | Answer::Fault(reason) => reason.words = secrets.mask(std::mem::take(&mut reason.words)),
+        }
+        self
     }
 
     /// There was no whole answer: nobody knows what was taken.

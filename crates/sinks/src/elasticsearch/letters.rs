@@ -3,6 +3,7 @@
 use super::answer::Reason;
 use super::parcel::Parcel;
 use crate::health::Health;
+use crate::secrets::Shown;
 use hyper::Uri;
 use std::time::{Duration, SystemTime};
 use tidegate_journal::dead_letters::{DeadLetter, DeadLetters};
@@ -52,7 +53,7 @@ impl Letters {
     ) {
         // A node whose queue is full now and then fails and works by turns.
         if newly && is_time(&mut self.failed) {
-            tracing::warn!(sink = self.sink, url = %uri, error, "the node does not take everything now; trying again");
+            tracing::warn!(sink = self.sink, url = %Shown(uri), error, "the node does not take everything now; trying again");
         }
         self.health.failed(error, retry_at);
         self.health.resent(documents);

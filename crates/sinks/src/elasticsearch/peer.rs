@@ -5,6 +5,7 @@ use super::reply::Reader;
 use super::settings::Settings;
 use crate::endpoints;
 use crate::http::{chain, delay};
+use crate::secrets::{Secrets, Shown};
 use crate::tenant;
 use crate::tls::TlsError;
 use bytes::Bytes;
@@ -67,6 +68,7 @@ pub(super) struct Request {
 pub(super) struct Peer {
     uri: Uri,
     headers: HeaderMap,
+    secrets: Secrets,
     tenant_header: Option<HeaderName>,
     timeout: Duration,
     connector: Connector,
@@ -82,7 +84,7 @@ pub enum PeerError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The address.
-    #[error("`{0}` is not the address of a node: give it as `http://host:port` or `https://host:port`")]
+    #[error("`{}` is not the address of a node: give it as `http://host:port` or `https://host:port`", Shown(.0))]
     Address(Uri),
 }
 
@@ -136,6 +138,7 @@ impl Peer {
         Ok(Peer {
             uri: bulk,
             headers: settings.headers.clone(),
+            secrets: Secrets::of(uri, &settings.headers),
             tenant_header: settings.tenant_header.clone(),
             timeout: settings.timeout,
             connector,
@@ -157,7 +160,7 @@ impl Peer {
         };
         // On the heap: it is the largest part of what a sink waits in.
         match tokio::time::timeout(self.timeout, Box::pin(exchange)).await {
-            Ok(answer) => answer,
+            Ok(answer) => answer.masked(&self.secrets),
             Err(_) => {
                 self.dial_anew(&client);
                 Answer::lost(format!("no answer within {:?}", self.timeout))
@@ -188,7 +191,7 @@ impl Peer {
             let mut body = Limited::new(response.into_body(), EXCERPT).frame().await;
             let said =
                 body.take().and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
-            let words = String::from_utf8_lossy(&said).trim().to_owned();
+            let words = self.secrets.mask(String::from_utf8_lossy(&said).trim().to_owned());
             if status.is_success() { Ok(()) } else { Err(Reason { status: Some(status), words }) }
         };
         let late = |_| Err(unusable(format!("no answer within {:?}", self.timeout)));

@@ -4,6 +4,7 @@ use super::Settings;
 use super::answer::Reason;
 use super::peer::{Peer, PeerError};
 use crate::endpoints::Peer as _;
+use crate::secrets::Shown;
 use hyper::Uri;
 use tidegate_elastic::templates::templates;
 
@@ -14,7 +15,7 @@ pub enum SetupError {
     #[error(transparent)]
     Peer(#[from] PeerError),
     /// None took them.
-    #[error("putting the index template `{name}` at {uri}: {said}")]
+    #[error("putting the index template `{name}` at {}: {said}", Shown(uri))]
     Refused {
         /// Which one.
         name: &'static str,

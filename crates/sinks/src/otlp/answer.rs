@@ -1,6 +1,7 @@
 //! What an answer means: taken, to be sent again, or not wanted. OTLP 1.x, "OTLP/gRPC Response" and
 //! "OTLP/HTTP Response".
 
+use crate::secrets::Secrets;
 use hyper::StatusCode;
 use std::fmt;
 use std::time::Duration;
@@ -51,6 +52,18 @@ pub(super) struct Said {
     /// `Retry-After`, or `RetryInfo`.
     pub(super) retry: Option<Duration>,
     pub(super) rejected: u64,
+}
+
+impl Answer {
+    /// The same, where the peer repeats a secret without it.
+    pub(super) fn masked(mut self, secrets: &Secrets) -> Answer {
+        let words = match &mut self {
+            Answer::Taken { words, .. } => words,
+            Answer::Later { reason, .. } | Answer::Refused { reason, .. } => &mut reason.words,
+        };
+        *words = secrets.mask(std::mem::take(words));
+        self
+    }
 }
 
 impl Fault {

@@ -3,6 +3,7 @@
 use super::answer::Reason;
 use super::parcel::Parcel;
 use crate::health::Health;
+use crate::secrets::Shown;
 use hyper::Uri;
 use std::time::{Duration, SystemTime};
 use tidegate_journal::dead_letters::{DeadLetter, DeadLetters};
@@ -58,7 +59,7 @@ impl Letters {
     ) {
         let error = reason.to_string();
         if newly {
-            tracing::warn!(sink = self.sink, url = %uri, error, "the peer does not take requests now; trying again");
+            tracing::warn!(sink = self.sink, url = %Shown(uri), error, "the peer does not take requests now; trying again");
         }
         self.health.failed(&error, retry_at);
         self.health.resent(parcel.items);

@@ -8,6 +8,7 @@ mod read;
 use super::answer::Answer;
 use super::settings::{Settings, Transport};
 use crate::http::chain;
+use crate::secrets::{Secrets, Shown};
 use crate::tenant;
 use crate::tls::TlsError;
 use bytes::Bytes;
@@ -88,6 +89,7 @@ pub(super) struct Peer {
     transport: Transport,
     uris: [(Signal, Uri); 4],
     headers: HeaderMap,
+    secrets: Secrets,
     tenant_header: Option<HeaderName>,
     timeout: Duration,
     dial: Dial,
@@ -102,7 +104,7 @@ pub enum PeerError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The address.
-    #[error("`{0}` is not the address of an endpoint: give it as `http://host:port` or `https://host:port`")]
+    #[error("`{}` is not the address of an endpoint: give it as `http://host:port` or `https://host:port`", Shown(.0))]
     Address(Uri),
 }
 
@@ -130,7 +132,8 @@ impl Peer {
         let client = Mutex::new(Arc::new(dial.client()));
         let (headers, timeout, transport) = (settings.headers.clone(), settings.timeout, settings.transport);
         let tenant_header = settings.tenant_header.clone();
-        Ok(Peer { transport, uris, headers, tenant_header, timeout, dial, client })
+        let secrets = Secrets::of(uri, &headers);
+        Ok(Peer { transport, uris, headers, secrets, tenant_header, timeout, dial, client })
     }
 
     /// Where it is.
@@ -164,7 +167,7 @@ impl Peer {
         };
         // On the heap: it is the largest part of what a sink waits in.
         match tokio::time::timeout(self.timeout, Box::pin(exchange)).await {
-            Ok(answer) => answer,
+            Ok(answer) => answer.masked(&self.secrets),
             Err(_) => {
                 self.dial_anew(&client);
                 Answer::lost(format!("no answer within {:?}", self.timeout))

@@ -4,6 +4,7 @@ use crate::backoff::Backoff;
 use crate::health::Health;
 use crate::http::{Answer, NoAnswer, Peer};
 use crate::room::Room;
+use crate::secrets::Shown;
 use crate::stop::Stop;
 use crate::tenant;
 use bytes::Bytes;
@@ -327,7 +328,7 @@ impl Exchange {
         // A 2xx from a receiver that does not know 2.0 means that it read an empty request of 1.0.
         let oblivious = status.is_success() && v2 && !answer.headers.contains_key(WRITTEN[0]);
         if oblivious || (status == StatusCode::UNSUPPORTED_MEDIA_TYPE && v2) {
-            tracing::info!(sink = self.sink, url = %self.peer.uri(), "the peer does not take Remote-Write 2.0; sending 1.0");
+            tracing::info!(sink = self.sink, url = %Shown(self.peer.uri()), "the peer does not take Remote-Write 2.0; sending 1.0");
             self.v1_until = Some(Instant::now() + ASK_AGAIN);
             return Judgement::Final(Verdict::NotThisVersion);
         }
@@ -348,7 +349,7 @@ impl Exchange {
         if status == StatusCode::INTERNAL_SERVER_ERROR && text.contains(NO_HISTOGRAMS) && request.histograms {
             tracing::warn!(
                 sink = self.sink,
-                url = %self.peer.uri(),
+                url = %Shown(self.peer.uri()),
                 "the peer takes no native histograms; they are dropped. Start it with --enable-feature=native-histograms \
                  if it is to have them"
             );
@@ -367,7 +368,7 @@ impl Exchange {
     fn failed(&mut self, error: &str, retry_after: Option<Duration>, items: u64) -> Duration {
         let wait = self.backoff.wait(retry_after);
         if self.health.trouble().retry_at.is_none() {
-            tracing::warn!(sink = self.sink, url = %self.peer.uri(), error, "the peer does not take requests now; trying again");
+            tracing::warn!(sink = self.sink, url = %Shown(self.peer.uri()), error, "the peer does not take requests now; trying again");
         }
         self.health.failed(error, SystemTime::now().checked_add(wait));
         self.health.resent(items);

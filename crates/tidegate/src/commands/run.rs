@@ -100,7 +100,7 @@ fn target(config: &Config, sink: &Sink) -> String {
         Sink::Lake(lake) => lake.folder(&config.data).display().to_string(),
         Sink::PrometheusRemoteWrite(sink) => sink.url.to_string(),
         Sink::Otlp(OtlpSink { endpoints, .. }) | Sink::Elasticsearch(ElasticsearchSink { endpoints, .. }) => {
-            endpoints.iter().map(|url| url.as_str()).collect::<Vec<_>>().join(", ")
+            endpoints.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         }
         Sink::Blackhole(_) => "nowhere".to_owned(),
     }

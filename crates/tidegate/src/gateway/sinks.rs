@@ -222,7 +222,7 @@ impl Attach {
             Sink::PrometheusRemoteWrite(remote_write) => (SECOND, remote_write.url.to_string()),
             Sink::Otlp(OtlpSink { endpoints, .. })
             | Sink::Elasticsearch(ElasticsearchSink { endpoints, .. }) => {
-                let endpoints: Vec<&str> = endpoints.iter().map(|url| url.as_str()).collect();
+                let endpoints: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
                 (SECOND, endpoints.join(", "))
             }
             Sink::Blackhole(_) => (SECOND, "nowhere".to_owned()),

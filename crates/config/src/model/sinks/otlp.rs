@@ -38,6 +38,9 @@ settings! {
         tenant_header: Option<HeaderName> = None,
         /// Whom to trust and who to be, for endpoints that begin with `https`.
         tls: Tls = Tls::default(),
+        /// Whether keys, passwords and tokens may go to another machine over plain `http`: everybody on the way can read
+        /// them. Only where the network itself is trusted.
+        insecure: bool = false,
         /// What happens when this sink is so far behind that the journal is full. Without it: as
         /// `journal.when_full` says.
         when_full: Option<WhenFull> = None,

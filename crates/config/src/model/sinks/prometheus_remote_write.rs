@@ -30,6 +30,9 @@ settings! {
         /// A header that says whose data a request carries, for example `X-Scope-OrgID`: the name of the tenant with
         /// which the data came. What came without one is sent without the header.
         tenant_header: Option<HeaderName> = None,
+        /// Whether keys, passwords and tokens may go to another machine over plain `http`: everybody on the way can read
+        /// them. Only where the network itself is trusted.
+        insecure: bool = false,
         /// How metrics that came as OTLP become series.
         otlp: Translation = Translation::default(),
         /// What happens when this sink is so far behind that the journal is full. Without it: as

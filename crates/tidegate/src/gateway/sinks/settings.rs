@@ -18,7 +18,7 @@ const ZSTD: i32 = 1;
 
 pub(crate) fn remote_write(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
     Ok(RemoteWriteSettings {
-        url: Uri::try_from(sink.url.as_str())?,
+        url: Uri::try_from(sink.url.expose())?,
         headers: headers(&sink.headers)?,
         tenant_header: tenant_header(sink.tenant_header.as_ref())?,
         prefer: match sink.protocol {
@@ -55,7 +55,7 @@ fn translation(otlp: &config::Translation) -> Translation {
 }
 
 pub(crate) fn otlp(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
-    let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.as_str())).collect();
+    let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.expose())).collect();
     Ok(OtlpSettings {
         endpoints: endpoints?,
         transport: match sink.protocol {
@@ -84,7 +84,7 @@ pub(crate) fn otlp(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
 }
 
 pub(crate) fn elasticsearch(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings, Failure> {
-    let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.as_str())).collect();
+    let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.expose())).collect();
     let mut headers = headers(&sink.headers)?;
     let secret = match (&sink.api_key, &sink.user, &sink.password) {
         (Some(key), ..) => Some(format!("ApiKey {}", key.expose())),
