@@ -13,11 +13,11 @@ use std::io::Write;
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Columns aligned by spaces under their names, for reading.
+    /// Columns aligned by spaces under their names, for reading: what a terminal obeys is escaped.
     Table,
     /// One JSON object a line. Labels are an object; NaN and infinities are strings.
     Ndjson,
-    /// RFC 4180, names first.
+    /// RFC 4180, names first. A text that a spreadsheet would compute (`=…`) has a `'` before it.
     Csv,
 }
 
@@ -31,13 +31,19 @@ pub struct Output<W> {
     /// Of each column so far, in characters.
     widths: Vec<usize>,
     begun: bool,
+    is_terminal: bool,
 }
 
 impl<W: Write> Output<W> {
     /// Writes `columns` to `out`.
     pub fn new(format: Format, out: W, columns: Vec<String>) -> Self {
         let widths = columns.iter().map(|column| column.chars().count()).collect();
-        Output { format, out, columns, widths, begun: false }
+        Output { format, out, columns, widths, begun: false, is_terminal: false }
+    }
+
+    /// Says that a terminal shows it: characters that it obeys are escaped. Tables have none of them anyway.
+    pub fn on_terminal(self, is_terminal: bool) -> Self {
+        Output { is_terminal, ..self }
     }
 
     /// Writes all rows of a batch.
@@ -81,12 +87,24 @@ impl<W: Write> Output<W> {
             Format::Ndjson => {
                 for row in 0..batch.num_rows() {
                     let cells = columns.iter().map(|&column| (column.0, cell(column, row)));
-                    json::line(&mut self.out, cells)?;
+                    if self.is_terminal {
+                        let mut line = Vec::new();
+                        json::line(&mut line, cells)?;
+                        let line = String::from_utf8_lossy(&line);
+                        self.out.write_all(tidegate_plain::json(&line).as_bytes())?;
+                    } else {
+                        json::line(&mut self.out, cells)?;
+                    }
                 }
             }
             Format::Csv => {
                 let rows = 0..batch.num_rows();
-                let texts = rows.map(|row| columns.iter().map(|&column| cell(column, row).text()).collect());
+                let is_seen = self.is_terminal;
+                let text = |column, row| {
+                    let text = csv::cell(cell(column, row));
+                    if is_seen { tidegate_plain::line(&text).into_owned() } else { text }
+                };
+                let texts = rows.map(|row| columns.iter().map(|&column| text(column, row)).collect());
                 let texts: Vec<Vec<String>> = texts.collect();
                 self.begin()?;
                 for row in texts {
@@ -95,7 +113,7 @@ impl<W: Write> Output<W> {
             }
             Format::Table => {
                 let rows = 0..batch.num_rows();
-                let text = |column, row| table::plain(cell(column, row).text());
+                let text = |column, row| tidegate_plain::line(&cell(column, row).text()).into_owned();
                 let texts = rows.map(|row| columns.iter().map(|&column| text(column, row)).collect());
                 let texts: Vec<Vec<String>> = texts.collect();
                 for row in &texts {

@@ -47,7 +47,10 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure(message)) => {
-            output::error(&message);
+            // Nothing is left to say where it was said in colours.
+            if !message.is_empty() {
+                output::error(&message);
+            }
             ExitCode::FAILURE
         }
     }

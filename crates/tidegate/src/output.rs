@@ -1,7 +1,8 @@
 //! What the commands print: results on standard output, failures on standard error; a gateway whose log is JSON only
 //! logs.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 
 /// Prints a result. A reader that went away (`tidegate … | head`) is no failure.
 ///
@@ -9,6 +10,12 @@ use std::io::{self, Write};
 /// When standard output cannot be written.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
+    // A pipe gets the very bytes. A terminal gets tabs, which shells' completions have, and nothing else that it obeys.
+    let text = if out.is_terminal() {
+        tidegate_plain::lines(&text.replace('\t', "    ")).into_owned().into()
+    } else {
+        Cow::Borrowed(text)
+    };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         outcome => outcome,
@@ -21,5 +28,11 @@ pub(crate) fn error(message: &str) {
         tracing::error!("{}", message.trim_end());
         return;
     }
-    let _ = writeln!(io::stderr().lock(), "tidegate: {}", message.trim_end());
+    // What a peer or a file said may be in it.
+    let _ = writeln!(io::stderr().lock(), "tidegate: {}", tidegate_plain::lines(message.trim_end()));
+}
+
+/// Prints a text with colours in it: whoever made it has escaped all else that a terminal obeys.
+pub(crate) fn coloured_error(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "tidegate: {}", text.trim_end());
 }

@@ -93,8 +93,7 @@ impl Place {
 pub(super) fn harmless(c: char) -> char {
     match c {
         '\t' => ' ',
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        c if c.is_control() => '\u{fffd}',
+        c if tidegate_plain::is_control(c) => '\u{fffd}',
         c => c,
     }
 }

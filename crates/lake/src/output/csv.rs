@@ -1,6 +1,20 @@
-//! RFC 4180.
+//! RFC 4180, safe to open in a spreadsheet.
 
+use super::cell::Cell;
 use std::io::{Result, Write};
+
+/// What a spreadsheet takes for the beginning of a formula, or skips before one.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// A value as a field has it. A text that would be a formula is marked as text; a number is none, whatever its sign.
+pub(crate) fn cell(cell: Cell) -> String {
+    match cell {
+        // A plus sign says nothing.
+        Cell::NoNumber(text) => text.trim_start_matches('+').to_owned(),
+        Cell::Text(text) | Cell::Json(text) if text.starts_with(FORMULA) => format!("'{text}"),
+        cell => cell.text(),
+    }
+}
 
 pub(crate) fn line<'a>(out: &mut impl Write, fields: impl Iterator<Item = &'a str>) -> Result<()> {
     for (place, field) in fields.enumerate() {

@@ -81,3 +81,44 @@ fn integers_are_shown_as_values() {
     assert_eq!(written(&["value"]), "value\r\n1.5\r\n9223372036854775807\r\n\r\n");
     assert_eq!(written(&["value", "value_int"]), "value,value_int\r\n1.5,\r\n,9223372036854775807\r\n,\r\n");
 }
+
+fn of_texts(format: Format, texts: Vec<&str>, is_terminal: bool) -> String {
+    let schema = Schema::new(vec![
+        Field::new("job", DataType::Utf8View, false),
+        Field::new("value", DataType::Float64, false),
+    ]);
+    let values = Float64Array::from(vec![-5.0; texts.len()]);
+    let batch = RecordBatch::try_new(
+        Arc::new(schema),
+        vec![Arc::new(StringViewArray::from(texts)), Arc::new(values)],
+    );
+    let columns = ["job", "value"].map(str::to_owned).to_vec();
+    let mut output = Output::new(format, Vec::new(), columns).on_terminal(is_terminal);
+    output.write(&batch.unwrap()).unwrap();
+    String::from_utf8(output.finish().unwrap()).unwrap()
+}
+
+/// What a spreadsheet would compute is marked as text, in a file as well; numbers stay numbers.
+#[test]
+fn csv_has_no_formulas() {
+    let texts = vec!["=1+1", "+1", "-1", "@a", "\tb", "\rc", "a=b", "", "'"];
+    let expected = "job,value\r\n'=1+1,-5.0\r\n'+1,-5.0\r\n'-1,-5.0\r\n'@a,-5.0\r\n'\tb,-5.0\r\n\"'\rc\",-5.0\r\na=b,-5.0\r\n,-5.0\r\n',-5.0\r\n";
+    assert_eq!(of_texts(Format::Csv, texts, false), expected);
+    let infinite = |value| csv::cell(Cell::of("value", &Float64Array::from(vec![value]), None, 0));
+    assert_eq!([infinite(f64::INFINITY), infinite(f64::NEG_INFINITY)], ["Inf", "-Inf"]);
+}
+
+/// A terminal is shown nothing that it obeys, in no format; a pipe gets the very bytes.
+#[test]
+fn a_terminal_obeys_nothing_and_a_pipe_is_exact() {
+    let nasty = "a\u{1b}[2J\u{9b}\u{202e}\u{2066}\u{7f}\n";
+    for format in [Format::Table, Format::Csv, Format::Ndjson] {
+        let shown = of_texts(format, vec![nasty], true);
+        let is_wrong = |c| !"\r\n".contains(c) && tidegate_plain::is_control(c);
+        assert!(!shown.contains(is_wrong), "{format:?}: {shown:?}");
+    }
+    let rows: serde_json::Value = serde_json::from_str(&of_texts(Format::Ndjson, vec![nasty], true)).unwrap();
+    assert_eq!(rows["job"], nasty, "JSON says the same on a terminal");
+    assert!(of_texts(Format::Csv, vec![nasty], false).contains(nasty));
+    assert!(of_texts(Format::Ndjson, vec![nasty], false).contains('\u{202e}'));
+}

@@ -2,7 +2,7 @@
 
 use crate::cli::{CheckArgs, CheckFormat, ConfigArgs};
 use crate::gateway::{self, plan};
-use crate::{Failure, Outcome, output};
+use crate::{Failure, Outcome, logging, output};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -15,11 +15,22 @@ pub(crate) fn config(args: &ConfigArgs) -> Result<Config, Failure> {
 
 /// As [`config`], with its warnings on the log.
 pub(crate) fn config_with_warnings(args: &ConfigArgs) -> Result<Config, Failure> {
-    let Loaded { config, warnings } = loaded(args)?;
+    loaded(args).map(warned)
+}
+
+/// As [`config_with_warnings`], for a gateway that runs: what is wrong is for its log.
+pub(crate) fn config_again(args: &ConfigArgs) -> Result<Config, Failure> {
+    match &args.config {
+        Some(file) => tidegate_config::load(file).map(warned).map_err(|errors| Failure(errors.to_string())),
+        None => Ok(Config::default()),
+    }
+}
+
+fn warned(Loaded { config, warnings }: Loaded) -> Config {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    Ok(config)
+    config
 }
 
 fn loaded(args: &ConfigArgs) -> Result<Loaded, Failure> {
@@ -30,8 +41,11 @@ fn loaded(args: &ConfigArgs) -> Result<Loaded, Failure> {
 }
 
 fn shown(errors: &Errors) -> Failure {
-    let coloured = std::io::stderr().is_terminal();
-    Failure(if coloured { errors.coloured().to_string() } else { errors.to_string() })
+    if std::io::stderr().is_terminal() && !logging::is_json_only() {
+        output::coloured_error(&errors.coloured().to_string());
+        return Failure(String::new());
+    }
+    Failure(errors.to_string())
 }
 
 /// `tidegate check FILE`

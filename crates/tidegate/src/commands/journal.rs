@@ -130,12 +130,13 @@ fn verify(args: &DataArgs) -> Outcome {
         Bytes(report.bytes)
     )?;
     for place in &report.places {
-        writeln!(out, "{place}")?;
+        writeln!(out, "{}", tidegate_plain::line(place))?;
     }
     if report.wrong > PLACES as u64 {
         writeln!(out, "and {} more places", report.wrong - PLACES as u64)?;
     }
     for sink in &report.lost_cursors {
+        let sink = tidegate_plain::line(sink);
         writeln!(out, "the cursor of `{sink}` cannot be read; the sink will begin at the oldest record")?;
     }
     if report.is_sound() {

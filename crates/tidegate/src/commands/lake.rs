@@ -6,7 +6,7 @@ use super::check::config;
 use crate::cli::{CatArgs, DataArgs, Format, LakeCommand};
 use crate::{Failure, Outcome, output};
 use jiff::Timestamp;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tidegate_arena::Bytes;
 use tidegate_config::Sink;
@@ -119,7 +119,8 @@ fn cat(args: &CatArgs) -> Outcome {
         Format::Ndjson => tidegate_lake::Format::Ndjson,
         Format::Csv => tidegate_lake::Format::Csv,
     };
-    let mut out = Output::new(format, BufWriter::new(io::stdout().lock()), scan.columns()?);
+    let out = Output::new(format, BufWriter::new(io::stdout().lock()), scan.columns()?);
+    let mut out = out.on_terminal(io::stdout().is_terminal());
     let mut rows = 0;
     let written = scan.try_for_each(|batch| {
         let batch = batch?;
@@ -202,13 +203,18 @@ fn verify(args: &DataArgs) -> Outcome {
     let mut out = io::stdout().lock();
     writeln!(out, "{} files, {} rows, {} are sound", report.files, report.rows, Bytes(report.bytes))?;
     for orphan in &report.orphans {
-        writeln!(out, "not in a manifest (a commit under way, or left by a crash): {}", orphan.display())?;
+        writeln!(out, "not in a manifest (a commit under way, or left by a crash): {}", plain(orphan))?;
     }
     for (path, problem) in &report.problems {
-        writeln!(out, "{}: {problem}", path.display())?;
+        writeln!(out, "{}: {}", plain(path), tidegate_plain::line(problem))?;
     }
     if report.is_sound() {
         return Ok(());
     }
     Err(Failure(format!("{} problems in the lake at {}", report.problem_count, folder.display())))
+}
+
+/// A path on one line: anybody may have named the file.
+fn plain(path: &Path) -> String {
+    tidegate_plain::line(&path.display().to_string()).into_owned()
 }

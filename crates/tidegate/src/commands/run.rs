@@ -1,6 +1,6 @@
 //! `tidegate run`: a gateway until a signal ends it.
 
-use super::check::config_with_warnings;
+use super::check::{config_again, config_with_warnings};
 use crate::cli::ConfigArgs;
 use crate::gateway::{CHANGES, Gateway};
 use crate::{Failure, Outcome, logging, output};
@@ -30,7 +30,7 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
         if signal != SIGHUP {
             break;
         }
-        match config_with_warnings(args).and_then(|new| gateway.reload(new)) {
+        match config_again(args).and_then(|new| gateway.reload(new)) {
             Ok(waiting) => {
                 tracing::info!("the configuration was read again");
                 if !waiting.is_empty() {

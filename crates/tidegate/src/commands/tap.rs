@@ -5,7 +5,7 @@ use crate::cli::TapArgs;
 use crate::{Failure, Outcome, output};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 use tidegate_tap::Look;
 
@@ -115,6 +115,7 @@ enum Answer {
 }
 
 fn print(out: &mut impl Write, lines: &str, left: &mut Option<u64>, missed: &mut Missed) -> io::Result<()> {
+    let is_terminal = io::stdout().is_terminal();
     for line in lines.lines() {
         if line.starts_with("{\"missed_records\":") {
             let last: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
@@ -122,6 +123,8 @@ fn print(out: &mut impl Write, lines: &str, left: &mut Option<u64>, missed: &mut
             missed.records += count("missed_records");
             missed.lines += count("lines_without_room");
         } else if *left != Some(0) {
+            // A pipe gets the very bytes.
+            let line = if is_terminal { tidegate_plain::json(line) } else { line.into() };
             writeln!(out, "{line}")?;
             *left = left.map(|left| left - 1);
         }

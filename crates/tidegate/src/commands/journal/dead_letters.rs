@@ -30,7 +30,7 @@ pub(super) fn list(args: &DataArgs) -> Outcome {
         output::print(&format!(
             "{:<20}  {:<20} {:>10} {:>10}  {}\n",
             time(letter.at_ns),
-            letter.sink,
+            plain(&letter.sink),
             letter.meta.items,
             Bytes(letter.body_len.into()),
             plain(&letter.reason),
@@ -72,6 +72,7 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
         }
         Ok(())
     });
+    let target = shown(&target);
     output::print(&format!("sent {sent} letters with {items} items to {target}\n"))?;
     outcome?;
     match refused {
@@ -98,7 +99,7 @@ async fn send(
     body: &[u8],
 ) -> Result<(), Unsent> {
     let unsent = |what: &dyn std::fmt::Display| {
-        let (at, items) = (time(letter.at_ns), letter.meta.items);
+        let (at, items, target) = (time(letter.at_ns), letter.meta.items, shown(target));
         format!("sending the letter of {at} for `{}` with {items} items to {target}: {what}", letter.sink)
     };
     let failed =
@@ -149,6 +150,12 @@ fn target(args: &ResendArgs) -> Result<Target, Failure> {
             Ok(Target { authority, path: "/".to_owned() })
         }
     }
+}
+
+/// Where it is, without what its query says: that may be a key.
+fn shown(target: &Target) -> String {
+    let url = target.to_string();
+    url.split_once('?').map_or(url.clone(), |(path, _)| format!("{path}?***"))
 }
 
 fn folder(data: PathBuf) -> PathBuf {
@@ -227,13 +234,9 @@ fn has_errors(answer: &str) -> bool {
     said.trim_start().starts_with("true")
 }
 
-/// On one line, and with nothing that would move the cursor of whoever reads it: it was said by a peer.
+/// On one line, and with nothing that a terminal obeys: it was said by a peer.
 fn plain(text: &str) -> String {
-    let escaped = |character: char| match character.is_control() {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
-    };
-    text.trim().chars().map(escaped).collect()
+    tidegate_plain::line(text.trim()).into_owned()
 }
 
 #[cfg(test)]
