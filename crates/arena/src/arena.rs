@@ -38,6 +38,8 @@ struct State {
     budget: Budget,
     idle: Idle,
     tick: u32,
+    /// What the kernel did not take back: how often, and how many bytes. Those are charged for good.
+    kept: (u64, u64),
 }
 
 /// Why a charge was not granted.
@@ -83,6 +85,10 @@ pub struct Usage {
     pub idle: u64,
     /// Each share, in the order of [`Share::ALL`].
     pub shares: [ShareUse; Share::COUNT],
+    /// How often the kernel did not take pages back (`madvise`). That never happens on a kernel that is well.
+    pub kept_times: u64,
+    /// The bytes of those pages: charged for good, so that the total holds. There is that much less for everybody.
+    pub kept_bytes: u64,
 }
 
 impl Arena {
@@ -90,7 +96,7 @@ impl Arena {
     /// resident bytes. At most `waiters` charges may wait at a time.
     ///
     /// # Errors
-    /// When the kernel refuses the address space (a `ulimit -v`, or overcommit switched off).
+    /// When the kernel refuses the address space (a `ulimit -v`, or overcommit switched off), or does not take pages back.
     ///
     /// # Panics
     /// When the floors exceed `total`: the [`Plan`](crate::Plan) has refused that before.
@@ -105,7 +111,7 @@ impl Arena {
         let len = window.checked_mul(windows).ok_or(io::ErrorKind::InvalidInput)?;
         let budget = Budget::new(total, floors, waiters);
         let ceilings = Share::ALL.map(|share| AtomicU64::new(budget.ceiling(share)));
-        let state = Mutex::new(State { budget, idle: Idle::new(windows), tick: 0 });
+        let state = Mutex::new(State { budget, idle: Idle::new(windows), tick: 0, kept: (0, 0) });
         let inner = Inner { map: Map::reserve(len)?, window, ceilings, state };
         Ok(Arena { inner: Arc::new(inner) })
     }
@@ -206,7 +212,7 @@ impl Arena {
         state.tick = state.tick.wrapping_add(1);
         let tick = state.tick;
         while state.idle.oldest().is_some_and(|since| tick.wrapping_sub(since) >= COLD_AFTER) {
-            state.idle.cool_oldest(&self.inner);
+            state.cool_oldest(&self.inner);
         }
     }
 
@@ -221,7 +227,8 @@ impl Arena {
             peak: budget.peak(share),
             waiting: budget.waiting(share),
         });
-        Usage { total: budget.total(), idle: state.idle.bytes as u64, shares }
+        let (kept_times, kept_bytes) = state.kept;
+        Usage { total: budget.total(), idle: state.idle.bytes as u64, shares, kept_times, kept_bytes }
     }
 
     /// Whether `share` could hold `wanted` bytes if nobody else held any.
@@ -254,7 +261,13 @@ impl Arena {
             charged = hot;
         } else if extra > 0 {
             // SAFETY: the window was idle, so nobody refers to its pages.
-            unsafe { self.inner.map.release(self.inner.offset(index) + wanted, extra) };
+            let released = unsafe { self.inner.map.release(self.inner.offset(index) + wanted, extra) };
+            if released.is_err() {
+                // They are resident, so they are paid for, whether or not there was room for that.
+                state.budget.take_anyway(share, extra as u64);
+                state.kept.0 += 1;
+                charged = hot;
+            }
         }
         state.reclaim(&self.inner);
         Ok(Window::new(self.clone(), share, index, charged))
@@ -270,8 +283,14 @@ impl Arena {
         let hot = charged.min(HOT);
         // SAFETY: the window is being dropped, so nobody refers to its pages, and its index is not idle
         // yet, so nobody else can get it. The pages go before their charge does.
-        unsafe { self.inner.map.release(self.inner.offset(index) + hot, charged - hot) };
+        let released = unsafe { self.inner.map.release(self.inner.offset(index) + hot, charged - hot) };
         let mut state = lock(&self.inner.state);
+        if released.is_err() {
+            // The window is not used again, and its charge does not end.
+            state.kept.0 += 1;
+            state.kept.1 += charged as u64;
+            return;
+        }
         let since = state.tick;
         state.idle.put(Spare { index, hot, since });
         state.give_back(&self.inner, share, charged);
@@ -292,9 +311,28 @@ impl State {
 
     /// Restores: charged + idle ≤ total. Everything that charges or parks pages ends with this, before
     /// the lock is released and so before anyone can touch a page that a charge has just paid for.
+    ///
+    /// Where the kernel takes nothing back it ends all the same: each round takes one from the windows that are hot.
     fn reclaim(&mut self, inner: &Inner) {
-        while self.budget.used_by_all() + self.idle.bytes as u64 > self.budget.total() {
-            self.idle.cool_oldest(inner);
+        while self.idle.bytes > 0 && self.budget.used_by_all() + self.idle.bytes as u64 > self.budget.total()
+        {
+            self.cool_oldest(inner);
+        }
+    }
+
+    /// Gives the pages of the window that has been idle for longest back to the kernel. One whose pages it keeps is not
+    /// used again, and what it holds is charged for good: to ingest, which can be refused.
+    fn cool_oldest(&mut self, inner: &Inner) {
+        let Some(spare) = self.idle.take_oldest() else { return };
+        // SAFETY: the window is idle, so nobody refers to its pages.
+        let released = unsafe { inner.map.release(inner.offset(spare.index), spare.hot) };
+        match released {
+            Ok(()) => self.idle.put(Spare { hot: 0, ..spare }),
+            Err(_) => {
+                self.kept.0 += 1;
+                self.kept.1 += spare.hot as u64;
+                self.budget.take_anyway(Share::Ingest, spare.hot as u64);
+            }
         }
     }
 }
@@ -434,14 +472,11 @@ impl Idle {
         self.oldest_class().and_then(|class| self.classes[class].front()).map(|spare| spare.since)
     }
 
-    /// Gives the pages of that spare back to the kernel.
-    fn cool_oldest(&mut self, inner: &Inner) {
-        let spare = self.oldest_class().and_then(|class| self.classes[class].pop_front());
-        let Some(spare) = spare else { return };
+    /// Takes that spare out.
+    fn take_oldest(&mut self) -> Option<Spare> {
+        let spare = self.oldest_class().and_then(|class| self.classes[class].pop_front())?;
         self.bytes -= spare.hot;
-        // SAFETY: the window is idle, so nobody refers to its pages.
-        unsafe { inner.map.release(inner.offset(spare.index), spare.hot) };
-        self.put(Spare { hot: 0, ..spare });
+        Some(spare)
     }
 
     fn oldest_class(&self) -> Option<usize> {

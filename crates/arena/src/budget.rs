@@ -95,6 +95,11 @@ impl Budget {
         granted
     }
 
+    /// Takes `bytes` that cannot be had back, whether or not they fit: nothing more is granted until they do.
+    pub(crate) fn take_anyway(&mut self, share: Share, bytes: u64) {
+        self.take(share, bytes);
+    }
+
     /// Gives `bytes` back and grants whoever can go on now.
     pub(crate) fn release(&mut self, share: Share, bytes: u64) {
         let used = &mut self.used[share.index()];

@@ -29,5 +29,5 @@ pub use arena::{Arena, Charge, Charging, Refused, ShareUse, Usage};
 pub use plan::{Declared, DoesNotFit, Plan};
 pub use program::Program;
 pub use share::{Floors, Share};
-pub use units::{Bytes, PAGE, STEP, rounded};
+pub use units::{Bytes, PAGE, STEP, page, rounded};
 pub use window::Window;

@@ -9,11 +9,16 @@ pub(crate) use mapped::Map;
 mod mapped {
     use std::io;
     use std::ptr::NonNull;
+    #[cfg(test)]
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     /// A private anonymous mapping. Reads of untouched or released pages give zeroes.
     pub(crate) struct Map {
         start: NonNull<u8>,
         len: usize,
+        /// Has the kernel keep every page, as one would that the program is not made for.
+        #[cfg(test)]
+        pub(crate) keeps_pages: AtomicBool,
     }
 
     // SAFETY: `Map` is an address range; what may be read or written in it, and by whom, is decided by
@@ -45,7 +50,31 @@ mod mapped {
             // SAFETY: the range was mapped above. Kernels without huge pages answer EINVAL: nothing to do.
             unsafe { libc::madvise(start, len, libc::MADV_NOHUGEPAGE) };
             let start = NonNull::new(start.cast()).ok_or_else(io::Error::last_os_error)?;
-            Ok(Map { start, len })
+            let map = Map {
+                start,
+                len,
+                #[cfg(test)]
+                keeps_pages: AtomicBool::new(false),
+            };
+            map.try_it()?;
+            Ok(map)
+        }
+
+        /// Whether the kernel takes a page back and gives a new one: without that nothing here holds.
+        fn try_it(&self) -> io::Result<()> {
+            let page = crate::page();
+            if self.len < page {
+                return Ok(());
+            }
+            // SAFETY: the first page of the mapping, which nobody has yet.
+            unsafe { self.start.as_ptr().write(1) };
+            // SAFETY: as above.
+            unsafe { self.release(0, page) }?;
+            // SAFETY: as above.
+            match unsafe { self.start.as_ptr().read() } {
+                0 => Ok(()),
+                _ => Err(io::Error::other("the kernel does not take pages back (`madvise`)")),
+            }
         }
 
         /// The address of `offset`, which must be inside the mapping.
@@ -57,17 +86,23 @@ mod mapped {
 
         /// Makes `len` bytes from `offset` not resident; they read as zeroes afterwards.
         ///
+        /// # Errors
+        /// When the kernel keeps the pages: they are resident as before.
+        ///
         /// # Safety
         /// The caller owns the range exclusively, and no reference into it exists.
-        pub(crate) unsafe fn release(&self, offset: usize, len: usize) {
+        pub(crate) unsafe fn release(&self, offset: usize, len: usize) -> io::Result<()> {
             if len == 0 {
-                return;
+                return Ok(());
             }
             assert!(offset.checked_add(len).is_some_and(|end| end <= self.len));
+            #[cfg(test)]
+            if self.keeps_pages.load(Relaxed) {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
             // SAFETY: the range is inside the mapping and nobody refers to it (the caller's promise).
             let answer = unsafe { libc::madvise(self.at(offset).as_ptr().cast(), len, libc::MADV_DONTNEED) };
-            // On a range of our own mapping it can fail only by a wrong argument.
-            debug_assert_eq!(answer, 0, "madvise failed: {}", io::Error::last_os_error());
+            if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
         }
     }
 
@@ -110,9 +145,10 @@ mod fake {
 
         /// # Safety
         /// As for the real map.
-        pub(crate) unsafe fn release(&self, offset: usize, len: usize) {
+        pub(crate) unsafe fn release(&self, offset: usize, len: usize) -> io::Result<()> {
             // SAFETY: the caller owns the range exclusively.
             unsafe { self.at(offset).as_ptr().write_bytes(0, len) };
+            Ok(())
         }
     }
 

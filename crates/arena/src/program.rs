@@ -48,13 +48,22 @@ impl Program {
     }
 
     /// Gives all of these pages back. Those in use return at once, a fault for each 64 KiB.
-    pub fn trim(&self) {
+    ///
+    /// # Errors
+    /// The last of the kernel's, when it keeps some of them; the others are given back all the same.
+    pub fn trim(&self) -> io::Result<()> {
+        let mut outcome = Ok(());
         for range in &self.clean {
             // SAFETY: the range is a read-only, private mapping of a file without a written page, so its
             // pages hold what the file holds and are read from there again. It stays mapped: it is the
             // running program or a library, and nothing here unloads libraries.
-            unsafe { libc::madvise(range.start as *mut libc::c_void, range.len(), libc::MADV_DONTNEED) };
+            let answer =
+                unsafe { libc::madvise(range.start as *mut libc::c_void, range.len(), libc::MADV_DONTNEED) };
+            if answer != 0 {
+                outcome = Err(io::Error::last_os_error());
+            }
         }
+        outcome
     }
 
     /// The resident pages of files now, in bytes.
@@ -67,7 +76,7 @@ impl Program {
         let text = line.get(..len).and_then(|line| str::from_utf8(line).ok());
         // Size, resident, shared, …: in pages.
         let shared = text.and_then(|text| text.split_whitespace().nth(2)?.parse::<u64>().ok());
-        shared.map(|pages| pages * crate::PAGE as u64).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        shared.map(|pages| pages * crate::page() as u64).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 }
 
@@ -101,7 +110,7 @@ mod tests {
         let program = Program::look().unwrap();
         assert!(program.bytes() > 1 << 20, "the code of this test is a file of megabytes");
         let before = Program::resident().unwrap();
-        program.trim();
+        program.trim().unwrap();
         let after = Program::resident().unwrap();
         assert!(after < before, "{after} of {before} bytes");
         // Still running: the pages are back.

@@ -1,19 +1,39 @@
 //! Sizes: pages, growth steps, and bytes written for people.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A page, in bytes: the unit in which the kernel makes memory resident.
+/// The smallest page of any kernel that this runs on, in bytes: what a small window asks for. It is charged
+/// [`rounded`] to pages of the system's size.
 pub const PAGE: usize = 4 << 10;
-/// The growth step of a window from 64 KiB on, in bytes. Below it, windows grow by [`PAGE`].
+/// The growth step of a window from 64 KiB on, in bytes. Below it, windows grow by pages.
 pub const STEP: usize = 64 << 10;
 
-/// What a window of `bytes` is charged: whole pages up to [`STEP`], whole steps above.
-pub const fn rounded(bytes: usize) -> usize {
-    let unit = if bytes <= STEP { PAGE } else { STEP };
-    match bytes.checked_next_multiple_of(unit) {
-        Some(rounded) => rounded,
-        None => usize::MAX,
+/// The unit in which the kernel makes memory resident and takes it back, in bytes: 4 KiB, or on ARM also 16 or 64.
+pub fn page() -> usize {
+    // 0 until it is known.
+    static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
+    match PAGE_SIZE.load(Ordering::Relaxed) {
+        0 => {
+            // SAFETY: asks for a number.
+            let answer = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+            let size = usize::try_from(answer).unwrap_or(PAGE).max(PAGE);
+            PAGE_SIZE.store(size, Ordering::Relaxed);
+            size
+        }
+        size => size,
     }
+}
+
+/// What a window of `bytes` is charged: whole pages up to [`STEP`], whole steps above.
+pub fn rounded(bytes: usize) -> usize {
+    rounded_to(bytes, page())
+}
+
+/// The same where pages have this size.
+fn rounded_to(bytes: usize, page: usize) -> usize {
+    let unit = if bytes <= STEP { page } else { STEP.max(page) };
+    bytes.checked_next_multiple_of(unit).unwrap_or(usize::MAX)
 }
 
 /// A number of bytes that prints as people read it: `64 MiB`, `1.5 KiB`, `17 B`.
@@ -44,12 +64,27 @@ mod tests {
 
     #[test]
     fn charges_are_whole_pages_then_whole_steps() {
-        assert_eq!(rounded(0), 0);
-        assert_eq!(rounded(1), PAGE);
-        assert_eq!(rounded(PAGE), PAGE);
-        assert_eq!(rounded(STEP - 1), STEP);
-        assert_eq!(rounded(STEP + 1), 2 * STEP);
-        assert_eq!(rounded(usize::MAX), usize::MAX);
+        for page in [PAGE, 16 << 10, 64 << 10] {
+            let rounded = |bytes| rounded_to(bytes, page);
+            assert_eq!(rounded(0), 0);
+            assert_eq!(rounded(1), page);
+            assert_eq!(rounded(page), page);
+            assert_eq!(rounded(STEP - 1), STEP);
+            assert_eq!(rounded(STEP + 1), 2 * STEP);
+            assert_eq!(rounded(usize::MAX), usize::MAX);
+        }
+        assert_eq!(rounded(1), page());
+    }
+
+    /// Whatever the page, every charge is whole pages: what is given back begins and ends with one.
+    #[test]
+    fn charges_end_with_a_page() {
+        for page in [PAGE, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10] {
+            for bytes in (0..(1 << 20)).step_by(997) {
+                let charged = rounded_to(bytes, page);
+                assert!(charged >= bytes && charged.is_multiple_of(page), "{bytes} with pages of {page}");
+            }
+        }
     }
 
     #[test]

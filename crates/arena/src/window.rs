@@ -17,11 +17,13 @@ pub struct Window {
     /// Invariant: `filled ≤ charged ≤ window length`; only the first `charged` bytes are ever touched.
     charged: usize,
     filled: usize,
+    /// Up to here the owner was given the bytes to write to. Behind it they are an earlier owner's.
+    offered: usize,
 }
 
 impl Window {
     pub(crate) fn new(arena: Arena, share: Share, index: u32, charged: usize) -> Window {
-        Window { arena, share, index, charged, filled: 0 }
+        Window { arena, share, index, charged, filled: 0, offered: 0 }
     }
 
     /// Whom its memory is charged to.
@@ -66,21 +68,53 @@ impl Window {
     }
 
     /// The charged bytes behind the filled ones, to be written to. What they hold is left over from
-    /// earlier owners of the pages; only what [`advance`](Self::advance) covers becomes readable.
+    /// earlier owners of the pages; only what [`advance`](Self::advance) covers becomes readable. Whoever takes them
+    /// writes what it declares filled, and does not read the others.
     pub fn spare_mut(&mut self) -> &mut [u8] {
         let (filled, charged) = (self.filled, self.charged);
+        self.offered = charged;
         // SAFETY: the window's index is out of the idle list, so `self` is the only owner of this range,
         // which lies in the mapping since `charged ≤ window length`; anonymous memory is initialised.
         let all = unsafe { slice::from_raw_parts_mut(self.arena.start_of(self.index).as_ptr(), charged) };
         all.get_mut(filled..).unwrap_or_default()
     }
 
-    /// Declares the first `bytes` of the spare ones filled.
+    /// Declares the first `bytes` of the spare ones filled. Those that nobody was given to write to become zeros: no window
+    /// shows what an earlier one held.
     ///
     /// # Panics
     /// When fewer are charged.
     pub fn advance(&mut self, bytes: usize) {
         assert!(bytes <= self.spare(), "advanced past what is charged");
+        let end = self.filled + bytes;
+        if end > self.offered {
+            self.wipe(self.offered.max(self.filled), end);
+        }
+        self.advance_raw(bytes);
+    }
+
+    /// Fills the first `bytes` of the spare ones with zeros: a place to be written to later.
+    ///
+    /// # Panics
+    /// When fewer are charged.
+    pub fn skip(&mut self, bytes: usize) {
+        assert!(bytes <= self.spare(), "skipped past what is charged");
+        self.wipe(self.filled, self.filled + bytes);
+        self.advance_raw(bytes);
+    }
+
+    /// Fills bytes between these places, behind the filled ones, with zeros.
+    #[cold]
+    fn wipe(&mut self, from: usize, to: usize) {
+        let (begin, offered) = (from - self.filled, self.offered);
+        if let Some(skipped) = self.spare_mut().get_mut(begin..to - from + begin) {
+            skipped.fill(0);
+        }
+        self.offered = offered.max(to);
+    }
+
+    /// Whatever the bytes hold.
+    fn advance_raw(&mut self, bytes: usize) {
         self.filled += bytes;
     }
 
@@ -93,7 +127,7 @@ impl Window {
         if let Some(room) = self.spare_mut().get_mut(..bytes.len()) {
             room.copy_from_slice(bytes);
         }
-        self.filled += bytes.len();
+        self.advance_raw(bytes.len());
         Ok(())
     }
 

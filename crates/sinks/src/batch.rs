@@ -105,7 +105,7 @@ impl<K> Batch<K> {
             Err(NoRoom::WithoutTurn) if wanted > needed => room.window(needed).await?,
             window => window?,
         };
-        window.advance(before);
+        window.skip(before);
         let mut batch = Batch {
             key,
             meta: record.meta,

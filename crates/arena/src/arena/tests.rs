@@ -137,3 +137,55 @@ fn floors_of_others_are_not_to_be_had() {
     let _held = arena.try_charge(Share::Ingest, all as u64).unwrap();
     assert!(of(all, 0), "whoever holds it now");
 }
+
+/// Bytes that were skipped are zeros, whoever had the pages before.
+#[test]
+fn no_window_shows_what_another_held() {
+    let arena = arena(4 * MIB);
+    let mut window = arena.try_window(Share::Ingest, 1).unwrap();
+    fill(&mut window, 64 << 10, 7);
+    drop(window);
+    let mut again = arena.try_window(Share::Ingest, 64 << 10).unwrap();
+    assert_eq!(again.spare_mut()[0], 7, "the pages are hot: else this test shows nothing");
+    drop(again);
+    let mut again = arena.try_window(Share::Ingest, 64 << 10).unwrap();
+    again.advance(5);
+    assert_eq!(&again[..], &[0; 5], "nobody was given them to write to");
+    again.spare_mut()[..3].copy_from_slice(b"abc");
+    again.advance(3);
+    again.skip(4);
+    again.append(b"d").unwrap();
+    assert_eq!(&again[..], b"\0\0\0\0\0abc\0\0\0\0d");
+}
+
+/// Pages that the kernel keeps stay paid for, so that what is resident is never more than the total; it is counted, and
+/// nothing is handed out for them.
+#[test]
+fn pages_that_the_kernel_keeps_are_charged_for_good() {
+    let arena = arena(4 * MIB);
+    let mut window = arena.try_window(Share::Ingest, 1).unwrap();
+    fill(&mut window, 2 * MIB, 7);
+    arena.inner.map.keeps_pages.store(true, Ordering::Relaxed);
+    drop(window);
+    let usage = arena.usage();
+    assert_eq!((usage.kept_times, usage.kept_bytes), (1, 2 * MIB as u64));
+    assert_eq!((usage.shares[0].used, usage.idle), (2 * MIB as u64, 0));
+
+    // A window that stays hot when it is dropped is charged when its pages should go.
+    let mut window = arena.try_window(Share::Ingest, 1).unwrap();
+    fill(&mut window, MIB / 2, 7);
+    drop(window);
+    assert_eq!(arena.usage().idle, MIB as u64 / 2);
+    (0..=COLD_AFTER).for_each(|_| arena.tick());
+    let usage = arena.usage();
+    assert_eq!((usage.kept_times, usage.kept_bytes, usage.idle), (2, 5 * MIB as u64 / 2, 0));
+    assert_eq!(usage.shares[0].used, 5 * MIB as u64 / 2);
+
+    // What is left can be had, and no more; and nothing hangs.
+    let rest = 4 * MIB as u64 - usage.kept_bytes - (64 << 10);
+    let charge = arena.try_charge(Share::Ingest, rest).unwrap();
+    assert_eq!(arena.try_charge(Share::Ingest, PAGE as u64).map(drop), Err(Refused::Short));
+    drop(charge);
+    arena.inner.map.keeps_pages.store(false, Ordering::Relaxed);
+    drop(arena.try_window(Share::Ingest, MIB).unwrap());
+}

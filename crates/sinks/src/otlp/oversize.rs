@@ -244,7 +244,7 @@ impl Otlp {
                 return None;
             }
             let mut frame = self.room.window(wanted.min(left)).await.ok()?;
-            frame.advance(PREFIX);
+            frame.skip(PREFIX);
             match pieces.write(frame.spare_mut(), most) {
                 Ok(portion) => {
                     frame.advance(portion.bytes);

@@ -124,7 +124,7 @@ pub(super) async fn opened(batch: Batch, coder: &mut Coder, room: &Room) -> Resu
         return Ok(batch.window);
     }
     let mut raw = room.window(PREFIX + body.raw_len + SLACK).await?;
-    raw.advance(PREFIX);
+    raw.skip(PREFIX);
     let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
     coder.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
     Ok(raw)
@@ -134,7 +134,7 @@ async fn compressed(raw: &Frame, coder: &mut Coder, room: &Room) -> Result<Frame
     let message = raw.get(PREFIX..).unwrap_or_default();
     // What telemetry usually shrinks to; what does not grows.
     let mut out = room.window(PREFIX + message.len() / 4).await?;
-    out.advance(PREFIX);
+    out.skip(PREFIX);
     coder.encode(message, &mut out).await?;
     Ok(out)
 }
@@ -147,7 +147,7 @@ async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, 
     }
     let raw_len = batch.bodies.iter().fold(0usize, |sum, body| sum.saturating_add(body.raw_len));
     let mut raw = room.window(PREFIX + raw_len + SLACK).await?;
-    raw.advance(PREFIX);
+    raw.skip(PREFIX);
     let mut ranges = Vec::with_capacity(if version.is_some() { batch.bodies.len() } else { 0 });
     for body in &batch.bodies {
         let start = raw.len();

@@ -52,7 +52,7 @@ pub(super) async fn translated(
     let mut len = PREFIX.saturating_add(expected_len);
     'larger: loop {
         let mut frame = room.window(len).await?;
-        frame.advance(PREFIX);
+        frame.skip(PREFIX);
         let mut untranslatable = 0;
         for range in bodies {
             let bytes = raw.get(range.clone()).ok_or(Why::Damaged)?;

@@ -182,7 +182,7 @@ impl Batch {
                 Err(NoRoom::WithoutTurn) if wanted > needed => room.window(needed).await?,
                 window => window?,
             };
-            window.advance(passing::PREAMBLE);
+            window.skip(passing::PREAMBLE);
             self.window = Some(window);
             self.bodies.clear();
             self.read(&record, inbox)?;

@@ -38,7 +38,7 @@ pub(super) fn append<E>(
     let outcome = read(window);
     match outcome {
         Ok(()) => strip(window, from, start),
-        Err(_) => window.advance(early),
+        Err(_) => window.skip(early),
     }
     if let Some(last) = window.get_mut(from..start) {
         last.copy_from_slice(covered);
@@ -52,7 +52,7 @@ fn strip(window: &mut Window, from: usize, to: usize) {
     let elements = snappy::join::elements(body).map_or(body.len(), <[u8]>::len);
     let (begin, end) = (window.len() - elements, window.len());
     if begin < to {
-        window.advance(to - begin);
+        window.skip(to - begin);
     }
     if begin != to {
         window.copy_within(begin..end, to);

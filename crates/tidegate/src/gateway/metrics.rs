@@ -19,6 +19,10 @@ const PEAK: Name = Name::bytes("memory_resident_peak", "The most that was ever r
 const HEAP: Name = Name::bytes("memory_heap_live", "Heap that is allocated and not freed");
 const ALLOCATIONS: Name = Name::plain("heap_allocations", "Times that heap was allocated");
 const DECLARED: Name = Name::bytes("memory_declared", "What everything but payload may take");
+const KEPT: Name = Name::bytes(
+    "memory_kept_by_kernel",
+    "Pages that the kernel did not take back: charged for good, and 0 on a kernel that is well",
+);
 const IDLE: Name = Name::bytes("memory_idle", "Resident pages of idle windows, which yield to any charge");
 const SHARE: Name = Name::bytes("memory_share_used", "Payload charged to each share");
 const SHARE_WAITING: Name = Name::plain("memory_share_waiting", "Charges that wait, by share");
@@ -169,6 +173,7 @@ fn memory(view: &Arc<View>) {
     counter(view, ALLOCATIONS, |_| heap::heap().allocations);
     gauge(view, DECLARED, |view| view.plan().overhead());
     gauge(view, IDLE, |view| view.arena.usage().idle);
+    gauge(view, KEPT, |view| view.arena.usage().kept_bytes);
     for (name, column) in [(SHARE, 0), (SHARE_WAITING, 1)] {
         let parts = Arc::downgrade(view);
         view.registry.computed(name, Kind::Gauge, ["share"], Share::COUNT, move |emit| {

@@ -5,6 +5,7 @@ use super::keys::Keys;
 use super::plan::PROGRAM;
 use super::watch::{Rounds, Watch};
 use std::io;
+use std::sync::Once;
 use std::time::Duration;
 use tidegate_admission::Gate;
 use tidegate_arena::{Arena, Program};
@@ -35,16 +36,17 @@ pub(crate) fn start(
 ) -> io::Result<Rounds> {
     let program = Program::look().unwrap_or_default();
     // What the start needed is not needed again.
-    program.trim();
-    let mut glance = 0_u32;
+    trim(&program);
+    let (mut glance, mut kept) = (0_u32, 0);
     let round = move || {
         if Program::resident().is_ok_and(|resident| resident > TOO_MANY) {
-            program.trim();
+            trim(&program);
         }
         glance = (glance + 1) % TICK;
         if glance == 0 {
             arena.tick();
             console.tick();
+            kept = told_of_kept(&[&arena, &console], kept);
             gate.tick();
             keys.look();
             log_state();
@@ -52,4 +54,30 @@ pub(crate) fn start(
         watch.gone()
     };
     Rounds::start("upkeep", STACK, GLANCE, round, leave)
+}
+
+/// Gives the program's pages back, as far as the kernel takes them.
+fn trim(program: &Program) {
+    static TOLD: Once = Once::new();
+    if let Err(error) = program.trim() {
+        TOLD.call_once(|| {
+            tracing::error!(%error, "the kernel keeps pages of the program: resident memory may exceed `memory`");
+        });
+    }
+}
+
+/// Says that the kernel has kept pages of the arenas, when that has happened more than `before` times; how often it has.
+fn told_of_kept(arenas: &[&Arena], before: u64) -> u64 {
+    let usages: Vec<_> = arenas.iter().map(|arena| arena.usage()).collect();
+    let times = usages.iter().map(|usage| usage.kept_times).sum();
+    if times > before {
+        let bytes: u64 = usages.iter().map(|usage| usage.kept_bytes).sum();
+        tracing::error!(
+            times,
+            bytes,
+            "the kernel does not take pages back (`madvise`); they stay charged, and there is less memory for requests: \
+             restart, and look for what forbids the call"
+        );
+    }
+    times
 }
