@@ -4,7 +4,8 @@
 //! bytes at a time, items and bytes in one request. [`Throttle`] gives tokens to at most so many keys, each for a time. [`Tenants`] is a table of
 //! fixed size, in which names that find no room share one entry; it also knows what memory each tenant holds, and
 //! what its fair part is. A [`Table`] puts routes and tenants together, a [`Hold`] is what one request has of both, and
-//! a [`Part`] what its body takes while it is decompressed. [`Peers`] counts connections per address.
+//! a [`Part`] what its body takes while it is decompressed. [`Peers`] counts connections per address, and [`Network`] says what
+//! one address is.
 //!
 //! It promises: a decision takes no lock and no memory; a limit is never exceeded by a race; what was taken
 //! of a number at a time is given back exactly once, when its value is dropped; nothing here grows with what
@@ -17,6 +18,7 @@ mod clock;
 mod hash;
 mod largest;
 mod limiter;
+mod network;
 mod peers;
 mod rate;
 mod room;
@@ -28,6 +30,7 @@ mod throttle;
 pub use clock::Moment;
 pub use largest::Oversize;
 pub use limiter::{Entry, Limit, Limiter, Limits, Reached};
+pub use network::Network;
 pub use peers::{Peers, Seat};
 pub use rate::{PerSecond, Rate};
 pub use room::Room;

@@ -1,6 +1,7 @@
 //! How many connections each address has.
 
 use crate::hash::Key;
+use crate::network::Network;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -12,7 +13,7 @@ const COUNTS: usize = 4096;
 /// may; one that shares both of its places with busy ones may be refused early, which among a thousand busy
 /// addresses happens to one in twenty, and among a hundred to one in two thousand.
 ///
-/// An address of IPv6 counts as its network of 64 bits, since whoever has one address of that has all of them.
+/// An address is its [`Network`].
 #[derive(Debug)]
 pub struct Peers {
     key: Key,
@@ -64,12 +65,7 @@ impl Peers {
     }
 
     fn seat(&self, peer: IpAddr) -> Seat {
-        let network = match peer.to_canonical() {
-            IpAddr::V4(address) => u64::from(address.to_bits()),
-            // The upper half, with a bit that no IPv4 address has.
-            IpAddr::V6(address) => (address.to_bits() >> 64) as u64 | 1 << 63,
-        };
-        let hash = self.key.hash(&network);
+        let hash = self.key.hash(&Network::of(peer));
         let place = |bits: u64| (bits as usize % COUNTS) as u16;
         Seat([place(hash), place(hash >> 32)])
     }

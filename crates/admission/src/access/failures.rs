@@ -4,6 +4,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use tidegate_limit::Network;
 use tokio::time::Instant;
 
 /// Places of the table: 32 KiB.
@@ -14,7 +15,7 @@ const EACH: Duration = Duration::from_secs(1);
 /// Between two lines in the log.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Failures by address. An address of IPv6 counts as its network of 64 bits, of which everybody has one.
+/// Failures by address, which counts as its [`Network`].
 pub(super) struct Failures {
     began: Instant,
     hasher: RandomState,
@@ -85,12 +86,7 @@ impl Failures {
     }
 
     fn place(&self, peer: IpAddr) -> Option<(&AtomicU64, u64)> {
-        let network = match peer.to_canonical() {
-            IpAddr::V4(address) => u64::from(address.to_bits()),
-            // The upper half.
-            IpAddr::V6(address) => (address.to_bits() >> 64) as u64 | 1 << 63,
-        };
-        let hash = self.hasher.hash_one(network);
+        let hash = self.hasher.hash_one(Network::of(peer));
         let place = self.places.get(usize::try_from(hash & (PLACES as u64 - 1)).ok()?)?;
         Some((place, hash >> 32))
     }

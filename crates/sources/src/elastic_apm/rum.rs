@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::time::Duration;
-use tidegate_limit::{Moment, PerSecond, Rate};
+use tidegate_limit::{Moment, Network, PerSecond, Rate};
 
 /// Rates; a power of two.
 const RATES: u16 = 1024;
@@ -11,8 +11,7 @@ const RATES: u16 = 1024;
 const BURST: u64 = 3;
 
 /// Events a second for each address, in memory that does not grow with the addresses: those that a secret key puts in
-/// the same place share it. An address of IPv6 counts as its network of 64 bits, since whoever has one address of that
-/// has all of them.
+/// the same place share it. An address counts as its [`Network`].
 pub(super) struct Rum {
     key: RandomState,
     rates: Box<[Rate]>,
@@ -34,11 +33,7 @@ impl Rum {
     /// # Errors
     /// After how long it may, when it has sent too much.
     pub(super) fn enter(&self, peer: IpAddr) -> Result<Seat, Duration> {
-        let network = match peer {
-            IpAddr::V4(address) => u64::from(address.to_bits()),
-            IpAddr::V6(address) => (address.to_bits() >> 64) as u64 | 1 << 63,
-        };
-        let [low, high, ..] = self.key.hash_one(network).to_le_bytes();
+        let [low, high, ..] = self.key.hash_one(Network::of(peer)).to_le_bytes();
         let seat = Seat(u16::from_le_bytes([low, high]) % RATES);
         match self.rates.get(usize::from(seat.0)) {
             Some(rate) => rate.check(Moment::now(), 1).map(|()| seat),
@@ -73,5 +68,16 @@ mod tests {
         assert!(another.is_ok() || another == Err(wait), "in the same place by chance");
         let neighbour: IpAddr = "2001:db8::2".parse().unwrap();
         assert_eq!(rum.enter(neighbour).ok(), another.ok());
+    }
+
+    /// A listener on `[::]` sees IPv4 addresses as mapped ones: each has its own rate there too, and the same one.
+    #[test]
+    fn mapped_addresses_have_the_rates_of_the_ipv4_addresses_that_they_are() {
+        let rum = Rum::new(300);
+        let seat = |text: &str| rum.enter(text.parse().unwrap()).unwrap();
+        assert_eq!(seat("::ffff:10.0.0.1"), seat("10.0.0.1"));
+        let others: std::collections::HashSet<u16> =
+            (0..50).map(|last| seat(&format!("::ffff:10.0.1.{last}")).0).collect();
+        assert!(others.len() > 25, "{} places for 50 addresses", others.len());
     }
 }

@@ -12,15 +12,16 @@ pub type Read = fn(&[u8]) -> Option<Address>;
 pub const HEADERS: [(&str, Read); 3] =
     [("forwarded", of_forwarded), ("x-real-ip", of), ("x-forwarded-for", of_list)];
 
-/// Reads an address, with a port or without.
+/// Reads an address, with a port or without. An IPv4 address that is mapped into IPv6 is the IPv4 address.
 #[must_use]
 pub fn of(text: &[u8]) -> Option<Address> {
     let text = str::from_utf8(text).ok()?;
     if text.starts_with('[') || text.contains('.') && text.contains(':') && !text.contains("::") {
         let address: SocketAddr = text.parse().ok()?;
-        return Some((address.ip(), address.port()));
+        return Some((address.ip().to_canonical(), address.port()));
     }
-    Some((text.parse().ok()?, 0))
+    let address: IpAddr = text.parse().ok()?;
+    Some((address.to_canonical(), 0))
 }
 
 /// The first of a list, which is the farthest.
@@ -56,6 +57,8 @@ mod tests {
         assert_eq!(read(2, "192.0.2.1, 10.0.0.1"), Some((v4(1), 0)));
         assert_eq!(read(1, "192.0.2.2:81"), Some((v4(2), 81)));
         assert_eq!(read(0, "by=x; For=\"192.0.2.3:82\";proto=http, for=192.0.2.9"), Some((v4(3), 82)));
+        assert_eq!(read(1, "::ffff:192.0.2.4"), Some((v4(4), 0)));
+        assert_eq!(read(0, "for=\"[::ffff:192.0.2.5]:80\""), Some((v4(5), 80)));
         let v6 = "2001:db8::1".parse().unwrap();
         assert_eq!(read(0, "for=\"[2001:db8::1]:80\""), Some((v6, 80)));
         assert_eq!(read(1, "2001:db8::1"), Some((v6, 0)));
