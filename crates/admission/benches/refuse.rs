@@ -43,7 +43,14 @@ fn gate(limits: Option<Limits>, tenants: bool) -> (Gate, Source) {
 /// Every measured step, by name.
 fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let caller = Caller { peer, certificate: None, headers: &Said, bytes: Some(1000), now: Moment::now() };
+    let caller = Caller {
+        peer,
+        certificate: None,
+        headers: &Said,
+        bytes: Some(1000),
+        now: Moment::now(),
+        guarded: true,
+    };
     let requests = Some(PerSecond { rate: 1, burst: 1 });
     let spent = Limits { requests, ..Limits::default() };
 

@@ -1,8 +1,9 @@
 //! Who may send: bearer tokens, basic credentials and API keys from a file, and client certificates.
 //!
 //! The file holds hashes and no secrets. What a request presents is hashed once and compared in constant time,
-//! without an allocation; a password's slow hash is computed at its first use only. The file is read again when
-//! it changes, and one that cannot be read leaves what was known before.
+//! without an allocation. A password that is not known yet needs a slow hash: [`Access::prepare`] has it computed
+//! elsewhere, and is asked before [`Access::check`]. The file is read again when it changes, and one that cannot be read
+//! leaves what was known before.
 //!
 //! Whoever fails is told so a few times, and then to come back later: [`Failures`] has the bound.
 
@@ -11,25 +12,33 @@ mod credentials;
 mod failures;
 mod rights;
 mod secret;
+mod slow;
 
 pub use authorization::{LONGEST, Presented, presented};
-pub use credentials::{BYTES, Credentials, CredentialsError, Owner};
+pub use credentials::{Credentials, CredentialsError, Owner};
 pub use rights::{BulkAction, BulkActions, BulkRights, Indices, LONGEST_INDEX};
 pub use secret::{Made, SecretError, make};
-pub use tidegate_http1::Certificate;
+pub use tidegate_http1::{Certificate, Preparation};
 
 use crate::refused::Refused;
 use arc_swap::ArcSwapOption;
-use credentials::{Entry, May};
+use credentials::{Entry, May, Secret};
 use failures::Failures;
-use secret::{Outcome, Verifier};
+use secret::{Keyed, Outcome};
+use slow::{Question, SlowHashes};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tidegate_ledger::Refusal;
-use tokio::time::Instant;
+use tidegate_limit::Network;
+use tokio::time::{Instant, timeout};
+
+/// What a file of credentials takes at most, in bytes, with the next one beside it, and checking passwords.
+pub const BYTES: usize = credentials::BYTES + slow::BYTES;
+/// How long a request waits for the hash of its password.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A caller that was recognised, or that needs not be.
 #[derive(Debug, Clone, Default)]
@@ -75,7 +84,8 @@ struct Guard {
     known: ArcSwapOption<Credentials>,
     /// The file as it was read last, and as it was seen last.
     seen: Mutex<(Stamp, Stamp)>,
-    verifier: Verifier,
+    keyed: Keyed,
+    slow: SlowHashes,
     failures: Failures,
 }
 
@@ -91,15 +101,17 @@ impl Access {
     /// When the file cannot be read, or says what cannot be.
     pub fn from_file(file: &Path, header: Option<&str>) -> Result<Access, CredentialsError> {
         let stamp = Stamp::of(file);
-        let known = Credentials::read(file)?;
-        Ok(Access(Some(Arc::new(Guard {
-            file: file.to_owned(),
-            header: header.map(Into::into),
-            known: ArcSwapOption::from_pointee(known),
-            seen: Mutex::new((stamp, stamp)),
-            verifier: Verifier::new()?,
-            failures: Failures::new(),
-        }))))
+        let guard = Guard::new(file.to_owned(), header, Credentials::read(file)?)?;
+        *guard.seen.lock().unwrap_or_else(PoisonError::into_inner) = (stamp, stamp);
+        Ok(Access(Some(Arc::new(guard))))
+    }
+
+    /// Only those may send whom `known` has, for good: there is no file to read again.
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub fn of(known: Credentials) -> Result<Access, SecretError> {
+        Ok(Access(Some(Arc::new(Guard::new(PathBuf::new(), None, known)?))))
     }
 
     /// Whether everybody may send.
@@ -111,6 +123,15 @@ impl Access {
     /// `Authorization`.
     pub fn header(&self) -> Option<&str> {
         self.0.as_ref().and_then(|guard| guard.header.as_deref())
+    }
+
+    /// What has to be waited for before [`check`](Self::check) can tell: nothing but for a password that is not known
+    /// yet. Whatever the name and the password are, it is the same and takes as long.
+    #[inline]
+    pub fn prepare(&self, authorization: Option<&[u8]>, peer: IpAddr) -> Option<Preparation> {
+        let guard = self.0.as_ref()?;
+        let authorization = authorization.filter(|value| authorization::is_basic(value))?;
+        guard.prepare(authorization, peer)
     }
 
     /// Who it is that sends a request with this `Authorization`, over a connection with this verified
@@ -157,6 +178,18 @@ impl Access {
 }
 
 impl Guard {
+    fn new(file: PathBuf, header: Option<&str>, known: Credentials) -> Result<Guard, SecretError> {
+        Ok(Guard {
+            file,
+            header: header.map(Into::into),
+            known: ArcSwapOption::from_pointee(known),
+            seen: Mutex::new((Stamp(None), Stamp(None))),
+            keyed: Keyed::new()?,
+            slow: SlowHashes::default(),
+            failures: Failures::new(),
+        })
+    }
+
     fn check(
         &self,
         authorization: Option<&[u8]>,
@@ -181,8 +214,12 @@ impl Guard {
         let (entry, outcome) = match presented {
             Presented::Token(token) => known.token(token),
             Presented::Basic(name, password) => {
-                let slow = || !self.failures.is_over(peer, Instant::now());
-                known.basic(name, password, &self.verifier, slow)
+                let (entry, secret) = known.basic(name, &self.keyed);
+                let outcome = match secret.fast(password) {
+                    Some(outcome) => outcome,
+                    None => self.compare(name, password, &secret, peer),
+                };
+                (entry, outcome)
             }
             Presented::ApiKey(id, key) => known.api_key(id, key),
         };
@@ -191,6 +228,41 @@ impl Guard {
             (_, Outcome::Unsaid) => Err(LATER.retry_after(1)),
             _ => Err(self.failed(peer, UNKNOWN)),
         }
+    }
+
+    fn prepare(&self, authorization: &[u8], peer: IpAddr) -> Option<Preparation> {
+        let known = self.known.load();
+        let mut scratch = [0; authorization::LONGEST];
+        let Some(Presented::Basic(name, presented)) = presented(authorization, &mut scratch) else {
+            return None;
+        };
+        let (_, Secret::Password(password)) = known.as_deref()?.basic(name, &self.keyed) else { return None };
+        let (key, keyed) = (self.keyed.of_both(name, presented), self.keyed.of(presented));
+        let is_known = password.is_remembered(&keyed) || self.slow.recent(&key).is_some();
+        if is_known || self.failures.is_over(peer, Instant::now()) {
+            return None;
+        }
+        let (password, network) = (Arc::clone(password), Network::of(peer));
+        let verdict =
+            self.slow.ask(Question { key, network, password, presented: presented.into(), keyed })?;
+        Some(Box::pin(async move { _ = timeout(PATIENCE, verdict.wait()).await }))
+    }
+
+    /// Compares with what is known by now.
+    fn compare(&self, name: &[u8], presented: &[u8], secret: &Secret<'_>, peer: IpAddr) -> Outcome {
+        let Secret::Password(password) = secret else { return Outcome::Wrong };
+        let (keyed, network) = (self.keyed.of(presented), Network::of(peer));
+        let is_right = password.is_remembered(&keyed);
+        // Whoever has failed too often learns nothing, or a flood would try passwords as fast as they can be sent. But
+        // behind the same address there may be others, a proxy's: those who were there before are let in.
+        if self.failures.is_over(peer, Instant::now()) {
+            return if is_right && password.comes_from(network) { Outcome::Right } else { Outcome::Unsaid };
+        }
+        if is_right {
+            password.has_come_from(network);
+            return Outcome::Right;
+        }
+        self.slow.recent(&self.keyed.of_both(name, presented)).unwrap_or(Outcome::Unsaid)
     }
 
     /// Counts a failure, and says so now and then.
@@ -218,6 +290,7 @@ impl Guard {
             new.inherit(old);
         }
         self.known.store(Some(Arc::new(new)));
+        self.slow.forget();
         Ok(())
     }
 }

@@ -17,6 +17,9 @@ pub struct Caller<'a> {
     pub bytes: Option<u64>,
     /// When its head was complete.
     pub now: Moment,
+    /// Whether a page of another site must not be able to have a browser send it: so it is with all that posts data,
+    /// but for what is made for browsers.
+    pub guarded: bool,
 }
 
 /// Headers, by name, in any case.
@@ -28,6 +31,12 @@ pub trait Headers {
     fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated>;
 }
 
+/// Whether a browser sends requests of this method for a page of another site without having asked whether it may. What
+/// it does not ask for with `GET` and `HEAD` changes nothing here, and for all others it asks.
+pub fn is_guarded(method: &str) -> bool {
+    method == "POST"
+}
+
 impl Headers for Head<'_> {
     fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
         self.sole_header(name)
@@ -35,7 +44,7 @@ impl Headers for Head<'_> {
 }
 
 impl<'a> Caller<'a> {
-    /// The sender of a request over HTTP/1.1.
+    /// The sender of a request over HTTP/1.1 that is not made for browsers.
     pub fn of(head: &'a Head<'_>) -> Caller<'a> {
         let bytes = match head.length() {
             Length::Sized(bytes) => Some(bytes),
@@ -47,6 +56,7 @@ impl<'a> Caller<'a> {
             headers: head,
             bytes,
             now: Moment(head.received_ns()),
+            guarded: is_guarded(head.method()),
         }
     }
 }

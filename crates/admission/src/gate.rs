@@ -5,9 +5,10 @@ mod rights;
 mod room;
 mod turn;
 
-use crate::access::{Access, Granted};
-use crate::caller::Caller;
+use crate::access::{Access, Certificate, Granted, Preparation};
+use crate::caller::{Caller, Headers};
 use crate::deliverable::{Bound, Deliverable, Size};
+use crate::pages;
 use crate::passage::{self, Passage};
 use crate::pressure::Pressure;
 use crate::refused::{Refused, Words};
@@ -17,6 +18,7 @@ use arc_swap::ArcSwap;
 use places::{Place, Places};
 pub use rights::{BulkDefaults, RESEND_HEADER};
 pub use room::{LIGHT, Room};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -101,8 +103,20 @@ impl Gate {
         &self.0.rules
     }
 
+    /// What has to be waited for before [`enter`](Self::enter) can decide about a request with these headers from `peer`.
+    #[inline]
+    pub fn prepare(&self, headers: &dyn Headers, peer: IpAddr) -> Option<Preparation> {
+        let Rules { access, operators, .. } = &self.0.rules;
+        if access.is_open() && operators.is_open() {
+            return None;
+        }
+        let asked = if let Ok(None) = headers.sole(RESEND_HEADER) { access } else { operators };
+        asked.prepare(self.authorization(headers).ok()?, peer)
+    }
+
     /// Whether a request by `caller`, counted as `open`, may send its body. Asked when its head is known, so that a
-    /// refusal costs as little as possible. Checks the credentials, the tenant, whether the journal accepts data now, and
+    /// refusal costs as little as possible. Checks where it comes
+    /// from, the credentials, the tenant, whether the journal accepts data now, and
     /// the limits, in this order.
     ///
     /// # Errors
@@ -119,6 +133,7 @@ impl Gate {
     /// As [`enter`](Self::enter).
     #[inline]
     pub fn enter_known(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, Granted), Refused> {
+        may_come(caller)?;
         let rules = &self.0.rules;
         if rules.access.is_open() && rules.tenancy.is_none() && rules.operators.is_open() {
             self.head()?;
@@ -137,8 +152,9 @@ impl Gate {
     /// # Errors
     /// As [`enter`](Self::enter). Credentials that are sent must be valid.
     pub fn enter_openly(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, bool), Refused> {
+        may_come(caller)?;
         let rules = &self.0.rules;
-        let shows = caller.certificate.is_some() || self.authorization(caller)?.is_some();
+        let shows = caller.certificate.is_some() || self.authorization(caller.headers)?.is_some();
         if rules.access.is_open() || shows {
             return Ok((self.enter(caller, open)?, false));
         }
@@ -148,7 +164,7 @@ impl Gate {
 
     /// Checks the credentials and finds the tenant, then checks the rest.
     fn identified(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, Granted), Refused> {
-        let authorization = self.authorization(caller)?;
+        let authorization = self.authorization(caller.headers)?;
         if let Some(of) = rights::resent(caller)? {
             return self.resent(caller, open, authorization, of);
         }
@@ -183,12 +199,12 @@ impl Gate {
     }
 
     /// The caller's credentials: from `Authorization`, or from the configured header that replaces it.
-    fn authorization<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Refused> {
+    fn authorization<'a>(&self, headers: &'a dyn Headers) -> Result<Option<&'a [u8]>, Refused> {
         let twice =
             |_| Refused::new(Refusal::Headers, "the request has several `Authorization` headers: send one\n");
-        let shown = caller.headers.sole("authorization").map_err(twice)?;
+        let shown = headers.sole("authorization").map_err(twice)?;
         match (shown, self.0.rules.access.header()) {
-            (None, Some(header)) => caller.headers.sole(header).map_err(twice),
+            (None, Some(header)) => headers.sole(header).map_err(twice),
             (shown, _) => Ok(shown),
         }
     }
@@ -387,6 +403,21 @@ impl Gate {
         };
         Refused::standing(standing).retry_after(self.0.memory.spread(seconds))
     }
+}
+
+const EXPIRED: Refused = Refused::new(
+    Refusal::Unauthorized,
+    "the client's certificate has expired since this connection was opened; connect again with one that is valid\n",
+);
+
+/// What is asked of every request of every source, whatever the rules are.
+#[inline]
+fn may_come(caller: &Caller<'_>) -> Result<(), Refused> {
+    // Connections end with their certificates; this is for the request that crosses that.
+    if caller.certificate.is_some_and(Certificate::has_expired) {
+        return Err(EXPIRED);
+    }
+    pages::check(caller)
 }
 
 /// The state of an append.

@@ -18,6 +18,7 @@ pub mod elastic;
 mod gate;
 pub mod intake;
 pub mod otlp;
+mod pages;
 mod passage;
 mod pressure;
 mod refused;
@@ -26,7 +27,7 @@ mod status;
 pub mod tenancy;
 
 pub use answer::{PREPARED_BYTES, Protocol, WRITTEN, answer, codec, prepare};
-pub use caller::{Caller, Headers};
+pub use caller::{Caller, Headers, is_guarded};
 pub use deliverable::{Bound, Deliverable, Size, Undeliverable};
 pub use gate::{BulkDefaults, Gate, LIGHT, RESEND_HEADER, Room, Rules};
 pub use passage::Passage;

@@ -13,12 +13,13 @@ use link::{Left, SCRATCH, put, with_scratch};
 pub(crate) use link::{Link, Read, Unsent};
 pub use pace::Pace;
 
+use crate::certificate::Certificate;
 use crate::clock::coarse_ns;
 use crate::head::{Framing, Head, Length, Progress, Scan, Version, parse};
 use crate::refusal::Refusal;
 use crate::reply::{Ending, Reply};
 use crate::server::{Ended, Server};
-use crate::service::{Admitted, Body, Context, Service};
+use crate::service::{Admitted, Body, Context, Preparation, Service};
 use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io;
@@ -103,6 +104,23 @@ struct Entered<T> {
     unsent: Option<Box<Unsent>>,
 }
 
+/// What was decided on a request.
+enum Decided<T> {
+    Entered(Entered<T>),
+    /// Nothing yet. Apart, since it comes seldom.
+    Later(Box<Later>),
+}
+
+/// A request that can be decided on when something has been waited for.
+struct Later {
+    window: Window,
+    /// Where its head is.
+    head: (usize, usize),
+    /// Of the answers to those before it.
+    unsent: Option<Box<Unsent>>,
+    preparation: Preparation,
+}
+
 /// What woke an idle connection.
 enum Woken {
     Readable,
@@ -175,7 +193,21 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             Ok(found) => found,
             Err(fault) => return Err(self.failed(fault, None, window.len(), After::END)),
         };
-        let Entered { mut window, framing, max_body, mut ticket, unsent } = self.decide(window, head)?;
+        let (mut head, mut is_prepared) = (head, false);
+        let Entered { mut window, framing, max_body, mut ticket, unsent } = loop {
+            let mut later = match self.decide(window, head, is_prepared)? {
+                Decided::Entered(entered) => break entered,
+                Decided::Later(later) => later,
+            };
+            if let Some(unsent) = &later.unsent {
+                let deadline = Instant::now() + self.server.settings.write;
+                if self.link.send_rest(unsent, deadline).await.is_err() {
+                    return Err(Err(Ended::Lost));
+                }
+            }
+            later.preparation.as_mut().await;
+            (window, head, is_prepared) = (later.window, later.head, true);
+        };
         if let Some(unsent) = unsent {
             let deadline = Instant::now() + self.server.settings.write;
             if self.link.send_rest(&unsent, deadline).await.is_err() {
@@ -206,24 +238,37 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         &mut self,
         mut window: Window,
         (mut start, mut end): (usize, usize),
-    ) -> Result<Entered<S::Ticket>, Answered> {
+        mut is_prepared: bool,
+    ) -> Result<Decided<S::Ticket>, Answered> {
         let server = self.server;
         with_scratch(|out| {
             let (left, after) = loop {
                 let now_ns = coarse_ns();
                 let bytes = window.get(start..end).unwrap_or_default();
-                let look = |head: &Head<'_>| (head.framing, server.service.admit(head));
+                let look =
+                    |head: &Head<'_>| match (!is_prepared).then(|| server.service.prepare(head)).flatten() {
+                        Some(preparation) => Err(preparation),
+                        None => Ok((head.framing, server.service.admit(head))),
+                    };
                 let (reply, after) = match parse(bytes, *self.peer, self.link.certificate(), now_ns, look) {
-                    Ok((framing, Ok(Admitted { max_body, ticket }))) => {
+                    Ok(Err(preparation)) => {
+                        let unsent = match out.is_empty() {
+                            true => None,
+                            false => self.link.send(out, Left::NOTHING).map_err(|_| Err(Ended::Lost))?,
+                        };
+                        let head = (start, end);
+                        return Ok(Decided::Later(Box::new(Later { window, head, unsent, preparation })));
+                    }
+                    Ok(Ok((framing, Ok(Admitted { max_body, ticket })))) => {
                         // From here on the head is all that comes before the body.
                         let framing = Framing { head: end, ..framing };
                         let unsent = match out.is_empty() {
                             true => None,
                             false => self.link.send(out, Left::NOTHING).map_err(|_| Err(Ended::Lost))?,
                         };
-                        return Ok(Entered { window, framing, max_body, ticket, unsent });
+                        return Ok(Decided::Entered(Entered { window, framing, max_body, ticket, unsent }));
                     }
-                    Ok((framing, Err(reply))) => {
+                    Ok(Ok((framing, Err(reply)))) => {
                         let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
                         (reply, after)
                     }
@@ -237,7 +282,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 let has_room = left.is_nothing() && out.len() < SCRATCH / 2;
                 let next = if goes_on && has_room { self.next_head() } else { None };
                 match next {
-                    Some(next) => (window, (start, end)) = next,
+                    Some(next) => ((window, (start, end)), is_prepared) = (next, false),
                     None => break (left, after),
                 }
             };
@@ -267,7 +312,10 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             Ahead::Lost => return Err(Refusal::Memory.into()),
             Ahead::Nothing => {}
         }
-        let deadline = Instant::now() + self.server.settings.idle;
+        let idle = self.server.settings.idle;
+        // Nobody waits with a certificate that has expired: who comes back shows the next one.
+        let left = self.link.certificate().and_then(Certificate::time_left);
+        let deadline = Instant::now() + left.map_or(idle, |left| left.min(idle));
         loop {
             let woken = poll_fn(|context| {
                 if self.link.poll_readable(context).is_ready() {
@@ -381,6 +429,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         framing.persistent
             && self.served < self.server.settings.max_requests
             && !self.server.shutdown.has_begun()
+            && !self.link.certificate().is_some_and(Certificate::has_expired)
     }
 
     /// Moves what arrived behind the request to a window of its own. It does not wait for one: the request

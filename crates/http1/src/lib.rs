@@ -31,7 +31,7 @@ pub use head::{Head, Length, MAX_HEADERS, Repeated, Version};
 pub use refusal::{Flaw, Refusal};
 pub use reply::{Content, Prepared, Reply, Shape};
 pub use server::{Ended, Server, reply_and_close, turn_away};
-pub use service::{Admitted, Body, Context, Service};
+pub use service::{Admitted, Body, Context, Preparation, Service};
 pub use settings::Settings;
 pub use shutdown::Shutdown;
 pub use stream::Stream;

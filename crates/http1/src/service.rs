@@ -6,6 +6,7 @@ use crate::reply::Reply;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::{Deref, Range};
+use std::pin::Pin;
 use tidegate_arena::Window;
 
 /// Who answers requests. One value serves all connections of a [`Server`](crate::Server).
@@ -14,6 +15,12 @@ pub trait Service: Send + Sync + 'static {
     /// lives in the connection's task while a request is in progress, so keep it small. Dropped without
     /// [`answer`](Self::answer) when the request is refused or its client disappears.
     type Ticket: Send;
+
+    /// What has to be waited for before [`admit`](Self::admit) can decide: nearly always nothing. It is asked once for
+    /// each request, and has an end of its own.
+    fn prepare(&self, _head: &Head<'_>) -> Option<Preparation> {
+        None
+    }
 
     /// Decides on the head alone, before a byte of the body is read or paid for. `100 Continue` is sent
     /// only after this said yes and the body's memory was charged.
@@ -42,6 +49,9 @@ pub trait Service: Send + Sync + 'static {
     /// shape for it, and the books that count it. [`Refusal::reply`] is a plain one.
     fn refuse(&self, refusal: Refusal, context: Context<'_, Self::Ticket>) -> Reply;
 }
+
+/// Something to be waited for before a request is decided on.
+pub type Preparation = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A request that was let in.
 #[derive(Debug, Clone, Copy)]

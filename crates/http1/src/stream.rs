@@ -48,7 +48,7 @@ pub trait Stream: Send + 'static {
         false
     }
 
-    /// The names in the certificate that the peer has shown, where it had to.
+    /// The certificate that the peer has shown, where it had to.
     fn certificate(&self) -> Option<&Certificate> {
         None
     }

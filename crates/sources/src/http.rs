@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use tidegate_admission::access::Granted;
 use tidegate_admission::{Caller, Gate, Passage, Protocol, Refused, answer, codec};
-use tidegate_http1::{Admitted, Body, Context, Head, Refusal as Codec, Reply, Service};
+use tidegate_http1::{Admitted, Body, Context, Head, Preparation, Refusal as Codec, Reply, Service};
 use tidegate_ledger::{Open, Refusal, Signal, Source};
 use tidegate_meters::Histogram;
 
@@ -164,9 +164,12 @@ impl Inner {
         route: Result<Route, (Refused, Protocol)>,
         open: &mut Open,
     ) -> (Result<Passage, Refused>, Result<Route, (Refused, Protocol)>) {
-        let caller = Caller::of(head);
+        let mut caller = Caller::of(head);
+        let is_apm = matches!(route, Ok(Route::ElasticApm(_)) | Err(_));
+        caller.guarded &=
+            !(is_apm && elastic_apm::place_of(head).is_some_and(elastic_apm::Place::is_of_browsers));
         // What is refused for its form or its rate comes from strangers, too, and is no attempt at guessing.
-        let may_be_theirs = !self.alone && matches!(route, Ok(Route::ElasticApm(_)) | Err(_));
+        let may_be_theirs = !self.alone && is_apm;
         match &self.elastic_apm {
             Some(elastic_apm) if may_be_theirs && elastic_apm.hears_strangers(head) => {
                 match (self.gate.enter_openly(&caller, open), route) {
@@ -224,6 +227,10 @@ impl Inner {
 
 impl Service for Http {
     type Ticket = Ticket;
+
+    fn prepare(&self, head: &Head<'_>) -> Option<Preparation> {
+        self.0.gate.prepare(head, head.peer().ip())
+    }
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
         let Some(Destination { books, max_body, route }) = self.0.destination(head) else {

@@ -14,6 +14,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::{Arena, Share};
+use tidegate_http1::Certificate;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -146,6 +147,8 @@ impl Doorway {
         }
         let shown = session.tls().peer_certificates().and_then(<[_]>::first);
         let certificate = shown.map(|shown| subject::certificate(shown).unwrap_or_default());
+        let valid_until = session.valid_until.second();
+        let certificate = certificate.map(|names| Certificate { valid_until, ..names });
         Ok(TlsStream::new(
             socket,
             session,

@@ -1,10 +1,12 @@
 //! The certificate that a listener shows and whom it trusts: read from files, and again when they change.
 
+use crate::expiry::{Tickets, Verifier};
 use arc_swap::ArcSwap;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::{RootCertStore, ServerConfig};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -72,6 +74,7 @@ pub struct Identity(Arc<Inner>);
 
 struct Inner {
     files: Files,
+    clock: Arc<dyn TimeProvider>,
     config: ArcSwap<ServerConfig>,
     /// The files as they were read last, and as they were seen last.
     seen: Mutex<(Stamps, Stamps)>,
@@ -85,9 +88,17 @@ impl Identity {
     /// # Errors
     /// When one of them cannot be used; the words say which, and why.
     pub fn new(files: Files) -> Result<Identity, TlsError> {
+        Identity::with_clock(files, Arc::new(DefaultTimeProvider))
+    }
+
+    /// The same, by a clock of its own: whether the certificates of clients are valid is decided by that.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_clock(files: Files, clock: Arc<dyn TimeProvider>) -> Result<Identity, TlsError> {
         let stamps = files.stamps();
-        let config = ArcSwap::from_pointee(files.config()?);
-        Ok(Identity(Arc::new(Inner { files, config, seen: Mutex::new((stamps, stamps)) })))
+        let config = ArcSwap::from_pointee(files.config(&clock)?);
+        Ok(Identity(Arc::new(Inner { files, clock, config, seen: Mutex::new((stamps, stamps)) })))
     }
 
     /// Reads the files again. Connections that are open stay as they are; tickets of old ones are not taken any
@@ -118,7 +129,7 @@ impl Identity {
     fn read(&self, stamps: Stamps) -> Result<(), TlsError> {
         // Even when they cannot be used: they are not read again before they change.
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner).0 = stamps;
-        self.0.config.store(Arc::new(self.0.files.config()?));
+        self.0.config.store(Arc::new(self.0.files.config(&self.0.clock)?));
         Ok(())
     }
 
@@ -135,13 +146,13 @@ impl Files {
         })
     }
 
-    fn config(&self) -> Result<ServerConfig, TlsError> {
+    fn config(&self, clock: &Arc<dyn TimeProvider>) -> Result<ServerConfig, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let unusable = |reason: rustls::Error| TlsError::Unusable {
             file: self.certificate.clone(),
             reason: reason.to_string(),
         };
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = ServerConfig::builder_with_details(Arc::clone(&provider), Arc::clone(clock));
         let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
         let builder = match self.client_auth {
             ClientAuth::None => builder.with_no_client_auth(),
@@ -158,7 +169,7 @@ impl Files {
                     verifier
                 };
                 let verifier = verifier.build().map_err(|error| no_certificates(file, error))?;
-                builder.with_client_cert_verifier(verifier)
+                builder.with_client_cert_verifier(Arc::new(Verifier(verifier)))
             }
         };
         let mut config =
@@ -168,7 +179,8 @@ impl Files {
         config.alpn_protocols = vec![b"http/1.1".to_vec(), b"h2".to_vec()];
         // What clients need to come back without a signature is kept by them: nothing here grows with them.
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.ticketer = ring::Ticketer::new().map_err(unusable)?;
+        let sealed = ring::Ticketer::new().map_err(unusable)?;
+        config.ticketer = Arc::new(Tickets { sealed, clock: Arc::clone(&config.time_provider) });
         config.send_tls13_tickets = 1;
         Ok(config)
     }

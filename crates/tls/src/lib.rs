@@ -5,12 +5,14 @@
 //!
 //! It promises: a connection that waits owns no buffer, since records are left with the kernel until there is
 //! room for what is in them; handshakes have an end, a number, and a part of each thread's time that
-//! they cannot exceed; and their memory is charged.
+//! they cannot exceed; their memory is charged; and who resumes a session is let in only as long as its certificate is
+//! valid.
 //!
 //! It leaves to others: whether who has a valid certificate may send (`admission`), how many connections there may
 //! be (the acceptor), and what is said over them.
 
 mod doorway;
+mod expiry;
 mod failures;
 mod identity;
 mod pace;

@@ -1,5 +1,6 @@
 //! The protocol without the socket: records in, plain bytes out, and the other way round.
 
+use crate::expiry::{self, ValidUntil};
 use rustls::Error;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError};
@@ -8,6 +9,8 @@ use std::io;
 /// One connection's secrets, and what of it waits to be sent.
 pub(crate) struct Session {
     tls: UnbufferedServerConnection,
+    /// How long the certificates are valid that the peer has shown, now or in the session that it resumed.
+    pub(crate) valid_until: ValidUntil,
     /// Records that the socket has not taken yet. Empty, and without memory, but for moments.
     pub(crate) unsent: Vec<u8>,
     /// The peer has said that it sends no more.
@@ -26,7 +29,7 @@ pub(crate) struct Opened {
 
 impl Session {
     pub(crate) fn new(tls: UnbufferedServerConnection) -> Session {
-        Session { tls, unsent: Vec::new(), ended: false, broken: false }
+        Session { tls, valid_until: ValidUntil::NO_END, unsent: Vec::new(), ended: false, broken: false }
     }
 
     pub(crate) fn tls(&self) -> &UnbufferedServerConnection {
@@ -43,7 +46,14 @@ impl Session {
         if self.broken {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let opened = self.take(records, into, over);
+        let opened = if self.tls.is_handshaking() {
+            let mut valid_until = self.valid_until;
+            let opened = expiry::during(&mut valid_until, || self.take(records, into, over));
+            self.valid_until = valid_until;
+            opened
+        } else {
+            self.take(records, into, over)
+        };
         self.broken |= opened.is_err();
         opened
     }

@@ -1,4 +1,5 @@
-//! The names in a certificate's subject (RFC 5280, section 4.1.2.6).
+//! What a certificate says of its holder: the names in its subject, and until when they hold (RFC 5280, sections 4.1.2.5
+//! and 4.1.2.6).
 //!
 //! The certificate's signature has been checked, so what is here was signed by an authority that is trusted. It is
 //! read as if it were not: lengths are minimal and definite, and whatever could be read in two ways is not read.
@@ -15,24 +16,17 @@ const OID: u8 = 0x06;
 const UTF8: u8 = 0x0c;
 const PRINTABLE: u8 = 0x13;
 const IA5: u8 = 0x16;
+const UTC_TIME: u8 = 0x17;
+const GENERALIZED_TIME: u8 = 0x18;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const VERSION: u8 = 0xa0;
 
 /// The names in a certificate, in DER; nothing when it is none. Names that are too long, that are not text, or that
-/// have control characters are left out, and so is a common name that is there twice.
+/// have control characters are left out, and so is a common name that is there twice. Its end is that of this certificate
+/// alone.
 pub fn certificate(der: &[u8]) -> Option<Certificate> {
-    let (whole, _) = tagged(der, SEQUENCE)?;
-    let (to_be_signed, _) = tagged(whole, SEQUENCE)?;
-    let rest = match tagged(to_be_signed, VERSION) {
-        Some((_, rest)) => rest,
-        None => to_be_signed,
-    };
-    let (_serial, rest) = tagged(rest, INTEGER)?;
-    let (_algorithm, rest) = tagged(rest, SEQUENCE)?;
-    let (_issuer, rest) = tagged(rest, SEQUENCE)?;
-    let (_validity, rest) = tagged(rest, SEQUENCE)?;
-    let (mut subject, _) = tagged(rest, SEQUENCE)?;
+    let (_validity, mut subject) = validity_and_subject(der)?;
     let (mut common, mut organizations, mut units) = (Vec::new(), Vec::new(), Vec::new());
     while !subject.is_empty() {
         let (mut set, others) = tagged(subject, SET)?;
@@ -57,7 +51,72 @@ pub fn certificate(der: &[u8]) -> Option<Certificate> {
         }
     }
     let common_name = if common.len() == 1 { common.pop() } else { None };
-    Some(Certificate { common_name, organizations: organizations.into(), organizational_units: units.into() })
+    Some(Certificate {
+        common_name,
+        organizations: organizations.into(),
+        organizational_units: units.into(),
+        valid_until: not_after(der),
+    })
+}
+
+/// The last second in which a certificate, in DER, is valid, since 1970; nothing when it is none.
+pub(crate) fn not_after(der: &[u8]) -> Option<u64> {
+    let (validity, _) = validity_and_subject(der)?;
+    let (_tag, _not_before, rest) = element(validity)?;
+    let (tag, time, _) = element(rest)?;
+    let (year, rest) = match tag {
+        UTC_TIME => {
+            let (year, rest) = digits(time, 2)?;
+            // RFC 5280, section 4.1.2.5.1.
+            (if year < 50 { 2000 + year } else { 1900 + year }, rest)
+        }
+        GENERALIZED_TIME => digits(time, 4)?,
+        _ => return None,
+    };
+    let (month, rest) = digits(rest, 2)?;
+    let (day, rest) = digits(rest, 2)?;
+    let (hour, rest) = digits(rest, 2)?;
+    let (minute, rest) = digits(rest, 2)?;
+    let (second, rest) = digits(rest, 2)?;
+    let is_time = rest == b"Z" && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_time || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = days(year, month, day)?.checked_mul(86_400)?;
+    // Whatever ended before 1970 has ended.
+    Some(u64::try_from(seconds + hour * 3600 + minute * 60 + second).unwrap_or(0))
+}
+
+/// Days since 1970 of a date in the Gregorian calendar, by years that begin in March.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    Some(365_i64.checked_mul(year)? + leap + (153 * month + 2) / 5 + day - 1 - 719_468)
+}
+
+/// The number in the first `count` digits, and what follows them.
+fn digits(text: &[u8], count: usize) -> Option<(i64, &[u8])> {
+    let (number, rest) = text.split_at_checked(count)?;
+    let number = number.iter().try_fold(0_i64, |number, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
+    })?;
+    Some((number, rest))
+}
+
+/// What is in a certificate's validity and in its subject.
+fn validity_and_subject(der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (whole, _) = tagged(der, SEQUENCE)?;
+    let (to_be_signed, _) = tagged(whole, SEQUENCE)?;
+    let rest = match tagged(to_be_signed, VERSION) {
+        Some((_, rest)) => rest,
+        None => to_be_signed,
+    };
+    let (_serial, rest) = tagged(rest, INTEGER)?;
+    let (_algorithm, rest) = tagged(rest, SEQUENCE)?;
+    let (_issuer, rest) = tagged(rest, SEQUENCE)?;
+    let (validity, rest) = tagged(rest, SEQUENCE)?;
+    let (subject, _) = tagged(rest, SEQUENCE)?;
+    Some((validity, subject))
 }
 
 fn name(tag: u8, text: &[u8]) -> Option<Box<str>> {

@@ -55,6 +55,12 @@ pub fn presented<'a>(value: &'a [u8], scratch: &'a mut [u8; LONGEST]) -> Option<
     Some(pair(decoded.get(..colon)?, decoded.get(colon + 1..)?))
 }
 
+/// Whether a value says that it has a name and a password.
+pub(super) fn is_basic(value: &[u8]) -> bool {
+    let scheme = value.trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
+    scheme.eq_ignore_ascii_case(b"basic")
+}
+
 /// A scheme with nothing behind it is not a token.
 fn is_scheme(value: &[u8]) -> bool {
     [b"bearer".as_slice(), b"basic", b"apikey"].iter().any(|scheme| value.eq_ignore_ascii_case(scheme))

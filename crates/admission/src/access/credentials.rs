@@ -12,9 +12,10 @@
 
 use super::Certificate;
 use super::rights::{BulkActions, Indices};
-use super::secret::{Kept, Outcome, SecretError, Verifier, digest};
+use super::secret::{Kept, Keyed, Outcome, Password, SecretError, digest};
 use std::collections::HashMap;
 use std::io::Read as _;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
@@ -22,7 +23,7 @@ use subtle::ConstantTimeEq as _;
 /// The longest file. It bounds how many credentials there can be: a line has about a hundred bytes.
 const LONGEST: usize = 256 << 10;
 /// What the credentials of the longest file take, in bytes, with the file and those before it while it is read again.
-pub const BYTES: usize = 4 << 20;
+pub(super) const BYTES: usize = 4 << 20;
 /// The most bytes of a name.
 const NAME: usize = 150;
 /// Mistakes that are told at a time.
@@ -66,6 +67,8 @@ pub struct Credentials {
     /// By the first bytes of the token's digest, which tell nothing of the token.
     tokens: HashMap<u64, ([u8; 32], Arc<Entry>)>,
     basic: HashMap<Box<str>, (Kept, Arc<Entry>)>,
+    /// What stands in for a name that is not known: for each that is, one that takes as long.
+    nobodies: Vec<Nobody>,
     api_keys: HashMap<Box<str>, (Kept, Arc<Entry>)>,
     /// By what a certificate's subject says.
     common_names: HashMap<Box<str>, Arc<Entry>>,
@@ -136,6 +139,7 @@ impl Credentials {
                 }
             }
         }
+        credentials.nobodies = nobodies(credentials.basic.values().map(|(kept, _)| kept));
         if mistakes.is_empty() { Ok(credentials) } else { Err(mistakes.concat()) }
     }
 
@@ -201,10 +205,8 @@ impl Credentials {
 
     /// Takes over what was learnt of passwords that have not changed.
     pub(super) fn inherit(&mut self, old: &Credentials) {
-        for (name, (kept, _)) in &self.basic {
-            if let Some((before, _)) = old.basic.get(name)
-                && kept.is_same(before)
-            {
+        for (name, (kept, _)) in &mut self.basic {
+            if let Some((before, _)) = old.basic.get(name) {
                 kept.inherit(before);
             }
         }
@@ -218,16 +220,16 @@ impl Credentials {
         }
     }
 
-    pub(super) fn basic(
-        &self,
-        name: &[u8],
-        password: &[u8],
-        verifier: &Verifier,
-        slow: impl Fn() -> bool,
-    ) -> (Option<&Arc<Entry>>, Outcome) {
-        match find(&self.basic, name) {
-            Some((kept, entry)) => (Some(entry), kept.compare(password, verifier, slow)),
-            None => (None, nobody(password)),
+    /// Who has this name, and how the password is kept; of one that nobody has, how that of somebody might be.
+    pub(super) fn basic(&self, name: &[u8], keyed: &Keyed) -> (Option<&Arc<Entry>>, Secret<'_>) {
+        // Which one stands in is computed for known names, too, so that it takes as long.
+        let drawn = key(&keyed.of(name)) % self.nobodies.len().max(1) as u64;
+        let nobody = usize::try_from(drawn).ok().and_then(|at| self.nobodies.get(at));
+        match (find(&self.basic, name), nobody) {
+            (Some((Kept::Password(password), entry)), _) => (Some(entry), Secret::Password(password)),
+            (Some((Kept::Digest(digest), entry)), _) => (Some(entry), Secret::Digest(digest)),
+            (None, Some(Some(password))) => (None, Secret::Password(password)),
+            (None, _) => (None, Secret::Digest(&[0; 32])),
         }
     }
 
@@ -251,6 +253,46 @@ impl Credentials {
             .or_else(|| organizations.filter_map(|name| self.organizations.get(name)).next())
             .or(self.signed.as_ref())
     }
+}
+
+/// What a password is compared with.
+pub(super) enum Secret<'a> {
+    /// Its SHA-256.
+    Digest(&'a [u8; 32]),
+    /// Its slow hash.
+    Password(&'a Arc<Password>),
+}
+
+impl Secret<'_> {
+    /// Compares where that is fast.
+    pub(super) fn fast(&self, presented: &[u8]) -> Option<Outcome> {
+        match self {
+            Secret::Digest(kept) if bool::from(kept.ct_eq(&digest(presented))) => Some(Outcome::Right),
+            Secret::Digest(_) => Some(Outcome::Wrong),
+            Secret::Password(_) => None,
+        }
+    }
+}
+
+/// A password of nobody; nothing where it is like a token.
+type Nobody = Option<Arc<Password>>;
+
+/// For each of these, one of nobody that is kept alike.
+fn nobodies<'a>(all: impl Iterator<Item = &'a Kept>) -> Vec<Nobody> {
+    let mut rounds: Vec<Option<NonZeroU32>> = all
+        .map(|kept| match kept {
+            Kept::Digest(_) => None,
+            Kept::Password(password) => Some(password.rounds()),
+        })
+        .collect();
+    // The same ones for the same names, whenever the file is read.
+    rounds.sort_unstable();
+    let alike = rounds.chunk_by(|one, other| one == other);
+    let nobodies = alike.flat_map(|alike| {
+        let nobody = alike.first().copied().flatten().map(|rounds| Arc::new(Password::of_nobody(rounds)));
+        std::iter::repeat_n(nobody, alike.len())
+    });
+    nobodies.collect()
 }
 
 fn once(once: bool) -> Result<(), &'static str> {

@@ -2,33 +2,46 @@
 //!
 //! A token that was drawn by chance has 256 bits that nobody guesses, so one SHA-256 keeps it as well as a slow
 //! hash would, and costs a few hundred nanoseconds. A password does not: its hash is PBKDF2, salted and slow.
-//! Only one password is right, so once that was seen, every other is told from it by a keyed hash of a
-//! microsecond: the slow one is computed for each name until it succeeds, and no oftener than [`PER_SECOND`] in all.
+//! Only one password is right, so once that was seen it is known again by a keyed hash of a microsecond, before anything
+//! else. Whatever is not known has its slow hash computed [elsewhere](super::slow), and the request waits for that.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::{digest, hmac, pbkdf2};
 use std::fmt::Write as _;
+use std::hash::{Hash as _, Hasher as _};
 use std::num::NonZeroU32;
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use subtle::ConstantTimeEq as _;
-use tokio::time::Instant;
+use tidegate_limit::Network;
 
 /// Rounds for a new password: 20 to 40 ms.
 const ROUNDS: u32 = 100_000;
-/// What a file may ask for: a worker stands still meanwhile.
+/// What a file may ask for: others wait meanwhile.
 const ROUNDS_ALLOWED: std::ops::RangeInclusive<u32> = 1_000..=200_000;
-/// Slow hashes in a second, by all workers together.
-pub(super) const PER_SECOND: u32 = 4;
 const SALT: usize = 16;
-const LEN: usize = 32;
+pub(super) const LEN: usize = 32;
+/// Addresses that are remembered of those that a password has come from.
+const ADDRESSES: usize = 4;
 
 /// How a secret is kept.
 pub(super) enum Kept {
     /// The SHA-256 of a token.
     Digest([u8; LEN]),
     /// The PBKDF2 of a password.
-    Password { salt: [u8; SALT], rounds: NonZeroU32, hash: [u8; LEN], seen: OnceLock<[u8; LEN]> },
+    Password(Arc<Password>),
+}
+
+/// A password, and what was learnt of it.
+pub(super) struct Password {
+    salt: [u8; SALT],
+    rounds: NonZeroU32,
+    hash: [u8; LEN],
+    /// The keyed hash of the right one.
+    seen: OnceLock<[u8; LEN]>,
+    /// Marks of the addresses from which the right one came last.
+    addresses: [AtomicU64; ADDRESSES],
+    next_address: AtomicUsize,
 }
 
 /// What came of a comparison.
@@ -40,12 +53,8 @@ pub(super) enum Outcome {
     Unsaid,
 }
 
-/// Checks passwords. Its key lives as long as the process.
-pub(super) struct Verifier {
-    key: hmac::Key,
-    /// When the next slow hash may be computed.
-    next: Mutex<Option<Instant>>,
-}
+/// A key for hashes of what is presented. It lives as long as the process.
+pub(super) struct Keyed(hmac::Key);
 
 /// A secret cannot be made or checked.
 #[derive(Debug, thiserror::Error)]
@@ -92,22 +101,80 @@ pub fn make(password: Option<String>) -> Result<Made, SecretError> {
     Ok(Made { secret: password, kept })
 }
 
-impl Verifier {
-    pub(super) fn new() -> Result<Verifier, SecretError> {
+impl Keyed {
+    pub(super) fn new() -> Result<Keyed, SecretError> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
-        Ok(Verifier { key: key.map_err(|_| SecretError::Random)?, next: Mutex::new(None) })
+        Ok(Keyed(key.map_err(|_| SecretError::Random)?))
     }
 
-    /// Whether one more slow hash may be computed now.
-    fn may_compute(&self) -> bool {
-        let now = Instant::now();
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        if next.is_some_and(|next| next > now) {
-            return false;
-        }
-        *next = Some(now + Duration::from_secs(1) / PER_SECOND);
-        true
+    /// Of a password.
+    pub(super) fn of(&self, password: &[u8]) -> [u8; LEN] {
+        first(hmac::sign(&self.0, password).as_ref())
     }
+
+    /// Of a name and a password.
+    pub(super) fn of_both(&self, name: &[u8], password: &[u8]) -> [u8; LEN] {
+        let mut context = hmac::Context::with_key(&self.0);
+        // A name has no colon, so what is before it is one.
+        [name, b":", password].iter().for_each(|part| context.update(part));
+        first(context.sign().as_ref())
+    }
+}
+
+impl Password {
+    /// One that nothing is the right one for, and that takes as long as others.
+    pub(super) fn of_nobody(rounds: NonZeroU32) -> Password {
+        Password::new([0; SALT], rounds, [0; LEN])
+    }
+
+    fn new(salt: [u8; SALT], rounds: NonZeroU32, hash: [u8; LEN]) -> Password {
+        let (seen, addresses, next_address) = (OnceLock::new(), Default::default(), AtomicUsize::new(0));
+        Password { salt, rounds, hash, seen, addresses, next_address }
+    }
+
+    pub(super) fn rounds(&self) -> NonZeroU32 {
+        self.rounds
+    }
+
+    /// Computes the slow hash.
+    pub(super) fn is_hash_of(&self, password: &[u8]) -> bool {
+        let Password { salt, rounds, hash, .. } = self;
+        pbkdf2::verify(pbkdf2::PBKDF2_HMAC_SHA256, *rounds, salt, password, hash).is_ok()
+    }
+
+    /// Keeps the keyed hash of the right password.
+    pub(super) fn remember(&self, keyed: [u8; LEN]) {
+        let _ = self.seen.set(keyed);
+    }
+
+    /// Whether this is the keyed hash of the password that was right.
+    pub(super) fn is_remembered(&self, keyed: &[u8; LEN]) -> bool {
+        // Compared where there is none, too: so that it takes as long.
+        let seen = self.seen.get();
+        bool::from(seen.unwrap_or(&[0; LEN]).ct_eq(keyed)) && seen.is_some()
+    }
+
+    /// Remembers that the right password came from there.
+    pub(super) fn has_come_from(&self, network: Network) {
+        if !self.comes_from(network) {
+            let next = self.next_address.fetch_add(1, Relaxed) % ADDRESSES;
+            if let Some(place) = self.addresses.get(next) {
+                place.store(mark(network), Relaxed);
+            }
+        }
+    }
+
+    /// Whether the right password came from there.
+    pub(super) fn comes_from(&self, network: Network) -> bool {
+        self.addresses.iter().any(|known| known.load(Relaxed) == mark(network))
+    }
+}
+
+/// Zero is none.
+fn mark(network: Network) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    network.hash(&mut hasher);
+    hasher.finish() | 1
 }
 
 impl Kept {
@@ -134,66 +201,21 @@ impl Kept {
             .filter(|rounds| ROUNDS_ALLOWED.contains(&rounds.get()))
             .ok_or("the rounds of `pbkdf2-sha256` are 1000 to 200000")?;
         let (salt, hash) = (unhex(salt).ok_or(form)?, unhex(hash).ok_or(form)?);
-        Ok(Kept::Password { salt, rounds, hash, seen: OnceLock::new() })
+        Ok(Kept::Password(Arc::new(Password::new(salt, rounds, hash))))
     }
 
-    /// Whether both were made of the same secret in the same way.
-    pub(super) fn is_same(&self, other: &Kept) -> bool {
-        match (self, other) {
-            (Kept::Digest(a), Kept::Digest(b)) => a == b,
-            (
-                Kept::Password { salt: a, rounds: b, hash: c, .. },
-                Kept::Password { salt: x, rounds: y, hash: z, .. },
-            ) => (a, b, c) == (x, y, z),
-            _ => false,
-        }
-    }
-
-    /// Takes over what `other` has learnt; both are kept alike.
-    pub(super) fn inherit(&self, other: &Kept) {
-        if let (Kept::Password { seen, .. }, Kept::Password { seen: before, .. }) = (self, other)
-            && let Some(before) = before.get()
+    /// Takes over what `other` has learnt, where both are kept alike.
+    pub(super) fn inherit(&mut self, other: &Kept) {
+        if let (Kept::Password(own), Kept::Password(other)) = (self, other)
+            && (own.salt, own.rounds, own.hash) == (other.salt, other.rounds, other.hash)
         {
-            let _ = seen.set(*before);
+            *own = Arc::clone(other);
         }
     }
-
-    /// Compares. A slow hash is computed only where `slow` allows it.
-    pub(super) fn compare(&self, secret: &[u8], verifier: &Verifier, slow: impl Fn() -> bool) -> Outcome {
-        match self {
-            Kept::Digest(kept) => said(digest(secret).ct_eq(kept).into()),
-            Kept::Password { salt, rounds, hash, seen } => {
-                // Before anything is compared: whoever has failed too often learns nothing.
-                if !slow() {
-                    return Outcome::Unsaid;
-                }
-                let keyed = keyed(&verifier.key, secret);
-                if let Some(seen) = seen.get() {
-                    return said(keyed.ct_eq(seen).into());
-                }
-                if !verifier.may_compute() {
-                    return Outcome::Unsaid;
-                }
-                let right = pbkdf2::verify(pbkdf2::PBKDF2_HMAC_SHA256, *rounds, salt, secret, hash).is_ok();
-                if right {
-                    let _ = seen.set(keyed);
-                }
-                said(right)
-            }
-        }
-    }
-}
-
-const fn said(right: bool) -> Outcome {
-    if right { Outcome::Right } else { Outcome::Wrong }
 }
 
 pub(super) fn digest(bytes: &[u8]) -> [u8; LEN] {
     first(digest::digest(&digest::SHA256, bytes).as_ref())
-}
-
-fn keyed(key: &hmac::Key, bytes: &[u8]) -> [u8; LEN] {
-    first(hmac::sign(key, bytes).as_ref())
 }
 
 /// Both are of this length.

@@ -29,8 +29,18 @@ impl Rig {
 
     /// By what name and for which tenant, or the reason why not.
     fn ask(&self, authorization: &str) -> Result<(String, Option<String>), Refusal> {
-        verdict(self.access.check(Some(authorization.as_bytes()), None, PEER))
+        asked(&self.access, authorization, PEER)
     }
+}
+
+/// As a source asks: what has to be waited for first.
+fn asked(access: &Access, authorization: &str, peer: IpAddr) -> Result<(String, Option<String>), Refusal> {
+    let authorization = Some(authorization.as_bytes());
+    // Without waiting: the clock may stand still.
+    while access.prepare(authorization, peer).is_some() {
+        std::thread::yield_now();
+    }
+    verdict(access.check(authorization, None, peer))
 }
 
 fn verdict(answer: Result<Granted, Refused>) -> Result<(String, Option<String>), Refusal> {
@@ -201,6 +211,7 @@ fn certificates_are_known_by_the_most_particular_line() {
         common_name: Some(cn.into()),
         organizations: o.iter().copied().map(Into::into).collect(),
         organizational_units: ou.iter().copied().map(Into::into).collect(),
+        valid_until: None,
     };
     let ask = |certificate: &Certificate| verdict(rig.access.check(None, Some(certificate), PEER));
     let known = |name: &str, tenant: Option<&str>| Ok((name.to_owned(), tenant.map(str::to_owned)));
@@ -278,31 +289,119 @@ async fn failing_has_a_bound_for_each_address() {
     assert_eq!(wrong("203.0.113.9".parse().unwrap()).reason, Refusal::Unauthorized);
 }
 
-/// Guessing passwords costs a slow hash four times a second and not more, and nothing once the right one was seen.
-#[tokio::test(start_paused = true)]
-async fn slow_hashes_have_a_bound() {
-    let password = make(Some("a password".to_owned())).unwrap();
-    let rig = rig(&format!("basic alice {}\n", password.kept));
-    let from = |host: u8, password: &str| {
-        let value = basic("alice", password);
-        verdict(rig.access.check(Some(value.as_bytes()), None, [10, 0, 0, host].into()))
-    };
-    assert_eq!(from(1, "wrong"), Err(Refusal::Unauthorized));
-    assert_eq!(from(2, "a password"), Err(Refusal::RateLimited), "one at a time");
-    tokio::time::advance(Duration::from_secs(1)).await;
-    assert!(from(2, "a password").is_ok());
-    for _ in 0..10 {
-        assert_eq!(from(3, "wrong"), Err(Refusal::Unauthorized));
+/// What the file keeps of a password, by so few rounds that a test may have many.
+fn kept(password: &str) -> String {
+    kept_by(password, 1000)
+}
+
+fn kept_by(password: &str, rounds: u32) -> String {
+    let mut hash = [0; 32];
+    let salt = [7; 16];
+    let of = std::num::NonZeroU32::new(rounds).unwrap();
+    ring::pbkdf2::derive(ring::pbkdf2::PBKDF2_HMAC_SHA256, of, &salt, password.as_bytes(), &mut hash);
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("pbkdf2-sha256:{rounds}:{}:{}", hex(&salt), hex(&hash))
+}
+
+impl Rig {
+    fn basic_from(&self, host: u8, name: &str, password: &str) -> Result<(), Refusal> {
+        asked(&self.access, &basic(name, password), [10, 0, 0, host].into()).map(drop)
     }
-    assert_eq!(from(3, "a password"), Err(Refusal::RateLimited), "who guesses learns nothing any more");
-    assert!(from(2, "a password").is_ok());
-    // What was seen is remembered across a change of the file, unless the line changes.
-    rig.write(&format!("# other\nbasic alice {}\n", password.kept));
+
+    /// Whether a slow hash has to be waited for.
+    fn waits(&self, host: u8, name: &str, password: &str) -> bool {
+        let value = basic(name, password);
+        self.access.prepare(Some(value.as_bytes()), [10, 0, 0, host].into()).is_some()
+    }
+}
+
+/// Behind one address there may be many, a proxy's: who sends wrong passwords from there does not lock out those who
+/// have sent the right one.
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_wrong_passwords_locks_out_nobody_who_is_known() {
+    let rig = rig(&format!("basic alice {}\nbasic bob {}\n", kept("a password"), kept("another")));
+    assert_eq!(rig.basic_from(1, "alice", "a password"), Ok(()));
+    let refusals: Vec<_> =
+        (0..100).map(|n| rig.basic_from(1, "alice", &format!("guess {n}")).unwrap_err()).collect();
+    assert_eq!(refusals[0], Refusal::Unauthorized);
+    assert_eq!(refusals[99], Refusal::RateLimited);
+    for _ in 0..100 {
+        assert_eq!(rig.basic_from(1, "alice", "a password"), Ok(()));
+        assert_eq!(rig.basic_from(1, "alice", "a guess"), Err(Refusal::RateLimited));
+    }
+    assert_eq!(rig.basic_from(2, "bob", "another"), Ok(()), "elsewhere nothing has changed");
+    assert_eq!(
+        rig.basic_from(1, "bob", "another"),
+        Err(Refusal::RateLimited),
+        "who guesses learns nothing any more"
+    );
+    assert!(!rig.waits(1, "bob", "a guess"), "and costs no slow hash");
+}
+
+/// A name that nobody has goes the way that others go, so that nobody learns who there is: it waits for a slow hash of
+/// as many rounds, and is told the same.
+#[test]
+fn unknown_names_take_the_way_of_known_ones() {
+    let rig = rig(&format!("basic alice {}\nbasic bob {}\n", kept("a password"), kept("another")));
+    assert_eq!(rig.basic_from(1, "alice", "a password"), Ok(()), "alice's is remembered, and bob's is not");
+    for (host, name) in [(2, "alice"), (3, "bob"), (4, "nobody"), (5, "Alice"), (6, "")] {
+        assert!(rig.waits(host, name, "wrong"), "{name}");
+        assert_eq!(rig.basic_from(host, name, "wrong"), Err(Refusal::Unauthorized), "{name}");
+        assert!(!rig.waits(host, name, "wrong"), "{name}: what was wrong a moment ago is wrong");
+        assert_eq!(rig.basic_from(host, name, "wrong"), Err(Refusal::Unauthorized), "{name}");
+    }
+    // Whom a name would be like is drawn by a secret, and those who are there are all that it can be like.
+    let mixed = Credentials::parse(
+        format!("basic a {}\nbasic b {}\nbasic c {}\n", kept("x"), kept_by("x", 2000), token().kept)
+            .as_bytes(),
+    )
+    .unwrap();
+    let keyed = Keyed::new().unwrap();
+    let mut seen: Vec<Option<u32>> = (0..1000)
+        .map(|n| match mixed.basic(format!("nobody {n}").as_bytes(), &keyed).1 {
+            Secret::Password(password) => Some(password.rounds().get()),
+            Secret::Digest(_) => None,
+        })
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, [None, Some(1000), Some(2000)]);
+}
+
+/// The worker that asks is not the one that computes: it is free before the hash is there.
+#[test]
+fn slow_hashes_are_computed_elsewhere() {
+    let rig = rig(&format!("basic alice {}\n", kept_by("a password", 200_000)));
+    let value = basic("alice", "a password");
+    let unprepared = rig.access.check(Some(value.as_bytes()), None, PEER).unwrap_err();
+    assert_eq!(unprepared.reason, Refusal::RateLimited, "whoever is asked about it does not compute it");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        while rig.access.check(Some(value.as_bytes()), None, PEER).is_err() {
+            if let Some(preparation) = rig.access.prepare(Some(value.as_bytes()), PEER) {
+                preparation.await;
+            }
+        }
+    });
+    assert!(rig.access.prepare(Some(value.as_bytes()), PEER).is_none(), "once");
+    assert!(
+        rig.access.prepare(Some(b"Bearer x"), PEER).is_none() && rig.access.prepare(None, PEER).is_none()
+    );
+}
+
+/// What was seen is remembered across a change of the file, unless the line changes.
+#[test]
+fn a_changed_password_is_forgotten() {
+    let rig = rig(&format!("basic alice {}\n", kept("a password")));
+    assert_eq!(rig.basic_from(1, "alice", "a password"), Ok(()));
+    assert_eq!(rig.basic_from(1, "alice", "the next"), Err(Refusal::Unauthorized));
+    rig.write(&format!("# other\nbasic alice {}\n", kept("a password")));
     rig.access.reload().unwrap();
-    assert!(from(2, "a password").is_ok());
-    assert!(from(4, "a password").is_ok());
-    let other = make(Some("a password".to_owned())).unwrap();
-    assert_ne!(other.kept, password.kept, "salted");
+    assert!(!rig.waits(1, "alice", "a password"));
+    rig.write(&format!("basic alice {}\n", kept("the next")));
+    rig.access.reload().unwrap();
+    assert_eq!(rig.basic_from(1, "alice", "the next"), Ok(()), "that it was wrong is forgotten, too");
+    assert_eq!(rig.basic_from(1, "alice", "a password"), Err(Refusal::Unauthorized));
 }
 
 #[test]

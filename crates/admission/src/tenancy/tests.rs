@@ -32,6 +32,7 @@ fn name(
         headers: &headers,
         bytes: None,
         now: Moment::now(),
+        guarded: true,
     };
     let granted = Granted::default();
     let name = tenancy.of(&caller, Sender::Granted(&granted), None);
@@ -100,6 +101,7 @@ fn a_certificate_decides_alone_and_must_have_its_field() {
         common_name: Some("host".into()),
         organizations: Box::new(["Acme".into(), "second".into()]),
         organizational_units: Box::new(["../up".into()]),
+        valid_until: None,
     };
     let of = |field| Tenancy { certificate: Some(field), default: Some("anybody".into()), ..by_header() };
     let found = |field, shown| name(&of(field), vec![b"a"], shown);
@@ -116,7 +118,8 @@ fn an_address_has_its_own_default_and_what_strangers_say_does_not_count() {
     let tenancy = Tenancy { default: Some("anybody".into()), ..by_header() };
     let headers = Said(vec![b"a"]);
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let caller = |headers| Caller { peer, certificate: None, headers, bytes: None, now: Moment::now() };
+    let caller =
+        |headers| Caller { peer, certificate: None, headers, bytes: None, now: Moment::now(), guarded: true };
     let granted = Granted::default();
     let of = |headers, sender, default| {
         let name = tenancy.of(&caller(headers), sender, default);
@@ -152,7 +155,8 @@ fn a_credential_binds_its_tenant_always() {
     let of = |tenancy: &Tenancy, option: &str, said: Vec<&'static [u8]>| {
         let (headers, granted) = (Said(said), granted(option));
         let certificate = Some(&certificate);
-        let caller = Caller { peer, certificate, headers: &headers, bytes: None, now: Moment::now() };
+        let caller =
+            Caller { peer, certificate, headers: &headers, bytes: None, now: Moment::now(), guarded: true };
         let name = tenancy.of(&caller, Sender::Granted(&granted), None);
         name.map(|name| name.map(str::to_owned)).map_err(|refused| refused.reason)
     };

@@ -35,6 +35,8 @@ pub(super) struct Start {
     /// The length of the body, where the head announces it.
     pub(super) length: Option<usize>,
     pub(super) deadline: Option<Instant>,
+    /// Whether it was waited for something before it was let in: its body began to come through the codec then.
+    pub(super) has_waited: bool,
     /// What the request's state is charged.
     pub(super) charge: Charge,
     /// What it holds of the limits, until it is answered.
@@ -44,7 +46,7 @@ pub(super) struct Start {
 impl Start {
     /// Whether its message goes past the codec. The codec would miss it where a length is announced.
     pub(super) fn goes_past(&self) -> bool {
-        self.kind == Kind::Grpc && self.length.is_none()
+        self.kind == Kind::Grpc && self.length.is_none() && !self.has_waited
     }
 }
 
@@ -109,7 +111,8 @@ async fn outcome(
     way: &Body<'_>,
     body: &mut RecvStream,
 ) -> (Result<LeftOut, Fault>, Charge) {
-    let (past, Start { open, form, kind, length, deadline, charge, passage }) = (start.goes_past(), start);
+    let (past, Start { open, form, kind, length, deadline, charge, passage, .. }) =
+        (start.goes_past(), start);
     let gate = server.http.gate();
     let most = otlp.max_received();
     let intake = Intake {

@@ -24,9 +24,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use tidegate_admission::otlp::Media;
-use tidegate_admission::{Caller, Headers, Refused};
+use tidegate_admission::{Caller, Headers, Refused, is_guarded};
 use tidegate_arena::{Charge, Share};
-use tidegate_http1::{Certificate, Ended, Repeated, Shutdown};
+use tidegate_http1::{Certificate, Ended, Preparation, Repeated, Shutdown};
 use tidegate_ledger::Refusal;
 use tidegate_limit::Moment;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -47,7 +47,7 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
     let Some(mut codec) = Box::pin(greet(server, stream, &flow)).await else { return Ended::Lost };
     let mut calls = FuturesUnordered::new();
     let timer = pin!(sleep_until(Instant::now() + settings.idle));
-    let mut deadlines = Deadlines::new(settings, &flow, timer);
+    let mut deadlines = Deadlines::new(settings, &flow, timer).until(certificate.as_deref());
     let mut signal = pin!(shutdown.begun());
     let mut ended = Ended::ByClient;
     poll_fn(|context| {
@@ -69,6 +69,29 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
             };
             let (parts, body) = request.into_parts();
             let stream = body.stream_id().as_u32();
+            if let Some((preparation, charge)) = prepare(server, &flow, peer, &parts) {
+                let way = flow.body(stream, false);
+                let (server, otlp, flow, certificate) = (&*server, &otlp, &*flow, certificate.as_deref());
+                calls.push(Either::Right(Either::Left(Box::pin(async move {
+                    preparation.await;
+                    let admitted = admit(server, otlp, flow, (peer, certificate), &parts, respond);
+                    let has_end = body.is_end_stream() || grpc::is_call(&parts);
+                    drop((parts, charge));
+                    match admitted {
+                        Some((start, respond)) => {
+                            let start = Start { has_waited: true, ..start };
+                            call::serve(server, otlp, flow, start, way, body, respond).await;
+                        }
+                        None if has_end => {}
+                        None => {
+                            if let Some(_charge) = rest(server, flow) {
+                                call::discard(&way, body).await;
+                            }
+                        }
+                    }
+                }))));
+                continue;
+            }
             // On the heap, since the set keeps room for one even while it is empty. From here on the flow knows the
             // body, so that no byte of it goes another way.
             match admit(server, &otlp, &flow, (peer, certificate.as_deref()), &parts, respond) {
@@ -83,10 +106,10 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
                 None => {
                     let Some(charge) = rest(server, &flow) else { continue };
                     let way = flow.body(stream, false);
-                    calls.push(Either::Right(Box::pin(async move {
+                    calls.push(Either::Right(Either::Right(Box::pin(async move {
                         call::discard(&way, body).await;
                         drop(charge);
-                    })));
+                    }))));
                 }
             }
         }
@@ -132,6 +155,17 @@ fn rest(server: &Inner, flow: &Flow) -> Option<Charge> {
     if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::REST_BYTES).ok() }
 }
 
+/// What has to be waited for before a request can be decided on, and what its head is charged meanwhile. Without memory
+/// it is decided on at once, and told to come back.
+fn prepare(server: &Inner, flow: &Flow, peer: IpAddr, parts: &Parts) -> Option<(Preparation, Charge)> {
+    let preparation = server.http.gate().prepare(&Fields(&parts.headers), peer)?;
+    if flow.is_refused() {
+        return None;
+    }
+    let charge = server.arena.try_charge(Share::Ingest, u64::from(HEADERS) + call::BYTES).ok()?;
+    Some((preparation, charge))
+}
+
 type Codec<T> = h2::server::Connection<Socket<T>, Bytes>;
 
 /// Decides on a request's head: what becomes a call, or nothing when the answer is given already.
@@ -163,7 +197,9 @@ fn admit(
     let mut open = otlp.books().open();
     let length = length(&parts.headers);
     let bytes = length.map(|length| length as u64);
-    let caller = Caller { peer, certificate, headers: &Fields(&parts.headers), bytes, now: Moment::now() };
+    let headers = &Fields(&parts.headers);
+    let guarded = is_guarded(parts.method.as_str());
+    let caller = Caller { peer, certificate, headers, bytes, now: Moment::now(), guarded };
     let entered = server.http.gate().enter(&caller, &mut open).and_then(|passage| {
         let charge =
             if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };
@@ -174,7 +210,10 @@ fn admit(
             let kind = if is_call { Kind::Grpc } else { Kind::Http };
             let deadline =
                 if is_call { grpc::timeout(parts).map(|wait| Instant::now() + wait) } else { None };
-            return Some((Start { open, form, kind, length, deadline, charge, passage }, respond));
+            return Some((
+                Start { open, form, kind, length, deadline, has_waited: false, charge, passage },
+                respond,
+            ));
         }
         (Err(refused), _) => refused,
         (Ok(form), Err(refused)) => (refused, form.media),

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tidegate_arena::{Arena, Share};
-use tidegate_http1::Settings;
+use tidegate_http1::{Certificate, Settings};
 use tokio::time::{Instant, Sleep};
 
 /// How often an idle connection that has grown looks whether others lack what it is charged.
@@ -20,13 +20,15 @@ pub(super) struct Deadlines<'a> {
     active: Instant,
     /// When the goodbye must have been heard, once it is said.
     leaving: Option<Instant>,
+    /// When the peer's certificate expires.
+    expires: Option<Instant>,
     /// When to look next whether others lack memory.
     look: Option<Instant>,
 }
 
 /// What did not happen in time.
 pub(super) enum Late {
-    /// A request; or memory is short, and the connection holds more of it than it needs to wait.
+    /// A request; or memory is short, and the connection holds more of it than it needs to wait; or a new certificate.
     Idle,
     /// The rest of a frame, or the peer taking what is written.
     Lost,
@@ -34,7 +36,14 @@ pub(super) enum Late {
 
 impl<'a> Deadlines<'a> {
     pub(super) fn new(settings: &'a Settings, flow: &'a Flow, timer: Pin<&'a mut Sleep>) -> Deadlines<'a> {
-        Deadlines { settings, flow, timer, active: Instant::now(), leaving: None, look: None }
+        Deadlines { settings, flow, timer, active: Instant::now(), leaving: None, expires: None, look: None }
+    }
+
+    /// The same, of a connection that ends with this certificate.
+    pub(super) fn until(self, certificate: Option<&Certificate>) -> Deadlines<'a> {
+        let left = certificate.and_then(Certificate::time_left);
+        // So late that it cannot be said is never.
+        Deadlines { expires: left.and_then(|left| self.active.checked_add(left)), ..self }
     }
 
     /// Whether the connection is to end.
@@ -57,6 +66,13 @@ impl<'a> Deadlines<'a> {
     ) -> Poll<Late> {
         if has_streams {
             self.active = Instant::now();
+        }
+        if let (Some(expires), None) = (self.expires, self.leaving)
+            && self.poll_late(context, expires).is_ready()
+        {
+            // What is in flight is answered.
+            self.leave();
+            return Poll::Ready(Late::Idle);
         }
         let is_idle = quiet == Quiet::Idle && !has_streams && self.leaving.is_none();
         let grown = grown.filter(|_| is_idle);

@@ -221,7 +221,14 @@ impl Headers for Said {
 /// A request of this tenant that was let in.
 fn entered(rig: &Rig, tenant: (&'static str, &'static str)) -> Passage {
     let (peer, headers) = (IpAddr::V4(Ipv4Addr::LOCALHOST), Said(tenant));
-    let caller = Caller { peer, certificate: None, headers: &headers, bytes: Some(1), now: Moment::now() };
+    let caller = Caller {
+        peer,
+        certificate: None,
+        headers: &headers,
+        bytes: Some(1),
+        now: Moment::now(),
+        guarded: true,
+    };
     let table = rig.gate.rules().limits.clone().unwrap();
     let mut open = rig.source("otlp").open();
     let passage = rig.gate.enter(&caller, &mut open).unwrap();

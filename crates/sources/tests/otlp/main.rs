@@ -5,6 +5,7 @@
 mod accepts;
 mod allocations;
 mod body;
+mod callers;
 mod client;
 mod connections;
 mod grpc;

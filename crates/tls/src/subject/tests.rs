@@ -26,7 +26,63 @@ fn names_are_read_as_they_were_signed() {
     assert_eq!(read.common_name.as_deref(), Some("Łódź-7"));
     assert_eq!(*read.organizations, ["Acme Widgets, Inc.".into()]);
     assert_eq!(*read.organizational_units, ["probes".into()]);
-    assert_eq!(certificate(&signed(&[])), Some(Certificate::default()));
+    let nameless = certificate(&signed(&[])).unwrap();
+    assert_eq!(Certificate { valid_until: None, ..nameless }, Certificate::default());
+}
+
+#[test]
+fn the_end_is_read_as_it_was_signed() {
+    let mut params = CertificateParams::default();
+    let signed = |params: &CertificateParams| {
+        not_after(params.self_signed(&KeyPair::generate().unwrap()).unwrap().der()).unwrap()
+    };
+    for (year, month, day, seconds) in [
+        (1999, 12, 31, 946_598_400),
+        (2024, 2, 29, 1_709_164_800),
+        (2049, 1, 1, 2_493_072_000),
+        (2051, 3, 1, 2_561_241_600),
+    ] {
+        params.not_after = rcgen::date_time_ymd(year, month, day);
+        assert_eq!(signed(&params), seconds, "{year}-{month}-{day}");
+    }
+}
+
+/// Whatever is no time is none: what has no time is taken to be over.
+#[test]
+fn hostile_ends_are_none() {
+    let ends = |tag: u8, text: &[u8]| {
+        let validity = [der(UTC_TIME, b"700101000000Z"), der(tag, text)].concat();
+        let body = [
+            der(INTEGER, &[1]),
+            der(SEQUENCE, &[]),
+            der(SEQUENCE, &[]),
+            der(SEQUENCE, &validity),
+            der(SEQUENCE, &[]),
+        ];
+        not_after(&der(SEQUENCE, &der(SEQUENCE, &body.concat())))
+    };
+    assert_eq!(ends(UTC_TIME, b"700101000001Z"), Some(1));
+    assert_eq!(ends(GENERALIZED_TIME, b"19700102000000Z"), Some(86_400));
+    assert_eq!(ends(UTC_TIME, b"691231235959Z"), Some(0), "before 1970");
+    assert_eq!(ends(GENERALIZED_TIME, b"99991231235959Z"), Some(253_402_300_799));
+    for text in [
+        &b""[..],
+        b"Z",
+        b"700101000000",
+        b"7001010000Z",
+        b"700101000000+0000",
+        b"701301000000Z",
+        b"700100000000Z",
+        b"70010a000000Z",
+        b"-00101000000Z",
+        b"700101240000Z",
+        b"700101006000Z",
+        b"700101000060Z",
+        b"700101000000Z0",
+    ] {
+        assert_eq!(ends(UTC_TIME, text), None, "{}", String::from_utf8_lossy(text));
+    }
+    assert_eq!(ends(INTEGER, b"700101000001Z"), None);
 }
 
 /// A certificate with this subject, as far as it is looked at.

@@ -5,4 +5,5 @@
 mod connections;
 mod handshakes;
 mod identities;
+mod resumption;
 mod rig;

@@ -39,7 +39,8 @@ impl Rig {
     ) -> Result<(Passage, Open), Refused> {
         let headers = Said(tenant.map(str::as_bytes));
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let caller = Caller { peer, certificate: None, headers: &headers, bytes, now: Moment::now() };
+        let caller =
+            Caller { peer, certificate: None, headers: &headers, bytes, now: Moment::now(), guarded: true };
         let mut open = self.source.open();
         match self.gate.enter(&caller, &mut open) {
             Ok(passage) => Ok((passage, open)),
@@ -167,4 +168,30 @@ async fn a_request_with_more_than_one_may_have_is_too_large() {
     let rig = limited(Limits { request_items: Some(3), request_bytes: Some(1), ..Limits::default() }, true);
     let (_passage, open) = rig.enter(Some("acme"), Some(10)).unwrap();
     rig.append_as(open, 10).await.unwrap();
+}
+
+/// A certificate that expires while its connection is open lets in nothing more, whatever else is asked or not.
+#[test]
+fn an_expired_certificate_lets_nothing_in() {
+    let rig = limited(Limits::default(), false);
+    let ask = |valid_until| {
+        let certificate = crate::access::Certificate { valid_until, ..Default::default() };
+        let caller = Caller {
+            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            certificate: Some(&certificate),
+            headers: &Said(None),
+            bytes: None,
+            now: Moment::now(),
+            guarded: true,
+        };
+        let mut open = rig.source.open();
+        let entered = rig.gate.enter(&caller, &mut open).map(drop).map_err(|refused| refused.reason);
+        let openly = rig.gate.enter_openly(&caller, &mut open).map(drop).map_err(|refused| refused.reason);
+        open.refuse(Refusal::Malformed);
+        assert_eq!(entered, openly);
+        entered
+    };
+    assert_eq!(ask(None), Ok(()));
+    assert_eq!(ask(Some(u64::MAX)), Ok(()));
+    assert_eq!(ask(Some(1_000_000_000)), Err(Refusal::Unauthorized));
 }
