@@ -12,7 +12,7 @@ use tidegate_load::{
     Behaviour, Check, CheckingSink, Limit, Model, OnRefused, Profile, Report, Timeline, compare,
     drive_blocking,
 };
-use tidegate_tests::http::request;
+use tidegate_tests::http::{Client, request};
 use tidegate_tests::{Finished, Gateway, SOON, skip, tidegate, until};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
@@ -512,6 +512,31 @@ fn the_admin_port_answers_people_and_programs() {
     assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
     assert!(metrics.text().ends_with("# EOF\n"));
     assert_eq!(gateway.metrics()["tidegate_books_difference"], 0.0);
+}
+
+/// Whoever has connections to the admin port and does nothing with them keeps out no probe; and a page in a browser
+/// learns nothing there, by whatever name it comes.
+#[test]
+fn the_admin_port_is_there_for_probes_and_not_for_pages() {
+    let sink = checking();
+    let gateway = Gateway::started(settings(json!({"upstream": to(&sink)})));
+    // More than there are places.
+    let idle: Vec<_> = (0..100).map(|_| std::net::TcpStream::connect(gateway.admin()).unwrap()).collect();
+    for path in ["/health", "/ready", "/metrics"] {
+        assert_eq!(gateway.page(path).status, 200, "{path}");
+    }
+    drop(idle);
+    for path in ["/status", "/tap", "/health", "/metrics"] {
+        let get = format!("GET {path} HTTP/1.1");
+        let mut client = Client::connect(gateway.admin()).unwrap();
+        client.send(format!("{get}\r\nHost: rebound.example:4319\r\n\r\n").as_bytes()).unwrap();
+        let answer = client.answer().unwrap();
+        assert_eq!(answer.status, 421, "{path}");
+        assert!(answer.text().contains("listen.admin_hosts"), "{}", answer.text());
+        let page =
+            request(gateway.admin(), &[&get, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors"], b"");
+        assert_eq!(page.unwrap().status, 403, "{path}");
+    }
 }
 
 /// `tidegate demo`: within seconds there are rows to look at.

@@ -55,6 +55,6 @@ pub use model::{
 };
 pub use schema::schema;
 pub use values::{
-    Bytes, Duration, HeaderName, IndexGlob, IndexPattern, IndexPiece, Name, Secret, TenantName, UnixSocket,
-    Url,
+    Bytes, Duration, HeaderName, HostName, IndexGlob, IndexPattern, IndexPiece, Name, Secret, TenantName,
+    UnixSocket, Url,
 };

@@ -3,6 +3,7 @@
 mod bytes;
 mod duration;
 mod glob;
+mod host;
 mod index;
 mod name;
 mod secret;
@@ -14,6 +15,7 @@ mod url;
 pub use bytes::Bytes;
 pub use duration::Duration;
 pub use glob::IndexGlob;
+pub use host::HostName;
 pub use index::{IndexPattern, IndexPiece};
 pub use name::{HeaderName, Name};
 pub use secret::Secret;

@@ -8,6 +8,7 @@ mod apm;
 mod backlog;
 mod data_folder;
 mod files;
+mod idle_connections;
 mod ingest;
 mod keys;
 mod metrics;
@@ -19,6 +20,7 @@ mod state_log;
 mod status;
 mod unix_socket;
 mod upkeep;
+mod visitors;
 mod watch;
 pub(crate) mod workers;
 
@@ -46,6 +48,7 @@ use tidegate_sources::{Elasticsearch, ElasticsearchSettings, Http, Http2, Otlp, 
 use tidegate_tap::Tap;
 use tokio::task::AbortHandle;
 use unix_socket::SocketFile;
+use visitors::Visitors;
 use watch::{Rounds, Watch};
 use workers::Workers;
 
@@ -209,7 +212,7 @@ impl Gateway {
         let console_arena = Console::reserve()?;
         let console =
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone());
-        let console = Guarded::new(console, keys.admins.clone());
+        let console = Guarded::new(console, keys.admins.clone(), Visitors::of(&config.listen));
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
         let admin_door =
             Arc::new(Doorkeeper::new(Places::new(files.admin)).within(files.admin, files.leaving));

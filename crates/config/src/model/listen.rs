@@ -2,7 +2,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::access::ListenTls;
 use crate::declare::settings;
-use crate::values::UnixSocket;
+use crate::values::{HostName, UnixSocket};
 
 settings! {
     /// Where to listen.
@@ -23,6 +23,10 @@ settings! {
         unix: Option<UnixSocket> = None,
         /// Operation: `/metrics`, `/status`, `/health`, `/ready`. Not to be reachable by strangers.
         admin: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4319)),
+        /// Names by which `admin` may be asked, besides `localhost` and its own address (any address where it listens on
+        /// all): what stands in the `Host` of scrapers and browsers, without the port. Requests by other names are
+        /// answered 421, since any page in a browser can have a name of its own lead here.
+        admin_hosts: Option<Vec<HostName>> = None,
         /// TLS for those who send.
         tls: ListenTls = ListenTls::default(),
         /// Whether an address that others can reach may be served without TLS: what is sent there, tokens and passwords

@@ -13,7 +13,8 @@ use tidegate_limit::{Peers, Seat};
 use tidegate_sources::Places;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::runtime::Handle;
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
 /// Connections that the kernel keeps for us until they are accepted.
 const BACKLOG: i32 = 4096;
@@ -48,6 +49,10 @@ pub(crate) trait Serve: Send + Sync + 'static {
     fn one_too_many(&self) -> Option<Reply>;
     /// Counts it.
     fn count_turned_away(&self);
+    /// Has a connection end that does nothing, so that there is a place for another soon; says whether there is one.
+    fn makes_room(&self) -> bool {
+        false
+    }
     /// Answers it, once it has sent something.
     fn turn_away(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ()> + Send;
 }
@@ -65,10 +70,14 @@ pub(crate) struct Doorkeeper {
     leaving: AtomicUsize,
     /// How many can be told at a time; more are closed.
     most_leaving: usize,
+    /// A place has become free.
+    freed: Notify,
 }
 
 /// How many connections can be told at a time that they are too many, where nothing else is said.
 const LEAVING: usize = 256;
+/// How long a connection waits for the place of one that is about to end.
+const SOON: Duration = Duration::from_secs(1);
 
 impl Doorkeeper {
     pub(crate) fn new(places: Places) -> Doorkeeper {
@@ -80,6 +89,7 @@ impl Doorkeeper {
             most,
             leaving: AtomicUsize::default(),
             most_leaving: LEAVING,
+            freed: Notify::new(),
         }
     }
 
@@ -111,12 +121,32 @@ impl Doorkeeper {
         self.peers.as_ref().zip(peer).map(|(peers, peer)| peers.enter(peer).ok_or(())).transpose()
     }
 
+    /// Counts one that is too many, where it can be told so.
+    fn begins_leaving(&self) -> bool {
+        let begins = self.leaving.fetch_add(1, Relaxed) < self.most_leaving;
+        if !begins {
+            self.leaving.fetch_sub(1, Relaxed);
+        }
+        begins
+    }
+
     pub(crate) fn open(&self) -> usize {
         self.open.load(Relaxed)
     }
 
     pub(crate) fn most(&self) -> usize {
         self.most
+    }
+
+    /// Counts a connection in once there is a place for it, which should be soon; says whether there was one.
+    async fn enter_soon(&self) -> bool {
+        let entered = async {
+            // What becomes free between the two is remembered.
+            while !self.enter() {
+                self.freed.notified().await;
+            }
+        };
+        timeout(SOON, entered).await.is_ok()
     }
 
     /// Counts a connection in, where there is a place for it.
@@ -214,11 +244,26 @@ fn admit<S: Serve>(
             });
             return;
         }
+        // Until it has a place it is one of those that are too many, which it may come to be.
+        Ok(seat) if service.makes_room() && door.begins_leaving() => {
+            let mut guest = Guest { door: Arc::clone(door), seat, has_place: false, _worker: place };
+            handle.spawn(async move {
+                let Ok(stream) = TcpStream::from_std(stream) else { return };
+                if guest.door.enter_soon().await {
+                    guest.has_entered();
+                    let _ended = Box::pin(service.serve(number as usize, stream)).await;
+                } else {
+                    service.count_turned_away();
+                    service.turn_away(worker, stream).await;
+                }
+            });
+            return;
+        }
         Ok(seat) => door.leave(seat),
         Err(()) => {}
     }
     service.count_turned_away();
-    if door.leaving.fetch_add(1, Relaxed) < door.most_leaving {
+    if door.begins_leaving() {
         let guest = Guest { door: Arc::clone(door), seat: None, has_place: false, _worker: place };
         handle.spawn(async move {
             let _ = &guest;
@@ -227,7 +272,6 @@ fn admit<S: Serve>(
             }
         });
     } else {
-        door.leaving.fetch_sub(1, Relaxed);
         // Too many even to be waited for: told at once, without a task, which a client may miss.
         if let Some(reply) = service.one_too_many() {
             let _told = reply_and_close(stream, &reply);
@@ -244,12 +288,21 @@ struct Guest {
     _worker: Place,
 }
 
+impl Guest {
+    /// It was counted in meanwhile.
+    fn has_entered(&mut self) {
+        self.has_place = true;
+        self.door.leaving.fetch_sub(1, Relaxed);
+    }
+}
+
 impl Drop for Guest {
     fn drop(&mut self) {
         self.door.leave(self.seat.take());
         if self.has_place {
             self.door.open.fetch_sub(1, Relaxed);
             self.door.places.free(1);
+            self.door.freed.notify_one();
         } else {
             self.door.leaving.fetch_sub(1, Relaxed);
         }

@@ -1,12 +1,14 @@
 //! What is behind each door: the sources on one listener, the console on the other.
 
 use super::acceptor::Serve;
+use super::idle_connections::{Evictable, IdleConnections};
+use super::visitors::Visitors;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::access::Access;
 use tidegate_admission::{Gate, Protocol, Refused, Standing, answer};
 use tidegate_console::Console;
-use tidegate_http1::{Admitted, Body, Context, Ended, Head, Reply, Server, Service, turn_away};
+use tidegate_http1::{Admitted, Body, Context, Ended, Head, Preparation, Reply, Server, Service, turn_away};
 use tidegate_ledger::Refusal;
 use tidegate_sources::{self as sources, Http};
 use tidegate_tap::Tap;
@@ -88,6 +90,7 @@ impl Serve for IngestTls {
 pub(crate) struct Guarded {
     console: Console,
     admins: Access,
+    visitors: Visitors,
 }
 
 impl Guarded {
@@ -96,15 +99,23 @@ impl Guarded {
     const FROM_AFAR: &str =
         "without `access.admin_credentials_file` this is done from the machine itself only\n";
 
-    pub(crate) fn new(console: Console, admins: Access) -> Guarded {
-        Guarded { console, admins }
+    pub(super) fn new(console: Console, admins: Access, visitors: Visitors) -> Guarded {
+        Guarded { console, admins, visitors }
     }
 }
 
 impl Service for Guarded {
     type Ticket = <Console as Service>::Ticket;
 
+    fn prepare(&self, head: &Head<'_>) -> Option<Preparation> {
+        if self.admins.is_open() || Guarded::PUBLIC.contains(&head.path()) {
+            return None;
+        }
+        self.admins.prepare(head.sole_header("authorization").unwrap_or_default(), head.peer().ip())
+    }
+
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Self::Ticket>, Reply> {
+        self.visitors.check(head)?;
         if !self.admins.is_open() && !Guarded::PUBLIC.contains(&head.path()) {
             // Shown twice it is as good as not at all.
             let shown = head.sole_header("authorization").unwrap_or_default();
@@ -132,6 +143,7 @@ impl Service for Guarded {
 pub(crate) struct Admin {
     server: Arc<Server<Guarded>>,
     tap: Tap,
+    idle: Arc<IdleConnections>,
 }
 
 /// A connection to the admin address, until it is gone: looks that are bound to it go with it.
@@ -148,7 +160,7 @@ impl Drop for Connected<'_> {
 
 impl Admin {
     pub(crate) fn new(server: Arc<Server<Guarded>>, tap: Tap) -> Admin {
-        Admin { server, tap }
+        Admin { server, tap, idle: Arc::default() }
     }
 }
 
@@ -157,7 +169,7 @@ impl Serve for Admin {
         match stream.peer_addr() {
             Ok(peer) => {
                 let _connected = Connected { tap: &self.tap, peer };
-                self.server.serve(stream, peer).await
+                self.server.serve(Evictable::new(stream, &self.idle), peer).await
             }
             Err(_) => Ended::Lost,
         }
@@ -168,6 +180,11 @@ impl Serve for Admin {
     fn one_too_many(&self) -> Option<Reply> {
         let words = "as many connections as the console takes are open; try again\n";
         Some(answer(Refused::new(Refusal::Connections, words).retry_after(1), Protocol::Http))
+    }
+
+    /// Probes and scrapers, whoever has connected before.
+    fn makes_room(&self) -> bool {
+        self.idle.evict()
     }
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {

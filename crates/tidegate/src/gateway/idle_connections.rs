@@ -1,0 +1,129 @@
+//! Connections that do nothing give way to those that come: so that idle ones, however many, never keep a probe out.
+//!
+//! What a connection does is seen at its stream: between two requests the codec waits for it to be readable, within one
+//! it reads, and while a request is being served it does neither. When a place is needed the connection that has waited
+//! longest is told that its peer has ended it, which it takes as it would take that. A request that has arrived
+//! meanwhile is still served.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use tidegate_http1::Stream;
+use tokio::net::TcpStream;
+
+/// The connections of a listener, and what each is at.
+#[derive(Debug, Default)]
+pub(super) struct IdleConnections {
+    all: Mutex<Vec<Arc<Mutex<Activity>>>>,
+    /// Counts changes, so that the oldest can be found.
+    changes: AtomicU64,
+}
+
+/// What a connection is at.
+#[derive(Debug)]
+struct Activity {
+    state: State,
+    since: u64,
+    /// Wakes its task, where that waits for its peer.
+    waker: Option<Waker>,
+    /// It is to end as soon as its peer lets it wait.
+    is_evicted: bool,
+}
+
+/// In the order in which they have to give way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    /// Its peer sends nothing.
+    Idle,
+    /// Its peer has begun something and does not go on.
+    Receiving,
+    /// Its peer does not take its answer.
+    Sending,
+    /// A request is being served.
+    Busy,
+}
+
+impl IdleConnections {
+    /// Has the connection end that has waited for its peer the longest; says whether there was one.
+    pub(super) fn evict(&self) -> bool {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = all.iter().filter_map(|activity| {
+            let at = lock(activity);
+            (at.state != State::Busy && !at.is_evicted).then_some(((at.state, at.since), activity))
+        });
+        let Some((_, activity)) = waiting.min_by_key(|(order, _)| *order) else { return false };
+        let mut at = lock(activity);
+        at.is_evicted = true;
+        if let Some(waker) = at.waker.take() {
+            waker.wake();
+        }
+        true
+    }
+}
+
+fn lock(activity: &Mutex<Activity>) -> MutexGuard<'_, Activity> {
+    activity.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The stream of a connection that may have to give way.
+pub(super) struct Evictable {
+    stream: TcpStream,
+    activity: Arc<Mutex<Activity>>,
+    connections: Arc<IdleConnections>,
+}
+
+impl Evictable {
+    pub(super) fn new(stream: TcpStream, connections: &Arc<IdleConnections>) -> Evictable {
+        let since = connections.changes.fetch_add(1, Relaxed);
+        let activity = Activity { state: State::Idle, since, waker: None, is_evicted: false };
+        let activity = Arc::new(Mutex::new(activity));
+        connections.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&activity));
+        Evictable { stream, activity, connections: Arc::clone(connections) }
+    }
+
+    /// Notes what a poll has come to; where it waits, says whether that is over.
+    fn note<T>(&self, polled: &Poll<T>, state: State, context: &Context<'_>) -> bool {
+        let mut at = lock(&self.activity);
+        let state = if polled.is_ready() { State::Busy } else { state };
+        if at.state != state {
+            at.state = state;
+            at.since = self.connections.changes.fetch_add(1, Relaxed);
+        }
+        at.waker = polled.is_pending().then(|| context.waker().clone());
+        polled.is_pending() && at.is_evicted
+    }
+}
+
+impl Drop for Evictable {
+    fn drop(&mut self) {
+        let mut all = self.connections.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|activity| !Arc::ptr_eq(activity, &self.activity));
+    }
+}
+
+impl Stream for Evictable {
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = self.stream.poll_readable(context);
+        // It will be read from, and that says that there is nothing more.
+        if self.note(&polled, State::Idle, context) { Poll::Ready(Ok(())) } else { polled }
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let polled = self.stream.poll_read(context, buffer);
+        if self.note(&polled, State::Receiving, context) { Poll::Ready(Ok(0)) } else { polled }
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = self.stream.poll_write(context, bytes);
+        let is_over = self.note(&polled, State::Sending, context);
+        if is_over { Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())) } else { polled }
+    }
+
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_end(context)
+    }
+}
+
+#[cfg(test)]
+mod tests;
