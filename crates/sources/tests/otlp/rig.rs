@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_admission::{Gate, Rules};
+use tidegate_admission::access::BulkActions;
+use tidegate_admission::{BulkDefaults, Gate, Rules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
 use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFull};
@@ -82,9 +83,13 @@ impl Rig {
         Rig::of(TOTAL, quota, settings, rules)
     }
 
-    /// With so much memory.
+    /// With so much memory, where senders may do everything over `_bulk`.
     pub(crate) fn sized(total: u64) -> Rig {
-        Rig::of(total, 1 << 30, settings(), |_| Rules::default())
+        Rig::of(total, 1 << 30, settings(), |_| {
+            let rules = Rules::default();
+            rules.bulk.store(Arc::new(BulkDefaults { open: BulkActions::ALL, ..BulkDefaults::default() }));
+            rules
+        })
     }
 
     fn of(total: u64, quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> Rules) -> Rig {
