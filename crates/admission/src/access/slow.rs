@@ -70,6 +70,9 @@ impl Verdict {
     }
 }
 
+/// A question, and who has to be told.
+type Waiting = (Question, Arc<Verdict>);
+
 /// Computes slow hashes. Dropping it ends its thread.
 #[derive(Default)]
 pub(super) struct SlowHashes {
@@ -86,7 +89,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     /// What each address asks, the address whose turn it is first.
-    queues: VecDeque<(Network, VecDeque<(Question, Arc<Verdict>)>)>,
+    queues: VecDeque<(Network, VecDeque<Waiting>)>,
     waiting: usize,
     /// What is being computed.
     current: Option<(Key, Arc<Verdict>)>,
@@ -159,7 +162,7 @@ impl Shared {
     }
 
     /// Rests, and waits for the next question; nothing when there will be none.
-    fn next(&self, rest: Duration) -> Option<(Question, Arc<Verdict>)> {
+    fn next(&self, rest: Duration) -> Option<Waiting> {
         let until = Instant::now() + rest;
         let mut state = self.state();
         loop {
@@ -214,7 +217,7 @@ impl State {
     }
 
     /// The question whose turn it is.
-    fn leave(&mut self) -> Option<(Question, Arc<Verdict>)> {
+    fn leave(&mut self) -> Option<Waiting> {
         let (network, mut queue) = self.queues.pop_front()?;
         let next = queue.pop_front();
         if !queue.is_empty() {

@@ -23,6 +23,13 @@ async fn visit(
     rig: &Rig,
     config: &Arc<rustls::ClientConfig>,
 ) -> Result<(HandshakeKind, Arc<Certificate>), std::io::Error> {
+    Box::pin(visit_now(rig, config)).await
+}
+
+async fn visit_now(
+    rig: &Rig,
+    config: &Arc<rustls::ClientConfig>,
+) -> Result<(HandshakeKind, Arc<Certificate>), std::io::Error> {
     let server = async {
         let mut stream = rig.enter().await.ok()?;
         stream.write_all(b"!").await.ok()?;

@@ -1,6 +1,8 @@
 //! Promises: no page of another site is answered, by whatever name it comes and whatever it makes a browser send; who
 //! types the address, follows a link, or is no browser, is.
 
+#![allow(clippy::large_futures, reason = "tests")]
+
 use super::*;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
