@@ -49,9 +49,19 @@ pub(crate) trait Serve: Send + Sync + 'static {
     fn one_too_many(&self) -> Option<Reply>;
     /// Counts it.
     fn count_turned_away(&self);
-    /// Has a connection end that does nothing, so that there is a place for another soon; says whether there is one.
-    fn makes_room(&self) -> bool {
-        false
+    /// Whether connections that do nothing give way to one that comes when all places are taken.
+    const GIVES_WAY: bool = false;
+    /// Numbers a connection for which there was no place when it came.
+    fn late(&self) -> u64 {
+        0
+    }
+    /// Tells a connection that came before this one, and waits for its peer, to end; as soon as there is one.
+    fn make_room(&self, _late: u64) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+    /// Serves a connection for which another has given way.
+    fn serve_late(&self, worker: usize, stream: TcpStream, _late: u64) -> impl Future<Output = Ended> + Send {
+        self.serve(worker, stream)
     }
     /// Answers it, once it has sent something.
     fn turn_away(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ()> + Send;
@@ -138,13 +148,15 @@ impl Doorkeeper {
         self.most
     }
 
-    /// Counts a connection in once there is a place for it, which should be soon; says whether there was one.
-    async fn enter_soon(&self) -> bool {
+    /// Counts a connection in once another has given way to it, which should be soon; says whether one has.
+    async fn enter_soon<S: Serve>(&self, service: &S, late: u64) -> bool {
         let entered = async {
-            // What becomes free between the two is remembered.
+            service.make_room(late).await;
+            // What becomes free between the two is remembered, but several places only once: so each passes it on.
             while !self.enter() {
                 self.freed.notified().await;
             }
+            self.freed.notify_one();
         };
         timeout(SOON, entered).await.is_ok()
     }
@@ -245,13 +257,14 @@ fn admit<S: Serve>(
             return;
         }
         // Until it has a place it is one of those that are too many, which it may come to be.
-        Ok(seat) if service.makes_room() && door.begins_leaving() => {
+        Ok(seat) if S::GIVES_WAY && door.begins_leaving() => {
             let mut guest = Guest { door: Arc::clone(door), seat, has_place: false, _worker: place };
+            let late = service.late();
             handle.spawn(async move {
                 let Ok(stream) = TcpStream::from_std(stream) else { return };
-                if guest.door.enter_soon().await {
+                if guest.door.enter_soon(&*service, late).await {
                     guest.has_entered();
-                    let _ended = Box::pin(service.serve(number as usize, stream)).await;
+                    let _ended = Box::pin(service.serve_late(number as usize, stream, late)).await;
                 } else {
                     service.count_turned_away();
                     service.turn_away(worker, stream).await;

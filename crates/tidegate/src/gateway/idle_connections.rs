@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tidegate_http1::Stream;
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 /// The connections of a listener, and what each is at.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub(super) struct IdleConnections {
     all: Mutex<Vec<Arc<Mutex<Activity>>>>,
     /// Counts changes, so that the oldest can be found.
     changes: AtomicU64,
+    /// A connection has begun to wait for its peer.
+    waits: Notify,
 }
 
 /// What a connection is at.
@@ -25,6 +28,8 @@ pub(super) struct IdleConnections {
 struct Activity {
     state: State,
     since: u64,
+    /// Its number, where it had to wait for its place.
+    late: u64,
     /// Wakes its task, where that waits for its peer.
     waker: Option<Waker>,
     /// It is to end as soon as its peer lets it wait.
@@ -45,12 +50,32 @@ enum State {
 }
 
 impl IdleConnections {
-    /// Has the connection end that has waited for its peer the longest; says whether there was one.
-    pub(super) fn evict(&self) -> bool {
+    /// Numbers a connection for which there is no place yet.
+    pub(super) fn late(&self) -> u64 {
+        self.changes.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Has the connection end that has waited for its peer the longest, of those that came before the one with the number
+    /// `late`: so those that come at once do not end each other's. Where none waits yet, since its task has not begun,
+    /// the first that does.
+    pub(super) async fn evict_before(&self, late: u64) {
+        loop {
+            // Told of what begins to wait from here on, whenever it is polled.
+            let waits = self.waits.notified();
+            if self.evict(late) {
+                return;
+            }
+            waits.await;
+        }
+    }
+
+    /// Says whether one waited.
+    fn evict(&self, late: u64) -> bool {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = all.iter().filter_map(|activity| {
             let at = lock(activity);
-            (at.state != State::Busy && !at.is_evicted).then_some(((at.state, at.since), activity))
+            let may_end = at.state != State::Busy && !at.is_evicted && at.late < late;
+            may_end.then_some(((at.state, at.since), activity))
         });
         let Some((_, activity)) = waiting.min_by_key(|(order, _)| *order) else { return false };
         let mut at = lock(activity);
@@ -74,11 +99,13 @@ pub(super) struct Evictable {
 }
 
 impl Evictable {
-    pub(super) fn new(stream: TcpStream, connections: &Arc<IdleConnections>) -> Evictable {
+    /// `late` is its [number](IdleConnections::late), or zero where there was a place for it when it came.
+    pub(super) fn new(stream: TcpStream, connections: &Arc<IdleConnections>, late: u64) -> Evictable {
         let since = connections.changes.fetch_add(1, Relaxed);
-        let activity = Activity { state: State::Idle, since, waker: None, is_evicted: false };
+        let activity = Activity { state: State::Idle, since, late, waker: None, is_evicted: false };
         let activity = Arc::new(Mutex::new(activity));
         connections.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&activity));
+        connections.waits.notify_waiters();
         Evictable { stream, activity, connections: Arc::clone(connections) }
     }
 
@@ -89,6 +116,9 @@ impl Evictable {
         if at.state != state {
             at.state = state;
             at.since = self.connections.changes.fetch_add(1, Relaxed);
+            if state != State::Busy {
+                self.connections.waits.notify_waiters();
+            }
         }
         at.waker = polled.is_pending().then(|| context.waker().clone());
         polled.is_pending() && at.is_evicted

@@ -162,17 +162,23 @@ impl Admin {
     pub(crate) fn new(server: Arc<Server<Guarded>>, tap: Tap) -> Admin {
         Admin { server, tap, idle: Arc::default() }
     }
-}
 
-impl Serve for Admin {
-    async fn serve(&self, _worker: usize, stream: TcpStream) -> Ended {
+    async fn serve_connection(&self, stream: TcpStream, late: u64) -> Ended {
         match stream.peer_addr() {
             Ok(peer) => {
                 let _connected = Connected { tap: &self.tap, peer };
-                self.server.serve(Evictable::new(stream, &self.idle), peer).await
+                self.server.serve(Evictable::new(stream, &self.idle, late), peer).await
             }
             Err(_) => Ended::Lost,
         }
+    }
+}
+
+impl Serve for Admin {
+    const GIVES_WAY: bool = true;
+
+    async fn serve(&self, _worker: usize, stream: TcpStream) -> Ended {
+        self.serve_connection(stream, 0).await
     }
 
     fn count_turned_away(&self) {}
@@ -183,8 +189,16 @@ impl Serve for Admin {
     }
 
     /// Probes and scrapers, whoever has connected before.
-    fn makes_room(&self) -> bool {
-        self.idle.evict()
+    fn late(&self) -> u64 {
+        self.idle.late()
+    }
+
+    async fn make_room(&self, late: u64) {
+        self.idle.evict_before(late).await;
+    }
+
+    async fn serve_late(&self, _worker: usize, stream: TcpStream, late: u64) -> Ended {
+        self.serve_connection(stream, late).await
     }
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {

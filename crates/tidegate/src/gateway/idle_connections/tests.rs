@@ -44,9 +44,10 @@ struct Door {
 }
 
 impl Serve for Door {
+    const GIVES_WAY: bool = true;
+
     async fn serve(&self, _worker: usize, stream: TcpStream) -> Ended {
-        let peer = stream.peer_addr().unwrap();
-        self.server.serve(Evictable::new(stream, &self.idle), peer).await
+        self.serve_late(0, stream, 0).await
     }
 
     fn one_too_many(&self) -> Option<Reply> {
@@ -59,8 +60,17 @@ impl Serve for Door {
         tidegate_http1::turn_away(stream, Reply::new(503).text("too many\n"), &Settings::default()).await;
     }
 
-    fn makes_room(&self) -> bool {
-        self.idle.evict()
+    fn late(&self) -> u64 {
+        self.idle.late()
+    }
+
+    async fn make_room(&self, late: u64) {
+        self.idle.evict_before(late).await;
+    }
+
+    async fn serve_late(&self, _worker: usize, stream: TcpStream, late: u64) -> Ended {
+        let peer = stream.peer_addr().unwrap();
+        self.server.serve(Evictable::new(stream, &self.idle, late), peer).await
     }
 }
 
@@ -146,6 +156,16 @@ fn connections_that_do_nothing_keep_nobody_out() {
         old.push(client);
         let mut probe = rig.connect();
         assert_eq!(ask(&mut probe, "/health"), "200");
+    }
+}
+
+/// Also when they all come at once, and most have not begun to wait when the next is accepted.
+#[test]
+fn many_that_come_at_once_keep_nobody_out() {
+    let rig = rig(4);
+    for _ in 0..20 {
+        let _idle: Vec<Client> = (0..40).map(|_| rig.connect()).collect();
+        assert_eq!(ask(&mut rig.connect(), "/health"), "200");
     }
 }
 
