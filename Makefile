@@ -21,7 +21,7 @@ export TIDEGATE_BIN := $(TARGET)/release/tidegate
 # Where `make install-sender-c` puts the library; DESTDIR goes before it.
 PREFIX ?= /usr/local
 
-.PHONY: demo test unit loom programs python packages fuzz forks bench lint install install-sender-c setup setup-test docs
+.PHONY: demo test unit loom programs python packages fuzz fuzz-long forks bench lint install install-sender-c setup setup-test docs
 
 ## run the gateway with no configuration, and send it a trickle of metrics
 demo: setup
@@ -56,6 +56,11 @@ packages:
 
 fuzz:
 	fuzz/run 10
+
+## every fuzz target for long, by default an hour each: make fuzz-long HOURS=8; what it learns is kept beside the build
+HOURS ?= 1
+fuzz-long:
+	fuzz/long $(HOURS)
 
 ## ten thousand forks of each kind of program, while threads start, end, resolve names and shake hands
 forks:
