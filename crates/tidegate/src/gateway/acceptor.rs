@@ -51,16 +51,21 @@ pub(crate) trait Serve: Send + Sync + 'static {
     fn count_turned_away(&self);
     /// Whether connections that do nothing give way to one that comes when all places are taken.
     const GIVES_WAY: bool = false;
-    /// Numbers a connection for which there was no place when it came.
-    fn late(&self) -> u64 {
+    /// Numbers a connection, in the order in which they come, where they give way.
+    fn turn(&self) -> u64 {
         0
     }
     /// Tells a connection that came before this one, and waits for its peer, to end; as soon as there is one.
-    fn make_room(&self, _late: u64) -> impl Future<Output = ()> + Send {
+    fn make_room(&self, _turn: u64) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
-    /// Serves a connection for which another has given way.
-    fn serve_late(&self, worker: usize, stream: TcpStream, _late: u64) -> impl Future<Output = Ended> + Send {
+    /// Serves a connection of that number to its end, or until it gives way.
+    fn serve_in_turn(
+        &self,
+        worker: usize,
+        stream: TcpStream,
+        _turn: u64,
+    ) -> impl Future<Output = Ended> + Send {
         self.serve(worker, stream)
     }
     /// Answers it, once it has sent something.
@@ -88,6 +93,8 @@ pub(crate) struct Doorkeeper {
 const LEAVING: usize = 256;
 /// How long a connection waits for the place of one that is about to end.
 const SOON: Duration = Duration::from_secs(1);
+/// How long a connection usually takes to end when it is told to.
+const GIVES_WAY_WITHIN: Duration = Duration::from_millis(20);
 
 impl Doorkeeper {
     pub(crate) fn new(places: Places) -> Doorkeeper {
@@ -148,17 +155,24 @@ impl Doorkeeper {
         self.most
     }
 
-    /// Counts a connection in once another has given way to it, which should be soon; says whether one has.
-    async fn enter_soon<S: Serve>(&self, service: &S, late: u64) -> bool {
-        let entered = async {
-            service.make_room(late).await;
-            // What becomes free between the two is remembered, but several places only once: so each passes it on.
-            while !self.enter() {
-                self.freed.notified().await;
+    /// Counts a connection in once there is a place for it, and has others give way to it.
+    async fn enter_in_turn<S: Serve>(&self, service: &S, turn: u64) {
+        let mut is_promised = false;
+        while !self.enter() {
+            if is_promised {
+                // Whether somebody else had that place or it takes longer than usual: another is asked for.
+                let _in_time = timeout(GIVES_WAY_WITHIN, self.freed.notified()).await;
+                is_promised = false;
+            } else {
+                tokio::select! {
+                    biased;
+                    () = self.freed.notified() => {}
+                    () = service.make_room(turn) => is_promised = true,
+                }
             }
-            self.freed.notify_one();
-        };
-        timeout(SOON, entered).await.is_ok()
+        }
+        // Several places that become free while nobody waits are told of once: so each passes it on.
+        self.freed.notify_one();
     }
 
     /// Counts a connection in, where there is a place for it.
@@ -243,6 +257,25 @@ fn admit<S: Serve>(
     // As small as the socket's number, beside which it lies in the task.
     let number = u32::try_from(worker).unwrap_or(0);
     match door.seat(peer) {
+        Ok(seat) if S::GIVES_WAY => {
+            let has_place = door.enter();
+            // Until it has a place it is one of those that are too many, which it may come to be.
+            if has_place || door.begins_leaving() {
+                let mut guest = Guest { door: Arc::clone(door), seat, has_place, _worker: place };
+                let turn = service.turn();
+                handle.spawn(async move {
+                    let Ok(stream) = TcpStream::from_std(stream) else { return };
+                    if guest.has_place || guest.enters_soon(&*service, turn).await {
+                        let _ended = Box::pin(service.serve_in_turn(number as usize, stream, turn)).await;
+                    } else {
+                        service.count_turned_away();
+                        service.turn_away(worker, stream).await;
+                    }
+                });
+                return;
+            }
+            door.leave(seat);
+        }
         Ok(seat) if door.enter() => {
             let guest = Guest { door: Arc::clone(door), seat, has_place: true, _worker: place };
             handle.spawn(async move {
@@ -252,22 +285,6 @@ fn admit<S: Serve>(
                 // From here on the socket is registered with this worker's reactor.
                 if let Ok(stream) = TcpStream::from_std(stream) {
                     let _ended = service.serve(number as usize, stream).await;
-                }
-            });
-            return;
-        }
-        // Until it has a place it is one of those that are too many, which it may come to be.
-        Ok(seat) if S::GIVES_WAY && door.begins_leaving() => {
-            let mut guest = Guest { door: Arc::clone(door), seat, has_place: false, _worker: place };
-            let late = service.late();
-            handle.spawn(async move {
-                let Ok(stream) = TcpStream::from_std(stream) else { return };
-                if guest.door.enter_soon(&*service, late).await {
-                    guest.has_entered();
-                    let _ended = Box::pin(service.serve_late(number as usize, stream, late)).await;
-                } else {
-                    service.count_turned_away();
-                    service.turn_away(worker, stream).await;
                 }
             });
             return;
@@ -302,10 +319,13 @@ struct Guest {
 }
 
 impl Guest {
-    /// It was counted in meanwhile.
-    fn has_entered(&mut self) {
-        self.has_place = true;
-        self.door.leaving.fetch_sub(1, Relaxed);
+    /// Counts it in once there is a place for it, which should be soon; says whether there was one.
+    async fn enters_soon<S: Serve>(&mut self, service: &S, turn: u64) -> bool {
+        self.has_place = timeout(SOON, self.door.enter_in_turn(service, turn)).await.is_ok();
+        if self.has_place {
+            self.door.leaving.fetch_sub(1, Relaxed);
+        }
+        self.has_place
     }
 }
 

@@ -28,8 +28,8 @@ pub(super) struct IdleConnections {
 struct Activity {
     state: State,
     since: u64,
-    /// Its number, where it had to wait for its place.
-    late: u64,
+    /// Its number.
+    turn: u64,
     /// Wakes its task, where that waits for its peer.
     waker: Option<Waker>,
     /// It is to end as soon as its peer lets it wait.
@@ -50,19 +50,19 @@ enum State {
 }
 
 impl IdleConnections {
-    /// Numbers a connection for which there is no place yet.
-    pub(super) fn late(&self) -> u64 {
+    /// Numbers a connection, in the order in which they come.
+    pub(super) fn turn(&self) -> u64 {
         self.changes.fetch_add(1, Relaxed) + 1
     }
 
     /// Has the connection end that has waited for its peer the longest, of those that came before the one with the number
-    /// `late`: so those that come at once do not end each other's. Where none waits yet, since its task has not begun,
+    /// `turn`: so those that come at once do not end each other's. Where none waits yet, since its task has not begun,
     /// the first that does.
-    pub(super) async fn evict_before(&self, late: u64) {
+    pub(super) async fn evict_before(&self, turn: u64) {
         loop {
             // Told of what begins to wait from here on, whenever it is polled.
             let waits = self.waits.notified();
-            if self.evict(late) {
+            if self.evict(turn) {
                 return;
             }
             waits.await;
@@ -70,11 +70,11 @@ impl IdleConnections {
     }
 
     /// Says whether one waited.
-    fn evict(&self, late: u64) -> bool {
+    fn evict(&self, turn: u64) -> bool {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = all.iter().filter_map(|activity| {
             let at = lock(activity);
-            let may_end = at.state != State::Busy && !at.is_evicted && at.late < late;
+            let may_end = at.state != State::Busy && !at.is_evicted && at.turn < turn;
             may_end.then_some(((at.state, at.since), activity))
         });
         let Some((_, activity)) = waiting.min_by_key(|(order, _)| *order) else { return false };
@@ -99,10 +99,10 @@ pub(super) struct Evictable {
 }
 
 impl Evictable {
-    /// `late` is its [number](IdleConnections::late), or zero where there was a place for it when it came.
-    pub(super) fn new(stream: TcpStream, connections: &Arc<IdleConnections>, late: u64) -> Evictable {
+    /// `turn` is its [number](IdleConnections::turn).
+    pub(super) fn new(stream: TcpStream, connections: &Arc<IdleConnections>, turn: u64) -> Evictable {
         let since = connections.changes.fetch_add(1, Relaxed);
-        let activity = Activity { state: State::Idle, since, late, waker: None, is_evicted: false };
+        let activity = Activity { state: State::Idle, since, turn, waker: None, is_evicted: false };
         let activity = Arc::new(Mutex::new(activity));
         connections.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&activity));
         connections.waits.notify_waiters();

@@ -163,11 +163,11 @@ impl Admin {
         Admin { server, tap, idle: Arc::default() }
     }
 
-    async fn serve_connection(&self, stream: TcpStream, late: u64) -> Ended {
+    async fn serve_connection(&self, stream: TcpStream, turn: u64) -> Ended {
         match stream.peer_addr() {
             Ok(peer) => {
                 let _connected = Connected { tap: &self.tap, peer };
-                self.server.serve(Evictable::new(stream, &self.idle, late), peer).await
+                self.server.serve(Evictable::new(stream, &self.idle, turn), peer).await
             }
             Err(_) => Ended::Lost,
         }
@@ -189,16 +189,16 @@ impl Serve for Admin {
     }
 
     /// Probes and scrapers, whoever has connected before.
-    fn late(&self) -> u64 {
-        self.idle.late()
+    fn turn(&self) -> u64 {
+        self.idle.turn()
     }
 
-    async fn make_room(&self, late: u64) {
-        self.idle.evict_before(late).await;
+    async fn make_room(&self, turn: u64) {
+        self.idle.evict_before(turn).await;
     }
 
-    async fn serve_late(&self, _worker: usize, stream: TcpStream, late: u64) -> Ended {
-        self.serve_connection(stream, late).await
+    async fn serve_in_turn(&self, _worker: usize, stream: TcpStream, turn: u64) -> Ended {
+        self.serve_connection(stream, turn).await
     }
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {
