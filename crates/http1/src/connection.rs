@@ -193,21 +193,12 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             Ok(found) => found,
             Err(fault) => return Err(self.failed(fault, None, window.len(), After::END)),
         };
-        let (mut head, mut is_prepared) = (head, false);
-        let Entered { mut window, framing, max_body, mut ticket, unsent } = loop {
-            let mut later = match self.decide(window, head, is_prepared)? {
-                Decided::Entered(entered) => break entered,
-                Decided::Later(later) => later,
-            };
-            if let Some(unsent) = &later.unsent {
-                let deadline = Instant::now() + self.server.settings.write;
-                if self.link.send_rest(unsent, deadline).await.is_err() {
-                    return Err(Err(Ended::Lost));
-                }
-            }
-            later.preparation.as_mut().await;
-            (window, head, is_prepared) = (later.window, later.head, true);
+        let entered = match self.decide(window, head, false)? {
+            Decided::Entered(entered) => entered,
+            // On the heap: nearly no request waits for this, and every connection would have the room.
+            Decided::Later(later) => Box::pin(self.decide_later(later)).await?,
         };
+        let Entered { mut window, framing, max_body, mut ticket, unsent } = entered;
         if let Some(unsent) = unsent {
             let deadline = Instant::now() + self.server.settings.write;
             if self.link.send_rest(&unsent, deadline).await.is_err() {
@@ -227,6 +218,23 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             Err(fault) => {
                 let after = After { ending: ending(true, &framing), ..After::END };
                 Err(self.failed(fault, Some(&ticket), window.len(), after))
+            }
+        }
+    }
+
+    /// Waits for what a request can be decided on then, and decides; again where another is behind it of which the same is so.
+    async fn decide_later(&mut self, mut later: Box<Later>) -> Result<Entered<S::Ticket>, Answered> {
+        loop {
+            if let Some(unsent) = &later.unsent {
+                let deadline = Instant::now() + self.server.settings.write;
+                if self.link.send_rest(unsent, deadline).await.is_err() {
+                    return Err(Err(Ended::Lost));
+                }
+            }
+            later.preparation.as_mut().await;
+            match self.decide(later.window, later.head, true)? {
+                Decided::Entered(entered) => return Ok(entered),
+                Decided::Later(next) => later = next,
             }
         }
     }

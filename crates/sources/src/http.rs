@@ -288,28 +288,28 @@ impl Service for Http {
     fn answer(&self, ticket: Ticket, body: Body) -> impl Future<Output = Reply> + Send {
         async move {
             let received = Stamp::now();
-            // The ticket stays as it is until the end, and with it the passage.
-            let reply = match (ticket.open.take(), ticket.route) {
-                (Some(open), Route::RemoteWrite(form)) => {
+            // The codec answers a request once; otherwise there is nothing to enter.
+            let Some(open) = ticket.open.take() else { return Reply::new(500) };
+            // The ticket stays where it is until the end, and with it the passage.
+            let reply = match ticket.route {
+                Route::RemoteWrite(form) => {
                     self.0.remote_write.receive(&self.0.gate, &ticket.passage, open, form, body).await
                 }
-                (Some(open), Route::Otlp(form)) => self.otlp_reply(&ticket.passage, open, form, body).await,
-                (Some(open), Route::ElasticApm(form)) => match &self.0.elastic_apm {
+                Route::Otlp(form) => self.otlp_reply(&ticket.passage, open, form, body).await,
+                Route::ElasticApm(form) => match &self.0.elastic_apm {
                     Some(elastic_apm) => {
                         Box::pin(elastic_apm.receive(&self.0.gate, &ticket.passage, open, form, body)).await
                     }
                     None => Reply::new(500),
                 },
                 // On the heap, so that a connection's task has no room for what only these requests need.
-                (Some(open), Route::Elasticsearch(form, granted)) => match &self.0.elasticsearch {
+                Route::Elasticsearch(form, granted) => match &self.0.elasticsearch {
                     Some(source) => {
                         let sender = (&ticket.passage, granted);
                         Box::pin(source.receive(&self.0.gate, sender, open, form, body)).await
                     }
                     None => Reply::new(500),
                 },
-                // The codec answers a request once; there is nothing to enter.
-                (None, _) => Reply::new(500),
             };
             self.0.durations.observe(received.elapsed_ns());
             reply

@@ -15,7 +15,7 @@ fn limited(limits: Limits) -> Rig {
     Rig::with_rules(1 << 30, |ledger| {
         let books = ledger.source("prometheus_remote_write").unwrap();
         let tenants = Tenants::new(2, TenantLimits::default(), ledger.clone());
-        let tenancy = Tenancy { header: Some("X-Scope-OrgID".into()), ..Tenancy::default() };
+        let tenancy = Tenancy { header: Some("X-Scope-OrgID".into()), required: true, ..Tenancy::default() };
         let limits = Arc::new(Table::new(vec![(books, limits)], Some(tenants)));
         Rules { tenancy: Some(tenancy), limits: Some(limits), ..Rules::default() }
     })
