@@ -22,6 +22,8 @@ impl Network {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
     use super::*;
 
     fn of(address: &str) -> Network {
