@@ -164,7 +164,7 @@ impl Subject {
     fn metrics(&self) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.admin)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
         let (mut answer, mut piece) = (Vec::new(), [0; 8 << 10]);
         while answer.len() < LONGEST_ANSWER {
             match stream.read(&mut piece)? {
