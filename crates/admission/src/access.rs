@@ -243,9 +243,9 @@ impl Guard {
             return None;
         }
         let (password, network) = (Arc::clone(password), Network::of(peer));
-        let verdict =
+        let waiter =
             self.slow.ask(Question { key, network, password, presented: presented.into(), keyed })?;
-        Some(Box::pin(async move { _ = timeout(PATIENCE, verdict.wait()).await }))
+        Some(Box::pin(async move { _ = timeout(PATIENCE, waiter.wait()).await }))
     }
 
     /// Compares with what is known by now.

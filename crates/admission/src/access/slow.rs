@@ -28,10 +28,13 @@ const FRESH: Duration = Duration::from_secs(10);
 const REST: Duration = Duration::from_millis(200);
 /// The thread's stack, in bytes.
 const STACK: usize = 128 << 10;
-/// What it all takes, in bytes: the stack, and passwords of the greatest length in all places.
-pub(super) const BYTES: usize = STACK + PLACES * (super::LONGEST + 512) + RECENT * 64;
+/// Requests that wait at a time, and what each keeps on the heap meanwhile, in bytes. Many may wait for one hash.
+const WAITERS: usize = 256;
+const WAITER: usize = 1 << 10;
+/// The most memory in use, in bytes: the stack, the longest passwords in all places, and the requests that wait.
+pub(super) const BYTES: usize = STACK + PLACES * (super::LONGEST + 512) + RECENT * 64 + WAITERS * WAITER;
 
-/// What tells a name and a password from all others, and says nothing about them.
+/// A keyed digest of a name and a password.
 pub(super) type Key = [u8; LEN];
 
 /// A password whose hash has to be computed.
@@ -40,20 +43,19 @@ pub(super) struct Question {
     pub(super) network: Network,
     pub(super) password: Arc<Password>,
     pub(super) presented: Box<[u8]>,
-    /// What is remembered of it when it is right.
+    /// The digest that is remembered when it is right.
     pub(super) keyed: [u8; LEN],
 }
 
 /// Told when a hash has been computed, or will not be.
 #[derive(Default)]
-pub(super) struct Verdict {
+struct Verdict {
     outcome: OnceLock<Outcome>,
     told: Notify,
 }
 
 impl Verdict {
-    /// Waits until there is one.
-    pub(super) async fn wait(&self) {
+    async fn wait(&self) {
         loop {
             let mut told = pin!(self.told.notified());
             told.as_mut().enable();
@@ -70,7 +72,26 @@ impl Verdict {
     }
 }
 
-/// A question, and who has to be told.
+/// A request that waits for a verdict; dropping it counts it out.
+pub(super) struct Waiter {
+    verdict: Arc<Verdict>,
+    shared: Arc<Shared>,
+}
+
+impl Waiter {
+    /// Waits until there is a verdict.
+    pub(super) async fn wait(&self) {
+        self.verdict.wait().await;
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.shared.state().waiters -= 1;
+    }
+}
+
+/// A question, and the verdict that it gets.
 type Waiting = (Question, Arc<Verdict>);
 
 /// Computes slow hashes. Dropping it ends its thread.
@@ -88,31 +109,33 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// What each address asks, the address whose turn it is first.
+    /// The questions of each address, the address whose turn it is first.
     queues: VecDeque<(Network, VecDeque<Waiting>)>,
     waiting: usize,
-    /// What is being computed.
+    /// Requests that wait for any of these.
+    waiters: usize,
+    /// The question whose hash is being computed.
     current: Option<(Key, Arc<Verdict>)>,
     recent: VecDeque<(Key, Outcome, Instant)>,
     has_ended: bool,
 }
 
 impl SlowHashes {
-    /// What is known of this name and password.
+    /// The outcome for this name and password, if it is recent.
     pub(super) fn recent(&self, key: &Key) -> Option<Outcome> {
         let state = self.shared.state();
         let found = state.recent.iter().rev().find(|(known, ..)| known == key)?;
         (found.2.elapsed() < FRESH).then_some(found.1)
     }
 
-    /// Forgets what came of all before: passwords have changed.
+    /// Forgets all outcomes: passwords have changed.
     pub(super) fn forget(&self) {
         self.shared.state().recent.clear();
     }
 
-    /// Has the hash computed that decides a question; nothing where there is no place for it.
-    pub(super) fn ask(&self, question: Question) -> Option<Arc<Verdict>> {
-        let verdict = self.shared.state().enter(question)?;
+    /// Has the hash computed that decides a question. `None` when too many are waiting.
+    pub(super) fn ask(&self, question: Question) -> Option<Waiter> {
+        let waiter = self.shared.wait_for(question)?;
         self.shared.woken.notify_one();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
@@ -120,7 +143,7 @@ impl SlowHashes {
             let started = std::thread::Builder::new().name("passwords".to_owned()).stack_size(STACK);
             *thread = started.spawn(move || shared.compute()).ok();
         }
-        Some(verdict)
+        Some(waiter)
     }
 }
 
@@ -135,6 +158,16 @@ impl Drop for SlowHashes {
 }
 
 impl Shared {
+    fn wait_for(self: &Arc<Self>, question: Question) -> Option<Waiter> {
+        let mut state = self.state();
+        if state.waiters >= WAITERS {
+            return None;
+        }
+        let verdict = state.enter(question)?;
+        state.waiters += 1;
+        Some(Waiter { verdict, shared: Arc::clone(self) })
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -283,6 +316,18 @@ mod tests {
         }
         assert!(state.enter(question(200, 0)).is_some());
         assert_eq!(order(&mut state).get(4), Some(&(200, 0)), "after one of each of the four");
+    }
+
+    #[test]
+    fn only_so_many_wait_for_one_hash() {
+        let shared = Arc::<Shared>::default();
+        let waiters: Vec<Waiter> = (0..WAITERS).map_while(|_| shared.wait_for(question(1, 1))).collect();
+        assert_eq!(waiters.len(), WAITERS);
+        assert!(shared.wait_for(question(1, 1)).is_none());
+        assert!(shared.wait_for(question(2, 1)).is_none());
+        drop(waiters);
+        assert!(shared.wait_for(question(2, 1)).is_some());
+        assert_eq!(shared.state().waiters, 0);
     }
 
     #[test]
