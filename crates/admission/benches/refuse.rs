@@ -1,4 +1,4 @@
-//! What refusing costs, from the question to the bytes that go out: `cargo bench -p tidegate-admission`. For
+//! The cost of a refusal, from the decision to the bytes that go out: `cargo bench -p tidegate-admission`. For
 //! instructions take the difference of two counts of `<this program> --run '429 over remote write' 1000000`.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a bench")]
 

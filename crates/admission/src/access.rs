@@ -1,4 +1,4 @@
-//! Who may send: bearer tokens, basic credentials and API keys from a file, and client certificates.
+//! Authentication: bearer tokens, basic credentials and API keys from a file, and client certificates.
 //!
 //! The file holds hashes and no secrets. What a request presents is hashed once and compared in constant time,
 //! without an allocation. A password that is not known yet needs a slow hash: [`Access::prepare`] has it computed
@@ -35,7 +35,7 @@ use tidegate_ledger::Refusal;
 use tidegate_limit::Network;
 use tokio::time::{Instant, timeout};
 
-/// What a file of credentials takes at most, in bytes, with the next one beside it, and checking passwords.
+/// The most memory of a credentials file, in bytes, with the next one beside it, and of checking passwords.
 pub const BYTES: usize = credentials::BYTES + slow::BYTES;
 /// How long a request waits for the hash of its password.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,18 +50,18 @@ impl Granted {
         self.0.as_ref().map(|entry| &*entry.name)
     }
 
-    /// For which tenant the credentials speak; nothing where everybody may send.
+    /// The tenant of the credentials; `None` where no credentials are needed.
     pub fn owner(&self) -> Option<&Owner> {
         self.0.as_ref().map(|entry| &entry.may.tenant)
     }
 
-    /// What the credentials say about `_bulk`: the actions, and the indices where they name any; nothing where
-    /// everybody may send.
+    /// The `_bulk` rights of the credentials: the actions, and the indices if they name any. `None` where no
+    /// credentials are needed.
     pub(crate) fn bulk(&self) -> Option<(BulkActions, Option<&Indices>)> {
         self.0.as_ref().map(|entry| (entry.may.bulk, entry.may.indices.as_ref()))
     }
 
-    /// Whether it is an operator, who sends again what was accepted before.
+    /// Whether the caller is an operator, who resends dead letters.
     pub(crate) fn is_operator(&self) -> bool {
         self.0.as_ref().is_some_and(|entry| entry.may.operator)
     }
@@ -106,7 +106,7 @@ impl Access {
         Ok(Access(Some(Arc::new(guard))))
     }
 
-    /// Only those may send whom `known` has, for good: there is no file to read again.
+    /// Accepts the credentials in `known`, which never change: there is no file to read again.
     ///
     /// # Errors
     /// When the system has no random numbers.
@@ -125,8 +125,8 @@ impl Access {
         self.0.as_ref().and_then(|guard| guard.header.as_deref())
     }
 
-    /// What has to be waited for before [`check`](Self::check) can tell: nothing but for a password that is not known
-    /// yet. Whatever the name and the password are, it is the same and takes as long.
+    /// The hash to wait for before [`check`](Self::check) can decide; `None` unless the request has a password that is
+    /// not known yet. It takes as long for unknown names and wrong passwords.
     #[inline]
     pub fn prepare(&self, authorization: Option<&[u8]>, peer: IpAddr) -> Option<Preparation> {
         let guard = self.0.as_ref()?;
@@ -299,7 +299,7 @@ fn seconds(wait: Duration) -> u32 {
     u32::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(1)
 }
 
-/// What tells whether a file has changed.
+/// Identifies a version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp(Option<(u64, u64, Option<SystemTime>)>);
 
@@ -333,7 +333,7 @@ const TOO_OFTEN: Refused = Refused::new(
     "too many requests from this address had no valid credentials; correct them, and come back later\n",
 );
 
-/// What `WWW-Authenticate` says beside a refusal for want of credentials.
+/// The `WWW-Authenticate` header of a 401.
 pub const CHALLENGE: &str = "Bearer realm=\"tidegate\", Basic realm=\"tidegate\", ApiKey";
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! What is known of a request when its head is.
+//! Request metadata taken from the head.
 
 use std::net::IpAddr;
 use tidegate_http1::{Certificate, Head, Length, Repeated};
 use tidegate_limit::Moment;
 
-/// Who asks, and with what.
+/// The client and the head of a request.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     /// The other end of the connection.

@@ -91,7 +91,7 @@ impl Bound {
     /// Whether every sink can deliver a record of this size.
     ///
     /// # Errors
-    /// What is too long: the item where a body of the same length with smaller items would do, else the body.
+    /// Whether the item or the body is too long: the item, if a body of this length with smaller items would fit.
     pub const fn judge(self, size: Size) -> Result<(), Undeliverable> {
         let Size { kept, decoded, item } = size;
         let Some(left) = self.most.checked_sub(kept.saturating_add(decoded)) else {

@@ -45,22 +45,22 @@ struct Inner {
     /// Shows `tidegate tap` the batches that are handed to the journal.
     tap: Option<Tap>,
     rules: Rules,
-    /// What the configured sinks can deliver.
+    /// The bounds of the configured sinks.
     deliverable: ArcSwap<Deliverable>,
 }
 
 /// Access control, tenancy and limits. Default: open access, no tenants, no limits.
 #[derive(Clone, Default)]
 pub struct Rules {
-    /// Who may send.
+    /// Authenticates senders.
     pub access: Access,
     /// How a request's tenant is found; `None` without tenants.
     pub tenancy: Option<Tenancy>,
     /// The limits of routes and tenants.
     pub limits: Option<Arc<Table>>,
-    /// Who may send again what was accepted before, under the tenant that it had; nobody where this is open.
+    /// Authenticates operators, who resend dead letters under their old tenant; open means nobody may.
     pub operators: Access,
-    /// What may be done over `_bulk` where credentials do not say.
+    /// `_bulk` rights where the credentials have none of their own.
     pub bulk: Arc<ArcSwap<BulkDefaults>>,
 }
 
@@ -103,7 +103,7 @@ impl Gate {
         &self.0.rules
     }
 
-    /// What has to be waited for before [`enter`](Self::enter) can decide about a request with these headers from `peer`.
+    /// The password hash to wait for before [`enter`](Self::enter) can decide on a request with these headers from `peer`.
     #[inline]
     pub fn prepare(&self, headers: &dyn Headers, peer: IpAddr) -> Option<Preparation> {
         let Rules { access, operators, .. } = &self.0.rules;
@@ -410,7 +410,7 @@ const EXPIRED: Refused = Refused::new(
     "the client's certificate has expired since this connection was opened; connect again with one that is valid\n",
 );
 
-/// What is asked of every request of every source, whatever the rules are.
+/// Checks every request of every source, whatever the rules are.
 #[inline]
 fn may_come(caller: &Caller<'_>) -> Result<(), Refused> {
     // Connections end with their certificates; this is for the request that crosses that.

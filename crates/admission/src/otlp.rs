@@ -40,7 +40,7 @@ impl Media {
 pub struct Partial {
     /// How many.
     pub refused: u64,
-    /// What is wrong with the first ones.
+    /// The reasons of the first ones.
     pub words: String,
 }
 

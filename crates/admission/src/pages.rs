@@ -1,4 +1,4 @@
-//! What pages of other sites have browsers send.
+//! Refuses requests that a page of another site has a browser send.
 //!
 //! Any page can have a browser post to any address that the browser reaches, loopback with it, as long as the body is
 //! marked as one that a form could send (Fetch standard, "CORS-safelisted request-header": three content types, or none).
@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::refused::Refused;
 use tidegate_ledger::Refusal;
 
-/// Whether this may be sent from where it is sent.
+/// Checks that no page of another site could have sent this request.
 ///
 /// # Errors
 /// `unsupported` where a page of another site could have sent it.

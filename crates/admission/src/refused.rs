@@ -10,7 +10,7 @@ use tidegate_ledger::Refusal;
 pub struct Refused {
     /// The reason, as the ledger counts it.
     pub reason: Refusal,
-    /// What is wrong and what to do, for the reader of the client's log.
+    /// The reason and the remedy, for the reader of the client's log.
     pub words: Words,
     /// Seconds after which a retry may succeed; `None` when none ever will.
     pub retry_after: Option<u32>,

@@ -1,4 +1,4 @@
-//! Whose a request is.
+//! Finds the tenant of a request.
 
 use crate::access::{Certificate, Granted, Owner};
 use crate::caller::Caller;
@@ -12,18 +12,18 @@ pub struct Tenancy {
     pub certificate: Option<Field>,
     /// The header.
     pub header: Option<Box<str>>,
-    /// Who sends without a name.
+    /// The tenant of requests that name none.
     pub default: Option<Box<str>>,
     /// Whether a request without a tenant is refused.
     pub required: bool,
 }
 
-/// Who is known to send a request, as far as tenants are concerned.
+/// The sender of a request.
 #[derive(Debug, Clone, Copy)]
 pub enum Sender<'a> {
-    /// Who was let in by what it shows, or because everybody is.
+    /// It has valid credentials, or none are needed.
     Granted(&'a Granted),
-    /// Who shows nothing where others have to: nobody vouches for what it says.
+    /// It has none where others need them, so its tenant header does not count.
     Stranger,
 }
 
@@ -93,7 +93,7 @@ impl Tenancy {
         }
     }
 
-    /// What the header says.
+    /// The tenant that the header names.
     fn said<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a str>, Refused> {
         let Some(header) = &self.header else { return Ok(None) };
         let value = caller.headers.sole(header);

@@ -38,7 +38,7 @@ struct State {
     budget: Budget,
     idle: Idle,
     tick: u32,
-    /// What the kernel did not take back: how often, and how many bytes. Those are charged for good.
+    /// Pages that the kernel did not take back: how often, and how many bytes. They stay charged for good.
     kept: (u64, u64),
 }
 
@@ -51,7 +51,7 @@ pub enum Refused {
     /// It can never be granted: the share cannot hold that much.
     #[error("{wanted} bytes are more than the {most} bytes that this share can ever hold")]
     Never {
-        /// What was asked for, in bytes.
+        /// The size of the request, in bytes.
         wanted: u64,
         /// The most that could ever be granted, in bytes.
         most: u64,
@@ -61,7 +61,7 @@ pub enum Refused {
     Crowded,
 }
 
-/// What one share holds.
+/// The usage of one share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShareUse {
     /// Which share.
@@ -76,7 +76,7 @@ pub struct ShareUse {
     pub waiting: usize,
 }
 
-/// What the arena holds.
+/// The usage of the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// The bytes that all shares may hold together.
@@ -216,7 +216,7 @@ impl Arena {
         }
     }
 
-    /// What is charged to whom, for `/status` and the meters.
+    /// The charges of each share, for `/status` and the metrics.
     pub fn usage(&self) -> Usage {
         let state = lock(&self.inner.state);
         let budget = &state.budget;
@@ -237,7 +237,7 @@ impl Arena {
         if wanted > most { Err(Refused::Never { wanted, most }) } else { Ok(()) }
     }
 
-    /// What a window that can take `bytes` is charged at first.
+    /// The first charge of a window that can hold `bytes`.
     fn window_step(&self, bytes: usize) -> Result<usize, Refused> {
         let (wanted, most) = (rounded(bytes.max(1)), self.inner.window);
         if wanted > most {
@@ -351,7 +351,7 @@ impl Charge {
         self.bytes
     }
 
-    /// Whom they are charged to.
+    /// The share they are charged to.
     pub fn share(&self) -> Share {
         self.share
     }

@@ -66,7 +66,7 @@ impl Budget {
         committed.fold(0u64, u64::saturating_add) <= self.total
     }
 
-    /// What `share` could take now, within its floor or beyond.
+    /// The bytes that `share` could be charged now, within its floor or beyond.
     pub(crate) fn free(&self, share: Share) -> u64 {
         let others = Share::ALL.iter().filter(|other| **other != share);
         let committed: u64 = others.map(|other| self.used(*other).max(self.floors.of(*other))).sum();

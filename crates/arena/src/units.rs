@@ -25,7 +25,7 @@ pub fn page() -> usize {
     }
 }
 
-/// What a window of `bytes` is charged: whole pages up to [`STEP`], whole steps above.
+/// The charge of a window of `bytes`: whole pages up to [`STEP`], whole steps above.
 pub fn rounded(bytes: usize) -> usize {
     rounded_to(bytes, page())
 }

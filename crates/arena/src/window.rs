@@ -26,7 +26,7 @@ impl Window {
         Window { arena, share, index, charged, filled: 0, offered: 0 }
     }
 
-    /// Whom its memory is charged to.
+    /// The share its memory is charged to.
     pub fn share(&self) -> Share {
         self.share
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 const GROUP: u32 = 0o070;
 const OTHERS: u32 = 0o007;
 
-/// Who beside its owner can read or write the file at `path`, which holds a secret: in words, where there is anybody.
+/// Describes who beside its owner can read or write the file at `path`, which holds a secret; `None` if nobody.
 ///
 /// A file of root that this process, which is not root, can only read as a member of its group is as it should be.
 pub fn loose(path: &Path) -> Option<String> {

@@ -12,12 +12,12 @@ const DEEPEST: usize = 16;
 /// Set on folders that are everybody's by intention, such as `/tmp`.
 const STICKY: u32 = 0o1000;
 
-/// What [`tighten`] found.
+/// The outcome of [`tighten`].
 #[derive(Debug, Default)]
 pub struct Tightened {
     /// Files and folders that others can no longer read or write.
     pub changed: u64,
-    /// What could not be changed: how many, and the first with its reason.
+    /// How many could not be changed.
     pub kept: u64,
     /// The first of those.
     pub first_kept: Option<(PathBuf, io::Error)>,

@@ -13,7 +13,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a request presents. None of it is checked.
+/// The credentials in a request, unchecked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Presented<'a> {
     /// `Bearer`, or without a scheme.

@@ -1,5 +1,4 @@
-//! The file of credentials: one line for each, with its kind, its name, its hash, the tenant that it speaks for, and
-//! what it may do over `_bulk`.
+//! The credentials file: one line for each, with its kind, name, hash, tenant and `_bulk` rights.
 //!
 //! ```text
 //! # who          name      what is kept of the secret    what it may do
@@ -22,34 +21,34 @@ use subtle::ConstantTimeEq as _;
 
 /// The longest file. It bounds how many credentials there can be: a line has about a hundred bytes.
 const LONGEST: usize = 256 << 10;
-/// What the credentials of the longest file take, in bytes, with the file and those before it while it is read again.
+/// The most memory of the longest file, in bytes, with its text and the credentials before it while it is read again.
 pub(super) const BYTES: usize = 4 << 20;
 /// The most bytes of a name.
 const NAME: usize = 150;
 /// Mistakes that are told at a time.
 const TOLD: usize = 20;
 
-/// Who somebody is, and what that allows.
+/// The name and the rights of a credential.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Box<str>,
     pub(super) may: May,
 }
 
-/// What follows the hash on a line.
+/// The options behind the hash on a line.
 #[derive(Debug, Default)]
 pub(super) struct May {
-    /// Whose data it sends.
+    /// The tenant of its requests.
     pub(super) tenant: Owner,
-    /// What it may do over `_bulk` beside `create` and `index`.
+    /// Actions over `_bulk` beyond `create` and `index`.
     pub(super) bulk: BulkActions,
-    /// To which indices.
+    /// The indices it may write to.
     pub(super) indices: Option<Indices>,
-    /// Whether this is an operator, who sends again what was accepted before.
+    /// Whether this is an operator, who resends dead letters.
     pub(super) operator: bool,
 }
 
-/// For which tenant a credential speaks.
+/// The tenant of a credential's requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Owner {
     /// The default one.
@@ -67,7 +66,7 @@ pub struct Credentials {
     /// By the first bytes of the token's digest, which tell nothing of the token.
     tokens: HashMap<u64, ([u8; 32], Arc<Entry>)>,
     basic: HashMap<Box<str>, (Kept, Arc<Entry>)>,
-    /// What stands in for a name that is not known: for each that is, one that takes as long.
+    /// Stand-ins for unknown names: one for each known name, whose hash takes as long.
     nobodies: Vec<Nobody>,
     api_keys: HashMap<Box<str>, (Kept, Arc<Entry>)>,
     /// By what a certificate's subject says.
@@ -86,7 +85,7 @@ pub enum CredentialsError {
     File {
         /// Which file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
     /// It is too long.
@@ -243,7 +242,7 @@ impl Credentials {
         }
     }
 
-    /// Whose certificate it is: the most particular line counts.
+    /// The entry of a certificate: the most specific line counts.
     pub(super) fn certificate(&self, certificate: &Certificate) -> Option<&Arc<Entry>> {
         let units = certificate.organizational_units.iter();
         let organizations = certificate.organizations.iter();
@@ -255,7 +254,7 @@ impl Credentials {
     }
 }
 
-/// What a password is compared with.
+/// The stored secret that a password is compared with.
 pub(super) enum Secret<'a> {
     /// Its SHA-256.
     Digest(&'a [u8; 32]),

@@ -1,4 +1,5 @@
-//! Who has failed lately: a table of fixed size, in which addresses that share a place share its allowance.
+//! Recent authentication failures by address: a table of fixed size, in which addresses that share a slot share its
+//! allowance.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
@@ -26,7 +27,7 @@ pub(super) struct Failures {
     unsaid: AtomicU64,
 }
 
-/// What follows a failure.
+/// The consequences of a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// How many failures a line in the log should speak of, where there should be one.
@@ -98,7 +99,7 @@ impl Failures {
 }
 
 const TIME: u64 = u32::MAX as u64;
-/// What a failure costs, in tenths of a second.
+/// The cost of a failure, in tenths of a second.
 const COST: u64 = EACH.as_secs() * 10;
-/// What may be used ahead of time.
+/// The burst that is allowed, in tenths of a second.
 const ALLOWED: u64 = (BURST as u64 - 1) * COST;

@@ -1,11 +1,11 @@
-//! What a sender may do over `_bulk`: which actions beside `create` and `index`, and on which indices.
+//! Rights over `_bulk`: the actions beyond `create` and `index`, and the indices.
 //!
 //! A `_bulk` is executed with the key of the sink, which may do more than any sender should. So the source asks for
 //! each item; none of the answers takes an allocation.
 
 use std::sync::Arc;
 
-/// Something that a sender may do over `_bulk` only where that is said.
+/// A `_bulk` action that needs an explicit right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkAction {
     /// Change documents.
@@ -95,7 +95,7 @@ impl Indices {
     /// Reads patterns with commas between them.
     ///
     /// # Errors
-    /// What is wrong with them, and how they are written.
+    /// The syntax of patterns, when one is not valid.
     pub fn read(text: &str) -> Result<Indices, &'static str> {
         let is_good = |pattern: &str| {
             let rest = pattern.replace(TENANT, "");
@@ -129,7 +129,7 @@ fn is_matched(pattern: &str, name: &[u8], tenant: Option<&str>) -> bool {
     (0..=rest.len()).any(|from| rest.get(from..).and_then(|rest| behind(last, rest, tenant)) == Some(&[]))
 }
 
-/// What of `name` is behind a segment without `*`, if it begins with that.
+/// The rest of `name` behind a segment without `*`, if it begins with that.
 fn behind<'n>(segment: &str, name: &'n [u8], tenant: Option<&str>) -> Option<&'n [u8]> {
     let mut rest = name;
     for (number, text) in segment.split(TENANT).enumerate() {
@@ -141,14 +141,14 @@ fn behind<'n>(segment: &str, name: &'n [u8], tenant: Option<&str>) -> Option<&'n
     Some(rest)
 }
 
-/// What one request may do over `_bulk`.
+/// The `_bulk` rights of one request.
 #[derive(Debug, Clone)]
 pub struct BulkRights {
     actions: BulkActions,
     /// Without them: all but those that begin with a dot.
     indices: Option<Indices>,
     tenant: Option<tidegate_ledger::Tenant>,
-    /// An operator's, which sends again what was accepted before.
+    /// Everything is allowed: an operator resends dead letters.
     all: bool,
 }
 

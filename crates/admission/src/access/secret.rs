@@ -17,7 +17,7 @@ use tidegate_limit::Network;
 
 /// Rounds for a new password: 20 to 40 ms.
 const ROUNDS: u32 = 100_000;
-/// What a file may ask for: others wait meanwhile.
+/// The most rounds that a file may ask for: other passwords wait meanwhile.
 const ROUNDS_ALLOWED: std::ops::RangeInclusive<u32> = 1_000..=200_000;
 const SALT: usize = 16;
 pub(super) const LEN: usize = 32;
@@ -44,7 +44,7 @@ pub(super) struct Password {
     next_address: AtomicUsize,
 }
 
-/// What came of a comparison.
+/// The outcome of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Right,
@@ -69,9 +69,9 @@ pub enum SecretError {
 
 /// A secret that was made, and what the file says of it.
 pub struct Made {
-    /// What its owner presents.
+    /// The secret, for its owner.
     pub secret: String,
-    /// What is kept of it.
+    /// Its line for the credentials file.
     pub kept: String,
 }
 

@@ -233,7 +233,7 @@ fn certificates_are_known_by_the_most_particular_line() {
     assert_eq!(ask(&certificate("probe 7", &[], &[])), Err(Refusal::Forbidden));
 }
 
-/// What a line allows is read wherever it stands, and nothing is allowed that it does not name.
+/// The options of a line may come in any order, and grant only what they name.
 #[test]
 fn lines_say_what_a_credential_may_do_over_bulk() {
     let (plain, more) = (token(), token());
@@ -289,7 +289,7 @@ async fn failing_has_a_bound_for_each_address() {
     assert_eq!(wrong("203.0.113.9".parse().unwrap()).reason, Refusal::Unauthorized);
 }
 
-/// What the file keeps of a password, by so few rounds that a test may have many.
+/// The stored hash of a password, with so few rounds that a test may have many.
 fn kept(password: &str) -> String {
     kept_by(password, 1000)
 }

@@ -1,4 +1,4 @@
-//! What a request may do beyond adding to its own tenant's data: over `_bulk`, and as an operator's.
+//! Rights beyond adding to the sender's own tenant: `_bulk` actions, and resending as an operator.
 
 use super::Gate;
 use crate::access::{BulkActions, BulkRights, Granted, Indices};
@@ -9,10 +9,10 @@ use crate::tenancy;
 use std::collections::HashMap;
 use tidegate_ledger::{Open, Refusal};
 
-/// What may be done over `_bulk` where credentials do not say.
+/// `_bulk` rights where the credentials have none of their own.
 #[derive(Debug, Clone, Default)]
 pub struct BulkDefaults {
-    /// What everybody may do beside `create` and `index`, where everybody may send.
+    /// Actions beyond `create` and `index` where no credentials are needed.
     pub open: BulkActions,
     /// To which indices, where neither the credential nor the tenant says; all but those that begin with a dot.
     pub indices: Option<Indices>,
@@ -23,7 +23,7 @@ pub struct BulkDefaults {
 /// The header with which an operator says whose data it sends again; empty for what is nobody's.
 pub const RESEND_HEADER: &str = "Tidegate-Tenant";
 
-/// Whose data it is that is sent again, if this is a request to do so.
+/// The tenant of resent data, if this request resends.
 pub(super) fn resent<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Refused> {
     caller.headers.sole(RESEND_HEADER).map_err(|_| Refused::new(Refusal::Tenant, TWICE))
 }
@@ -52,7 +52,7 @@ impl Gate {
         Ok((passage, granted.as_operator()))
     }
 
-    /// What a request that was [let in](Gate::enter_known) may do over `_bulk`: what its credential says, then its
+    /// The `_bulk` rights of a request that was [admitted](Gate::enter_known): those of its credential, then its
     /// tenant's settings, then those of all.
     pub fn bulk_rights(&self, granted: &Granted, open: &Open) -> BulkRights {
         if granted.is_operator() {

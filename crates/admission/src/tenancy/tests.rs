@@ -137,7 +137,7 @@ fn an_address_has_its_own_default_and_what_strangers_say_does_not_count() {
     assert_eq!(refused(Tenancy { certificate: Some(Field::CommonName), ..tenancy.clone() }), Refusal::Tenant);
 }
 
-/// Who these lines of a file let in, by what follows the name.
+/// The callers of credentials with these options.
 fn granted(option: &str) -> Granted {
     let dir = tempfile::tempdir().unwrap();
     let (file, made) = (dir.path().join("credentials"), crate::access::make(None).unwrap());

@@ -122,7 +122,7 @@ fn a_new_plan_holds_from_then_on_if_what_is_used_fits_it() {
     assert!(arena.try_charge(Share::Ingest, MIB as u64).is_ok());
 }
 
-/// What could be held at a time is told from what is free now.
+/// The most that could ever be charged is not what is free now.
 #[test]
 fn floors_of_others_are_not_to_be_had() {
     let arena = arena(MIB);

@@ -60,7 +60,7 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     }
 }
 
-/// What may be done over `_bulk`.
+/// Checks the rights over `_bulk`.
 fn bulk(config: &Config, clashes: &mut Vec<Clash>) {
     let Some(bulk) = &config.access.bulk else { return };
     let mut clash = |message: &str, help: &str| {
@@ -163,7 +163,7 @@ fn certificates(config: &Config, clashes: &mut Vec<Clash>) {
     }
 }
 
-/// What an address has of its own.
+/// Checks the settings that an address has of its own.
 fn own(config: &Config, clashes: &mut Vec<Clash>) {
     let tls = &config.listen.tls;
     for listener in Listener::ALL {

@@ -148,7 +148,7 @@ async fn the_tenant_goes_on_with_its_data_also_where_its_entry_is_shared() {
     assert_eq!(accepted, [("other", 2), ("t1", 1), ("t2", 1), ("t3", 1), ("t4", 1)]);
 }
 
-/// What one request may not have is too large whenever it comes, and is in the books as that.
+/// A request beyond the limit of a single one is too large at any time, and is counted as that.
 #[tokio::test]
 async fn a_request_with_more_than_one_may_have_is_too_large() {
     for limits in [
