@@ -54,8 +54,7 @@ pub(crate) struct Log {
     pub(crate) cells: Vec<Arc<Cell>>,
     /// Damaged segments that every sink is past: names and lengths, oldest first.
     pub(crate) quarantined: VecDeque<(String, u64)>,
-    /// Consumed segments whose files are to be written over: names and lengths, at most
-    /// [`SPARES`](crate::writer::SPARES).
+    /// Consumed segments whose files are to be written over: names and lengths, at most two.
     pub(crate) spares: VecDeque<(String, u64)>,
     pub(crate) drain: Drain,
     /// When records were received.

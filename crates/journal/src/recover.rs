@@ -67,7 +67,7 @@ pub(crate) fn recover(
         head: found.head,
         cells: found.cells,
         quarantined: found.quarantined,
-        spares: found.spares,
+        spares: VecDeque::new(),
         drain: Drain::default(),
         times: found.times,
         counters: found.counters,

@@ -7,7 +7,7 @@ mod space;
 
 pub(crate) use hands::STACK;
 pub(crate) use order::{Flight, Order};
-pub(crate) use space::{QUARANTINED, SPARES};
+pub(crate) use space::QUARANTINED;
 
 use crate::files::{File, Files, write_all};
 use crate::journal::Receipt;

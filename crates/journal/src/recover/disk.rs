@@ -12,7 +12,7 @@ use crate::segment::{Segment, SegmentHead, file_name, is_kept, is_spare, kept_na
 use crate::settings::Settings;
 use crate::times::Times;
 use crate::walker::Walker;
-use crate::writer::{QUARANTINED, SPARES, Tail};
+use crate::writer::{QUARANTINED, Tail};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ pub(super) struct Found {
     pub(super) salt: Option<u64>,
     pub(super) segments: VecDeque<Segment>,
     pub(super) quarantined: VecDeque<(String, u64)>,
-    pub(super) spares: VecDeque<(String, u64)>,
     pub(super) cells: Vec<Arc<Cell>>,
     pub(super) head: Head,
     pub(super) tail: Option<Tail>,
@@ -43,7 +42,7 @@ impl Found {
         let mut kept: Vec<(String, u64)> = list.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
         kept.sort_unstable();
         found.quarantined = kept.into();
-        found.adopt_spares(files, &list);
+        remove_spares(files, &list);
         let cursors = read_cursors(files, &list)?;
         let written = || cursors.iter().filter_map(|(_, read)| Some(&read.as_ref()?.1));
         found.read_segments(files, &list, written().next().map(|written| written.salt));
@@ -67,27 +66,15 @@ impl Found {
         Ok(found)
     }
 
-    /// Files that are to be written over: as many as are kept.
-    fn adopt_spares(&mut self, files: &dyn Files, list: &[(String, u64)]) {
-        for (name, len) in list.iter().filter(|(name, _)| is_spare(name)) {
-            if self.spares.len() < SPARES {
-                self.spares.push_back((name.clone(), *len));
-            } else if let Err(error) = files.remove(name) {
-                tracing::warn!(%error, name, "a consumed segment cannot be deleted");
-            }
-        }
-    }
-
     /// Every segment by its name and its first header.
     fn read_segments(&mut self, files: &dyn Files, list: &[(String, u64)], cursors_salt: Option<u64>) {
         let mut named: BTreeMap<u64, (u64, bool)> = BTreeMap::new();
         for (name, len) in list {
             if let Some((first, marked)) = parse_name(name) {
-                // Both names at a time are possible only by hand; the longer file is likelier to hold more.
+                // Both names at a time are two files only by hand: the longer one is likelier to hold more. One file
+                // with both was being marked as damaged when the power was cut.
                 let known = named.entry(first).or_insert((*len, marked));
-                if *len > known.0 {
-                    *known = (*len, marked);
-                }
+                *known = (*known).max((*len, marked));
             }
         }
         // One with another sequence is what an earlier segment left in the file.
@@ -282,6 +269,17 @@ fn read_cursors(files: &dyn Files, list: &[(String, u64)]) -> Result<Vec<ReadCur
         cursors.push((sink.to_owned(), read));
     }
     Ok(cursors)
+}
+
+/// Removes the names of files that were to be written over. A power cut in the middle of a rename may have left a
+/// file with two names, on file systems where a rename is two changes: then the other is that of a segment that is
+/// still wanted.
+fn remove_spares(files: &dyn Files, list: &[(String, u64)]) {
+    for (name, _) in list.iter().filter(|(name, _)| is_spare(name)) {
+        if let Err(error) = files.remove(name) {
+            tracing::warn!(%error, name, "a consumed segment cannot be deleted");
+        }
+    }
 }
 
 fn first_header(files: &dyn Files, name: &str) -> Option<Header> {

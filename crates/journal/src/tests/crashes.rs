@@ -342,7 +342,8 @@ proptest! {
 
 /// Seeds that once found something: an empty segment that came back, a cursor taken for durable that could
 /// not be written, a gap over records that were completed, a lost cursor that was gone before it was made
-/// anew, a sink that had opened a segment before anything in it was published.
+/// anew, a sink that had opened a segment before anything in it was published, a file that was a segment and
+/// to be written over at once.
 #[test]
 fn what_was_found_before_is_not_found_again() {
     lives(3349671046615075207, Durability::PageCache, [true, false], 0);
@@ -356,4 +357,5 @@ fn what_was_found_before_is_not_found_again() {
     }
     lives(6167360124974085842, Durability::Fsync, [true, true], 60);
     lives(16674201449189444702, Durability::Fsync, [true, false], 60);
+    lives(8514037139824817285, Durability::Fsync, [false, false], 60);
 }

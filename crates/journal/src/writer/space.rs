@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 /// How many damaged segments are kept after every sink is past them.
 pub(crate) const QUARANTINED: usize = 4;
 /// How many consumed segments are kept to be written over.
-pub(crate) const SPARES: usize = 2;
+const SPARES: usize = 2;
 /// A segment is made shorter than it should be where the disk is nearly full, down to this, in bytes.
 const SHORTEST: u64 = 1 << 20;
 
