@@ -161,6 +161,13 @@ impl Rig {
         self.books_of("otlp")
     }
 
+    /// Whether nothing is under way: no request, and no record on its way to the journal.
+    pub(crate) fn is_settled(&self) -> bool {
+        let balance = self.ledger.balance();
+        let used = self.arena.usage().shares.iter().any(|share| share.used > 0);
+        balance.difference() == 0 && balance.sources.iter().all(|source| source.open == 0) && !used
+    }
+
     pub(crate) fn books_of(&self, name: &str) -> SourceBalance {
         let balance = self.ledger.balance();
         assert_eq!(balance.difference(), 0, "{balance:?}");
