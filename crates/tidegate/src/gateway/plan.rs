@@ -267,3 +267,6 @@ impl fmt::Display for Planned {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

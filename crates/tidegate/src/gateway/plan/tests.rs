@@ -1,0 +1,24 @@
+//! Promise: what the configuration allows is in the plan.
+
+use super::*;
+
+/// The names of the settings in the group of this name.
+fn settings_in(group: &str) -> Vec<String> {
+    let schema = tidegate_config::schema();
+    let properties = schema["properties"][group]["properties"].as_object().unwrap();
+    properties.keys().cloned().collect()
+}
+
+/// The largest body of a source is one that fits in a window, whichever source it is.
+#[test]
+fn the_largest_body_of_every_source_is_in_the_plan() {
+    for source in settings_in("sources") {
+        let text = format!("memory: 16GiB\nsources: {{{source}: {{max_body: 1GiB}}}}\n");
+        let planned = of(&tidegate_config::parse("test", &text, &|_| None).unwrap());
+        let setting = format!("sources.{source}.max_body");
+        let announced = planned.announced.iter().find(|announced| announced.setting == setting);
+        let announced = announced.unwrap_or_else(|| panic!("{source} is not in the plan"));
+        assert_eq!(announced.max_body(), 1 << 30, "{source}");
+        assert!(planned.window > 1 << 30, "{source}: {}", planned.window);
+    }
+}
