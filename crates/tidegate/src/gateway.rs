@@ -65,11 +65,17 @@ pub(crate) struct Gateway {
     attach: sinks::Attach,
     view: Arc<View>,
     shutdowns: Vec<Shutdown>,
-    acceptors: Vec<AbortHandle>,
+    acceptors: Vec<Acceptor>,
     /// Looks after the memory, and whether all the others are there.
     upkeep: Rounds,
     keys: Keys,
     socket_file: Option<SocketFile>,
+}
+
+/// The task that accepts connections at the address of a setting.
+struct Acceptor {
+    setting: &'static str,
+    task: AbortHandle,
 }
 
 /// Whether the files of certificates and credentials that `config` names can be used.
@@ -86,6 +92,14 @@ impl Gateway {
     /// # Errors
     /// In words: what was being started, what is wrong, what to do. Nothing is left running then.
     pub(crate) fn start(config: Config) -> Result<Gateway, Failure> {
+        Gateway::start_watched(config, watch::leave)
+    }
+
+    /// As [`start`](Self::start); `leave` is told what has ended that must not.
+    fn start_watched(
+        config: Config,
+        leave: impl FnOnce(&str) + Send + 'static,
+    ) -> Result<Gateway, Failure> {
         if !config.core_dumps {
             forbid_core_dumps();
         }
@@ -219,36 +233,37 @@ impl Gateway {
 
         let first = workers.worker(0);
         let admin_service = Arc::new(ingest::Admin::new(console, tap));
-        let mut acceptors =
-            vec![first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle()];
+        let task = first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle();
+        let mut acceptors = vec![Acceptor { setting: "listen.admin", task }];
         let listeners = [
-            (Some(http), Listener::Http),
-            (grpc, Listener::Grpc),
-            (apm, Listener::Apm),
-            (alone, Listener::Elasticsearch),
+            (Some(http), "listen.http", Listener::Http),
+            (grpc, "listen.grpc", Listener::Grpc),
+            (apm, "listen.apm", Listener::Apm),
+            (alone, "listen.elasticsearch", Listener::Elasticsearch),
         ];
-        for (listener, which) in listeners {
+        for (listener, setting, which) in listeners {
             let Some(listener) = listener else { continue };
             let (workers, door, ingest) = (Arc::clone(&workers), Arc::clone(&door), behind(which));
-            let acceptor = match doorways.at(which) {
+            let task = match doorways.at(which) {
                 Some(doorway) => {
                     let ingest = Arc::new(IngestTls::new(ingest, Arc::clone(doorway)));
                     first.spawn(accept(listener, workers, door, ingest))
                 }
                 None => first.spawn(accept(listener, workers, door, ingest)),
             };
-            acceptors.push(acceptor.abort_handle());
+            acceptors.push(Acceptor { setting, task: task.abort_handle() });
         }
         if let Some(unix) = unix {
             let accepting =
                 accept_unix(unix, Arc::clone(&workers), Arc::clone(&door), behind(Listener::Http));
-            acceptors.push(first.spawn(accepting).abort_handle());
+            let task = first.spawn(accepting).abort_handle();
+            acceptors.push(Acceptor { setting: "listen.unix", task });
         }
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
         let log_state = state_log::round(Arc::downgrade(&view));
         let (gate_kept, keys_kept) = (gate.clone(), keys.clone());
         let upkeep =
-            upkeep::start(arena, console_arena, gate_kept, keys_kept, log_state, watch, watch::leave)?;
+            upkeep::start(arena, console_arena, gate_kept, keys_kept, log_state, watch, leave)?;
         Ok(Gateway {
             config: running_config,
             planned,
@@ -329,7 +344,7 @@ impl Gateway {
         self.gate.stop();
         // First, so that whoever comes from now on sees that nobody is there.
         drop(self.socket_file);
-        self.acceptors.iter().for_each(AbortHandle::abort);
+        self.acceptors.iter().for_each(|acceptor| acceptor.task.abort());
         self.shutdowns.iter().for_each(Shutdown::begin);
         while self.door.open() > 0 && !left().is_zero() {
             std::thread::sleep(Duration::from_millis(5));
@@ -365,15 +380,16 @@ fn prefix(path: &str) -> String {
 
 /// Over everything that must not end.
 fn watch(
-    acceptors: &[AbortHandle],
+    acceptors: &[Acceptor],
     journal: &Journal,
     workers: &Arc<Workers>,
     pool: &Pool,
     sinks: &Arc<Mutex<Vec<Running>>>,
 ) -> Watch {
     let mut watch = Watch::default();
-    for (acceptor, setting) in acceptors.iter().cloned().zip(["listen.http", "listen.admin"]) {
-        watch.over(move || acceptor.is_finished().then(|| format!("the acceptor of `{setting}`")));
+    for Acceptor { setting, task } in acceptors {
+        let (setting, task) = (*setting, task.clone());
+        watch.over(move || task.is_finished().then(|| format!("the acceptor of `{setting}`")));
     }
     let (journal, workers, sinks) = (journal.clone(), Arc::clone(workers), Arc::clone(sinks));
     let pool = pool.clone();
@@ -465,12 +481,4 @@ fn tell(recovery: &Recovery) {
 }
 
 #[cfg(test)]
-mod tests {
-    use rustix::process::{DumpableBehavior, dumpable_behavior};
-
-    #[test]
-    fn a_gateway_leaves_no_core_dump() {
-        super::forbid_core_dumps();
-        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
-    }
-}
+mod tests;
