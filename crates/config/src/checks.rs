@@ -8,7 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, PathBuf};
 
 use crate::model::{
-    Backoff, Config, Durability, ElasticsearchSink, LakeSink, OtlpSink, RemoteWriteSink, Signal, Sink, Tls,
+    Backoff, Config, Durability, ElasticsearchSink, LakeSink, Listener, OtlpSink, RemoteWriteSink, Signal,
+    Sink, Tls,
 };
 use crate::values::{HeaderName, Name, Secret, Url};
 
@@ -38,24 +39,18 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
     clashes
 }
 
-/// The listeners: each with its name.
-fn listeners(config: &Config) -> impl Iterator<Item = (&'static str, SocketAddr)> + Clone {
+/// The addresses that are listened on, each with its setting in `listen`.
+fn addresses_of(config: &Config) -> Vec<(String, SocketAddr)> {
     let listen = &config.listen;
-    [
-        ("http", Some(listen.http)),
-        ("grpc", Some(listen.grpc)),
-        ("elasticsearch", listen.elasticsearch),
-        ("apm", listen.apm),
-        ("admin", Some(listen.admin)),
-    ]
-    .into_iter()
-    .filter_map(|(name, address)| Some((name, address?)))
+    let address = |listener: Listener| Some((listener.to_string(), listener.address(listen)?));
+    let admin = ("admin".to_owned(), listen.admin);
+    Listener::ALL.into_iter().filter_map(address).chain([admin]).collect()
 }
 
 fn addresses(config: &Config, clashes: &mut Vec<Clash>) {
-    let all = listeners(config);
-    for (at, (name, address)) in all.clone().enumerate() {
-        for (other, before) in all.clone().take(at) {
+    let all = addresses_of(config);
+    for (at, (name, address)) in all.iter().enumerate() {
+        for (other, before) in all.iter().take(at) {
             // Both take the same protocols: the same address stands for one listener.
             let one = name == "grpc" && other == "http" && address == before;
             if one || address.port() == 0 || address.port() != before.port() {
@@ -255,10 +250,10 @@ fn loops<'a>(
     clashes: &mut Vec<Clash>,
 ) {
     for url in urls {
-        for (setting, address) in listeners(config) {
+        for (setting, address) in addresses_of(config) {
             if reaches(url, address) {
                 clashes.push(Clash {
-                    about: vec![path(["sinks", name.as_str(), key]), path(["listen", setting])],
+                    about: vec![path(["sinks", name.as_str(), key]), path(["listen", &setting])],
                     message: format!(
                         "`sinks.{name}.{key}` is this gateway's own address `listen.{setting}` ({address})"
                     ),

@@ -140,6 +140,11 @@ macro_rules! choices {
             $( $(#[doc = $word_doc])* $variant, )*
         }
 
+        impl $name {
+            /// All of them.
+            pub const ALL: [$name; [$($word),*].len()] = [$( $name::$variant ),*];
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(match self { $( $name::$variant => $word, )* })

@@ -62,9 +62,8 @@ fn each(config: &Config, look: &mut dyn FnMut(&[&str], &Path, Content)) {
     look(&["listen", "tls", "cert_file"], tls.cert_file.as_deref(), Public);
     look(&["listen", "tls", "key_file"], tls.key_file.as_deref(), Secret);
     look(&["listen", "tls", "client_ca_file"], tls.client_ca_file.as_deref(), Public);
-    let names = ["http", "grpc", "elasticsearch", "apm"];
-    for (listener, name) in Listener::ALL.into_iter().zip(names) {
-        let own = tls.own(listener);
+    for listener in Listener::ALL {
+        let (name, own) = (&*listener.to_string(), tls.own(listener));
         look(&["listen", "tls", name, "cert_file"], own.cert_file.as_deref(), Public);
         look(&["listen", "tls", name, "key_file"], own.key_file.as_deref(), Secret);
         look(&["listen", "tls", name, "client_ca_file"], own.client_ca_file.as_deref(), Public);

@@ -5,17 +5,19 @@ mod allowance;
 mod journal;
 mod limits;
 mod listen;
+mod listener;
 mod sinks;
 mod sources;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use access::{Access, BulkAction, ClientAuth, ListenTls, Listener, ListenerTls, Shown};
+pub use access::{Access, BulkAction, ClientAuth, ListenTls, ListenerTls, Shown};
 pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
 pub use listen::Listen;
+pub use listener::Listener;
 pub use sinks::{
     Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, LakeSink, Mapping,
     Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteSink, Retention, Signal, Sink, Tls,

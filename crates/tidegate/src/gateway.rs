@@ -11,6 +11,7 @@ mod files;
 mod idle_connections;
 mod ingest;
 mod keys;
+pub(crate) mod listeners;
 mod metrics;
 pub(crate) mod plan;
 mod rates;
@@ -25,9 +26,10 @@ mod watch;
 pub(crate) mod workers;
 
 use crate::Failure;
-use acceptor::{Doorkeeper, accept, accept_unix, listen};
-use ingest::{Guarded, Ingest, IngestTls};
+use acceptor::Doorkeeper;
+use ingest::Guarded;
 use keys::Keys;
+use listeners::{Acceptor, Services};
 use plan::Planned;
 pub(crate) use rules::CHANGES;
 use sinks::Running;
@@ -37,17 +39,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_admission::{Gate, Rules};
 use tidegate_arena::{Arena, Bytes, Share};
-use tidegate_config::{Access, Config, Durability, Limits, Listener, Tenants};
+use tidegate_config::{Access, Config, Durability, Limits, Tenants};
 use tidegate_console::Console;
 use tidegate_http1::{Server, Shutdown};
 use tidegate_journal::{Journal, Recovery};
 use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Elasticsearch, ElasticsearchSettings, Http, Http2, Otlp, Places, RemoteWrite};
+use tidegate_sources::{Elasticsearch, ElasticsearchSettings, Http, Otlp, Places, RemoteWrite};
 use tidegate_tap::Tap;
-use tokio::task::AbortHandle;
-use unix_socket::SocketFile;
 use visitors::Visitors;
 use watch::{Rounds, Watch};
 use workers::Workers;
@@ -69,13 +69,6 @@ pub(crate) struct Gateway {
     /// Looks after the memory, and whether all the others are there.
     upkeep: Rounds,
     keys: Keys,
-    socket_file: Option<SocketFile>,
-}
-
-/// The task that accepts connections at the address of a setting.
-struct Acceptor {
-    setting: &'static str,
-    task: AbortHandle,
 }
 
 /// Whether the files of certificates and credentials that `config` names can be used.
@@ -96,10 +89,7 @@ impl Gateway {
     }
 
     /// As [`start`](Self::start); `leave` is told what has ended that must not.
-    fn start_watched(
-        config: Config,
-        leave: impl FnOnce(&str) + Send + 'static,
-    ) -> Result<Gateway, Failure> {
+    fn start_watched(config: Config, leave: impl FnOnce(&str) + Send + 'static) -> Result<Gateway, Failure> {
         if !config.core_dumps {
             forbid_core_dumps();
         }
@@ -107,17 +97,7 @@ impl Gateway {
         plan::check(&config, &planned)?;
         tell_of_bodies(&planned);
         let keys = Keys::read(&config)?;
-        let http = listen(config.listen.http, "listen.http")?;
-        // The same address twice is one listener.
-        let grpc = (config.listen.grpc != config.listen.http)
-            .then(|| listen(config.listen.grpc, "listen.grpc"))
-            .transpose()?;
-        let alone =
-            config.listen.elasticsearch.map(|address| listen(address, "listen.elasticsearch")).transpose()?;
-        let apm = config.listen.apm.map(|address| listen(address, "listen.apm")).transpose()?;
-        let admin = listen(config.listen.admin, "listen.admin")?;
-        let (unix, socket_file) =
-            config.listen.unix.as_ref().map(|socket| unix_socket::listen(socket.path())).transpose()?.unzip();
+        let bound = listeners::bind(&config.listen)?;
         let files = planned.files;
         files.check()?;
         files.raise();
@@ -183,22 +163,6 @@ impl Gateway {
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
         let places = Places::new(planned.connections as usize);
-        // Behind the addresses that have no tenant of their own there is the same.
-        let behind = |which: Listener| {
-            let tenant = config.tenants.default_at(which);
-            let shared = tenant.map_or_else(
-                || http_service.clone(),
-                |tenant| http_service.with_default_tenant(tenant.as_str()),
-            );
-            let http2 = Http2::new(shared.clone(), settings, arena.clone(), places.clone());
-            let is_alone = which == Listener::Elasticsearch;
-            let service = if is_alone { shared.elasticsearch_alone() } else { shared };
-            let door = |shutdown: &Shutdown| {
-                let http1 = Server::new(service.clone(), settings, arena.clone(), shutdown.clone());
-                tidegate_sources::Ingest::new(http1, http2.clone(), settings, shutdown.clone())
-            };
-            Arc::new(Ingest::new(shutdowns.iter().map(door).collect(), service.clone(), gate.clone()))
-        };
         let door = Doorkeeper::new(places.clone()).within(files.connections, files.leaving);
         let door = Arc::new(door.with_peers(config.limits.connections_per_peer));
 
@@ -231,39 +195,25 @@ impl Gateway {
         let admin_door =
             Arc::new(Doorkeeper::new(Places::new(files.admin)).within(files.admin, files.leaving));
 
-        let first = workers.worker(0);
-        let admin_service = Arc::new(ingest::Admin::new(console, tap));
-        let task = first.spawn(accept(admin, Arc::clone(&workers), admin_door, admin_service)).abort_handle();
-        let mut acceptors = vec![Acceptor { setting: "listen.admin", task }];
-        let listeners = [
-            (Some(http), "listen.http", Listener::Http),
-            (grpc, "listen.grpc", Listener::Grpc),
-            (apm, "listen.apm", Listener::Apm),
-            (alone, "listen.elasticsearch", Listener::Elasticsearch),
-        ];
-        for (listener, setting, which) in listeners {
-            let Some(listener) = listener else { continue };
-            let (workers, door, ingest) = (Arc::clone(&workers), Arc::clone(&door), behind(which));
-            let task = match doorways.at(which) {
-                Some(doorway) => {
-                    let ingest = Arc::new(IngestTls::new(ingest, Arc::clone(doorway)));
-                    first.spawn(accept(listener, workers, door, ingest))
-                }
-                None => first.spawn(accept(listener, workers, door, ingest)),
-            };
-            acceptors.push(Acceptor { setting, task: task.abort_handle() });
-        }
-        if let Some(unix) = unix {
-            let accepting =
-                accept_unix(unix, Arc::clone(&workers), Arc::clone(&door), behind(Listener::Http));
-            let task = first.spawn(accepting).abort_handle();
-            acceptors.push(Acceptor { setting: "listen.unix", task });
-        }
+        let services = Services {
+            workers: &workers,
+            arena: &arena,
+            gate: &gate,
+            http: http_service,
+            settings,
+            shutdowns: &shutdowns,
+            places,
+            door: &door,
+            tenants: &config.tenants,
+            doorways: &doorways,
+            admin: Arc::new(ingest::Admin::new(console, tap)),
+            admin_door,
+        };
+        let acceptors: Vec<Acceptor> = bound.into_iter().map(|bound| bound.accept(&services)).collect();
         let watch = watch(&acceptors, &journal, &workers, &pool, &running);
         let log_state = state_log::round(Arc::downgrade(&view));
         let (gate_kept, keys_kept) = (gate.clone(), keys.clone());
-        let upkeep =
-            upkeep::start(arena, console_arena, gate_kept, keys_kept, log_state, watch, leave)?;
+        let upkeep = upkeep::start(arena, console_arena, gate_kept, keys_kept, log_state, watch, leave)?;
         Ok(Gateway {
             config: running_config,
             planned,
@@ -279,7 +229,6 @@ impl Gateway {
             acceptors,
             upkeep,
             keys,
-            socket_file,
         })
     }
 
@@ -342,9 +291,7 @@ impl Gateway {
         // From now on an end is what was ordered.
         drop(self.upkeep);
         self.gate.stop();
-        // First, so that whoever comes from now on sees that nobody is there.
-        drop(self.socket_file);
-        self.acceptors.iter().for_each(|acceptor| acceptor.task.abort());
+        self.acceptors.into_iter().for_each(Acceptor::close);
         self.shutdowns.iter().for_each(Shutdown::begin);
         while self.door.open() > 0 && !left().is_zero() {
             std::thread::sleep(Duration::from_millis(5));
@@ -387,10 +334,7 @@ fn watch(
     sinks: &Arc<Mutex<Vec<Running>>>,
 ) -> Watch {
     let mut watch = Watch::default();
-    for Acceptor { setting, task } in acceptors {
-        let (setting, task) = (*setting, task.clone());
-        watch.over(move || task.is_finished().then(|| format!("the acceptor of `{setting}`")));
-    }
+    acceptors.iter().for_each(|acceptor| watch.over(acceptor.watched()));
     let (journal, workers, sinks) = (journal.clone(), Arc::clone(workers), Arc::clone(sinks));
     let pool = pool.clone();
     watch.over(move || pool.has_ended().then(|| "a thread of the pool".to_owned()));

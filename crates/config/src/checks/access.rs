@@ -1,27 +1,18 @@
 //! Addresses, certificates and credentials that do not go together.
 
-use super::{Clash, listeners, path};
+use super::{Clash, path};
 use crate::model::{BulkAction, ClientAuth, Config, Listener, ListenerTls, Shown};
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     certificates(config, clashes);
     own(config, clashes);
     default_tenants(config, clashes);
-    for (name, address) in listeners(config) {
-        let listener = match name {
-            "http" => Listener::Http,
-            "grpc" => Listener::Grpc,
-            "elasticsearch" => Listener::Elasticsearch,
-            "apm" => Listener::Apm,
-            _ => {
-                admin(config, clashes);
-                continue;
-            }
-        };
+    for listener in Listener::ALL {
+        let Some(address) = listener.address(&config.listen) else { continue };
         if !address.ip().is_loopback() && !config.listen.tls.is_on(listener) && !config.listen.insecure {
             clashes.push(Clash {
-                about: vec![path(["listen", name])],
-                message: format!("`listen.{name}` ({address}) can be reached by others, and does not speak TLS"),
+                about: vec![vec!["listen".to_owned(), listener.to_string()]],
+                message: format!("`listen.{listener}` ({address}) can be reached by others, and does not speak TLS"),
                 help: format!(
                     "give a certificate in `listen.tls`{}; or, where the network is trusted or a proxy before tidegate \
                      speaks TLS, set `listen.insecure: true`",
@@ -30,6 +21,7 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
             });
         }
     }
+    admin(config, clashes);
     let tenants = &config.tenants;
     if tenants.credentials && config.access.credentials_file.is_none() {
         clashes.push(Clash {
@@ -188,7 +180,7 @@ fn own(config: &Config, clashes: &mut Vec<Clash>) {
             ("client_auth", client_auth.is_some()),
         ];
         let Some((first, _)) = settings.into_iter().find(|(_, is_given)| *is_given) else { continue };
-        if !is_there(config, listener) {
+        if listener.address(&config.listen).is_none() {
             clash(
                 first,
                 format!("`listen.tls.{listener}` is about an address that there is not"),
@@ -244,7 +236,7 @@ fn default_tenants(config: &Config, clashes: &mut Vec<Clash>) {
         clashes.push(Clash { about, message, help: help.to_owned() });
     };
     for listener in Listener::ALL {
-        if tenants.default_at(listener).is_some() && !is_there(config, listener) {
+        if tenants.default_at(listener).is_some() && listener.address(&config.listen).is_none() {
             clash(
                 listener,
                 format!("`tenants.default_at.{listener}` is about an address that there is not"),
@@ -260,14 +252,5 @@ fn default_tenants(config: &Config, clashes: &mut Vec<Clash>) {
                 .to_owned(),
             "name the same for both, or give them addresses of their own",
         );
-    }
-}
-
-/// Whether this address is listened on.
-fn is_there(config: &Config, listener: Listener) -> bool {
-    match listener {
-        Listener::Http | Listener::Grpc => true,
-        Listener::Elasticsearch => config.listen.elasticsearch.is_some(),
-        Listener::Apm => config.listen.apm.is_some(),
     }
 }

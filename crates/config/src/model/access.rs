@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use super::listener::Listener;
 use crate::declare::{choices, settings};
 use crate::values::HeaderName;
 
@@ -88,20 +89,6 @@ choices! {
     }
 }
 
-choices! {
-    /// An address under `listen` that takes telemetry.
-    pub enum Listener is "a listener" {
-        /// `listen.http`
-        Http = "http",
-        /// `listen.grpc`
-        Grpc = "grpc",
-        /// `listen.elasticsearch`
-        Elasticsearch = "elasticsearch",
-        /// `listen.apm`
-        Apm = "apm",
-    }
-}
-
 /// What an address that speaks TLS shows, and whom it asks for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown<'a> {
@@ -115,20 +102,10 @@ pub struct Shown<'a> {
     pub client_auth: ClientAuth,
 }
 
-impl Listener {
-    /// All of them.
-    pub const ALL: [Listener; 4] = [Listener::Http, Listener::Grpc, Listener::Elasticsearch, Listener::Apm];
-}
-
 impl ListenTls {
     /// What an address has of its own.
     pub fn own(&self, listener: Listener) -> &ListenerTls {
-        match listener {
-            Listener::Http => &self.http,
-            Listener::Grpc => &self.grpc,
-            Listener::Elasticsearch => &self.elasticsearch,
-            Listener::Apm => &self.apm,
-        }
+        listener.tls(self)
     }
 
     /// What this address shows, if it speaks TLS.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::access::Listener;
+use super::listener::Listener;
 use crate::declare::{choices, settings};
 use crate::values::{Bytes, HeaderName, IndexGlob, TenantName};
 
@@ -131,12 +131,6 @@ impl Tenants {
 
     /// The tenant of what comes to this address without a name, where that is not the one of all addresses.
     pub fn default_at(&self, listener: Listener) -> Option<&TenantName> {
-        let DefaultAt { http, grpc, elasticsearch, apm } = &self.default_at;
-        match listener {
-            Listener::Http => http.as_ref(),
-            Listener::Grpc => grpc.as_ref(),
-            Listener::Elasticsearch => elasticsearch.as_ref(),
-            Listener::Apm => apm.as_ref(),
-        }
+        listener.tenant(&self.default_at)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::check::{config_again, config_with_warnings};
 use crate::cli::ConfigArgs;
-use crate::gateway::{CHANGES, Gateway};
+use crate::gateway::{CHANGES, Gateway, listeners};
 use crate::{Failure, Outcome, logging, output};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -109,23 +109,22 @@ fn target(config: &Config, sink: &Sink) -> String {
 /// What a person wants to know when it has started.
 fn greeting(config: &Config, gateway: &Gateway) -> String {
     let planned = gateway.planned();
-    let (http, grpc, admin) = (config.listen.http, config.listen.grpc, config.listen.admin);
+    let (http, grpc) = (config.listen.http, config.listen.grpc);
     let mut text = format!(
         "tidegate {}\n  \
          memory        {}\n                \
          {} for payload, bodies of up to {} (see `tidegate plan`)\n  \
          data          {}\n  \
          OTLP          http://{http}   gRPC http://{grpc}\n  \
-         remote write  http://{http}/api/v1/write\n  \
-         status        http://{admin}/status   metrics http://{admin}/metrics\n",
+         remote write  http://{http}/api/v1/write\n",
         crate::VERSION,
         planned.budget,
         Bytes(planned.plan.payload()),
         Bytes(largest_body(gateway)),
         config.data.display(),
     );
-    if let Some(socket) = &config.listen.unix {
-        text.push_str(&format!("  the same      {socket}\n"));
+    for (label, address) in listeners::KINDS.iter().filter_map(|kind| (kind.shown)(&config.listen)) {
+        text.push_str(&format!("  {label:<13} {address}\n"));
     }
     for (name, sink) in &config.sinks {
         let target = target(config, sink);

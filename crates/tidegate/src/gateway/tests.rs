@@ -42,8 +42,8 @@ fn an_acceptor_that_ends_is_missed_under_the_name_of_its_setting() {
         let dir = tempfile::tempdir().unwrap();
         let (gateway, told) = started(on_all_listeners(dir.path()));
         assert_eq!(gateway.acceptors.len(), settings.len());
-        let acceptor = gateway.acceptors.iter().find(|acceptor| acceptor.setting == setting).unwrap();
-        acceptor.task.abort();
+        let acceptor = gateway.acceptors.iter().find(|acceptor| acceptor.setting() == setting).unwrap();
+        acceptor.abort();
         assert_eq!(told.recv_timeout(PATIENCE).unwrap(), format!("the acceptor of `{setting}`"));
         gateway.stop();
     }

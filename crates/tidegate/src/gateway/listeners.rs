@@ -1,0 +1,217 @@
+//! The kinds of listeners, a descriptor for each: the gateway walks over them to listen, to accept and to watch.
+
+use super::acceptor::{Doorkeeper, Serve, accept, accept_unix, listen};
+use super::ingest::{Admin, Ingest, IngestTls};
+use super::keys::Doorways;
+use super::unix_socket::{self, SocketFile};
+use super::workers::Workers;
+use crate::Failure;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::Arc;
+use tidegate_admission::Gate;
+use tidegate_arena::Arena;
+use tidegate_config::{Listen, Listener, Tenants};
+use tidegate_http1::{Server, Settings, Shutdown};
+use tidegate_sources::{self as sources, Http, Http2, Places};
+use tokio::task::AbortHandle;
+
+/// A kind of listener.
+pub(crate) struct ListenerKind {
+    /// The setting with its address.
+    pub(crate) setting: &'static str,
+    /// Where it listens, if the configuration says so.
+    address: fn(&Listen) -> Option<Address<'_>>,
+    /// Accepts connections from now on.
+    accept: fn(&Services<'_>, Socket) -> AbortHandle,
+    /// A label and an address for people, where no source has shown the address already.
+    pub(crate) shown: fn(&Listen) -> Option<(&'static str, String)>,
+}
+
+/// All kinds of listeners, in the order in which they begin to listen.
+pub(crate) static KINDS: [ListenerKind; 6] = [
+    ListenerKind {
+        setting: "listen.http",
+        address: |listen| Listener::Http.address(listen).map(Address::Tcp),
+        accept: |services, socket| services.sources(socket, Listener::Http, Http::clone),
+        shown: |_| None,
+    },
+    ListenerKind {
+        setting: "listen.grpc",
+        // The address of `listen.http` twice is one listener.
+        address: |listen| {
+            Listener::Grpc.address(listen).filter(|address| *address != listen.http).map(Address::Tcp)
+        },
+        accept: |services, socket| services.sources(socket, Listener::Grpc, Http::clone),
+        shown: |_| None,
+    },
+    ListenerKind {
+        setting: "listen.elasticsearch",
+        address: |listen| Listener::Elasticsearch.address(listen).map(Address::Tcp),
+        accept: |services, socket| {
+            services.sources(socket, Listener::Elasticsearch, Http::elasticsearch_alone)
+        },
+        shown: |_| None,
+    },
+    ListenerKind {
+        setting: "listen.apm",
+        address: |listen| Listener::Apm.address(listen).map(Address::Tcp),
+        accept: |services, socket| services.sources(socket, Listener::Apm, Http::clone),
+        shown: |_| None,
+    },
+    ListenerKind {
+        setting: "listen.admin",
+        address: |listen| Some(Address::Tcp(listen.admin)),
+        accept: |services, socket| services.admin(socket),
+        shown: |listen| {
+            let address = listen.admin;
+            Some(("status", format!("http://{address}/status   metrics http://{address}/metrics")))
+        },
+    },
+    ListenerKind {
+        setting: "listen.unix",
+        address: |listen| listen.unix.as_ref().map(|socket| Address::Unix(socket.path())),
+        accept: |services, socket| services.sources(socket, Listener::Http, Http::clone),
+        shown: |listen| listen.unix.as_ref().map(|socket| ("the same", socket.to_string())),
+    },
+];
+
+/// Where a listener listens.
+enum Address<'a> {
+    Tcp(SocketAddr),
+    Unix(&'a Path),
+}
+
+/// What connections are accepted from.
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// A listener that listens, and does not accept yet.
+pub(crate) struct Bound {
+    kind: &'static ListenerKind,
+    socket: Socket,
+    file: Option<SocketFile>,
+}
+
+/// A listener that accepts connections.
+pub(crate) struct Acceptor {
+    kind: &'static ListenerKind,
+    task: AbortHandle,
+    /// Of a Unix socket.
+    file: Option<SocketFile>,
+}
+
+/// Listens wherever the configuration says.
+///
+/// # Errors
+/// In words: which setting it is, what was tried, what is wrong.
+pub(crate) fn bind(config: &Listen) -> Result<Vec<Bound>, Failure> {
+    let bound = KINDS.iter().filter_map(|kind| Some(kind.bind((kind.address)(config)?)));
+    Ok(bound.collect::<Result<_, String>>()?)
+}
+
+impl ListenerKind {
+    fn bind(&'static self, address: Address<'_>) -> Result<Bound, String> {
+        let (socket, file) = match address {
+            Address::Tcp(address) => (Socket::Tcp(listen(address, self.setting)?), None),
+            Address::Unix(path) => {
+                let (socket, file) = unix_socket::listen(path)?;
+                (Socket::Unix(socket), Some(file))
+            }
+        };
+        Ok(Bound { kind: self, socket, file })
+    }
+}
+
+impl Bound {
+    /// Accepts connections from now on.
+    pub(super) fn accept(self, services: &Services<'_>) -> Acceptor {
+        let Bound { kind, socket, file } = self;
+        Acceptor { kind, task: (kind.accept)(services, socket), file }
+    }
+}
+
+impl Acceptor {
+    /// The words for one that has ended.
+    pub(super) fn watched(&self) -> impl Fn() -> Option<String> + Send + 'static {
+        let (setting, task) = (self.kind.setting, self.task.clone());
+        move || task.is_finished().then(|| format!("the acceptor of `{setting}`"))
+    }
+
+    /// Accepts no more.
+    pub(super) fn close(self) {
+        // First, so that whoever comes from now on sees that nobody is there.
+        drop(self.file);
+        self.task.abort();
+    }
+
+    #[cfg(test)]
+    pub(super) fn setting(&self) -> &'static str {
+        self.kind.setting
+    }
+
+    #[cfg(test)]
+    pub(super) fn abort(&self) {
+        self.task.abort();
+    }
+}
+
+/// What acceptors hand connections to.
+pub(super) struct Services<'a> {
+    pub(super) workers: &'a Arc<Workers>,
+    pub(super) arena: &'a Arena,
+    pub(super) gate: &'a Gate,
+    /// All sources.
+    pub(super) http: Http,
+    pub(super) settings: Settings,
+    /// One for each worker.
+    pub(super) shutdowns: &'a [Shutdown],
+    pub(super) places: Places,
+    pub(super) door: &'a Arc<Doorkeeper>,
+    pub(super) tenants: &'a Tenants,
+    pub(super) doorways: &'a Doorways,
+    pub(super) admin: Arc<Admin>,
+    pub(super) admin_door: Arc<Doorkeeper>,
+}
+
+impl Services<'_> {
+    /// Accepts for the sources: as `over_http1` chooses of them, with the certificate and the default tenant of
+    /// `listener`.
+    fn sources(&self, socket: Socket, listener: Listener, over_http1: fn(&Http) -> Http) -> AbortHandle {
+        // Behind the addresses that have no tenant of their own there is the same.
+        let all = match self.tenants.default_at(listener) {
+            Some(tenant) => self.http.with_default_tenant(tenant.as_str()),
+            None => self.http.clone(),
+        };
+        let http2 = Http2::new(all.clone(), self.settings, self.arena.clone(), self.places.clone());
+        let service = over_http1(&all);
+        let on_worker = |shutdown: &Shutdown| {
+            let http1 = Server::new(service.clone(), self.settings, self.arena.clone(), shutdown.clone());
+            sources::Ingest::new(http1, http2.clone(), self.settings, shutdown.clone())
+        };
+        let doors = self.shutdowns.iter().map(on_worker).collect();
+        let ingest = Arc::new(Ingest::new(doors, service.clone(), self.gate.clone()));
+        match (&socket, self.doorways.at(listener)) {
+            (Socket::Tcp(_), Some(doorway)) => {
+                self.accept(socket, self.door, Arc::new(IngestTls::new(ingest, Arc::clone(doorway))))
+            }
+            _ => self.accept(socket, self.door, ingest),
+        }
+    }
+
+    /// Accepts for the console.
+    fn admin(&self, socket: Socket) -> AbortHandle {
+        self.accept(socket, &self.admin_door, Arc::clone(&self.admin))
+    }
+
+    fn accept<S: Serve>(&self, socket: Socket, door: &Arc<Doorkeeper>, service: Arc<S>) -> AbortHandle {
+        let (first, workers, door) = (self.workers.worker(0), Arc::clone(self.workers), Arc::clone(door));
+        match socket {
+            Socket::Tcp(socket) => first.spawn(accept(socket, workers, door, service)).abort_handle(),
+            Socket::Unix(socket) => first.spawn(accept_unix(socket, workers, door, service)).abort_handle(),
+        }
+    }
+}
