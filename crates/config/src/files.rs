@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::checks::Clash;
-use crate::model::{Config, Listener, Sink, Tls};
+use crate::model::{Config, Listener, Tls};
 
 /// Every file that cannot be read, with the setting that names it.
 pub(crate) fn check(config: &Config) -> Vec<Clash> {
@@ -69,20 +69,13 @@ fn each(config: &Config, look: &mut dyn FnMut(&[&str], &Path, Content)) {
         look(&["listen", "tls", name, "client_ca_file"], own.client_ca_file.as_deref(), Public);
     }
     for (name, sink) in &config.sinks {
-        let Some(Tls { ca_file, cert_file, key_file, .. }) = tls_of(sink) else { continue };
+        let tls = sink.settings().outbound().and_then(|outbound| outbound.tls);
+        let Some(Tls { ca_file, cert_file, key_file, .. }) = tls else { continue };
         for (setting, file, content) in
             [("ca_file", ca_file, Public), ("cert_file", cert_file, Public), ("key_file", key_file, Secret)]
         {
             look(&["sinks", name.as_str(), "tls", setting], file.as_deref(), content);
         }
-    }
-}
-
-fn tls_of(sink: &Sink) -> Option<&Tls> {
-    match sink {
-        Sink::Otlp(sink) => Some(&sink.tls),
-        Sink::Elasticsearch(sink) => Some(&sink.tls),
-        Sink::PrometheusRemoteWrite(_) | Sink::Lake(_) | Sink::Blackhole(_) => None,
     }
 }
 

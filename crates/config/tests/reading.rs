@@ -66,13 +66,13 @@ fn every_setting_of_the_documented_shape_is_read() {
     assert_eq!(lake.folder(&config.data), PathBuf::from("./elsewhere/lake"));
     let Sink::PrometheusRemoteWrite(upstream) = sink("upstream") else { panic!("not remote write") };
     assert_eq!((upstream.protocol, upstream.lanes), (Protocol::V2, 4));
-    assert_eq!(upstream.when_full(&config.journal), WhenFull::Block);
+    assert_eq!(sink("upstream").when_full(&config.journal), WhenFull::Block);
     let headers: Vec<_> =
         upstream.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
     assert_eq!(headers, [("x-scope-orgid", "42")]);
     let Sink::PrometheusRemoteWrite(other) = sink("other") else { panic!("not remote write") };
     assert_eq!((other.linger, other.protocol), (Duration::seconds(0), Protocol::Auto));
-    assert_eq!(other.when_full(&config.journal), WhenFull::DropOldest);
+    assert_eq!(sink("other").when_full(&config.journal), WhenFull::DropOldest);
 }
 
 #[test]

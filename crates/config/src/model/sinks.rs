@@ -10,7 +10,13 @@ pub use lake::{LakeSink, Retention};
 pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
 pub use prometheus_remote_write::{Backoff, Deltas, Naming, Protocol, RemoteWriteSink, Translation};
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::{Journal, WhenFull};
+use crate::checks::SinkCheck;
 use crate::declare::{choices, kinds};
+use crate::values::{HeaderName, Secret, Url};
 
 kinds! {
     /// Where everything goes.
@@ -43,15 +49,69 @@ choices! {
     }
 }
 
+/// What the rest of the program asks of the settings of a sink, whatever its kind.
+pub(crate) trait SinkSettings {
+    /// The signals that it takes; everything else passes it by.
+    fn signals(&self) -> &[Signal];
+
+    /// What happens to what it has not sent when the journal is full.
+    fn when_full(&self, journal: &Journal) -> WhenFull {
+        journal.when_full
+    }
+
+    /// Where it sends, if that is over the network.
+    fn outbound(&self) -> Option<Outbound<'_>> {
+        None
+    }
+
+    /// The folder that is this sink's alone, if it has one, when `data` is the data folder.
+    fn folder(&self, _data: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// Finds values that are each valid, but not beside each other, and that only this kind has.
+    fn check(&self, _check: &mut SinkCheck<'_>) {}
+}
+
+/// Where a sink sends, and what it shows there.
+pub(crate) struct Outbound<'a> {
+    /// The setting with the URLs.
+    pub(crate) setting: &'static str,
+    pub(crate) urls: &'a [Url],
+    /// The settings with credentials, beside `headers`.
+    pub(crate) credentials: Vec<&'static str>,
+    pub(crate) headers: &'a BTreeMap<HeaderName, Secret>,
+    pub(crate) tenant_header: Option<&'a HeaderName>,
+    pub(crate) backoff: &'a Backoff,
+    pub(crate) tls: Option<&'a Tls>,
+    /// Whether credentials may be sent without TLS.
+    pub(crate) insecure: bool,
+}
+
 impl Sink {
+    /// A line for each kind: nothing else in this crate tells them apart.
+    pub(crate) fn settings(&self) -> &dyn SinkSettings {
+        match self {
+            Sink::Lake(settings) => settings,
+            Sink::PrometheusRemoteWrite(settings) => settings,
+            Sink::Otlp(settings) => settings,
+            Sink::Elasticsearch(settings) => settings,
+            Sink::Blackhole(settings) => settings,
+        }
+    }
+
     /// The signals that it takes; everything else passes it by.
     pub fn signals(&self) -> &[Signal] {
-        match self {
-            Sink::Lake(lake) => &lake.signals,
-            Sink::PrometheusRemoteWrite(_) => &[Signal::Metrics],
-            Sink::Otlp(otlp) => &otlp.signals,
-            Sink::Elasticsearch(elasticsearch) => &elasticsearch.signals,
-            Sink::Blackhole(blackhole) => &blackhole.signals,
-        }
+        self.settings().signals()
+    }
+
+    /// What happens to what it has not sent when the journal is full.
+    pub fn when_full(&self, journal: &Journal) -> WhenFull {
+        self.settings().when_full(journal)
+    }
+
+    /// The URLs that it sends to; none where that is not over the network.
+    pub fn urls(&self) -> &[Url] {
+        self.settings().outbound().map_or(&[], |outbound| outbound.urls)
     }
 }

@@ -205,12 +205,7 @@ impl Attach {
         let parts = *self.parts();
         let health = Health::default();
         let (stopper, stop) = Stopper::new();
-        let when_full = match sink {
-            Sink::PrometheusRemoteWrite(sink) => sink.when_full(&self.journal_config),
-            Sink::Otlp(sink) => sink.when_full(&self.journal_config),
-            Sink::Elasticsearch(sink) => sink.when_full(&self.journal_config),
-            Sink::Lake(_) | Sink::Blackhole(_) => self.journal_config.when_full,
-        };
+        let when_full = sink.when_full(&self.journal_config);
         let room = match sink {
             Sink::Lake(_) => Room::new(&self.arena, Share::Lake, parts.lake, &self.turn),
             _ => Room::new(&self.arena, Share::Egress, parts.other, &self.turn),

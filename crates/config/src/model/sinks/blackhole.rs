@@ -1,4 +1,4 @@
-use super::Signal;
+use super::{Signal, SinkSettings};
 use crate::declare::settings;
 
 settings! {
@@ -6,5 +6,11 @@ settings! {
     pub struct BlackholeSink {
         /// What is taken; everything else passes it by.
         signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles],
+    }
+}
+
+impl SinkSettings for BlackholeSink {
+    fn signals(&self) -> &[Signal] {
+        &self.signals
     }
 }

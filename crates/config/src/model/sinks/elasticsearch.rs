@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use super::{Backoff, Signal, Tls};
+use super::{Backoff, Outbound, Signal, SinkSettings, Tls};
+use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::model::{Journal, WhenFull};
 use crate::values::{Bytes, Duration, HeaderName, IndexPattern, Secret, Url};
@@ -96,9 +97,59 @@ choices! {
     }
 }
 
-impl ElasticsearchSink {
-    /// What happens when this sink holds up a full journal.
-    pub fn when_full(&self, journal: &Journal) -> WhenFull {
+impl SinkSettings for ElasticsearchSink {
+    fn signals(&self) -> &[Signal] {
+        &self.signals
+    }
+
+    fn when_full(&self, journal: &Journal) -> WhenFull {
         self.when_full.unwrap_or(journal.when_full)
     }
+
+    fn outbound(&self) -> Option<Outbound<'_>> {
+        let credentials = [("api_key", self.api_key.is_some()), ("password", self.password.is_some())];
+        let credentials =
+            credentials.into_iter().filter_map(|(setting, is_given)| is_given.then_some(setting));
+        Some(Outbound {
+            setting: "endpoints",
+            urls: &self.endpoints,
+            credentials: credentials.collect(),
+            headers: &self.headers,
+            tenant_header: self.tenant_header.as_ref(),
+            backoff: &self.backoff,
+            tls: Some(&self.tls),
+            insecure: self.insecure,
+        })
+    }
+
+    fn check(&self, check: &mut SinkCheck<'_>) {
+        let name = check.name;
+        if self.user.is_some() != self.password.is_some() {
+            let there = if self.user.is_some() { "user" } else { "password" };
+            let message = format!("`sinks.{name}` has a `{there}` alone");
+            check.clash(there, message, "give `user` and `password` together, or an `api_key`");
+        }
+        if self.user.is_some() && self.api_key.is_some() {
+            let message = format!("`sinks.{name}` has an `api_key` and a `user`");
+            check.clash("user", message, "one of them is enough: take the other out");
+        }
+        if self.signals.contains(&Signal::Profiles) {
+            let message = format!("`sinks.{name}.signals` has profiles, of which there are no documents");
+            check.clash("signals", message, "leave them out; a sink of type `otlp` takes them");
+        }
+        if let Some((setting, _)) = [("dataset", &self.dataset), ("namespace", &self.namespace)]
+            .into_iter()
+            .find(|(_, part)| !is_stream_part(part))
+        {
+            let message = format!("`sinks.{name}.{setting}` cannot be a part of a data stream's name");
+            check.clash(setting, message, "at most 100 bytes of lower case letters, digits, `_` and `.`");
+        }
+    }
+}
+
+/// Whether a text can be the dataset or the namespace of a data stream.
+fn is_stream_part(text: &str) -> bool {
+    let allowed =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'.';
+    !text.is_empty() && text.len() <= 100 && text.bytes().all(allowed)
 }

@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use super::Signal;
+use super::{Signal, SinkSettings};
+use crate::checks::SinkCheck;
 use crate::declare::settings;
+use crate::model::Durability;
 use crate::values::{Bytes, Duration};
 
 settings! {
@@ -38,5 +40,56 @@ impl LakeSink {
     /// The lake's folder, when `data` is the data folder.
     pub fn folder(&self, data: &Path) -> PathBuf {
         self.path.clone().unwrap_or_else(|| data.join("lake"))
+    }
+}
+
+impl SinkSettings for LakeSink {
+    fn signals(&self) -> &[Signal] {
+        &self.signals
+    }
+
+    fn folder(&self, data: &Path) -> Option<PathBuf> {
+        Some(LakeSink::folder(self, data))
+    }
+
+    fn check(&self, check: &mut SinkCheck<'_>) {
+        let (name, config) = (check.name, check.config);
+        if config.journal.durability == Durability::Memory {
+            check.clash_with(
+                ["journal", "durability"],
+                format!(
+                    "`journal.durability: memory` and the lake `{name}` cannot be together: a request would be \
+                     answered when the lake has finished a file, which takes minutes"
+                ),
+                "set `durability: page_cache` or `fsync`, or configure `sinks` without a lake",
+            );
+        }
+        if self.signals.contains(&Signal::Profiles) {
+            check.clash(
+                "signals",
+                format!("`sinks.{name}.signals` has profiles, which a lake has no table for"),
+                "leave them out; a sink of type `otlp` takes them",
+            );
+        }
+        if self.group_readable && LakeSink::folder(self, &config.data).starts_with(&config.data) {
+            check.clash_or_sink(
+                "group_readable",
+                format!(
+                    "the lake `{name}` is in the folder `data` ({}), which nobody but the gateway can enter",
+                    config.data.display()
+                ),
+                "give the lake a `path` of its own outside of `data`",
+            );
+        }
+        if self.retention.bytes < self.file_bytes {
+            check.clash_or_sink(
+                "retention",
+                format!(
+                    "`sinks.{name}.retention.bytes` ({}) is less than one file ({})",
+                    self.retention.bytes, self.file_bytes
+                ),
+                "raise it, or lower `file_bytes`",
+            );
+        }
     }
 }

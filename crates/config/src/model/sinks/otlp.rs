@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Backoff, Signal};
+use super::{Backoff, Outbound, Signal, SinkSettings};
 use crate::declare::{choices, settings};
 use crate::model::{Journal, WhenFull};
 use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
@@ -84,9 +84,25 @@ choices! {
     }
 }
 
-impl OtlpSink {
-    /// What happens when this sink holds up a full journal.
-    pub fn when_full(&self, journal: &Journal) -> WhenFull {
+impl SinkSettings for OtlpSink {
+    fn signals(&self) -> &[Signal] {
+        &self.signals
+    }
+
+    fn when_full(&self, journal: &Journal) -> WhenFull {
         self.when_full.unwrap_or(journal.when_full)
+    }
+
+    fn outbound(&self) -> Option<Outbound<'_>> {
+        Some(Outbound {
+            setting: "endpoints",
+            urls: &self.endpoints,
+            credentials: Vec::new(),
+            headers: &self.headers,
+            tenant_header: self.tenant_header.as_ref(),
+            backoff: &self.backoff,
+            tls: Some(&self.tls),
+            insecure: self.insecure,
+        })
     }
 }

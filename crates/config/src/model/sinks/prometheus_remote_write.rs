@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use super::{Outbound, Signal, SinkSettings};
+use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::model::{Journal, WhenFull};
 use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
@@ -109,9 +111,32 @@ choices! {
     }
 }
 
-impl RemoteWriteSink {
-    /// What happens when this sink holds up a full journal.
-    pub fn when_full(&self, journal: &Journal) -> WhenFull {
+impl SinkSettings for RemoteWriteSink {
+    fn signals(&self) -> &[Signal] {
+        &[Signal::Metrics]
+    }
+
+    fn when_full(&self, journal: &Journal) -> WhenFull {
         self.when_full.unwrap_or(journal.when_full)
+    }
+
+    fn outbound(&self) -> Option<Outbound<'_>> {
+        Some(Outbound {
+            setting: "url",
+            urls: std::slice::from_ref(&self.url),
+            credentials: Vec::new(),
+            headers: &self.headers,
+            tenant_header: self.tenant_header.as_ref(),
+            backoff: &self.backoff,
+            tls: None,
+            insecure: self.insecure,
+        })
+    }
+
+    fn check(&self, check: &mut SinkCheck<'_>) {
+        if !self.url.path().starts_with('/') {
+            let message = format!("`sinks.{}.url` has no path", check.name);
+            check.clash("url", message, "add it; Prometheus takes remote write at `/api/v1/write`");
+        }
     }
 }

@@ -1,0 +1,160 @@
+//! Settings of sinks that do not go together. What is about one kind alone is with that kind's settings.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Component, PathBuf};
+
+use super::{Clash, addresses_of, in_the_clear, path};
+use crate::model::{Backoff, Config, Outbound, Tls};
+use crate::values::{HeaderName, Name, Secret, Url};
+
+pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
+    folders(config, clashes);
+    for (name, sink) in &config.sinks {
+        let settings = sink.settings();
+        if let Some(outbound) = settings.outbound() {
+            sending(config, name, &outbound, clashes);
+        }
+        settings.check(&mut SinkCheck { config, name, clashes });
+    }
+}
+
+/// The check of a sink's own settings.
+pub(crate) struct SinkCheck<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) name: &'a Name,
+    clashes: &'a mut Vec<Clash>,
+}
+
+impl SinkCheck<'_> {
+    /// Points at the setting of this name.
+    pub(crate) fn clash(&mut self, setting: &str, message: String, help: &str) {
+        let about = vec![path(["sinks", self.name.as_str(), setting])];
+        self.clashes.push(Clash { about, message, help: help.to_owned() });
+    }
+
+    /// Points at the setting of this name, or else at the sink.
+    pub(crate) fn clash_or_sink(&mut self, setting: &str, message: String, help: &str) {
+        let name = self.name.as_str();
+        let about = vec![path(["sinks", name, setting]), path(["sinks", name])];
+        self.clashes.push(Clash { about, message, help: help.to_owned() });
+    }
+
+    /// Points at another part of the configuration, or else at the sink.
+    pub(crate) fn clash_with<const N: usize>(&mut self, other: [&str; N], message: String, help: &str) {
+        let about = vec![path(other), path(["sinks", self.name.as_str()])];
+        self.clashes.push(Clash { about, message, help: help.to_owned() });
+    }
+}
+
+/// Sinks that write to the same folder.
+fn folders(config: &Config, clashes: &mut Vec<Clash>) {
+    let mut folders: BTreeMap<PathBuf, &Name> = BTreeMap::new();
+    for (name, sink) in &config.sinks {
+        let Some(folder) = sink.settings().folder(&config.data) else { continue };
+        let folder: PathBuf = folder.components().filter(|part| *part != Component::CurDir).collect();
+        if let Some(first) = folders.get(&folder) {
+            clashes.push(Clash {
+                about: vec![path(["sinks", name.as_str(), "path"]), path(["sinks", name.as_str()])],
+                message: format!("sinks `{first}` and `{name}` both write to {}", folder.display()),
+                help: "give each lake a `path` of its own".to_owned(),
+            });
+        } else {
+            folders.insert(folder, name);
+        }
+    }
+}
+
+/// What every sink has that sends over the network.
+fn sending(config: &Config, name: &Name, outbound: &Outbound<'_>, clashes: &mut Vec<Clash>) {
+    let Outbound { setting, urls, credentials, headers, tenant_header, backoff, tls, insecure } = outbound;
+    loops(config, name, setting, urls, clashes);
+    in_the_clear::check(name, setting, *urls, credentials, headers, *insecure, clashes);
+    waits(name, backoff, clashes);
+    if let Some(tls) = tls {
+        keys(name, tls, clashes);
+    }
+    self::tenant_header(name, *tenant_header, headers, clashes);
+}
+
+/// A sink that would send to this gateway.
+fn loops(config: &Config, name: &Name, key: &str, urls: &[Url], clashes: &mut Vec<Clash>) {
+    for url in urls {
+        for (setting, address) in addresses_of(config) {
+            if reaches(url, address) {
+                clashes.push(Clash {
+                    about: vec![path(["sinks", name.as_str(), key]), path(["listen", &setting])],
+                    message: format!(
+                        "`sinks.{name}.{key}` is this gateway's own address `listen.{setting}` ({address})"
+                    ),
+                    help: "it would send everything to itself, for ever; give the address of the next system"
+                        .to_owned(),
+                });
+                break;
+            }
+        }
+    }
+}
+
+fn waits(name: &Name, backoff: &Backoff, clashes: &mut Vec<Clash>) {
+    if backoff.min > backoff.max {
+        clashes.push(Clash {
+            about: vec![path(["sinks", name.as_str(), "backoff"])],
+            message: format!(
+                "`sinks.{name}.backoff.min` ({}) is above its `max` ({})",
+                backoff.min, backoff.max
+            ),
+            help: "the wait grows from `min` to `max`".to_owned(),
+        });
+    }
+}
+
+fn keys(name: &Name, tls: &Tls, clashes: &mut Vec<Clash>) {
+    if tls.cert_file.is_some() != tls.key_file.is_some() {
+        let (there, missing) = if tls.cert_file.is_some() { ("cert", "key") } else { ("key", "cert") };
+        clashes.push(Clash {
+            about: vec![vec!["sinks".into(), name.to_string(), "tls".into(), format!("{there}_file")]],
+            message: format!("`sinks.{name}.tls` has a `{there}_file` and no `{missing}_file`"),
+            help: "a certificate is shown only together with its key: give both".to_owned(),
+        });
+    }
+}
+
+/// A header that two settings want to write.
+fn tenant_header(
+    name: &Name,
+    header: Option<&HeaderName>,
+    headers: &BTreeMap<HeaderName, Secret>,
+    clashes: &mut Vec<Clash>,
+) {
+    let Some(header) = header else { return };
+    let help = if header.as_str() == "authorization" || header.as_str().starts_with("grpc-") {
+        "name another header, such as `X-Scope-OrgID`: this one has another meaning"
+    } else if headers.contains_key(header) {
+        "take it out of `headers`, or take `tenant_header` out: then all data goes to that one tenant"
+    } else {
+        return;
+    };
+    clashes.push(Clash {
+        about: vec![path(["sinks", name.as_str(), "tenant_header"])],
+        message: format!("`sinks.{name}.tenant_header` cannot be `{header}`"),
+        help: help.to_owned(),
+    });
+}
+
+/// Whether a request to this URL arrives at this listening address, as far as one can tell without
+/// resolving names.
+fn reaches(url: &Url, listen: SocketAddr) -> bool {
+    if url.is_https() || url.port() != listen.port() {
+        return false;
+    }
+    let host = match url.host().trim_matches(['[', ']']) {
+        name if name.eq_ignore_ascii_case("localhost") => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        host => match host.parse() {
+            Ok(address) => address,
+            Err(_) => return false,
+        },
+    };
+    let local = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+    host == listen.ip() || (local(host) && local(listen.ip()))
+}
