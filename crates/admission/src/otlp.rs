@@ -63,17 +63,6 @@ impl Partial {
     }
 }
 
-/// A response over HTTP/2, without the constant headers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpAnswer {
-    /// The status.
-    pub status: u16,
-    /// The encoded `Status`.
-    pub body: Vec<u8>,
-    /// `Retry-After`, in seconds.
-    pub retry_after: Option<u32>,
-}
-
 /// The response to a gRPC call: its trailers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrpcAnswer {
@@ -149,17 +138,6 @@ pub(crate) const fn shape(reason: Refusal, media: Media) -> Shape {
         Code::Unauthenticated => of!(Unauthenticated, Nothing),
         Code::Unavailable => of!(Unavailable, Nothing),
     }
-}
-
-/// The response to a refused request over HTTP/2.
-pub fn http(refused: &Refused, media: Media) -> HttpAnswer {
-    let mut body = Vec::new();
-    let (code, detail) = (code(refused.reason), detail(refused));
-    with_parts(&refused.words, |text| match media {
-        Media::Protobuf => protobuf(&mut body, code, text, detail),
-        Media::Json => json(&mut body, code, text, detail),
-    });
-    HttpAnswer { status: status(refused.reason), body, retry_after: refused.retry_after }
 }
 
 /// The response to a refused gRPC call; `own` replaces the code that follows from the reason.

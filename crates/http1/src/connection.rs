@@ -213,7 +213,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                     self.keep_ahead(&window, extent.rest);
                 }
                 window.truncate(extent.body);
-                Ok((ticket, Body::new(window, framing.head), framing))
+                Ok((ticket, Body::received(window, framing.head), framing))
             }
             Err(fault) => {
                 let after = After { ending: ending(true, &framing), ..After::END };

@@ -8,6 +8,8 @@ pub(crate) use parse::parse;
 pub(crate) use scan::{Progress, Scan};
 
 use crate::certificate::Certificate;
+use crate::clock::coarse_ns;
+use crate::refusal::Refusal;
 use std::net::SocketAddr;
 
 /// The most header lines of a request. The parser keeps its table on the stack, hence a constant.
@@ -25,6 +27,20 @@ pub struct Head<'a> {
     pub(crate) peer: SocketAddr,
     pub(crate) certificate: Option<&'a Certificate>,
     pub(crate) received_ns: u64,
+}
+
+/// Parses a head that came in another way, another version of the protocol say, and shows it to `look`: by the same rules as
+/// one that comes to a [`Server`](crate::Server), now.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_head<R>(
+    bytes: &[u8],
+    peer: SocketAddr,
+    certificate: Option<&Certificate>,
+    look: impl FnOnce(&Head<'_>) -> R,
+) -> Result<R, Refusal> {
+    parse(bytes, peer, certificate, coarse_ns(), look)
 }
 
 /// What the codec has to know of a head once it is parsed.

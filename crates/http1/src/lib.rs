@@ -27,7 +27,7 @@ mod stream;
 
 pub use certificate::Certificate;
 pub use connection::Pace;
-pub use head::{Head, Length, MAX_HEADERS, Repeated, Version};
+pub use head::{Head, Length, MAX_HEADERS, Repeated, Version, parse_head};
 pub use refusal::{Flaw, Refusal};
 pub use reply::{Content, Prepared, Reply, Shape};
 pub use server::{Ended, Server, reply_and_close, turn_away};

@@ -9,6 +9,7 @@ mod tests;
 pub use prepared::Prepared;
 pub(crate) use render::{Ending, render_head};
 
+use crate::clock::coarse_ns;
 use tidegate_arena::Window;
 
 /// The most headers of a reply, besides `Retry-After`, whose value is a number.
@@ -147,6 +148,13 @@ impl Reply {
         if render_head(self, Ending { close: false, keep_alive: false, bodiless: false }, now_ns, out) {
             out.extend_from_slice(self.bytes());
         }
+    }
+
+    /// Appends its head as it goes out now over HTTP/1.1, and its content where that is not bytes of its own. Says
+    /// whether the bytes of [`into_content`](Self::into_content) are to follow.
+    pub fn put_head(&self, out: &mut Vec<u8>) -> bool {
+        let ending = Ending { close: false, keep_alive: false, bodiless: false };
+        render_head(self, ending, coarse_ns(), out)
     }
 
     /// Its content alone.

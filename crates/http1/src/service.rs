@@ -81,7 +81,8 @@ pub struct Body {
 }
 
 impl Body {
-    pub(crate) fn new(window: Window, start: usize) -> Body {
+    /// A body that fills `window` from `start` on, behind the head that it came with.
+    pub fn received(window: Window, start: usize) -> Body {
         Body { window, start }
     }
 

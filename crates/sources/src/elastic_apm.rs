@@ -17,8 +17,8 @@ pub use agents::{AgentSettings, BadSettings};
 pub(crate) use answer::SHARED;
 pub(crate) use form::{Form, Place, place_of};
 
+use crate::body::Received;
 use crate::clock::now_ns;
-use crate::otlp::Received;
 use agents::Agents;
 use browser::Browser;
 use inspect::{Content, Verdict};
@@ -149,8 +149,7 @@ impl ElasticApm {
     ) -> Reply {
         match form {
             Form::Events(events, browser) => {
-                let (window, range) = body.into_parts();
-                self.take((gate, passage), open, (events, browser), Received { window, range }).await
+                self.take((gate, passage), open, (events, browser), body.into()).await
             }
             Form::Agent { json, known, is_shared, .. } => {
                 open.accept_empty(Booked::Events);

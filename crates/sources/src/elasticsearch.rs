@@ -14,9 +14,8 @@ mod rights;
 
 pub(crate) use form::{ALLOWED, Form};
 
+use crate::body::{Inspection, Received, Unfinished, decode};
 use crate::clock::now_ns;
-use crate::otlp::Received;
-use crate::otlp::decode::{self, LARGE, Unfinished};
 use answer::{Answer, Beside};
 use form::{Bulk, Route};
 use request::Request;
@@ -145,30 +144,20 @@ impl Elasticsearch {
         bulk: Bulk,
         mut body: Received,
     ) -> Result<(Received, Content), Refused> {
-        let mut room = None;
-        let mut expected = body.range.len();
-        if bulk.encoding != Encoding::Identity {
-            expected = decode::expected(bulk.encoding, body.bytes()).max(1).min(self.most(gate));
-            // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
-            let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_beside(passage, body.charged(), expected, here).await?);
-        }
-        if expected.max(body.range.len()) <= LARGE {
-            let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
-            match self.check((gate, &rights), form, bulk, &mut body, room.as_mut(), most) {
-                Ok(content) => return Ok((body, content)),
-                Err(Unfinished::Refused(refused)) => return Err(refused),
-                // It is larger than it said.
-                Err(Unfinished::Larger) => {}
-            }
+        let most = self.0.settings.max_body.min(gate.most_decoded());
+        let inspection = Inspection { gate, passage, pool: &self.0.pool, encoding: bulk.encoding, most };
+        let mut memory = inspection.begin(&body).await?;
+        let checked = inspection.here(&mut body, &mut memory, |body, room, most| {
+            self.check((gate, &rights), form, bulk, body, room, most)
+        });
+        if let Some(checked) = checked {
+            return checked.map(|content| (body, content));
         }
         let (source, its_gate) = (self.clone(), gate.clone());
-        let most = self.most(gate);
-        let look = move || {
-            let content = source.check((&its_gate, &rights), form, bulk, &mut body, room.as_mut(), most)?;
-            Ok((body, content))
+        let check = move |body: &mut Received, room: Option<&mut Room>, most| {
+            source.check((&its_gate, &rights), form, bulk, body, room, most)
         };
-        decode::in_pool(&self.0.pool, gate, most, look).await
+        inspection.in_pool(body, memory, check).await
     }
 
     /// Decompresses the body into `room`, checks it, answers it, and writes it anew where that is needed. `most`
@@ -279,11 +268,6 @@ impl Elasticsearch {
         written((gate, rights), room, defaults, window)?;
         *range = 0..window.len();
         Ok(())
-    }
-
-    /// The most bytes that a body may decompress to now.
-    fn most(&self, gate: &Gate) -> usize {
-        self.0.settings.max_body.min(gate.most_decoded())
     }
 
     /// Gives the body to the journal; returns the answer when it is durable.

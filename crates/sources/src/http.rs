@@ -3,7 +3,7 @@
 use crate::clock::Stamp;
 use crate::elastic_apm::{self, ElasticApm};
 use crate::elasticsearch::{self, Elasticsearch};
-use crate::otlp::{self, Otlp, Received};
+use crate::otlp::{self, Otlp};
 use crate::prometheus_remote_write::{self, RemoteWrite};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -46,6 +46,13 @@ enum Route {
     Otlp(otlp::Form),
     ElasticApm(elastic_apm::Form),
     Elasticsearch(elasticsearch::Form, Granted),
+}
+
+impl Ticket {
+    /// What the request holds of the limits.
+    pub(crate) fn passage(&self) -> &Passage {
+        &self.passage
+    }
 }
 
 impl Route {
@@ -122,6 +129,14 @@ impl Http {
     /// Enters a connection that was refused before it could send a request.
     pub fn refuse_stray(&self, reason: Refusal) {
         self.0.stray.open().refuse(reason);
+    }
+
+    /// The answer to a request that was let in and whose body is refused.
+    pub(crate) fn refuse_body(&self, ticket: &Ticket, refused: Refused) -> Reply {
+        if let Some(open) = ticket.open.take() {
+            open.refuse(refused.reason);
+        }
+        answer(refused, ticket.route.protocol())
     }
 
     /// The gate that it asks.
@@ -354,8 +369,7 @@ impl Http {
     /// Success is the empty message, unless something was rejected.
     async fn otlp_reply(&self, passage: &Passage, open: Open, form: otlp::Form, body: Body) -> Reply {
         let Some(otlp) = self.otlp() else { return Reply::new(500) };
-        let (window, range) = body.into_parts();
-        match otlp.receive(&self.0.gate, passage, open, form, Received { window, range }).await {
+        match otlp.receive(&self.0.gate, passage, open, form, body.into()).await {
             Ok(left_out) => otlp::accepted(form, left_out),
             Err(refused) => answer(refused, Protocol::Otlp(form.media)),
         }

@@ -1,4 +1,4 @@
-//! OTLP over HTTP/2: gRPC, and the same requests as over HTTP/1.1.
+//! HTTP/2: gRPC, and the same requests as over HTTP/1.1.
 //!
 //! The codec is `h2`, below hyper's server: the streams of a connection run in the connection's own task, so
 //! that what was read is taken before more is read, which is what bounds the codec's memory ([`flow`]); and the
@@ -14,6 +14,8 @@ mod flow;
 mod frames;
 mod inflow;
 mod owed;
+mod receive;
+mod request;
 mod server;
 mod socket;
 mod streams;

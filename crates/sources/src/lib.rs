@@ -4,6 +4,7 @@
 //! they came to the journal through the gate. It promises that nothing is acknowledged before the journal
 //! has it, and that every request is entered in the books once. It knows no sink.
 
+mod body;
 mod clock;
 mod elastic_apm;
 mod elasticsearch;

@@ -4,25 +4,24 @@
 //! it came. Where single items are bad it is the request without them, and `partial_success` says so; otherwise that
 //! is not set.
 
-pub(crate) mod decode;
 mod form;
+mod json;
 
-pub(crate) use form::{Form, Headers, SERVICES, encoding_of};
+pub(crate) use form::{Form, SERVICES, encoding_of};
 
+use crate::body::{Inspection, Received, Unfinished, decode};
 use crate::clock::now_ns;
-use decode::{Beside, LARGE, Unfinished};
 use futures_util::future::{Either, TryFutureExt as _};
 use std::future::ready;
-use std::ops::Range;
 use tidegate_admission::otlp::{Media, Partial};
 use tidegate_admission::{Gate, Passage, Refused, Room, Size};
-use tidegate_arena::{Arena, Share, Window};
+use tidegate_arena::{Arena, Share};
 use tidegate_http1::{Content, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Source};
 use tidegate_pool::Pool;
-use tidegate_wire::otlp::{self, Counts, Signal, check, json};
+use tidegate_wire::otlp::{self, Counts, DEEP_BYTES, Signal, check};
 
 /// The source `otlp`. Clones are the same source.
 #[derive(Clone)]
@@ -33,24 +32,6 @@ pub struct Otlp {
     pool: Pool,
     /// The most bytes of a body, as sent and when decompressed.
     max_body: usize,
-}
-
-/// A body as it was received.
-pub(crate) struct Received {
-    pub(crate) window: Window,
-    /// Where in the window the body is.
-    pub(crate) range: Range<usize>,
-}
-
-impl Received {
-    /// What its window is charged, in bytes: windows are shorter than 4 GiB.
-    pub(crate) fn charged(&self) -> u32 {
-        u32::try_from(self.window.charged()).unwrap_or(u32::MAX)
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.window.get(self.range.clone()).unwrap_or_default()
-    }
 }
 
 /// What was not taken of a request that was; nothing when all of it was.
@@ -115,9 +96,9 @@ impl Bad {
 const TOLD: usize = 3;
 
 impl Otlp {
-    /// What a worker, or a thread of the pool, keeps for it between requests, in bytes: a line of the memory
-    /// plan.
-    pub const WORKER_BYTES: usize = decode::BYTES;
+    /// What a worker, or a thread of the pool, keeps for it between requests, and needs for a moment for bodies that nest
+    /// deep, in bytes: a line of the memory plan.
+    pub const WORKER_BYTES: usize = decode::BYTES + DEEP_BYTES;
 
     /// A source that takes bodies of up to `max_body` bytes, as sent and when decompressed, if all sinks can
     /// deliver them. Large ones are checked by `pool`.
@@ -162,42 +143,19 @@ impl Otlp {
         form: Form,
         mut body: Received,
     ) -> Result<(Received, Checked), Refused> {
-        let mut room = None;
-        let mut expected = body.range.len();
-        if form.encoding != Encoding::Identity {
-            expected = decode::expected(form.encoding, body.bytes()).max(1).min(self.most(gate));
-            // As much as the body says that it becomes: whoever has decode memory in hand must not wait for
-            // more.
-            let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_beside(passage, body.charged(), expected, here).await?);
+        let most = self.max_body.min(gate.most_decoded());
+        let inspection = Inspection { gate, passage, pool: &self.pool, encoding: form.encoding, most };
+        let mut memory = inspection.begin(&body).await?;
+        let checked = inspection
+            .here(&mut body, &mut memory, |body, room, most| self.check(gate, form, body, room, most));
+        if let Some(checked) = checked {
+            return checked.map(|content| (body, content));
         }
-        if expected.max(body.range.len()) <= LARGE {
-            let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE));
-            match self.check(gate, form, &mut body, room.as_mut(), most) {
-                Ok(content) => return Ok((body, content)),
-                Err(Unfinished::Refused(refused)) => return Err(refused),
-                // It is larger than it said.
-                Err(Unfinished::Larger) => {}
-            }
-        }
-        self.inspect_large(gate, form, body, room).await
-    }
-
-    /// The same by the pool.
-    fn inspect_large(
-        &self,
-        gate: &Gate,
-        form: Form,
-        mut body: Received,
-        mut room: Option<Room>,
-    ) -> impl Future<Output = Result<(Received, Checked), Refused>> + Send {
         let (source, its_gate) = (self.clone(), gate.clone());
-        let most = self.most(gate);
-        let look = move || {
-            let content = source.check(&its_gate, form, &mut body, room.as_mut(), most)?;
-            Ok((body, content))
+        let check = move |body: &mut Received, room: Option<&mut Room>, most| {
+            source.check(&its_gate, form, body, room, most)
         };
-        decode::in_pool(&self.pool, gate, most, look)
+        inspection.in_pool(body, memory, check).await
     }
 
     /// Decompresses the body into `room`, checks it, and translates it if it is JSON. `most` bounds what it
@@ -255,13 +213,13 @@ impl Otlp {
         let fault = Refused::malformed;
         let Some(room) = room else {
             let json = body.bytes();
-            let beside = Beside { ingest: body.window.charged(), decode: 0 };
+            let beside = json::Beside { ingest: body.window.charged(), decode: 0 };
             let mut window = None;
-            decode::reserve(gate, signal, json, beside, |bytes| {
+            json::reserve(gate, signal, json, beside, |bytes| {
                 self.arena.try_window(Share::Ingest, bytes).map(|taken| window = Some(taken))
             })?;
             let Some(mut window) = window else { return Err(gate.no_memory()) };
-            let done = json::translate(signal, json, window.spare_mut()).map_err(fault)?;
+            let done = otlp::json::translate(signal, json, window.spare_mut()).map_err(fault)?;
             window.advance(done.len);
             *body = Received { range: 0..done.len, window };
             bad.note(done.refused, done.faults);
@@ -270,18 +228,13 @@ impl Otlp {
         // What came is not needed any more, and so its window is free.
         let Received { window, range } = body;
         window.clear();
-        let beside = Beside { ingest: 0, decode: room.charged() };
-        decode::reserve(gate, signal, room, beside, |bytes| window.try_reserve(bytes))?;
-        let done = json::translate(signal, room, window.spare_mut()).map_err(fault)?;
+        let beside = json::Beside { ingest: 0, decode: room.charged() };
+        json::reserve(gate, signal, room, beside, |bytes| window.try_reserve(bytes))?;
+        let done = otlp::json::translate(signal, room, window.spare_mut()).map_err(fault)?;
         window.advance(done.len);
         *range = 0..done.len;
         bad.note(done.refused, done.faults);
         Ok(())
-    }
-
-    /// The most bytes that a body may decompress to now.
-    fn most(&self, gate: &Gate) -> usize {
-        self.max_body.min(gate.most_decoded())
     }
 
     /// Not an `async fn`: a connection's task has no room for the body beside the wait for the disk.

@@ -9,15 +9,14 @@ mod form;
 
 pub(crate) use form::Form;
 
+use crate::body::{LARGE, Received, in_pool};
 use crate::clock::now_ns;
-use crate::otlp::decode::in_pool;
 use compressed::Compressed;
 use futures_util::future::Either;
 use std::cell::RefCell;
 use std::future::ready;
-use std::ops::Range;
 use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, WRITTEN, answer};
-use tidegate_arena::{Arena, Charge, Refused as NoMemory, Share, Window};
+use tidegate_arena::{Arena, Charge, Refused as NoMemory, Share};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
@@ -26,9 +25,6 @@ use tidegate_pool::Pool;
 use tidegate_wire::remote_write::{Counts, Inspected, Limits, Symbols, Version, inspect, repair};
 use tidegate_wire::snappy;
 
-/// Bodies that decompress to more than this are checked by the pool: they would hold up the other connections of
-/// their worker for milliseconds.
-const LARGE: usize = 4 << 20;
 /// Scratch for symbol tables that a worker keeps, in bytes.
 const KEPT_SCRATCH: usize = 64 << 10;
 /// What sorting the labels of a series may take without being charged, in bytes: enough for the default limits.
@@ -133,8 +129,7 @@ impl RemoteWrite {
         let scratch = if version == Version::V2 { raw_len / 4 } else { 0 };
         let bytes = (raw_len + scratch).min(gate.most_decoded());
         let room = gate.room_to_decode(passage, bytes, raw_len <= LARGE).await?;
-        let (window, range) = body.into_parts();
-        let body = Received { window, range };
+        let body = Received::from(body);
         if raw_len <= LARGE {
             return self.check(gate, version, body, room);
         }
@@ -267,18 +262,6 @@ impl RemoteWrite {
             received_at_ns: now_ns(),
         };
         Either::Right(gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }))
-    }
-}
-
-/// A body: as it was received, or repaired.
-struct Received {
-    window: Window,
-    range: Range<usize>,
-}
-
-impl Received {
-    fn bytes(&self) -> &[u8] {
-        self.window.get(self.range.clone()).unwrap_or_default()
     }
 }
 

@@ -1,7 +1,6 @@
-//! The refusals that come by the thousand, as gRPC and HTTP/2 have them: put together at the start, so that only the
-//! seconds are put in.
+//! The refusals that come by the thousand, as gRPC has them: put together at the start, so that only the seconds are put in.
 
-use super::{GrpcAnswer, HttpAnswer, Media, base64, grpc, http};
+use super::{GrpcAnswer, base64, grpc};
 use crate::refused::{Refused, Words};
 use crate::standing::Standing;
 use crate::status::{Code, Detail, protobuf};
@@ -22,12 +21,9 @@ pub struct Ready {
 
 struct Parts {
     code: Code,
-    status: u16,
     message: Box<str>,
     /// By the bytes of the seconds.
     statuses: [Status; LONGEST],
-    /// The `Status` in JSON, up to the seconds.
-    json: Box<[u8]>,
 }
 
 /// The `Status` in protobuf, in which the seconds are the last bytes; and the same in base64.
@@ -35,9 +31,6 @@ struct Status {
     raw: Box<[u8]>,
     text: Box<[u8]>,
 }
-
-/// What is behind the seconds in JSON.
-const BEHIND: &[u8] = b"s\"}]}";
 
 /// By what is refused.
 static ALL: LazyLock<Box<[Parts]>> =
@@ -65,19 +58,9 @@ impl Ready {
         self.parts.code
     }
 
-    /// The status of HTTP.
-    pub fn status(self) -> u16 {
-        self.parts.status
-    }
-
     /// `grpc-message`, percent-encoded.
     pub fn message(self) -> &'static str {
         &self.parts.message
-    }
-
-    /// `Retry-After`
-    pub fn seconds(self) -> u32 {
-        self.seconds
     }
 
     /// `grpc-status-details-bin`, in base64, in pieces.
@@ -96,24 +79,6 @@ impl Ready {
             put(digits.get(..count).unwrap_or_default());
         }
     }
-
-    /// The body of an answer of HTTP, in pieces.
-    pub fn body(self, media: Media, mut put: impl FnMut(&[u8])) {
-        match media {
-            Media::Protobuf => {
-                let (bytes, len) = varint(self.seconds);
-                let Some(Status { raw, .. }) = self.parts.of_len(len) else { return };
-                put(raw.get(..raw.len() - len).unwrap_or_default());
-                put(bytes.get(..len).unwrap_or_default());
-            }
-            Media::Json => {
-                put(&self.parts.json);
-                let (digits, from) = decimal(self.seconds);
-                put(digits.get(from..).unwrap_or_default());
-                put(BEHIND);
-            }
-        }
-    }
 }
 
 impl Parts {
@@ -121,15 +86,13 @@ impl Parts {
     fn of(standing: Standing) -> Parts {
         let refused = Refused::standing(standing).retry_after(0);
         let GrpcAnswer { code, message, .. } = grpc(&refused, None);
-        let HttpAnswer { status, body, .. } = http(&refused, Media::Json);
-        let json = body.get(..body.len() - BEHIND.len() - 1).unwrap_or_default().into();
         let statuses = [0, 0x80].map(|seconds| {
             let mut raw = Vec::new();
             protobuf(&mut raw, code, [standing.words().as_bytes(), &[], &[]], Detail::RetryIn(seconds));
             let text = base64(&raw).into_bytes();
             Status { raw: raw.into(), text: text.into() }
         });
-        Parts { code, status, message: message.into(), statuses, json }
+        Parts { code, message: message.into(), statuses }
     }
 
     fn of_len(&self, len: usize) -> Option<&Status> {
@@ -139,7 +102,7 @@ impl Parts {
     #[cfg(test)]
     fn size(&self) -> usize {
         let statuses: usize = self.statuses.iter().map(|status| status.raw.len() + status.text.len()).sum();
-        size_of::<Parts>() + self.message.len() + statuses + self.json.len()
+        size_of::<Parts>() + self.message.len() + statuses
     }
 }
 
@@ -159,21 +122,6 @@ fn varint(mut value: u32) -> ([u8; 5], usize) {
     (bytes, len)
 }
 
-/// The digits, which begin at the place that is said.
-fn decimal(mut value: u32) -> ([u8; 10], usize) {
-    let (mut digits, mut from) = ([b'0'; 10], 10);
-    for digit in digits.iter_mut().rev() {
-        // A remainder of ten fits a byte.
-        *digit = b'0' + (value % 10) as u8;
-        value /= 10;
-        from -= 1;
-        if value == 0 {
-            break;
-        }
-    }
-    (digits, from)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,13 +138,6 @@ mod tests {
                 ready.details(|part| details.extend_from_slice(part));
                 assert_eq!(String::from_utf8(details).ok(), said.details, "{standing:?} {seconds}");
                 assert_eq!((ready.code(), ready.message()), (said.code, said.message.as_str()));
-                for media in [Media::Protobuf, Media::Json] {
-                    let said = http(&refused, media);
-                    let mut body = Vec::new();
-                    ready.body(media, |part| body.extend_from_slice(part));
-                    assert_eq!(body, said.body, "{standing:?} {seconds} {media:?}");
-                    assert_eq!((ready.status(), Some(ready.seconds())), (said.status, said.retry_after));
-                }
             }
         }
     }

@@ -4,8 +4,7 @@ use super::browser::Browser;
 use super::form::{Events, sniffed};
 use super::report::Report;
 use super::{ElasticApm, Strangers, agents};
-use crate::otlp::Received;
-use crate::otlp::decode::{self, LARGE, Unfinished};
+use crate::body::{Inspection, Received, Unfinished, decode};
 use tidegate_admission::{Gate, Passage, Refused, Room, Size};
 use tidegate_arena::Share;
 use tidegate_journal::{Encoding, Protocol as Layout, Signal};
@@ -52,44 +51,21 @@ impl ElasticApm {
     ) -> Result<Verdict, Refused> {
         let encoding = form.encoding.unwrap_or_else(|| sniffed(body.bytes()));
         let most = self.most(gate, encoding, body.range.len());
-        let mut room = None;
-        let mut expected = body.range.len();
-        if encoding != Encoding::Identity {
-            expected = decode::expected(encoding, body.bytes()).max(1).min(most);
-            // As much as the body says that it becomes: whoever has decode memory in hand must not wait for more.
-            let here = expected.max(body.range.len()) <= LARGE;
-            room = Some(gate.room_beside(passage, body.charged(), expected, here).await?);
+        let inspection = Inspection { gate, passage, pool: &self.pool, encoding, most };
+        let mut memory = inspection.begin(&body).await?;
+        let stranger = form.stranger;
+        let checked = inspection.here(&mut body, &mut memory, |body, room, most| {
+            self.check(gate, (encoding, stranger, browser.as_ref()), body, room, most)
+        });
+        if let Some(checked) = checked {
+            return checked.map(|checked| checked.of(body));
         }
-        if expected.max(body.range.len()) <= LARGE {
-            let here = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE)).min(most);
-            let form = (encoding, form.stranger, browser.as_ref());
-            match self.check(gate, form, &mut body, room.as_mut(), here) {
-                Ok(checked) => return Ok(checked.of(body)),
-                Err(Unfinished::Refused(refused)) => return Err(refused),
-                Err(Unfinished::Larger) if most <= here => return Err(Refused::too_large(most)),
-                // It is larger than it said.
-                Err(Unfinished::Larger) => {}
-            }
-        }
-        self.inspect_large(gate, (encoding, form.stranger, browser), body, room, most).await
-    }
-
-    /// The same by the pool.
-    async fn inspect_large(
-        &self,
-        gate: &Gate,
-        (encoding, stranger, browser): (Encoding, bool, Option<Browser>),
-        mut body: Received,
-        mut room: Option<Room>,
-        most: usize,
-    ) -> Result<Verdict, Refused> {
         let (source, its_gate) = (self.clone(), gate.clone());
-        let look = move || {
-            let form = (encoding, stranger, browser.as_ref());
-            let checked = source.check(&its_gate, form, &mut body, room.as_mut(), most)?;
-            Ok(checked.of(body))
+        let check = move |body: &mut Received, room: Option<&mut Room>, most| {
+            source.check(&its_gate, (encoding, stranger, browser.as_ref()), body, room, most)
         };
-        decode::in_pool(&self.pool, gate, most, look).await
+        let (body, checked) = inspection.in_pool(body, memory, check).await?;
+        Ok(checked.of(body))
     }
 
     /// Decompresses the body into `room` and checks it. Where lines are refused, the body becomes one without them; that

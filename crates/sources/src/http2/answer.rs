@@ -6,21 +6,29 @@
 
 mod scratch;
 
-pub(super) use scratch::BYTES as SCRATCH_BYTES;
-
 use crate::grpc::{ENCODINGS, Fault, PREFIX};
-use crate::otlp::{Form, LeftOut};
+use crate::otlp::LeftOut;
 use bytes::Bytes;
 use h2::server::SendResponse;
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use scratch::written;
-use std::fmt::Write as _;
-use std::time::SystemTime;
-use tidegate_admission::access::CHALLENGE;
+use std::cell::RefCell;
+use tidegate_admission::Code;
 use tidegate_admission::otlp::{self, Media, Partial, Ready};
-use tidegate_admission::{Code, Refused};
-use tidegate_ledger::Refusal;
+use tidegate_arena::Window;
+use tidegate_http1::{Content, Reply};
+
+/// What a thread keeps to write heads in, in bytes.
+const RENDERED_BYTES: usize = 4 << 10;
+/// What a thread keeps for answers.
+pub(super) const WORKER_BYTES: usize = scratch::BYTES + RENDERED_BYTES;
+/// The end of a head.
+const END: &[u8] = b"\r\n\r\n";
+
+thread_local! {
+    static RENDERED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -110,71 +118,54 @@ const fn digits(code: Code) -> &'static str {
     }
 }
 
-/// What is said to a request over HTTP that was taken.
-pub(super) fn response(left_out: LeftOut, form: Form) -> Bytes {
-    match left_out {
-        Some(partial) => partial.response(form.media, form.items()).into(),
-        None => Bytes::from_static(if form.media == Media::Json { b"{}" } else { b"" }),
-    }
-}
-
-/// Answers a request of OTLP over HTTP: with a response, or with what is wrong.
-pub(super) fn http(respond: &mut SendResponse<Bytes>, outcome: Result<Bytes, Refused>, media: Media) {
+/// Answers a request that is no call as it would be over HTTP/1.1. `is_head` says that it has no body.
+pub(super) fn reply(respond: &mut SendResponse<Bytes>, reply: Reply, is_head: bool) {
+    let (rendered, follows) = RENDERED.with_borrow_mut(|out| {
+        out.clear();
+        let follows = reply.put_head(out);
+        let rendered = written(|buffer| buffer.extend_from_slice(out));
+        out.shrink_to(RENDERED_BYTES);
+        (rendered, follows)
+    });
     let mut response = Response::new(());
-    let body = outcome.unwrap_or_else(|refused| refusal(&refused, media, &mut response));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media.content_type()));
-    send(respond, response, body);
-}
-
-/// Puts the head of a refusal together, and its body.
-fn refusal(refused: &Refused, media: Media, response: &mut Response<()>) -> Bytes {
-    let (status, seconds, body) = match otlp::ready(refused) {
-        Some(ready) => {
-            let body = written(|out| ready.body(media, |part| out.extend_from_slice(part)));
-            (ready.status(), Some(ready.seconds()), body)
+    *response.status_mut() = StatusCode::from_u16(reply.status()).unwrap_or_default();
+    let end = rendered.windows(END.len()).position(|bytes| bytes == END).unwrap_or(rendered.len());
+    let head = rendered.get(..end).unwrap_or_default();
+    for line in head.split(|byte| *byte == b'\n').skip(1) {
+        let line = line.trim_ascii_end();
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+        let (name, value) = line.split_at(colon);
+        let value = rendered.slice_ref(value.get(1..).unwrap_or_default().trim_ascii());
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_maybe_shared(value)) {
+            response.headers_mut().append(name, unremembered(value));
         }
-        None => {
-            let answer = otlp::http(refused, media);
-            (answer.status, answer.retry_after, Bytes::from(answer.body))
-        }
+    }
+    let body = match follows {
+        true => bytes_of(reply.into_content()),
+        false => rendered.slice((end + END.len()).min(rendered.len())..),
     };
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
-    let headers = response.headers_mut();
-    if let Some(Ok(seconds)) = seconds.map(|seconds| shown(seconds.into())) {
-        headers.insert(RETRY_AFTER, unremembered(seconds));
-    }
-    if refused.reason == Refusal::Unauthorized {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
-    }
-    if refused.reason == Refusal::Method {
-        headers.insert(ALLOW, HeaderValue::from_static("POST"));
-    }
-    body
-}
-
-/// Answers a request that leads nowhere.
-pub(super) fn nowhere(respond: &mut SendResponse<Bytes>, words: &'static str) {
-    let mut response = Response::new(());
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    send(respond, response, Bytes::from_static(words.as_bytes()));
-}
-
-fn send(respond: &mut SendResponse<Bytes>, mut response: Response<()>, body: Bytes) {
-    if let Ok(length) = shown(body.len() as u64) {
-        response.headers_mut().insert(CONTENT_LENGTH, length);
-    }
-    // RFC 9110, section 6.6.1. Writing to a buffer that grows does not fail.
-    let date = written(|out| _ = write!(out, "{}", httpdate::HttpDate::from(SystemTime::now())));
-    if let Ok(date) = HeaderValue::from_maybe_shared(date) {
-        response.headers_mut().insert(DATE, unremembered(date));
-    }
-    let sent = respond.send_response(response, body.is_empty());
-    if !body.is_empty() {
+    let is_empty = is_head || body.is_empty();
+    let sent = respond.send_response(response, is_empty);
+    if !is_empty {
         let _ = sent.and_then(|mut stream| stream.send_data(body, true));
     }
 }
 
-fn shown(number: u64) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
-    HeaderValue::from_maybe_shared(written(|out| _ = write!(out, "{number}")))
+/// The content of an answer, where it lies.
+fn bytes_of(content: Content) -> Bytes {
+    match content {
+        Content::Fixed(bytes) => Bytes::from_static(bytes),
+        Content::Owned(bytes) => Bytes::from(bytes),
+        Content::Window(window) => Bytes::from_owner(Held(window)),
+        Content::Empty | Content::Sentence(..) | Content::Prepared(_) => Bytes::new(),
+    }
+}
+
+/// An answer in memory that is paid for until it is sent.
+struct Held(Window);
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }

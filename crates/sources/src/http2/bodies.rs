@@ -53,6 +53,13 @@ impl Bodies {
         self.0.push(Body { stream, way, pace: Pace::new(), alarm: None });
     }
 
+    /// The body of a stream may pause.
+    pub(super) fn be_patient(&mut self, stream: u32) {
+        if let Some(body) = self.get(stream) {
+            body.pace = Pace::patient();
+        }
+    }
+
     /// Forgets a stream. It may leave a window that was being filled.
     pub(super) fn remove(&mut self, stream: u32) -> Option<Window> {
         let at = self.0.iter().position(|body| body.stream == stream)?;

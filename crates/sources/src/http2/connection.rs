@@ -1,29 +1,29 @@
 //! One connection: its codec, its streams and its deadlines, in one task.
 
 use super::answer;
-use super::call::{self, Kind, Start};
+use super::call;
 use super::deadlines::{Deadlines, Late};
-use super::flow::{Flow, WINDOW};
+use super::flow::{Body, Flow, WINDOW};
+use super::receive;
+use super::request;
 use super::server::Inner;
 use super::socket::Socket;
 use super::streams::{RESETS, STREAMS};
 use super::transport::Transport;
 use crate::grpc;
-use crate::http::without_slash;
-use crate::otlp::{Form, Otlp};
+use crate::otlp::Otlp;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use futures_util::future::Either;
 use futures_util::stream::FuturesUnordered;
+use h2::RecvStream;
 use h2::server::{Builder, SendResponse};
 use http::HeaderMap;
 use http::request::Parts;
 use std::future::poll_fn;
-use std::net::IpAddr;
-use std::pin::pin;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use tidegate_admission::otlp::Media;
 use tidegate_admission::{Caller, Headers, Refused, is_guarded};
 use tidegate_arena::{Charge, Share};
 use tidegate_http1::{Certificate, Ended, Preparation, Repeated, Shutdown};
@@ -39,13 +39,12 @@ const HEADER_TABLE: u32 = 512;
 
 /// Serves one connection to its end.
 pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown: &Shutdown) -> Ended {
-    let Some(otlp) = server.http.otlp().cloned() else { return Ended::Refused };
     let settings = &server.settings;
     let Ok(peer) = stream.peer() else { return Ended::Lost };
     let certificate = stream.certificate();
     let flow = Flow::new(server.arena.clone());
     let Some(mut codec) = Box::pin(greet(server, stream, &flow)).await else { return Ended::Lost };
-    let mut calls = FuturesUnordered::new();
+    let mut calls = FuturesUnordered::<Call<'_>>::new();
     let timer = pin!(sleep_until(Instant::now() + settings.idle));
     let mut deadlines = Deadlines::new(settings, &flow, timer).until(certificate.as_deref());
     let mut signal = pin!(shutdown.begun());
@@ -69,47 +68,45 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
             };
             let (parts, body) = request.into_parts();
             let stream = body.stream_id().as_u32();
-            if let Some((preparation, charge)) = prepare(server, &flow, peer, &parts) {
+            if let Some((preparation, charge)) = prepare(server, &flow, peer.ip(), &parts) {
                 let way = flow.body(stream, false);
-                let (server, otlp, flow, certificate) = (&*server, &otlp, &*flow, certificate.as_deref());
-                calls.push(Either::Right(Either::Left(Box::pin(async move {
+                let (server, flow, certificate) = (&*server, &*flow, certificate.as_deref());
+                calls.push(Box::pin(async move {
                     preparation.await;
-                    let admitted = admit(server, otlp, flow, (peer, certificate), &parts, respond);
-                    let has_end = body.is_end_stream() || grpc::is_call(&parts);
+                    let has_end = body.is_end_stream();
+                    let admitted = admit(server, flow, (peer, certificate), (&parts, has_end), respond);
+                    let has_rest = !has_end && !grpc::is_call(&parts);
                     drop((parts, charge));
                     match admitted {
                         Some((start, respond)) => {
-                            let start = Start { has_waited: true, ..start };
-                            call::serve(server, otlp, flow, start, way, body, respond).await;
+                            start.having_waited().serve((server, flow), way, body, respond).await;
                         }
-                        None if has_end => {}
+                        None if !has_rest => {}
                         None => {
                             if let Some(_charge) = rest(server, flow) {
-                                call::discard(&way, body).await;
+                                receive::discard(&way, body).await;
                             }
                         }
                     }
-                }))));
+                }));
                 continue;
             }
-            // On the heap, since the set keeps room for one even while it is empty. From here on the flow knows the
-            // body, so that no byte of it goes another way.
-            match admit(server, &otlp, &flow, (peer, certificate.as_deref()), &parts, respond) {
+            // From here on the flow knows the body, so that no byte of it goes another way.
+            let has_end = body.is_end_stream();
+            match admit(server, &flow, (peer, certificate.as_deref()), (&parts, has_end), respond) {
                 Some((start, respond)) => {
                     drop(parts);
                     let way = flow.body(stream, start.goes_past());
-                    calls.push(Either::Left(Box::pin(call::serve(
-                        server, &otlp, &flow, start, way, body, respond,
-                    ))));
+                    calls.push(start.serve((server, &flow), way, body, respond));
                 }
-                None if body.is_end_stream() || grpc::is_call(&parts) => {}
+                None if has_end || grpc::is_call(&parts) => {}
                 None => {
                     let Some(charge) = rest(server, &flow) else { continue };
                     let way = flow.body(stream, false);
-                    calls.push(Either::Right(Either::Right(Box::pin(async move {
-                        call::discard(&way, body).await;
+                    calls.push(Box::pin(async move {
+                        receive::discard(&way, body).await;
                         drop(charge);
-                    }))));
+                    }));
                 }
             }
         }
@@ -152,7 +149,7 @@ async fn greet<T: Transport>(server: &Inner, stream: T, flow: &Arc<Flow>) -> Opt
 
 /// What it costs to throw the rest of a refused request's body away; nothing where even that is not there.
 fn rest(server: &Inner, flow: &Flow) -> Option<Charge> {
-    if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::REST_BYTES).ok() }
+    if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, receive::REST_BYTES).ok() }
 }
 
 /// What has to be waited for before a request can be decided on, and what its head is charged meanwhile. Without memory
@@ -168,38 +165,79 @@ fn prepare(server: &Inner, flow: &Flow, peer: IpAddr, parts: &Parts) -> Option<(
 
 type Codec<T> = h2::server::Connection<Socket<T>, Bytes>;
 
-/// Decides on a request's head: what becomes a call, or nothing when the answer is given already.
+/// What is done for one stream.
+type Call<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// A request that was let in.
+enum Start {
+    Call(Otlp, call::Start),
+    Request(request::Start),
+}
+
+impl Start {
+    /// Whether its message goes past the codec.
+    fn goes_past(&self) -> bool {
+        matches!(self, Start::Call(_, call) if call.goes_past())
+    }
+
+    /// The same, where its body began to come through the codec.
+    fn having_waited(self) -> Start {
+        match self {
+            Start::Call(otlp, call) => Start::Call(otlp, call::Start { has_waited: true, ..call }),
+            request @ Start::Request(_) => request,
+        }
+    }
+
+    /// Serves it to its answer. On the heap, since the set of calls keeps room for one even while it is empty.
+    fn serve<'a>(
+        self,
+        (server, flow): (&'a Inner, &'a Flow),
+        way: Body<'a>,
+        body: RecvStream,
+        respond: SendResponse<Bytes>,
+    ) -> Call<'a> {
+        match self {
+            Start::Call(otlp, start) => Box::pin(call::serve(server, otlp, flow, start, way, body, respond)),
+            Start::Request(start) => Box::pin(request::serve(server, flow, start, way, body, respond)),
+        }
+    }
+}
+
+/// Decides on a request's head. Nothing where the answer is given already.
 fn admit(
     server: &Inner,
-    otlp: &Otlp,
     flow: &Flow,
-    (peer, certificate): (IpAddr, Option<&Certificate>),
+    from: (SocketAddr, Option<&Certificate>),
+    (parts, has_end): (&Parts, bool),
+    respond: SendResponse<Bytes>,
+) -> Option<(Start, SendResponse<Bytes>)> {
+    if grpc::is_call(parts) {
+        admit_call(server, flow, from, parts, respond)
+    } else {
+        let (start, respond) = request::admit(server, flow, from, (parts, has_end), respond)?;
+        Some((Start::Request(start), respond))
+    }
+}
+
+fn admit_call(
+    server: &Inner,
+    flow: &Flow,
+    (peer, certificate): (SocketAddr, Option<&Certificate>),
     parts: &Parts,
     mut respond: SendResponse<Bytes>,
 ) -> Option<(Start, SendResponse<Bytes>)> {
-    let is_call = grpc::is_call(parts);
-    let found = if is_call {
-        grpc::form(parts).map(|form| form.map_err(|refused| (refused, Media::Protobuf)))
-    } else {
-        Form::signal_at(without_slash(parts.uri.path()))
-            .map(|signal| Form::over_http(signal, parts.method.as_str(), headers(&parts.headers)))
-    };
-    let Some(form) = found else {
+    let (Some(otlp), Some(form)) = (server.http.otlp(), grpc::form(parts)) else {
         server.http.refuse_stray(Refusal::NotFound);
-        if is_call {
-            let refused = Refused::new(Refusal::NotFound, "there is no such method here\n");
-            answer::grpc(&mut respond, Err(&refused.into()));
-        } else {
-            answer::nowhere(&mut respond, NOTHING);
-        }
+        let refused = Refused::new(Refusal::NotFound, "there is no such method here\n");
+        answer::grpc(&mut respond, Err(&refused.into()));
         return None;
     };
     let mut open = otlp.books().open();
     let length = length(&parts.headers);
-    let bytes = length.map(|length| length as u64);
     let headers = &Fields(&parts.headers);
     let guarded = is_guarded(parts.method.as_str());
-    let caller = Caller { peer, certificate, headers, bytes, now: Moment::now(), guarded };
+    let peer = peer.ip();
+    let caller = Caller { peer, certificate, headers, bytes: length, now: Moment::now(), guarded };
     let entered = server.http.gate().enter(&caller, &mut open).and_then(|passage| {
         let charge =
             if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };
@@ -207,29 +245,18 @@ fn admit(
     });
     let refused = match (form, entered) {
         (Ok(form), Ok((charge, passage))) => {
-            let kind = if is_call { Kind::Grpc } else { Kind::Http };
-            let deadline =
-                if is_call { grpc::timeout(parts).map(|wait| Instant::now() + wait) } else { None };
-            return Some((
-                Start { open, form, kind, length, deadline, has_waited: false, charge, passage },
-                respond,
-            ));
+            let deadline = grpc::timeout(parts).map(|wait| Instant::now() + wait);
+            let announces_length = length.is_some();
+            let start =
+                call::Start { open, form, announces_length, deadline, has_waited: false, charge, passage };
+            return Some((Start::Call(otlp.clone(), start), respond));
         }
-        (Err(refused), _) => refused,
-        (Ok(form), Err(refused)) => (refused, form.media),
+        (Err(refused), _) | (Ok(_), Err(refused)) => refused,
     };
-    let (refused, media) = refused;
     open.refuse(refused.reason);
-    if is_call {
-        answer::grpc(&mut respond, Err(&refused.into()));
-    } else {
-        answer::http(&mut respond, Err(refused), media);
-    }
+    answer::grpc(&mut respond, Err(&refused.into()));
     None
 }
-
-const NOTHING: &str = "nothing is served under this path over HTTP/2; OTLP is taken at /v1/traces, /v1/metrics, \
-                       /v1/logs and /v1development/profiles, and whatever else over HTTP/1.1\n";
 
 /// Headers, for the gate.
 struct Fields<'a>(&'a HeaderMap);
@@ -242,17 +269,7 @@ impl Headers for Fields<'_> {
     }
 }
 
-/// The headers that say how a body is written; an error where one of them is there twice.
-fn headers(headers: &HeaderMap) -> crate::otlp::Headers<'_> {
-    let sole = |name| {
-        let mut values = headers.get_all(name).iter();
-        let first = values.next().map(http::HeaderValue::as_bytes);
-        if values.next().is_some() { Err(()) } else { Ok(first) }
-    };
-    Ok((sole("content-type")?, sole("content-encoding")?))
-}
-
 /// The length that is announced; the codec sees to it that it is true.
-fn length(headers: &HeaderMap) -> Option<usize> {
+fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(http::header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

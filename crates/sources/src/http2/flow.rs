@@ -266,6 +266,11 @@ impl Body<'_> {
         state.inflow.leave(self.stream, window)
     }
 
+    /// It may pause, as one does that is sent while things happen.
+    pub(super) fn be_patient(&self) {
+        self.flow.state().bodies.be_patient(self.stream);
+    }
+
     /// Notes that bytes came through the codec.
     pub(super) fn hear(&self, bytes: usize) {
         self.flow.state().bodies.hear(self.stream, bytes);

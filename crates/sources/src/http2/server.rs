@@ -15,7 +15,7 @@ use tidegate_ledger::Refusal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-/// Serves OTLP over HTTP/2. Clones are the same server.
+/// Serves the sources over HTTP/2. Clones are the same server.
 #[derive(Clone)]
 pub struct Http2(Arc<Inner>);
 
@@ -45,7 +45,7 @@ impl Http2 {
     /// What parsing the frames of one turn may take in passing, in bytes, on each thread that serves
     /// connections: of the bytes of heads that the codec is given at a time, each an entry of its own.
     /// And what a thread keeps for answers.
-    pub const WORKER_BYTES: usize = (1 << 20) + answer::SCRATCH_BYTES;
+    pub const WORKER_BYTES: usize = (1 << 20) + answer::WORKER_BYTES;
 
     /// A server that answers with the sources of `http`, within `settings`, from the memory of `arena`, for as
     /// many connections as there are `places`.

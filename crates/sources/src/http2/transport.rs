@@ -1,7 +1,7 @@
 //! What HTTP/2 is spoken over.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tidegate_http1::Certificate;
@@ -21,7 +21,7 @@ pub(crate) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     ///
     /// # Errors
     /// When the connection is gone.
-    fn peer(&self) -> io::Result<IpAddr>;
+    fn peer(&self) -> io::Result<SocketAddr>;
 
     /// The names in the certificate that the peer has shown.
     fn certificate(&self) -> Option<Arc<Certificate>>;
@@ -41,8 +41,8 @@ impl Transport for TcpStream {
         TcpStream::poll_read_ready(self, context)
     }
 
-    fn peer(&self) -> io::Result<IpAddr> {
-        peer_of(self).map(|peer| peer.ip())
+    fn peer(&self) -> io::Result<SocketAddr> {
+        peer_of(self)
     }
 
     fn certificate(&self) -> Option<Arc<Certificate>> {
@@ -55,8 +55,8 @@ impl Transport for TlsStream {
         TlsStream::poll_read_ready(self, context)
     }
 
-    fn peer(&self) -> io::Result<IpAddr> {
-        self.peer_addr().map(|peer| peer.ip())
+    fn peer(&self) -> io::Result<SocketAddr> {
+        self.peer_addr()
     }
 
     fn certificate(&self) -> Option<Arc<Certificate>> {

@@ -1,8 +1,10 @@
 //! A body that is sent while things happen may take its time, and holds no more than what has arrived.
 
 use crate::body::{LOG, METADATA, NDJSON, PATH};
-use crate::client::answer;
+use crate::client::{answer, connect};
 use crate::rig::{Rig, settings};
+use bytes::Bytes;
+use http::Request;
 use std::time::Duration;
 use tidegate_arena::PAGE;
 use tidegate_http1::Settings;
@@ -44,4 +46,29 @@ async fn uploads_may_pause() {
     })
     .await;
     assert_eq!(rig.books_of("elastic_apm").accepted, 50);
+}
+
+/// So it is over HTTP/2.
+#[tokio::test]
+async fn uploads_may_pause_over_http2() {
+    let brief = Duration::from_millis(200);
+    let rig = Rig::with(1 << 30, Settings { body_stall: brief, body_grace: brief, ..settings() });
+    let request = |path: &str, content_type: &str| {
+        Request::post(format!("http://test{path}")).header("content-type", content_type).body(()).unwrap()
+    };
+    rig.serve(async |address| {
+        let mut client = connect(address).await.ready().await.unwrap();
+        let (accepted, mut upload) = client.send_request(request(PATH, NDJSON.1), false).unwrap();
+        upload.send_data(Bytes::from_static(METADATA.as_bytes()), false).unwrap();
+        // Others are refused after such a pause; so it has passed when one was.
+        let mut client = client.ready().await.unwrap();
+        let other = request("/v1/logs", "application/x-protobuf");
+        let (refused, mut other) = client.send_request(other, false).unwrap();
+        other.send_data(Bytes::from_static(b"1"), false).unwrap();
+        assert_eq!(refused.await.unwrap().status(), 503);
+        upload.send_data(Bytes::from_static(LOG.as_bytes()), true).unwrap();
+        assert_eq!(accepted.await.unwrap().status(), 202);
+    })
+    .await;
+    assert_eq!(rig.books_of("elastic_apm").accepted, 1);
 }

@@ -162,6 +162,7 @@ impl Rig {
     }
 
     /// Whether nothing is under way: no request, and no record on its way to the journal.
+    #[allow(dead_code, reason = "fuzzing needs it")]
     pub(crate) fn is_settled(&self) -> bool {
         let balance = self.ledger.balance();
         let used = self.arena.usage().shares.iter().any(|share| share.used > 0);

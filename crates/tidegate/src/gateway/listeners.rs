@@ -180,14 +180,14 @@ pub(super) struct Services<'a> {
 impl Services<'_> {
     /// Accepts for the sources: as `over_http1` chooses of them, with the certificate and the default tenant of
     /// `listener`.
-    fn sources(&self, socket: Socket, listener: Listener, over_http1: fn(&Http) -> Http) -> AbortHandle {
+    fn sources(&self, socket: Socket, listener: Listener, served: fn(&Http) -> Http) -> AbortHandle {
         // Behind the addresses that have no tenant of their own there is the same.
         let all = match self.tenants.default_at(listener) {
             Some(tenant) => self.http.with_default_tenant(tenant.as_str()),
             None => self.http.clone(),
         };
-        let http2 = Http2::new(all.clone(), self.settings, self.arena.clone(), self.places.clone());
-        let service = over_http1(&all);
+        let service = served(&all);
+        let http2 = Http2::new(service.clone(), self.settings, self.arena.clone(), self.places.clone());
         let on_worker = |shutdown: &Shutdown| {
             let http1 = Server::new(service.clone(), self.settings, self.arena.clone(), shutdown.clone());
             sources::Ingest::new(http1, http2.clone(), self.settings, shutdown.clone())
