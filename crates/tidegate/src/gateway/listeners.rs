@@ -178,7 +178,7 @@ pub(super) struct Services<'a> {
 }
 
 impl Services<'_> {
-    /// Accepts for the sources: as `over_http1` chooses of them, with the certificate and the default tenant of
+    /// Accepts for the sources: as `served` chooses of them, with the certificate and the default tenant of
     /// `listener`.
     fn sources(&self, socket: Socket, listener: Listener, served: fn(&Http) -> Http) -> AbortHandle {
         // Behind the addresses that have no tenant of their own there is the same.
