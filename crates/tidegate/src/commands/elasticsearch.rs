@@ -2,7 +2,7 @@
 
 use super::check::config;
 use crate::cli::{ElasticsearchCommand, SetupArgs};
-use crate::gateway::settings;
+use crate::gateway::sinks::kinds;
 use crate::{Failure, Outcome, output};
 use std::fmt::Write as _;
 use tidegate_config::{Config, ElasticsearchSink, Sink};
@@ -18,7 +18,7 @@ pub(crate) fn elasticsearch(command: &ElasticsearchCommand) -> Outcome {
 fn setup(args: &SetupArgs) -> Outcome {
     let config = config(&args.config)?;
     let (name, sink) = sink(&config, args.sink.as_deref())?;
-    let settings = settings::elasticsearch(sink)?;
+    let settings = kinds::elasticsearch::settings(sink)?;
     if args.print {
         return Ok(output::print(&printed(&settings))?);
     }

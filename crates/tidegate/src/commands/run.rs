@@ -2,12 +2,13 @@
 
 use super::check::{config_again, config_with_warnings};
 use crate::cli::ConfigArgs;
+use crate::gateway::sinks::kinds;
 use crate::gateway::{CHANGES, Gateway, listeners};
 use crate::{Failure, Outcome, logging, output};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidegate_arena::Bytes;
-use tidegate_config::{Config, ElasticsearchSink, OtlpSink, Sink};
+use tidegate_config::Config;
 
 /// `tidegate run`
 pub(crate) fn run(args: &ConfigArgs) -> Outcome {
@@ -72,7 +73,7 @@ pub(crate) fn greet(config: &Config, gateway: &Gateway) -> Outcome {
     let sinks: Vec<String> = config
         .sinks
         .iter()
-        .map(|(name, sink)| format!("{name} ({}) -> {}", sink.kind(), target(config, sink)))
+        .map(|(name, sink)| format!("{name} ({}) -> {}", sink.kind(), kinds::of(sink).target(&config.data)))
         .collect();
     tracing::info!(
         version = crate::VERSION,
@@ -92,18 +93,6 @@ pub(crate) fn greet(config: &Config, gateway: &Gateway) -> Outcome {
 /// The largest body that every source takes.
 fn largest_body(gateway: &Gateway) -> u64 {
     gateway.planned().announced.iter().map(|source| source.max_body() as u64).min().unwrap_or(0)
-}
-
-/// Where a sink sends, without secrets.
-fn target(config: &Config, sink: &Sink) -> String {
-    match sink {
-        Sink::Lake(lake) => lake.folder(&config.data).display().to_string(),
-        Sink::PrometheusRemoteWrite(sink) => sink.url.to_string(),
-        Sink::Otlp(OtlpSink { endpoints, .. }) | Sink::Elasticsearch(ElasticsearchSink { endpoints, .. }) => {
-            endpoints.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-        }
-        Sink::Blackhole(_) => "nowhere".to_owned(),
-    }
 }
 
 /// What a person wants to know when it has started.
@@ -127,7 +116,7 @@ fn greeting(config: &Config, gateway: &Gateway) -> String {
         text.push_str(&format!("  {label:<13} {address}\n"));
     }
     for (name, sink) in &config.sinks {
-        let target = target(config, sink);
+        let target = kinds::of(sink).target(&config.data);
         text.push_str(&format!("  sink          {name} ({}) -> {target}\n", sink.kind()));
     }
     text

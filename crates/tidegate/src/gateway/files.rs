@@ -5,9 +5,10 @@
 //! `limits.connections` says.
 
 use super::ingest::ADMIN_CONNECTIONS;
+use super::sinks::kinds;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
-use tidegate_config::{Config, Sink};
+use tidegate_config::Config;
 
 /// The process's own: standard streams, listeners, signals, the journal's segments and locks, and what is opened for a
 /// moment, such as a certificate or a page of `/proc`.
@@ -16,8 +17,6 @@ const OWN: u64 = 26;
 const WORKER: u64 = 4;
 /// Of a sink beside its connections: its reactor, its cursor, a segment that it reads, a file of dead letters.
 const SINK: u64 = 6;
-/// What a lake has open to write and to read back, beside.
-const LAKE: u64 = 16;
 /// The least that the admin port has, and the most that is told at a time that there are too many connections.
 const LEAST_ADMIN: u64 = 4;
 const LEAVING: u64 = 256;
@@ -124,19 +123,8 @@ impl fmt::Display for Files {
 
 /// What is not there for connections.
 fn reserve(config: &Config, workers: usize) -> u64 {
-    let sinks: u64 = config.sinks.values().map(of_sink).sum();
+    let sinks: u64 = config.sinks.values().map(|sink| SINK + kinds::of(sink).files()).sum();
     OWN + WORKER * workers as u64 + sinks
-}
-
-fn of_sink(sink: &Sink) -> u64 {
-    let connections = match sink {
-        Sink::PrometheusRemoteWrite(sink) => sink.lanes.into(),
-        Sink::Otlp(sink) => u64::from(sink.max_in_flight).max(sink.endpoints.len() as u64),
-        Sink::Elasticsearch(sink) => u64::from(sink.max_in_flight).max(sink.endpoints.len() as u64),
-        Sink::Lake(_) => LAKE,
-        Sink::Blackhole(_) => 0,
-    };
-    SINK + connections
 }
 
 #[cfg(test)]

@@ -7,19 +7,18 @@ use deliverable::announced;
 pub(crate) use deliverable::{Announced, check, sufficient};
 
 use super::files::Files;
-use super::sinks::settings;
+use super::sinks::kinds;
 use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
 use tidegate_admission::{Bound, Deliverable, access};
 use tidegate_arena::{Bytes, Declared, Plan, Program, Share};
-use tidegate_config::{Config, Deltas, MemoryBudget, Sink};
+use tidegate_config::{Config, MemoryBudget, Sink};
 use tidegate_console::Console;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
-use tidegate_sinks::{Elasticsearch, Otlp, RemoteWrite as RemoteWriteSink};
 use tidegate_sources::{Http2, Otlp as OtlpSource, RemoteWrite as RemoteWriteSource};
 use tidegate_tls::{CONNECTION_BYTES, WORKER_BYTES};
 
@@ -29,7 +28,7 @@ const MIB: u64 = 1 << 20;
 /// What a parked connection takes: its task, its socket's registration, its timer. `tidegate bench
 /// connections` measures 1.8 KiB.
 const CONNECTION: u64 = 2 * KIB;
-/// Threads beside the workers, their helpers, the lakes' and the upkeep's: the main one, the journal's, the
+/// Threads beside the workers, their helpers, the sinks' and the upkeep's: the main one, the journal's, the
 /// allocator's.
 const THREADS: u64 = 3;
 /// Large bodies that can wait for a thread of the pool; others wait before it.
@@ -89,7 +88,8 @@ pub(crate) fn of(config: &Config) -> Planned {
     let pool = workers.div_ceil(2);
     declare(&mut plan, config, (workers, pool), connections, windows);
 
-    let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
+    let is_lake = |sink: &&Sink| kinds::of(sink).share() == Share::Lake;
+    let lakes = config.sinks.values().filter(is_lake).count() as u64;
     let others = config.sinks.len() as u64 - lakes;
     let payload = plan.payload();
     let part = |of: u64| (payload / of).max(LEAST_PART);
@@ -138,7 +138,7 @@ pub(crate) fn of(config: &Config) -> Planned {
 impl Planned {
     /// The most bytes that this sink can ever hold.
     pub(crate) fn most_of(&self, sink: &Sink) -> u64 {
-        self.common + if matches!(sink, Sink::Lake(_)) { self.lake_part } else { self.sink_part }
+        self.common + if kinds::of(sink).share() == Share::Lake { self.lake_part } else { self.sink_part }
     }
 
     /// The bound on records of this protocol and signal: what every sink can deliver, of what can be received at all.
@@ -156,9 +156,9 @@ fn declare(
     connections: u32,
     windows: usize,
 ) {
-    let lakes = config.sinks.values().filter(|sink| matches!(sink, Sink::Lake(_))).count() as u64;
+    let of_sinks: u64 = config.sinks.values().map(|sink| kinds::of(sink).starter().threads()).sum();
     // A worker has a helper, for name resolution.
-    let threads = 2 * workers as u64 + THREADS + lakes;
+    let threads = 2 * workers as u64 + THREADS + of_sinks;
     let bodies = (RemoteWriteSource::WORKER_BYTES + OtlpSource::WORKER_BYTES) as u64;
     let scratch = bodies + 128 * KIB;
     let line = |owner, what, count, each| Declared { owner, what, count, each, setting: None };
@@ -202,38 +202,8 @@ fn declare(
     }
     plan.declare(line("meters", "all series", 1, 512 * KIB));
     Console::declared().into_iter().for_each(|declared| plan.declare(declared));
-    for sink in config.sinks.values() {
-        match sink {
-            Sink::PrometheusRemoteWrite(sink) => {
-                let lanes = u64::from(sink.lanes);
-                let setting = "sinks.….lanes";
-                let peer = line("sink", "a connection to a peer", lanes, RemoteWriteSink::LANE_BYTES as u64);
-                plan.declare(limited(setting, peer));
-                if sink.otlp.deltas == Deltas::Accumulate {
-                    let bytes = RemoteWriteSink::delta_bytes(sink.otlp.delta_series as usize) as u64;
-                    let sums = line("sink", "series whose deltas are added up", 1, bytes);
-                    plan.declare(limited("sinks.….otlp.delta_series", sums));
-                }
-                if sink.url.is_https() {
-                    plan.declare(line("sink", "the roots that TLS trusts", 1, 2 * MIB));
-                    plan.declare(limited(setting, line("sink", "a TLS session", lanes, 64 * KIB)));
-                }
-            }
-            // Settings that make no sense are refused when the sink is started.
-            Sink::Otlp(sink) => {
-                let bytes = settings::otlp(sink).map_or(0, |settings| Otlp::bytes(&settings));
-                let all = line("sink", "connections to receivers of OTLP, and coders", 1, bytes as u64);
-                plan.declare(limited("sinks.….max_in_flight", all));
-            }
-            Sink::Elasticsearch(sink) => {
-                let bytes =
-                    settings::elasticsearch(sink).map_or(0, |settings| Elasticsearch::bytes(&settings));
-                let all = line("sink", "connections to Elasticsearch, and coders", 1, bytes as u64);
-                plan.declare(limited("sinks.….max_in_flight", all));
-            }
-            Sink::Lake(_) | Sink::Blackhole(_) => {}
-        }
-    }
+    let of_sinks = config.sinks.values().flat_map(|sink| kinds::of(sink).declared());
+    of_sinks.for_each(|declared| plan.declare(declared));
     plan.declare(line("rest", "configuration, log, and what else is small", 1, MIB));
     plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));
 }

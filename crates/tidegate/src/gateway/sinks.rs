@@ -1,22 +1,21 @@
 //! The sinks of a running gateway: started, compared with a new configuration, stopped.
 
-mod recipe;
-pub(crate) mod settings;
+pub(crate) mod kinds;
+mod start;
 
 use super::plan::Planned;
 use super::workers::Workers;
 use crate::Failure;
-pub(crate) use recipe::journal_signal;
-use recipe::{Recipe, Task};
+use start::{Task, Wiring};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_config::{Config, ElasticsearchSink, Name, OtlpSink, Sink};
+use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
-use tidegate_journal::{Journal, WhenFull};
+use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
 use tidegate_sinks::{Health, Room, Stopper};
 use tidegate_tap::Tap;
@@ -26,9 +25,6 @@ use tokio::sync::Semaphore;
 /// How long a change of the configuration waits for sinks to stop. What takes longer stops in its own time, and
 /// its successor waits for it.
 const STOP: Duration = Duration::from_secs(30);
-const SECOND: Duration = Duration::from_secs(1);
-/// How long closing a lake's files may take when all is well.
-const SECONDS: Duration = Duration::from_secs(5);
 
 /// A sink that runs.
 pub(crate) struct Running {
@@ -50,6 +46,12 @@ impl Running {
     pub(crate) fn is_finished(&self) -> bool {
         self.task.is_finished()
     }
+
+    /// Ends it, as nothing does but the gateway's own end.
+    #[cfg(test)]
+    pub(crate) fn end(&self) {
+        self.stopper.stop();
+    }
 }
 
 /// What each sink may hold, as the plan has it.
@@ -67,7 +69,7 @@ struct Parts {
 
 impl Parts {
     fn of(planned: &Planned, sinks: &BTreeMap<Name, Sink>) -> Parts {
-        let others = sinks.values().filter(|sink| !matches!(sink, Sink::Lake(_))).count();
+        let others = sinks.values().filter(|sink| kinds::of(sink).share() != Share::Lake).count();
         let floors = planned.plan.floors();
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         Parts {
@@ -77,6 +79,11 @@ impl Parts {
             lake: bytes(planned.lake_part),
             other: bytes(floors.of(Share::Egress)) / others.max(1),
         }
+    }
+
+    /// The part of a sink that is charged to this share.
+    fn charged_to(&self, share: Share) -> usize {
+        if share == Share::Lake { self.lake } else { self.other }
     }
 }
 
@@ -205,32 +212,18 @@ impl Attach {
         let parts = *self.parts();
         let health = Health::default();
         let (stopper, stop) = Stopper::new();
-        let when_full = sink.when_full(&self.journal_config);
-        let room = match sink {
-            Sink::Lake(_) => Room::new(&self.arena, Share::Lake, parts.lake, &self.turn),
-            _ => Room::new(&self.arena, Share::Egress, parts.other, &self.turn),
-        };
-        let (usual_lag, target) = match sink {
-            Sink::Lake(lake) => {
-                (lake.file_age.get() + SECONDS, lake.folder(&self.data).display().to_string())
-            }
-            Sink::PrometheusRemoteWrite(remote_write) => (SECOND, remote_write.url.to_string()),
-            Sink::Otlp(OtlpSink { endpoints, .. })
-            | Sink::Elasticsearch(ElasticsearchSink { endpoints, .. }) => {
-                let endpoints: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
-                (SECOND, endpoints.join(", "))
-            }
-            Sink::Blackhole(_) => (SECOND, "nowhere".to_owned()),
-        };
-        let recipe = Recipe {
+        let kind = kinds::of(sink);
+        let share = kind.share();
+        let wiring = Wiring {
             name: name.to_owned(),
-            sink: sink.clone(),
-            data: self.data.clone(),
-            when_full: match when_full {
+            kind: sink.kind(),
+            signals: sink.signals().iter().map(journal_signal).collect(),
+            when_full: match sink.when_full(&self.journal_config) {
                 tidegate_config::WhenFull::Block => WhenFull::Block,
                 tidegate_config::WhenFull::DropOldest => WhenFull::DropOldest,
             },
-            parts,
+            data: self.data.clone(),
+            slice: parts.slice,
             arena: self.arena.clone(),
             journal: self.journal.clone(),
             ledger: self.ledger.clone(),
@@ -238,18 +231,18 @@ impl Attach {
             tap: self.tap.clone(),
             health: health.clone(),
             stop,
-            room,
+            room: Room::new(&self.arena, share, parts.charged_to(share), &self.turn),
             runtime: self.worker().clone(),
         };
-        let started = recipe.run(self.is_leaving(name));
+        let started = kind.starter().run(wiring, self.is_leaving(name));
         let task =
             started.map_err(|Failure(error)| Failure(format!("starting the sink `{name}`: {error}")))?;
         Ok(Running {
             name: name.to_owned(),
             kind: sink.kind(),
-            target,
+            target: kind.target(&self.data),
             health,
-            usual_lag,
+            usual_lag: kind.usual_lag(),
             parts,
             stopper,
             task,
@@ -279,6 +272,16 @@ impl Attach {
                 );
             }
         }
+    }
+}
+
+/// A signal of the configuration, as the journal names it.
+pub(crate) fn journal_signal(signal: &tidegate_config::Signal) -> Signal {
+    match signal {
+        tidegate_config::Signal::Traces => Signal::Traces,
+        tidegate_config::Signal::Metrics => Signal::Metrics,
+        tidegate_config::Signal::Logs => Signal::Logs,
+        tidegate_config::Signal::Profiles => Signal::Profiles,
     }
 }
 

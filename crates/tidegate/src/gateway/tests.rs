@@ -1,7 +1,10 @@
-//! Promises: a gateway leaves no core dump; and what must not end is missed under its own name.
+//! Promises: a gateway leaves no core dump; and every kind of listener, source and sink that the configuration knows is
+//! planned, started, and missed under its own name when it ends.
 
 use super::*;
 use rustix::process::{DumpableBehavior, dumpable_behavior};
+use serde_json::Value;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 /// How long an event may take on a busy machine.
@@ -14,18 +17,45 @@ fn started(config: Config) -> (Gateway, Receiver<String>) {
     (Gateway::start_watched(config, leave).unwrap_or_else(|Failure(error)| panic!("{error}")), told)
 }
 
-/// A configuration with all listeners that there are, on ports of the system's choice.
-fn on_all_listeners(data: &std::path::Path) -> Config {
-    let socket = data.join("socket");
-    let text = format!(
-        "memory: 256MiB\n\
-         data: {}\n\
-         listen: {{http: 127.0.0.1:0, grpc: 127.0.0.2:0, elasticsearch: 127.0.0.1:0, apm: 127.0.0.1:0, \
-         admin: 127.0.0.1:0, unix: {}}}\n",
-        data.join("data").display(),
-        socket.display(),
-    );
-    tidegate_config::parse("test", &text, &|_| None).unwrap()
+/// What this text says, with a data folder in `dir`.
+fn config(dir: &Path, text: &str) -> Config {
+    let text = format!("memory: 256MiB\ndata: {}\n{text}", dir.join("data").display());
+    tidegate_config::parse("test", &text, &|_| None).unwrap_or_else(|errors| panic!("{text}\n{errors}"))
+}
+
+/// All settings under `listen` with an address, each with one: ports are of the system's choice. What is not an address
+/// is named here.
+fn listeners(dir: &Path) -> Vec<(String, String)> {
+    let schema = tidegate_config::schema();
+    let settings = schema["properties"]["listen"]["properties"].as_object().unwrap();
+    let names = settings.keys().filter(|name| !["admin_hosts", "tls", "insecure"].contains(&name.as_str()));
+    // Where `grpc` has the address of `http`, they are one listener.
+    let address = |name: &str| match name {
+        "unix" => dir.join("socket").display().to_string(),
+        "grpc" => "127.0.0.2:0".to_owned(),
+        _ => "127.0.0.1:0".to_owned(),
+    };
+    names.map(|name| (name.clone(), address(name))).collect()
+}
+
+fn listen(listeners: &[(String, String)]) -> String {
+    let listen: Vec<String> =
+        listeners.iter().map(|(name, address)| format!("{name}: '{address}'")).collect();
+    format!("listen: {{{}}}\n", listen.join(", "))
+}
+
+/// A sink of each kind that the configuration knows, as YAML: with what it cannot be without, which is a URL.
+fn sinks() -> Vec<(String, String)> {
+    let schema = tidegate_config::schema();
+    let kinds = schema["properties"]["sinks"]["additionalProperties"]["oneOf"].as_array().unwrap();
+    let sink = |kind: &Value| {
+        let name = kind["properties"]["type"]["const"].as_str().unwrap();
+        let required = kind["required"].as_array().unwrap().iter().map(|setting| setting.as_str().unwrap());
+        let url = |setting| format!(", {setting}: 'http://127.0.0.1:1/path'");
+        let urls: String = required.filter(|setting| *setting != "type").map(url).collect();
+        (name.to_owned(), format!("{{type: {name}{urls}}}"))
+    };
+    kinds.iter().map(sink).collect()
 }
 
 #[test]
@@ -35,16 +65,50 @@ fn a_gateway_leaves_no_core_dump() {
 }
 
 #[test]
-fn an_acceptor_that_ends_is_missed_under_the_name_of_its_setting() {
-    let settings =
-        ["listen.http", "listen.grpc", "listen.elasticsearch", "listen.apm", "listen.unix", "listen.admin"];
-    for setting in settings {
-        let dir = tempfile::tempdir().unwrap();
-        let (gateway, told) = started(on_all_listeners(dir.path()));
-        assert_eq!(gateway.acceptors.len(), settings.len());
-        let acceptor = gateway.acceptors.iter().find(|acceptor| acceptor.setting() == setting).unwrap();
-        acceptor.abort();
+fn every_listener_is_started_and_missed_when_it_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let listeners = listeners(dir.path());
+    assert!(listeners.len() > 5, "{listeners:?}");
+    for (name, _) in &listeners {
+        let (gateway, told) = started(config(dir.path(), &listen(&listeners)));
+        assert_eq!(gateway.acceptors.len(), listeners.len());
+        let setting = format!("listen.{name}");
+        let acceptor = gateway.acceptors.iter().find(|acceptor| acceptor.setting() == setting);
+        acceptor.unwrap_or_else(|| panic!("{setting} is not listened on")).abort();
         assert_eq!(told.recv_timeout(PATIENCE).unwrap(), format!("the acceptor of `{setting}`"));
+        gateway.stop();
+    }
+}
+
+#[test]
+fn every_kind_of_sink_is_planned_started_and_missed_when_it_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let listen = listen(&listeners(dir.path()));
+    let sinks = sinks();
+    assert!(sinks.len() > 4, "{sinks:?}");
+    for (kind, sink) in &sinks {
+        let dir = dir.path().join(kind);
+        std::fs::create_dir(&dir).unwrap();
+        let config = config(&dir, &format!("{listen}sinks: {{it: {sink}}}\n"));
+        let descriptor = sinks::kinds::of(config.sinks.values().next().unwrap());
+        let (share, target) = (descriptor.share(), descriptor.target(&config.data));
+        let planned = plan::of(&config);
+        assert!(planned.plan.floors().of(share) > 0, "{kind}");
+        for line in descriptor.declared() {
+            assert!(planned.plan.declared().contains(&line), "{kind}: {line:?}");
+            assert!(line.bytes() > 0, "{kind}: {line:?}");
+        }
+        let (gateway, told) = started(config);
+        let status = tidegate_console::Gateway::status(&*gateway.view);
+        let [shown] = status.sinks.as_slice() else { panic!("{kind}: {}", status.sinks.len()) };
+        assert_eq!((&shown.kind, &shown.target), (kind, &target));
+        assert!(
+            gateway.journal.stats().sinks.iter().any(|sink| sink.name == "it" && sink.followed),
+            "{kind}"
+        );
+        assert_eq!(dir.join("data/lake").is_dir(), kind == "lake", "{kind} is started as another");
+        gateway.sinks.lock().unwrap()[0].end();
+        assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "the supervisor of the sink `it`", "{kind}");
         gateway.stop();
     }
 }

@@ -2,14 +2,13 @@
 
 use super::Planned;
 use crate::Failure;
-use crate::gateway::sinks::journal_signal;
+use crate::gateway::sinks::{journal_signal, kinds};
 use std::fmt;
 use tidegate_admission::{Bound, Deliverable};
 use tidegate_arena::Bytes;
-use tidegate_config::{self as config, Config, Sink};
+use tidegate_config::{self as config, Config};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_lake::largest_item;
-use tidegate_sinks::{Elasticsearch, Lake, Need, Otlp, RemoteWrite};
+use tidegate_sinks::Need;
 
 /// What windows may take beyond the requested length: a step of the arena each for the compressed and the decoded body.
 const ROUNDING: u64 = 2 * (64 << 10);
@@ -72,11 +71,10 @@ pub(super) fn bounds(config: &Config, planned: &Planned) -> Deliverable {
     Deliverable::new(|protocol, signal| {
         let sinks =
             config.sinks.values().filter(|sink| sink.signals().iter().any(|it| journal_signal(it) == signal));
-        let needs = sinks.filter_map(|sink| Some((sink, need(sink, protocol, signal)?)));
-        let bounds = needs.map(|(sink, need)| {
-            // Rows are gathered in the writer's slice, which is a bound of its own.
-            let item = if matches!(sink, Sink::Lake(_)) { largest_item(planned.slice) } else { usize::MAX };
-            Bound { item, ..bound(need, planned.most_of(sink)) }
+        let bounds = sinks.filter_map(|sink| {
+            let kind = kinds::of(sink);
+            let (need, item) = (kind.need(protocol, signal)?, kind.largest_item(planned.slice));
+            Some(Bound { item, ..bound(need, planned.most_of(sink)) })
         });
         bounds.fold(Bound::NONE, Bound::and)
     })
@@ -86,17 +84,6 @@ pub(super) fn bounds(config: &Config, planned: &Planned) -> Deliverable {
 fn bound(need: Need, most: u64) -> Bound {
     let most = most.saturating_sub(ROUNDING).saturating_sub(need.working as u64);
     Bound { most: usize::try_from(most).unwrap_or(usize::MAX), factor: need.factor, ..Bound::NONE }
-}
-
-/// What a sink needs for records of this protocol and signal; `None` when it does not take them.
-fn need(sink: &Sink, protocol: Protocol, signal: Signal) -> Option<Need> {
-    match sink {
-        Sink::Blackhole(_) => None,
-        Sink::PrometheusRemoteWrite(_) => RemoteWrite::need(protocol, signal),
-        Sink::Otlp(_) => Otlp::need(protocol, signal),
-        Sink::Lake(_) => Lake::need(protocol, signal),
-        Sink::Elasticsearch(_) => Elasticsearch::need(protocol, signal),
-    }
 }
 
 /// The largest requests that each source accepts.

@@ -1,0 +1,72 @@
+//! The kinds of sinks: what the gateway asks of each, whatever it is.
+//!
+//! A kind is its file below and its line in [`of`]. The settings of a sink are its descriptor: the plan, the start, the
+//! reload and the pages walk over the configured sinks and ask those.
+
+mod blackhole;
+pub(crate) mod elasticsearch;
+mod lake;
+mod network;
+mod otlp;
+mod prometheus_remote_write;
+
+use super::start::Starter;
+use std::path::Path;
+use std::time::Duration;
+use tidegate_arena::{Declared, Share};
+use tidegate_config::Sink;
+use tidegate_journal::{Protocol, Signal};
+use tidegate_sinks::Need;
+
+/// What the gateway asks of the settings of a sink.
+pub(crate) trait SinkKind {
+    /// Where it sends, for people: without secrets.
+    fn target(&self, data: &Path) -> String;
+
+    /// How it is started, and where it runs.
+    fn starter(&self) -> Starter;
+
+    /// What it needs for records of this protocol and signal; `None` when it does not take them, or needs nothing.
+    fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need>;
+
+    /// The lines of the plan for what it takes beside payload.
+    fn declared(&self) -> Vec<Declared> {
+        Vec::new()
+    }
+
+    /// How many files it has open, beside those of every sink.
+    fn files(&self) -> u64 {
+        0
+    }
+
+    /// What its payload is charged to: its part of the lake's or of what is for all others.
+    fn share(&self) -> Share {
+        Share::Egress
+    }
+
+    /// The largest item that it can take when the lake writer's slice has so many bytes, whatever `need` says.
+    fn largest_item(&self, _slice: u64) -> usize {
+        usize::MAX
+    }
+
+    /// How far behind it is when all is well.
+    fn usual_lag(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+/// The descriptor of a sink. A line for each kind: nothing else in the gateway tells them apart.
+pub(crate) fn of(sink: &Sink) -> &dyn SinkKind {
+    match sink {
+        Sink::Lake(settings) => settings,
+        Sink::PrometheusRemoteWrite(settings) => settings,
+        Sink::Otlp(settings) => settings,
+        Sink::Elasticsearch(settings) => settings,
+        Sink::Blackhole(settings) => settings,
+    }
+}
+
+/// A line of the plan for what a sink takes, which `setting` makes smaller.
+fn line(what: &'static str, count: u64, each: u64, setting: Option<&'static str>) -> Declared {
+    Declared { owner: "sink", what, count, each, setting }
+}

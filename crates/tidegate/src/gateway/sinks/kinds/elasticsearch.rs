@@ -1,0 +1,135 @@
+//! The sink `elasticsearch`.
+
+use super::{SinkKind, line, network};
+use crate::Failure;
+use crate::gateway::sinks::start::Starter;
+use hyper::Uri;
+use hyper::header::{AUTHORIZATION, HeaderValue};
+use std::path::Path;
+use tidegate_arena::Declared;
+use tidegate_config::{self as config, ElasticsearchSink};
+use tidegate_journal::{Protocol, Signal};
+use tidegate_sinks::{Elasticsearch, ElasticsearchSettings, Flavour, Index, Mapping, Need, Piece};
+
+impl SinkKind for ElasticsearchSink {
+    fn target(&self, _data: &Path) -> String {
+        network::target(&self.endpoints)
+    }
+
+    fn starter(&self) -> Starter {
+        let config = self.clone();
+        Starter::task(move |wiring| {
+            let settings = settings(&config).map_err(|Failure(error)| error)?;
+            let room = wiring.room.clone();
+            let sink = Elasticsearch::start(wiring.sinkable(), room, settings, wiring.stop.clone());
+            Ok(sink.map_err(|error| error.to_string())?.run())
+        })
+    }
+
+    fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
+        Elasticsearch::need(protocol, signal)
+    }
+
+    fn declared(&self) -> Vec<Declared> {
+        // Settings that make no sense are refused when the sink is started.
+        let bytes = settings(self).map_or(0, |settings| Elasticsearch::bytes(&settings)) as u64;
+        let what = "connections to Elasticsearch, and coders";
+        vec![line(what, 1, bytes, Some("sinks.….max_in_flight"))]
+    }
+
+    fn files(&self) -> u64 {
+        network::files(self.max_in_flight, &self.endpoints)
+    }
+}
+
+/// What the configuration says, as the sink wants it.
+pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings, Failure> {
+    let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.expose())).collect();
+    let mut headers = network::headers(&sink.headers)?;
+    let secret = match (&sink.api_key, &sink.user, &sink.password) {
+        (Some(key), ..) => Some(format!("ApiKey {}", key.expose())),
+        (None, Some(user), Some(password)) => {
+            Some(format!("Basic {}", base64(format!("{user}:{}", password.expose()).as_bytes())))
+        }
+        _ => None,
+    };
+    if let Some(secret) = secret {
+        let mut value = HeaderValue::from_str(&secret)?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    Ok(ElasticsearchSettings {
+        endpoints: endpoints?,
+        flavour: match sink.product {
+            config::Product::Elasticsearch => Flavour::Elasticsearch,
+            config::Product::OpenSearch => Flavour::OpenSearch,
+        },
+        headers,
+        tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
+        tls: network::tls(&sink.tls),
+        gzip: match sink.compression {
+            config::BulkCompression::None => None,
+            config::BulkCompression::Gzip => Some(network::GZIP),
+        },
+        mapping: match sink.mapping {
+            config::Mapping::Otel => Mapping::Otel,
+            config::Mapping::Ecs => Mapping::Ecs,
+        },
+        dataset: sink.dataset.clone(),
+        namespace: sink.namespace.clone(),
+        index: sink.index.as_ref().map(index),
+        ids: sink.ids,
+        metric_ids: sink.metric_ids,
+        max_request_bytes: sink.max_request_bytes.as_usize(),
+        max_in_flight: sink.max_in_flight as usize,
+        linger: sink.linger.get(),
+        timeout: sink.timeout.get(),
+        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+    })
+}
+
+/// The pattern that was configured, as documents are written by.
+fn index(pattern: &config::IndexPattern) -> Index {
+    let piece = |piece: &config::IndexPiece| match piece {
+        config::IndexPiece::Text(text) => Piece::Text(text.clone()),
+        config::IndexPiece::Type => Piece::Type,
+        config::IndexPiece::Dataset => Piece::Dataset,
+        config::IndexPiece::Namespace => Piece::Namespace,
+        config::IndexPiece::Service => Piece::Service,
+        config::IndexPiece::Tenant => Piece::Tenant,
+        config::IndexPiece::Year => Piece::Year,
+        config::IndexPiece::Month => Piece::Month,
+        config::IndexPiece::Day => Piece::Day,
+        config::IndexPiece::Hour => Piece::Hour,
+    };
+    Index::new(pattern.pieces().iter().map(piece).collect())
+}
+
+/// RFC 4648, section 4: how HTTP carries a user and a password.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let bits =
+            chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
+            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 4648, section 10.
+    #[test]
+    fn a_user_and_a_password_are_carried_in_base64() {
+        let table = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")];
+        for (text, encoded) in table {
+            assert_eq!(base64(text.as_bytes()), encoded);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The sink `prometheus_remote_write`.
+
+use super::{SinkKind, line, network};
+use crate::Failure;
+use crate::gateway::sinks::start::Starter;
+use hyper::Uri;
+use std::path::Path;
+use tidegate_arena::Declared;
+use tidegate_config::{self as config, Deltas, RemoteWriteSink};
+use tidegate_journal::{Protocol, Signal};
+use tidegate_sinks::{Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, Translation};
+
+impl SinkKind for RemoteWriteSink {
+    fn target(&self, _data: &Path) -> String {
+        self.url.to_string()
+    }
+
+    fn starter(&self) -> Starter {
+        let config = self.clone();
+        Starter::task(move |wiring| {
+            let settings = settings(&config).map_err(|Failure(error)| error)?;
+            let room = wiring.room.clone();
+            let sink = RemoteWrite::start(wiring.sinkable(), room, settings, wiring.stop.clone());
+            Ok(sink.map_err(|error| error.to_string())?.run())
+        })
+    }
+
+    fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
+        RemoteWrite::need(protocol, signal)
+    }
+
+    fn declared(&self) -> Vec<Declared> {
+        let (lanes, setting) = (u64::from(self.lanes), Some("sinks.….lanes"));
+        let mut lines = vec![line("a connection to a peer", lanes, RemoteWrite::LANE_BYTES as u64, setting)];
+        if self.otlp.deltas == Deltas::Accumulate {
+            let bytes = RemoteWrite::delta_bytes(self.otlp.delta_series as usize) as u64;
+            lines.push(line("series whose deltas are added up", 1, bytes, Some("sinks.….otlp.delta_series")));
+        }
+        if self.url.is_https() {
+            lines.push(line("the roots that TLS trusts", 1, 2 << 20, None));
+            lines.push(line("a TLS session", lanes, 64 << 10, setting));
+        }
+        lines
+    }
+
+    fn files(&self) -> u64 {
+        self.lanes.into()
+    }
+}
+
+fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
+    Ok(RemoteWriteSettings {
+        url: Uri::try_from(sink.url.expose())?,
+        headers: network::headers(&sink.headers)?,
+        tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
+        prefer: match sink.protocol {
+            config::Protocol::Auto => Prefer::AsReceived,
+            config::Protocol::V1 => Prefer::V1,
+            config::Protocol::V2 => Prefer::V2,
+        },
+        lanes: sink.lanes as usize,
+        max_bytes: sink.max_request_bytes.as_usize(),
+        max_items: u64::from(sink.max_request_samples),
+        linger: sink.linger.get(),
+        timeout: sink.timeout.get(),
+        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        otlp: translation(&sink.otlp),
+    })
+}
+
+fn translation(otlp: &config::Translation) -> Translation {
+    Translation {
+        naming: match otlp.naming {
+            config::Naming::UnderscoreEscapingWithSuffixes => Naming::UnderscoreEscapingWithSuffixes,
+            config::Naming::UnderscoreEscapingWithoutSuffixes => Naming::UnderscoreEscapingWithoutSuffixes,
+            config::Naming::NoUTF8EscapingWithSuffixes => Naming::NoUTF8EscapingWithSuffixes,
+            config::Naming::NoTranslation => Naming::NoTranslation,
+        },
+        promote: otlp.promote.clone().unwrap_or_default(),
+        scope_labels: otlp.scope_labels,
+        target_info: otlp.target_info,
+        delta_series: match otlp.deltas {
+            config::Deltas::Refuse => 0,
+            config::Deltas::Accumulate => otlp.delta_series as usize,
+        },
+    }
+}
