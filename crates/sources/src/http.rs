@@ -22,7 +22,7 @@ struct Inner {
     gate: Gate,
     /// Where requests are entered that lead to no source.
     stray: Source,
-    remote_write: RemoteWrite,
+    remote_write: Option<RemoteWrite>,
     otlp: Option<Otlp>,
     elastic_apm: Option<ElasticApm>,
     elasticsearch: Option<Elasticsearch>,
@@ -76,19 +76,26 @@ struct Destination<'a> {
 }
 
 impl Http {
-    /// Serves `remote_write`; what leads nowhere is entered under `stray`. `durations` observes how long it
+    /// Serves no source yet; what leads nowhere is entered under `stray`. `durations` observes how long it
     /// takes from the last byte of a request to its answer, which is mostly the wait for the disk.
-    pub fn new(gate: Gate, stray: Source, remote_write: RemoteWrite, durations: Histogram) -> Http {
+    pub fn new(gate: Gate, stray: Source, durations: Histogram) -> Http {
         Http(Arc::new(Inner {
             gate,
             stray,
-            remote_write,
+            remote_write: None,
             otlp: None,
             elastic_apm: None,
             elasticsearch: None,
             alone: false,
             durations,
         }))
+    }
+
+    /// Serves `remote_write` besides.
+    #[must_use]
+    pub fn with_remote_write(self, remote_write: RemoteWrite) -> Http {
+        let inner = Arc::unwrap_or_clone(self.0);
+        Http(Arc::new(Inner { remote_write: Some(remote_write), ..inner }))
     }
 
     /// Serves `otlp` besides.
@@ -161,15 +168,10 @@ impl Inner {
         if self.alone {
             return self.elasticsearch_at(head);
         }
-        if RemoteWrite::is_served_at(head.path()) {
-            let form = RemoteWrite::form(head);
-            return Some(Destination {
-                books: self.remote_write.books(),
-                max_body: self.remote_write.max_received(),
-                route: form.map(Route::RemoteWrite).map_err(|refused| (refused, Protocol::RemoteWrite)),
-            });
-        }
-        self.otlp_at(head).or_else(|| self.elastic_apm_at(head)).or_else(|| self.elasticsearch_at(head))
+        self.remote_write_at(head)
+            .or_else(|| self.otlp_at(head))
+            .or_else(|| self.elastic_apm_at(head))
+            .or_else(|| self.elasticsearch_at(head))
     }
 
     /// Asks the gate. What browsers send is taken from strangers too, where that is said.
@@ -201,6 +203,17 @@ impl Inner {
                 (entered, route) => (entered.map(|(passage, _)| passage), route),
             },
         }
+    }
+
+    fn remote_write_at(&self, head: &Head<'_>) -> Option<Destination<'_>> {
+        let remote_write = self.remote_write.as_ref().filter(|_| RemoteWrite::is_served_at(head.path()))?;
+        Some(Destination {
+            books: remote_write.books(),
+            max_body: remote_write.max_received(),
+            route: RemoteWrite::form(head)
+                .map(Route::RemoteWrite)
+                .map_err(|refused| (refused, Protocol::RemoteWrite)),
+        })
     }
 
     fn otlp_at(&self, head: &Head<'_>) -> Option<Destination<'_>> {
@@ -307,9 +320,12 @@ impl Service for Http {
             let Some(open) = ticket.open.take() else { return Reply::new(500) };
             // The ticket stays where it is until the end, and with it the passage.
             let reply = match ticket.route {
-                Route::RemoteWrite(form) => {
-                    self.0.remote_write.receive(&self.0.gate, &ticket.passage, open, form, body).await
-                }
+                Route::RemoteWrite(form) => match &self.0.remote_write {
+                    Some(remote_write) => {
+                        remote_write.receive(&self.0.gate, &ticket.passage, open, form, body).await
+                    }
+                    None => Reply::new(500),
+                },
                 Route::Otlp(form) => self.otlp_reply(&ticket.passage, open, form, body).await,
                 Route::ElasticApm(form) => match &self.0.elastic_apm {
                     Some(elastic_apm) => {

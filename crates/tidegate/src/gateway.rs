@@ -4,7 +4,6 @@
 //! the sinks, and last the doors. On the way out the doors are closed first, and the journal last.
 
 pub(crate) mod acceptor;
-mod apm;
 mod backlog;
 mod data_folder;
 mod files;
@@ -17,6 +16,7 @@ pub(crate) mod plan;
 mod rates;
 mod rules;
 pub(crate) mod sinks;
+pub(crate) mod sources;
 mod state_log;
 mod status;
 mod unix_socket;
@@ -45,7 +45,7 @@ use tidegate_journal::{Journal, Recovery};
 use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Elasticsearch, ElasticsearchSettings, Http, Otlp, Places, RemoteWrite};
+use tidegate_sources::{Http, Places};
 use tidegate_tap::Tap;
 use visitors::Visitors;
 use watch::{Rounds, Watch};
@@ -129,36 +129,9 @@ impl Gateway {
         let rules = Rules { access, operators, ..rules::of(&config, &ledger)? };
         let gate = Gate::ruled(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         gate.set_deliverable(planned.deliverable.clone());
-        let [remote_write, otlp, elastic_apm, elasticsearch] = &planned.announced;
-        let remote_write = RemoteWrite::new(
-            ledger.source("prometheus_remote_write")?,
-            arena.clone(),
-            pool.clone(),
-            remote_write.max_body(),
-        )
-        .with_limits(rules::series_limits(&config.sources.prometheus_remote_write));
-        let otlp = Otlp::new(ledger.source("otlp")?, arena.clone(), pool.clone(), otlp.max_body());
-        let source = &config.sources.elasticsearch;
-        let elasticsearch = Elasticsearch::new(
-            ledger.source("elasticsearch")?,
-            arena.clone(),
-            pool.clone(),
-            ElasticsearchSettings {
-                prefix: prefix(&source.prefix),
-                version: source.version.clone(),
-                max_body: elasticsearch.max_body(),
-            },
-        );
-        let elastic_apm = apm::source(&config, elastic_apm, &ledger, &arena, &pool)?;
-        let http_service = Http::new(
-            gate.clone(),
-            ledger.source("http")?,
-            remote_write,
-            registry.histogram(metrics::REQUEST_DURATION, Buckets::durations()),
-        )
-        .with_otlp(otlp)
-        .with_elastic_apm(elastic_apm)
-        .with_elasticsearch(elasticsearch);
+        let durations = registry.histogram(metrics::REQUEST_DURATION, Buckets::durations());
+        let http = Http::new(gate.clone(), ledger.source("http")?, durations);
+        let http = sources::start_all(http, &config, &planned.announced, &ledger, &arena, &pool)?;
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
         let places = Places::new(planned.connections as usize);
@@ -198,7 +171,7 @@ impl Gateway {
             workers: &workers,
             arena: &arena,
             gate: &gate,
-            http: http_service,
+            http,
             settings,
             shutdowns: &shutdowns,
             places,
@@ -316,14 +289,6 @@ fn forbid_core_dumps() {
     }
 }
 
-/// A path with one slash at its beginning and none at its end.
-fn prefix(path: &str) -> String {
-    match path.trim_matches('/') {
-        "" => String::new(),
-        path => format!("/{path}"),
-    }
-}
-
 /// Over everything that must not end.
 fn watch(
     acceptors: &[Acceptor],
@@ -395,7 +360,7 @@ fn http_settings(config: &Config) -> tidegate_http1::Settings {
 /// Says by name which `max_body` is not reached.
 fn tell_of_bodies(planned: &Planned) {
     for announced in planned.announced.iter().filter(|announced| announced.is_short()) {
-        tracing::info!(setting = announced.setting, "{}", announced.shortfall());
+        tracing::info!(setting = announced.source.max_body_setting, "{}", announced.shortfall());
     }
 }
 

@@ -111,13 +111,9 @@ impl Rig {
         let books = source("prometheus_remote_write");
         let remote_write = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY);
         let durations = Histogram::new(Buckets::durations(), 1);
-        let http = Http::new(gate.clone(), source("http"), remote_write, durations).with_otlp(Otlp::new(
-            source("otlp"),
-            arena.clone(),
-            pool.clone(),
-            MAX_BODY,
-        ));
-        let http = http
+        let http = Http::new(gate.clone(), source("http"), durations)
+            .with_remote_write(remote_write)
+            .with_otlp(Otlp::new(source("otlp"), arena.clone(), pool.clone(), MAX_BODY))
             .with_elastic_apm(elastic_apm(source("elastic_apm"), &arena, &pool))
             .with_elasticsearch(elasticsearch(source("elasticsearch"), &arena, &pool));
         let shutdown = Shutdown::new();

@@ -71,12 +71,9 @@ impl Rig {
         let pool = Pool::start(1, 1).unwrap();
         let books = ledger.source("prometheus_remote_write").unwrap();
         let source = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY);
-        let http = Http::new(
-            gate.clone(),
-            ledger.source("http").unwrap(),
-            source,
-            Histogram::new(Buckets::durations(), 1),
-        );
+        let durations = Histogram::new(Buckets::durations(), 1);
+        let http =
+            Http::new(gate.clone(), ledger.source("http").unwrap(), durations).with_remote_write(source);
         Rig { arena, journal, gate, ledger, http, pool, _dir: dir }
     }
 

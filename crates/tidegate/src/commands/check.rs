@@ -91,7 +91,8 @@ fn look(config: &Config) -> Looked {
     let usable = gateway::look_at_files(config).map_err(|Failure(message)| message);
     let enough = planned.files.check().map_err(|error| error.to_string());
     let short = planned.announced.iter().filter(|announced| announced.is_short());
-    let bodies = short.map(|announced| format!("{}: {}", announced.setting, announced.shortfall()));
+    let bodies =
+        short.map(|announced| format!("{}: {}", announced.source.max_body_setting, announced.shortfall()));
     let files = planned.files.is_short().then(|| planned.files.to_string());
     Looked {
         wrong: [fits, usable, enough].into_iter().filter_map(Result::err).collect(),

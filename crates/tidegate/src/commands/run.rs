@@ -3,7 +3,7 @@
 use super::check::{config_again, config_with_warnings};
 use crate::cli::ConfigArgs;
 use crate::gateway::sinks::kinds;
-use crate::gateway::{CHANGES, Gateway, listeners};
+use crate::gateway::{CHANGES, Gateway, listeners, sources};
 use crate::{Failure, Outcome, logging, output};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -98,21 +98,20 @@ fn largest_body(gateway: &Gateway) -> u64 {
 /// What a person wants to know when it has started.
 fn greeting(config: &Config, gateway: &Gateway) -> String {
     let planned = gateway.planned();
-    let (http, grpc) = (config.listen.http, config.listen.grpc);
     let mut text = format!(
         "tidegate {}\n  \
          memory        {}\n                \
          {} for payload, bodies of up to {} (see `tidegate plan`)\n  \
-         data          {}\n  \
-         OTLP          http://{http}   gRPC http://{grpc}\n  \
-         remote write  http://{http}/api/v1/write\n",
+         data          {}\n",
         crate::VERSION,
         planned.budget,
         Bytes(planned.plan.payload()),
         Bytes(largest_body(gateway)),
         config.data.display(),
     );
-    for (label, address) in listeners::KINDS.iter().filter_map(|kind| (kind.shown)(&config.listen)) {
+    let sources = sources::KINDS.iter().map(|kind| (kind.shown)(config));
+    let listeners = listeners::KINDS.iter().filter_map(|kind| (kind.shown)(&config.listen));
+    for (label, address) in sources.chain(listeners) {
         text.push_str(&format!("  {label:<13} {address}\n"));
     }
     for (name, sink) in &config.sinks {

@@ -8,6 +8,7 @@ pub(crate) use deliverable::{Announced, check, sufficient};
 
 use super::files::Files;
 use super::sinks::kinds;
+use super::sources;
 use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
@@ -19,7 +20,7 @@ use tidegate_journal::{Protocol, Signal};
 use tidegate_lake::Writer;
 use tidegate_ledger::Ledger;
 use tidegate_pool::Pool;
-use tidegate_sources::{Http2, Otlp as OtlpSource, RemoteWrite as RemoteWriteSource};
+use tidegate_sources::Http2;
 use tidegate_tls::{CONNECTION_BYTES, WORKER_BYTES};
 
 const KIB: u64 = 1 << 10;
@@ -69,7 +70,7 @@ pub(crate) struct Planned {
     /// What every sink can deliver.
     pub(crate) deliverable: Deliverable,
     /// The largest requests of each source that follow from that.
-    pub(crate) announced: [Announced; 4],
+    pub(crate) announced: Vec<Announced>,
     /// The length of a window's address space, in bytes.
     pub(crate) window: usize,
     /// How many windows the arena has.
@@ -102,17 +103,10 @@ pub(crate) fn of(config: &Config) -> Planned {
 
     let common = payload.saturating_sub(plan.floors().sum());
     let most_held = common + part(16);
-    let sources = &config.sources;
-    let allowed = [
-        // Snappy may add a sixth.
-        sources.prometheus_remote_write.max_body.get() / 6 * 7,
-        sources.otlp.max_body.get(),
-        sources.elastic_apm.max_body.get(),
-        sources.elasticsearch.max_body.get(),
-    ];
+    let received = sources::KINDS.iter().map(|kind| (kind.max_received)(&config.sources));
     // The largest body with its head; and what a sink makes of an item as large. Address space is free, but not
     // endless.
-    let longest = allowed.into_iter().max().unwrap_or(0).saturating_mul(WRITTEN_OUT) + MIB;
+    let longest = received.max().unwrap_or(0).saturating_mul(WRITTEN_OUT) + MIB;
     let window = most_held.min(longest.max(sink_part)).max(MIB) + 64 * KIB;
     let mut planned = Planned {
         window: usize::try_from(window).unwrap_or(usize::MAX),
@@ -127,7 +121,7 @@ pub(crate) fn of(config: &Config) -> Planned {
         sink_part,
         common,
         deliverable: Deliverable::default(),
-        announced: Default::default(),
+        announced: Vec::new(),
         windows,
     };
     planned.deliverable = deliverable::bounds(config, &planned);
@@ -159,7 +153,7 @@ fn declare(
     let of_sinks: u64 = config.sinks.values().map(|sink| kinds::of(sink).starter().threads()).sum();
     // A worker has a helper, for name resolution.
     let threads = 2 * workers as u64 + THREADS + of_sinks;
-    let bodies = (RemoteWriteSource::WORKER_BYTES + OtlpSource::WORKER_BYTES) as u64;
+    let bodies = sources::KINDS.iter().map(|kind| kind.thread_bytes as u64).sum::<u64>();
     let scratch = bodies + 128 * KIB;
     let line = |owner, what, count, each| Declared { owner, what, count, each, setting: None };
     let limited = |setting, line: Declared| Declared { setting: Some(setting), ..line };

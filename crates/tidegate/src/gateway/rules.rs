@@ -1,17 +1,14 @@
 //! The configuration's limits and tenants, as the gate wants them.
 
+use super::sources::{KINDS, SourceKind};
 use crate::Failure;
 use std::sync::Arc;
 use tidegate_admission::access::{BulkActions, Indices};
 use tidegate_admission::tenancy::{Field, Tenancy};
 use tidegate_admission::{BulkDefaults, Rules};
-use tidegate_config::{Allowance, BulkAction, CertificateField, Config, IndexGlob, RemoteWriteSource};
+use tidegate_config::{Allowance, BulkAction, CertificateField, Config, IndexGlob};
 use tidegate_ledger::Ledger;
 use tidegate_limit::{self as limit, Limits, PerSecond, Table, TenantLimits, Tenants};
-use tidegate_wire::remote_write::Limits as SeriesLimits;
-
-/// The sources that can be limited, by the names of their pages.
-const SOURCES: [&str; 4] = ["otlp", "prometheus_remote_write", "elasticsearch", "elastic_apm"];
 
 /// The settings that [`change`] takes over, and the acceptors do.
 const CHANGEABLE: [&str; 6] = [
@@ -33,23 +30,13 @@ pub(super) fn is_changeable(setting: &str) -> bool {
     CHANGEABLE.iter().any(|changeable| setting.starts_with(changeable))
 }
 
-/// What the series of a remote-write request may have.
-pub(super) fn series_limits(source: &RemoteWriteSource) -> SeriesLimits {
-    SeriesLimits {
-        labels: usize::try_from(source.max_labels).unwrap_or(usize::MAX),
-        name_bytes: source.max_label_name.as_usize(),
-        value_bytes: source.max_label_value.as_usize(),
-        ..SeriesLimits::default()
-    }
-}
-
 /// The limits that `config` sets, and where tenants are named.
 ///
 /// # Errors
 /// When the books have no pages for the sources.
 pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<Rules, Failure> {
-    let routes = SOURCES.map(|name| Ok((ledger.source(name)?, of_source(config, name))));
-    let routes = routes.into_iter().collect::<Result<_, Failure>>()?;
+    let route = |kind: &&SourceKind| Ok((ledger.source(kind.name)?, of_source(config, kind.name)));
+    let routes = KINDS.iter().map(route).collect::<Result<_, Failure>>()?;
     let tenants = &config.tenants;
     let table =
         config.has_tenants().then(|| Tenants::new(most_tenants(config), of_tenants(config), ledger.clone()));
@@ -115,15 +102,10 @@ fn most_tenants(config: &Config) -> u16 {
     u16::try_from(config.tenants.most).unwrap_or(u16::MAX)
 }
 
+/// The limits of the source of this name; none for what is no source, such as the page of stray requests.
 fn of_source(config: &Config, name: &str) -> Limits {
-    let sources = &config.limits.sources;
-    match name {
-        "otlp" => limits(&sources.otlp),
-        "prometheus_remote_write" => limits(&sources.prometheus_remote_write),
-        "elasticsearch" => limits(&sources.elasticsearch),
-        "elastic_apm" => limits(&sources.elastic_apm),
-        _ => Limits::default(),
-    }
+    let kind = KINDS.iter().find(|kind| kind.name == name);
+    kind.map_or_else(Limits::default, |kind| limits((kind.allowance)(&config.limits.sources)))
 }
 
 fn of_tenants(config: &Config) -> TenantLimits {
@@ -180,7 +162,7 @@ mod tests {
             };
             other.tenants.limits.bytes_burst = Some(tidegate_config::Bytes::kib(1));
             let differing = tidegate_config::differing(&config, &other);
-            for name in SOURCES {
+            for SourceKind { name, .. } in KINDS {
                 assert_eq!(of_source(&other, name).requests, Some(PerSecond { rate: 7, burst: 7 }), "{name}");
             }
             differing

@@ -4,6 +4,8 @@
 use super::*;
 use rustix::process::{DumpableBehavior, dumpable_behavior};
 use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -78,6 +80,57 @@ fn every_listener_is_started_and_missed_when_it_ends() {
         assert_eq!(told.recv_timeout(PATIENCE).unwrap(), format!("the acceptor of `{setting}`"));
         gateway.stop();
     }
+}
+
+/// The names of the settings in this group of the schema.
+fn settings_in(group: &Value) -> Vec<&str> {
+    group["properties"].as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// The status of the answer to a request without a body.
+fn status_of(socket: &Path, path: &str) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    #[expect(clippy::disallowed_methods, reason = "it is our own answer")]
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn every_kind_of_source_is_limited_shown_and_serves() {
+    let schema = tidegate_config::schema();
+    let known = settings_in(&schema["properties"]["sources"]);
+    let mut kinds: Vec<&str> = sources::KINDS.iter().map(|kind| kind.name).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, known, "the configuration and the gateway know the same sources");
+    assert_eq!(settings_in(&schema["properties"]["limits"]["properties"]["sources"]), known);
+    assert_eq!(tidegate_tap::SOURCES.as_slice(), known);
+
+    let dir = tempfile::tempdir().unwrap();
+    let listeners = listeners(dir.path());
+    let config = config(dir.path(), &listen(&listeners));
+    let socket = config.listen.unix.as_ref().unwrap().path().to_owned();
+    let shown: Vec<_> = sources::KINDS.iter().map(|kind| (kind.shown)(&config).0).collect();
+    let (gateway, _told) = started(config);
+    for kind in sources::KINDS {
+        let path = match kind.name {
+            "otlp" => "/v1/logs",
+            "prometheus_remote_write" => "/api/v1/write",
+            "elasticsearch" => "/elasticsearch/_bulk",
+            "elastic_apm" => "/intake/v2/events",
+            other => panic!("say where {other} is served"),
+        };
+        assert_ne!(status_of(&socket, path), "404", "{path}");
+        let books = gateway.view.ledger.balance().sources;
+        let page = books.iter().find(|page| page.name == kind.name).unwrap();
+        assert_eq!(page.received, 1, "{path} leads to {books:?}");
+        assert_eq!(kind.max_body_setting, format!("sources.{}.max_body", kind.name));
+    }
+    assert!(shown.iter().all(|label| shown.iter().filter(|other| *other == label).count() == 1), "{shown:?}");
+    gateway.stop();
 }
 
 #[test]

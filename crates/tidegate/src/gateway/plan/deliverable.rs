@@ -3,11 +3,11 @@
 use super::Planned;
 use crate::Failure;
 use crate::gateway::sinks::{journal_signal, kinds};
+use crate::gateway::sources::{self, SourceKind};
 use std::fmt;
 use tidegate_admission::{Bound, Deliverable};
 use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config};
-use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::Need;
 
 /// What windows may take beyond the requested length: a step of the arena each for the compressed and the decoded body.
@@ -19,11 +19,11 @@ const LEAST_BODY: u64 = 256 << 10;
 const MOST_MIB: u64 = 16 << 10;
 
 /// The largest requests that a source accepts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct Announced {
-    /// The setting for the largest body.
-    pub(crate) setting: &'static str,
-    /// Its value, in bytes.
+    /// Which source it is.
+    pub(crate) source: &'static SourceKind,
+    /// The value of its setting, in bytes.
     pub(crate) configured: u64,
     /// The largest body that every sink can deliver, in bytes: decompressed, and compressed if it came so.
     pub(crate) body: u64,
@@ -46,7 +46,7 @@ pub(crate) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
          configure fewer sinks",
         planned.budget.bytes,
         Bytes(small.body),
-        small.setting,
+        small.source.max_body_setting,
     )))
 }
 
@@ -87,36 +87,14 @@ fn bound(need: Need, most: u64) -> Bound {
 }
 
 /// The largest requests that each source accepts.
-pub(crate) fn announced(config: &Config, planned: &Planned) -> [Announced; 4] {
-    let sources = &config.sources;
-    let of = |setting, configured: u64, kinds: &[(Protocol, Signal)]| {
-        let bounds = kinds.iter().map(|(protocol, signal)| planned.bound(*protocol, *signal));
+pub(crate) fn announced(config: &Config, planned: &Planned) -> Vec<Announced> {
+    let of = |source: &&'static SourceKind| {
+        let bounds = source.records.iter().map(|(protocol, signal)| planned.bound(*protocol, *signal));
         let bound = bounds.fold(Bound::NONE, Bound::and);
         let (body, item) = (bound.largest_body() as u64, bound.largest_item() as u64);
-        Announced { setting, configured, body, item }
+        Announced { source, configured: (source.max_body)(&config.sources), body, item }
     };
-    [
-        of(
-            "sources.prometheus_remote_write.max_body",
-            sources.prometheus_remote_write.max_body.get(),
-            &[(Protocol::RemoteWrite1, Signal::Metrics), (Protocol::RemoteWrite2, Signal::Metrics)],
-        ),
-        of(
-            "sources.otlp.max_body",
-            sources.otlp.max_body.get(),
-            &[Signal::Traces, Signal::Metrics, Signal::Logs].map(|signal| (Protocol::Otlp, signal)),
-        ),
-        of(
-            "sources.elastic_apm.max_body",
-            sources.elastic_apm.max_body.get(),
-            &[(Protocol::Intake, Signal::Traces)],
-        ),
-        of(
-            "sources.elasticsearch.max_body",
-            sources.elasticsearch.max_body.get(),
-            &[(Protocol::Bulk, Signal::Logs)],
-        ),
-    ]
+    sources::KINDS.iter().map(of).collect()
 }
 
 impl Announced {
@@ -156,7 +134,7 @@ impl fmt::Display for Announced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let body = Bytes(self.configured.min(self.body)).to_string();
         let item = Bytes(self.configured.min(self.item)).to_string();
-        write!(f, "  {:<42} {body:>10} {item:>10}", self.setting)?;
+        write!(f, "  {:<42} {body:>10} {item:>10}", self.source.max_body_setting)?;
         if self.is_short() { write!(f, "  of {} configured", Bytes(self.configured)) } else { Ok(()) }
     }
 }

@@ -16,7 +16,8 @@ fn the_largest_body_of_every_source_is_in_the_plan() {
         let text = format!("memory: 16GiB\nsources: {{{source}: {{max_body: 1GiB}}}}\n");
         let planned = of(&tidegate_config::parse("test", &text, &|_| None).unwrap());
         let setting = format!("sources.{source}.max_body");
-        let announced = planned.announced.iter().find(|announced| announced.setting == setting);
+        let announced =
+            planned.announced.iter().find(|announced| announced.source.max_body_setting == setting);
         let announced = announced.unwrap_or_else(|| panic!("{source} is not in the plan"));
         assert_eq!(announced.max_body(), 1 << 30, "{source}");
         assert!(planned.window > 1 << 30, "{source}: {}", planned.window);

@@ -1,0 +1,72 @@
+//! The kinds of sources, a descriptor for each: the plan, the start, the limits and the greeting walk over them.
+//!
+//! A kind is its file below and its line in [`KINDS`].
+
+mod elastic_apm;
+mod elasticsearch;
+mod otlp;
+mod prometheus_remote_write;
+
+use super::plan::Announced;
+use crate::Failure;
+use tidegate_arena::Arena;
+use tidegate_config::{Allowance, Config, SourceLimits, Sources};
+use tidegate_journal::{Protocol, Signal};
+use tidegate_ledger::{Ledger, Source};
+use tidegate_pool::Pool;
+use tidegate_sources::Http;
+
+/// All kinds of sources, in the order of the configuration.
+pub(crate) static KINDS: [&SourceKind; 4] =
+    [&otlp::KIND, &prometheus_remote_write::KIND, &elasticsearch::KIND, &elastic_apm::KIND];
+
+/// A kind of source.
+pub(crate) struct SourceKind {
+    /// Its name in the configuration, in the books and in metrics.
+    pub(crate) name: &'static str,
+    /// The setting for the largest body.
+    pub(crate) max_body_setting: &'static str,
+    /// Its value: the largest body when decompressed, in bytes.
+    pub(crate) max_body: fn(&Sources) -> u64,
+    /// The largest body that is received for that, in bytes: what compresses badly becomes longer by it.
+    pub(crate) max_received: fn(&Sources) -> u64,
+    /// What it gives to the journal: what the sinks need for that bounds its bodies.
+    pub(crate) records: &'static [(Protocol, Signal)],
+    /// What a thread that checks its bodies keeps between requests, in bytes.
+    pub(crate) thread_bytes: usize,
+    /// What everybody together may send to it.
+    pub(crate) allowance: fn(&SourceLimits) -> &Allowance,
+    /// A label and the address to send to, for people.
+    pub(crate) shown: fn(&Config) -> (&'static str, String),
+    /// Has a service serve it besides.
+    start: fn(Http, &Parts<'_>) -> Result<Http, Failure>,
+}
+
+/// What a source is started with.
+struct Parts<'a> {
+    config: &'a Config,
+    books: Source,
+    arena: Arena,
+    pool: Pool,
+    /// The largest requests that it accepts.
+    announced: &'a Announced,
+}
+
+/// Has `http` serve every source, each for requests as large as is `announced`.
+///
+/// # Errors
+/// When one of them cannot be started.
+pub(super) fn start_all(
+    http: Http,
+    config: &Config,
+    announced: &[Announced],
+    ledger: &Ledger,
+    arena: &Arena,
+    pool: &Pool,
+) -> Result<Http, Failure> {
+    announced.iter().try_fold(http, |http, announced| {
+        let kind = announced.source;
+        let (books, arena, pool) = (ledger.source(kind.name)?, arena.clone(), pool.clone());
+        (kind.start)(http, &Parts { config, books, arena, pool, announced })
+    })
+}
