@@ -1,6 +1,6 @@
 //! Records that go out together: their bodies in one window, as they came.
 
-use crate::inbox::{Inbox, Record};
+use crate::journal_consumer::{JournalConsumer, Record};
 use crate::room::{Held, NoRoom, Room};
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
@@ -96,7 +96,7 @@ impl<K> Batch<K> {
         out_len: usize,
         usual: usize,
         room: &Room,
-        inbox: &mut Inbox,
+        consumer: &mut JournalConsumer,
     ) -> Result<Batch<K>, Why> {
         let needed = before + record.body_len as usize;
         // Taken at once, the memory is still mapped from the last batch, as nothing that grows is.
@@ -116,18 +116,24 @@ impl<K> Batch<K> {
             bodies: Vec::new(),
             opened: Instant::now(),
         };
-        batch.read(record, out_len, inbox)?;
+        batch.read(record, out_len, consumer)?;
         Ok(batch)
     }
 
     /// Adds the record that came last, if it fits and memory for it is free now.
-    pub(crate) fn add(&mut self, record: &Record, out_len: usize, limits: Limits, inbox: &mut Inbox) -> bool {
+    pub(crate) fn add(
+        &mut self,
+        record: &Record,
+        out_len: usize,
+        limits: Limits,
+        consumer: &mut JournalConsumer,
+    ) -> bool {
         let body_len = record.body_len as usize;
         self.sequences.len() < limits.records
             && self.out_len.saturating_add(out_len) <= limits.out
             && rounded(self.window.len().saturating_add(body_len)) <= limits.kept
             && self.window.try_reserve(body_len).is_ok()
-            && self.read(record, out_len, inbox).is_ok()
+            && self.read(record, out_len, consumer).is_ok()
     }
 
     /// Whether it is of no use to wait for more.
@@ -143,9 +149,9 @@ impl<K> Batch<K> {
         self.sequences.last().copied().unwrap_or_default()
     }
 
-    fn read(&mut self, record: &Record, out_len: usize, inbox: &mut Inbox) -> Result<(), Why> {
+    fn read(&mut self, record: &Record, out_len: usize, consumer: &mut JournalConsumer) -> Result<(), Why> {
         let start = self.window.len();
-        inbox.read_into(record, &mut self.window)?;
+        consumer.read_into(record, &mut self.window)?;
         let Meta { signal, protocol, encoding, items, raw_len, received_at_ns, .. } = record.meta;
         self.bodies.push(Body {
             range: start..self.window.len(),

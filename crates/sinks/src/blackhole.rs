@@ -1,6 +1,6 @@
 //! The sink `blackhole`: takes everything and forgets it, for measuring and for trying things out.
 
-use crate::inbox::{AttachError, Sinkable};
+use crate::journal_consumer::{AttachError, Sinkable};
 use crate::losses::Losses;
 use crate::stop::Stop;
 use futures_util::FutureExt;
@@ -17,19 +17,19 @@ pub fn blackhole(
     stop: Stop,
 ) -> Result<impl Future<Output = ()> + Send + use<>, AttachError> {
     let health = sinkable.health.clone();
-    let mut inbox = sinkable.attach()?;
+    let mut consumer = sinkable.attach()?;
     Ok(async move {
-        while let Some(Some(mut last)) = stop.or(inbox.next()).await {
-            inbox.show_unread(&last);
+        while let Some(Some(mut last)) = stop.or(consumer.next()).await {
+            consumer.show_unread(&last);
             let mut bytes = u64::from(last.body_len);
             // The cursor is written once for all that is there already.
             for _ in 1..TOGETHER {
-                let Some(Some(next)) = inbox.next().now_or_never() else { break };
-                inbox.show_unread(&next);
+                let Some(Some(next)) = consumer.next().now_or_never() else { break };
+                consumer.show_unread(&next);
                 bytes += u64::from(next.body_len);
                 last = next;
             }
-            inbox.settle(&last, Losses::NONE);
+            consumer.settle(&last, Losses::NONE);
             health.succeeded(bytes);
         }
     })

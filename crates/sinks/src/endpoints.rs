@@ -55,9 +55,9 @@ enum State {
     Tried,
 }
 
-/// A place at an endpoint, to be given back by what became of the request.
+/// A slot at an endpoint, to be given back by what became of the request.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Reservation {
     endpoint: usize,
     sent: Sent,
 }
@@ -94,7 +94,7 @@ impl<P: Peer> Endpoints<P> {
     }
 
     /// The next endpoint that takes a request of `bytes` bytes now.
-    pub(crate) fn place(&mut self, bytes: usize, now: Instant) -> Option<(Place, Arc<P>)> {
+    pub(crate) fn reserve(&mut self, bytes: usize, now: Instant) -> Option<(Reservation, Arc<P>)> {
         let units = self.law.units(bytes);
         let count = self.all.len();
         let mut turns = (0..count).map(|ahead| (self.next + ahead) % count);
@@ -106,20 +106,20 @@ impl<P: Peer> Endpoints<P> {
         }
         endpoint.in_flight += units;
         let sent = Sent { at: now, units, among: endpoint.in_flight, bytes };
-        Some((Place { endpoint: index, sent }, Arc::clone(&endpoint.peer)))
+        Some((Reservation { endpoint: index, sent }, Arc::clone(&endpoint.peer)))
     }
 
     /// What became of a request. True when the endpoint is left alone because of it, and was not before.
-    pub(crate) fn give_back(&mut self, place: Place, verdict: Verdict, now: Instant) -> bool {
-        let Some(endpoint) = self.all.get_mut(place.endpoint) else { return false };
-        endpoint.in_flight -= place.sent.units;
-        let current = place.sent.at >= endpoint.since;
+    pub(crate) fn give_back(&mut self, reservation: Reservation, verdict: Verdict, now: Instant) -> bool {
+        let Some(endpoint) = self.all.get_mut(reservation.endpoint) else { return false };
+        endpoint.in_flight -= reservation.sent.units;
+        let current = reservation.sent.at >= endpoint.since;
         match verdict {
             Verdict::Alive | Verdict::Pressed | Verdict::Delayed => {
                 match verdict {
-                    Verdict::Pressed => endpoint.limit.failed(place.sent, now),
+                    Verdict::Pressed => endpoint.limit.failed(reservation.sent, now),
                     Verdict::Delayed => {}
-                    _ => endpoint.limit.answered(place.sent, now),
+                    _ => endpoint.limit.answered(reservation.sent, now),
                 }
                 if current {
                     endpoint.backoff.reset();
@@ -128,7 +128,7 @@ impl<P: Peer> Endpoints<P> {
                 false
             }
             Verdict::Failed(asked) => {
-                endpoint.limit.failed(place.sent, now);
+                endpoint.limit.failed(reservation.sent, now);
                 let before = endpoint.state;
                 match before {
                     // Those that were under way with the one that failed first are one failure with it.
@@ -147,8 +147,8 @@ impl<P: Peer> Endpoints<P> {
     }
 
     /// Where a request was sent.
-    pub(crate) fn uri(&self, place: &Place) -> Uri {
-        self.all.get(place.endpoint).map(|endpoint| endpoint.peer.uri().clone()).unwrap_or_default()
+    pub(crate) fn uri(&self, reservation: &Reservation) -> Uri {
+        self.all.get(reservation.endpoint).map(|endpoint| endpoint.peer.uri().clone()).unwrap_or_default()
     }
 
     /// Whether one of them takes a request now.
@@ -166,19 +166,14 @@ impl<P: Peer> Endpoints<P> {
         }
     }
 
-    /// As [`let_go`](Self::let_go), until no more than `own` bytes are held.
+    /// Waits until no more than `own` bytes of `room` are held. Where a peer answers before it has read all of a request,
+    /// the connection keeps what is left of it to send it: the peer has a while to read that, at most the `timeout` of a
+    /// request, then the connection is closed.
     pub(crate) async fn let_go_to(&self, room: &Room, own: usize, timeout: Duration) {
         if tokio::time::timeout(PATIENCE.min(timeout), room.falls_to(own)).await.is_err() {
             self.hang_up();
             room.falls_to(own).await;
         }
-    }
-
-    /// Waits until nothing of `room` is held. Where a peer answers before it has read all of a request, the connection
-    /// keeps what is left of it to send it: the peer has a while to read that, at most the `timeout` of a request,
-    /// then the connection is closed.
-    pub(crate) async fn let_go(&self, room: &Room, timeout: Duration) {
-        self.let_go_to(room, 0, timeout).await;
     }
 
     /// Ends all connections; requests that are made later make others.

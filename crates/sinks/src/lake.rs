@@ -9,7 +9,7 @@ mod decode;
 mod pieces;
 
 use crate::health::Health;
-use crate::inbox::{AttachError, Inbox, Quiet, Record, Sinkable};
+use crate::journal_consumer::{AttachError, JournalConsumer, Quiet, Record, Sinkable};
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::pieces::{Documents, Events, Place};
@@ -36,7 +36,7 @@ const AFTER_ERROR: Duration = Duration::from_secs(2);
 
 /// The sink, attached to the journal and ready to run.
 pub struct Lake {
-    inbox: Inbox,
+    consumer: JournalConsumer,
     writer: Writer,
     room: Room,
     /// What the writer may allocate.
@@ -142,10 +142,10 @@ impl Lake {
         stop: Stop,
     ) -> Result<Lake, LakeError> {
         let (writer, _durable) = Writer::open(settings)?;
-        let mut inbox = sinkable.attach()?;
-        inbox.in_order();
+        let mut consumer = sinkable.attach()?;
+        consumer.in_order();
         Ok(Lake {
-            inbox,
+            consumer,
             writer,
             room,
             _slice: slice,
@@ -163,7 +163,7 @@ impl Lake {
     /// what is begun.
     pub fn run(mut self) {
         while !self.stop.is_given() {
-            let outcome = match self.inbox.next_blocking(PATIENCE) {
+            let outcome = match self.consumer.next_blocking(PATIENCE) {
                 Ok(record) => self.take(record),
                 Err(Quiet::Nothing) => Ok(()),
                 Err(Quiet::Closed) => break,
@@ -175,7 +175,7 @@ impl Lake {
         match self.writer.close_files() {
             Ok(commit) => self.committed(commit),
             Err(error) => {
-                tracing::error!(sink = self.inbox.name(), %error, "the lake's last files are not finished; their rows are in the journal")
+                tracing::error!(sink = self.consumer.name(), %error, "the lake's last files are not finished; their rows are in the journal")
             }
         }
     }
@@ -184,7 +184,7 @@ impl Lake {
     fn take(&mut self, record: Record) -> Result<(), Error> {
         if self.writer.durable().is_some_and(|durable| record.sequence <= durable) {
             // In the lake already: a crash came before the cursor moved.
-            self.inbox.settle(&record, Losses::NONE);
+            self.consumer.settle(&record, Losses::NONE);
             return Ok(());
         }
         let all = u64::from(record.meta.items);
@@ -234,7 +234,7 @@ impl Lake {
         }
         self.warned = Some(Instant::now());
         tracing::warn!(
-            sink = self.inbox.name(),
+            sink = self.consumer.name(),
             sequence = record.sequence,
             signal = ?record.meta.signal,
             protocol = ?record.meta.protocol,
@@ -260,7 +260,7 @@ impl Lake {
         let content = Content::of(record.meta.protocol, record.meta.signal);
         let content = content.ok_or(Failure::Lost(Dropped::Untranslatable))?;
         let mut body = self.wait(self.room.window(record.body_len as usize))??;
-        match self.inbox.follower().read_into(&mut body) {
+        match self.consumer.follower().read_into(&mut body) {
             Ok(()) => {}
             Err(ReadError::Damaged | ReadError::NoRecord) => return Err(Failure::Damaged),
             Err(ReadError::Memory(_)) => return Err(Failure::Room(NoRoom::Never)),
@@ -322,21 +322,21 @@ impl Lake {
         self.settle();
         let bytes = commit.files.iter().map(|file| file.bytes).sum();
         self.health.succeeded(bytes);
-        tracing::debug!(sink = self.inbox.name(), through = commit.through, bytes, "files are finished");
+        tracing::debug!(sink = self.consumer.name(), through = commit.through, bytes, "files are finished");
     }
 
     /// Moves the cursor behind what was taken.
     fn settle(&mut self) {
         let Taken { last, losses, .. } = std::mem::take(&mut self.taken);
         if let Some(last) = last {
-            self.inbox.settle(&last, losses);
+            self.consumer.settle(&last, losses);
         }
     }
 
     /// After an error the lake begins again behind its last commit.
     fn failed(&mut self, error: &Error) {
         if self.health.trouble().retry_at.is_none() {
-            tracing::warn!(sink = self.inbox.name(), %error, "the lake cannot be written now; trying again");
+            tracing::warn!(sink = self.consumer.name(), %error, "the lake cannot be written now; trying again");
         }
         self.taken = Taken::default();
         let mut said = error.to_string();
@@ -347,7 +347,7 @@ impl Lake {
                 return;
             }
             match self.writer.recover() {
-                Ok(_durable) => return self.inbox.rewind(),
+                Ok(_durable) => return self.consumer.rewind(),
                 Err(error) => said = error.to_string(),
             }
         }

@@ -9,11 +9,12 @@ mod backoff;
 mod batch;
 mod blackhole;
 mod decoding;
+mod delivery;
 mod elasticsearch;
 mod endpoints;
 mod health;
 mod http;
-mod inbox;
+mod journal_consumer;
 mod lake;
 mod limit;
 mod losses;
@@ -30,20 +31,18 @@ mod tenant;
 mod tls;
 
 pub use blackhole::blackhole;
+pub use delivery::{EndpointError, StartError};
 pub use elasticsearch::{
-    Elasticsearch, PeerError as ElasticsearchPeerError, Settings as ElasticsearchSettings,
-    SetupError as ElasticsearchSetupError, StartError as ElasticsearchStartError, put_templates,
+    Elasticsearch, Settings as ElasticsearchSettings, SetupError as ElasticsearchSetupError, put_templates,
 };
 pub use health::{Activity, Health, HeldUp, Trouble};
-pub use inbox::{AttachError, Sinkable};
+pub use journal_consumer::{AttachError, Sinkable};
 pub use lake::{Lake, LakeError};
 pub use need::Need;
-pub use otlp::{
-    BadLevel as OtlpBadLevel, Compression, Otlp, PeerError as OtlpPeerError, Settings as OtlpSettings,
-    StartError as OtlpStartError, Transport,
-};
+pub use otlp::{BadLevel as OtlpBadLevel, Compression, Otlp, Settings as OtlpSettings, Transport};
 pub use prometheus_remote_write::{
-    Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError, Translation,
+    Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError as RemoteWriteStartError,
+    Translation,
 };
 pub use room::Room;
 pub use signals::Signals;

@@ -25,7 +25,7 @@ pub use settings::{Naming, Prefer, Settings, Translation};
 
 use crate::backoff::Backoff;
 use crate::http::{NoRoots, Peer};
-use crate::inbox::{AttachError, Inbox, Record, Sinkable};
+use crate::journal_consumer::{AttachError, JournalConsumer, Record, Sinkable};
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::room::Room;
@@ -59,7 +59,7 @@ impl From<NoRoots> for StartError {
 
 /// The sink, attached to the journal and ready to run.
 pub struct RemoteWrite {
-    inbox: Inbox,
+    consumer: JournalConsumer,
     room: Room,
     settings: Settings,
     exchange: Exchange,
@@ -124,9 +124,9 @@ impl RemoteWrite {
         let backoff = Backoff::new(settings.backoff.0, settings.backoff.1);
         let health = sinkable.health.clone();
         let dead_letters = sinkable.dead_letters.clone();
-        let inbox = sinkable.attach()?;
+        let consumer = sinkable.attach()?;
         let exchange = Exchange::new(
-            inbox.name(),
+            consumer.name(),
             (peer, settings.tenant_header.clone()),
             backoff,
             health,
@@ -135,7 +135,7 @@ impl RemoteWrite {
             settings.timeout,
         );
         let recoder = Recoder::new(room.clone(), &settings);
-        Ok(RemoteWrite { inbox, room, settings, exchange, recoder, usual: 0, held: None, singly: 0 })
+        Ok(RemoteWrite { consumer, room, settings, exchange, recoder, usual: 0, held: None, singly: 0 })
     }
 
     /// Sends until the order to stop comes, or the journal is closed and everything was sent.
@@ -145,12 +145,12 @@ impl RemoteWrite {
             match self.send(batch).await {
                 Sent::Done(losses) => {
                     self.singly = self.singly.saturating_sub(records);
-                    self.inbox.settle(&last, losses);
+                    self.consumer.settle(&last, losses);
                 }
                 Sent::Again { after, singly } => {
                     self.singly = if singly { records } else { self.singly };
                     self.held = None;
-                    self.inbox.rewind();
+                    self.consumer.rewind();
                     if self.exchange.stop().or(tokio::time::sleep(after)).await.is_none() {
                         return;
                     }
@@ -167,13 +167,13 @@ impl RemoteWrite {
         let (mut batch, mode) = loop {
             let first = match self.held.take() {
                 Some(record) => record,
-                None => stop.or(self.inbox.next()).await??,
+                None => stop.or(self.consumer.next()).await??,
             };
             let mode = self.mode(&first);
             // Only what is too large for an empty part is too large.
             stop.or(self.exchange.let_go(&self.room, 0)).await?;
             let loaded =
-                Box::pin(Batch::of(first, mode, self.usual, &self.room, &mut self.inbox, &self.settings));
+                Box::pin(Batch::of(first, mode, self.usual, &self.room, &mut self.consumer, &self.settings));
             match stop.or(loaded).await? {
                 Ok(batch) => break (batch, mode),
                 // The journal counts it, and goes on to the next.
@@ -181,16 +181,18 @@ impl RemoteWrite {
                 Err(NoBody::TooLarge) => {
                     let items = u64::from(first.meta.items);
                     self.too_large(first.meta.raw_len as usize, items);
-                    self.inbox.settle(&first, Losses::of(Dropped::TooLarge, items));
+                    self.consumer.settle(&first, Losses::of(Dropped::TooLarge, items));
                 }
             }
         };
         let full_at = tokio::time::Instant::now() + self.settings.linger;
         while self.singly == 0 && !batch.is_full() {
-            let Ok(next) = tokio::time::timeout_at(full_at, stop.or(self.inbox.next())).await else { break };
+            let Ok(next) = tokio::time::timeout_at(full_at, stop.or(self.consumer.next())).await else {
+                break;
+            };
             // Of a journal that was closed nothing more comes; what did come is still to be sent.
             let Some(record) = next? else { break };
-            if self.mode(&record) != mode || !batch.add(&record, &mut self.inbox) {
+            if self.mode(&record) != mode || !batch.add(&record, &mut self.consumer) {
                 self.held = Some(record);
                 break;
             }
@@ -231,7 +233,7 @@ impl RemoteWrite {
     /// Says that items of a record are dropped for their size.
     fn too_large(&self, record_bytes: usize, items: u64) {
         tracing::warn!(
-            sink = self.inbox.name(),
+            sink = self.consumer.name(),
             record_bytes,
             items,
             most_bytes = self.room.most(),
@@ -277,7 +279,7 @@ impl RemoteWrite {
             if stop.or(self.exchange.let_go(&self.room, own)).await.is_none() {
                 return Sent::Stopped;
             }
-            let step = Box::pin(self.recoder.next(&mut work, &mut batch, &mut self.inbox));
+            let step = Box::pin(self.recoder.next(&mut work, &mut batch, &mut self.consumer));
             let Some(step) = stop.or(step).await else { return Sent::Stopped };
             let (requests, untranslatable, unwanted) = match step {
                 Step::Requests { requests, untranslatable, unwanted } => (requests, untranslatable, unwanted),

@@ -4,22 +4,21 @@
 //! No memory is held over a wait: before another attempt it is all released, and the record is read from the journal
 //! again. Progress is kept as a number of documents, so that delivered ones are not sent again (except after a restart).
 
+use super::BulkProtocol;
 use super::documents::{share, version_of};
-use super::landing::After;
-use super::parcel::{Next, Parcel, go_on, runs_left};
+use super::outbound_request::{OutboundRequest, Remaining, go_on, runs_left};
+use super::responses::After;
 use super::shares::{Runs, Share};
 use super::sift::{Pick, retain, sift};
 use super::source::{Mark, Source, Unfilled};
-use super::unavailable::Oversize;
-use super::{Elasticsearch, Landed};
 use crate::batch::{Body, Why};
 use crate::decoding::SLACK;
-use crate::inbox::PASSING;
-use crate::losses::Losses;
+use crate::delivery::{Alone, Answered, Pipeline};
+use crate::journal_consumer::Record;
 use crate::room::{Held, NoRoom};
 use std::sync::Arc;
 use tidegate_arena::{PAGE, STEP, Window};
-use tidegate_journal::{Encoding, ReadError};
+use tidegate_journal::{Encoding, Meta, ReadError};
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 use tokio::time::Instant;
@@ -27,10 +26,24 @@ use tokio::time::Instant;
 /// The least length of the window that documents are first made in, where there is room for it.
 const PIECE: usize = 128 << 10;
 
+/// A record that is sent when nothing else is in flight.
+#[derive(Debug, Clone)]
+pub(super) struct Oversize {
+    pub(super) record: Record,
+    /// The index that some of its documents have waited for, where only those are sent.
+    pub(super) follows: Option<Arc<str>>,
+}
+
+impl From<Record> for Oversize {
+    fn from(record: Record) -> Oversize {
+        Oversize { record, follows: None }
+    }
+}
+
 /// The progress of a record.
 #[derive(Debug, Clone)]
 pub(super) struct Progress {
-    sequence: u64,
+    pub(super) sequence: u64,
     follows: Option<Arc<str>>,
     /// Where the first piece begins that is not all done, and the number of its first document.
     mark: Mark,
@@ -42,7 +55,7 @@ pub(super) struct Progress {
     sent: bool,
     faults: u32,
     refusals: u32,
-    not_before: Option<Instant>,
+    pub(super) not_before: Option<Instant>,
     /// The record's counts as they were where the piece begins, except losses and waits.
     share: Share,
 }
@@ -53,76 +66,67 @@ enum Outcome {
     Done(Share),
     /// The rest is sent later.
     Later(Box<Progress>),
-    /// The record is no longer in the journal, which has counted it.
-    Gone,
 }
 
-impl Elasticsearch {
-    /// Sends a record on its own.
-    pub(super) async fn send_oversize(&mut self, oversize: Oversize) {
-        let begins = self.progress.as_ref().filter(|known| known.sequence == oversize.record.sequence);
-        if let Some(at) = begins.and_then(|known| known.not_before) {
-            tokio::time::sleep_until(at).await;
-        }
-        self.endpoints.opens().await;
-        self.endpoints.let_go(&self.room, self.settings.timeout).await;
-        let turn = self.room.turn().await;
-        let outcome = Box::pin(self.read_and_send(&oversize)).await;
-        // The turn ends when what was borrowed is given back.
-        self.endpoints.let_go(&self.room, self.settings.timeout).await;
-        drop(turn);
-        let Oversize { record, follows } = &oversize;
-        let parcel = |share: Share| Parcel::of(record.meta, share, follows.clone());
-        match outcome {
-            Ok(Outcome::Done(share)) => self.settle(*parcel(share)),
+/// Why nothing was sent.
+enum Unsent {
+    /// All of the record is lost.
+    Lost(Dropped),
+    /// The journal cannot be read now.
+    Unreadable,
+}
+
+impl From<Dropped> for Unsent {
+    fn from(why: Dropped) -> Unsent {
+        Unsent::Lost(why)
+    }
+}
+
+/// What sends a record: the protocol and the pipeline.
+struct Sending<'a> {
+    protocol: &'a mut BulkProtocol,
+    pipeline: &'a mut Pipeline<BulkProtocol>,
+}
+
+impl BulkProtocol {
+    /// Sends a record once, piece by piece, with nothing else in flight.
+    pub(super) async fn send_oversize(
+        &mut self,
+        pipeline: &mut Pipeline<BulkProtocol>,
+        oversize: &Oversize,
+        record: &Record,
+    ) -> Alone {
+        let mut sending = Sending { protocol: self, pipeline };
+        match Box::pin(sending.read_and_send(oversize, record)).await {
+            Ok(Outcome::Done(share)) => {
+                let outbound = OutboundRequest::of(record.meta, share, oversize.follows.clone());
+                self.settle(pipeline, *outbound);
+                Alone::Settled
+            }
             Ok(Outcome::Later(progress)) => {
                 self.progress = Some(progress);
-                self.oversize = Some(oversize);
+                Alone::Later
             }
-            // What the quota dropped was counted there, and is not counted again.
-            Ok(Outcome::Gone) => self.lose_oversize(&oversize, Dropped::Damaged),
-            Err(why) => {
-                if why == Dropped::TooLarge {
-                    let bytes = record.body_len.max(record.meta.raw_len) as usize;
-                    self.letters.too_large(record.sequence, bytes, "a record");
-                }
-                self.lose_oversize(&oversize, why);
-            }
+            Err(Unsent::Unreadable) => Alone::Unreadable,
+            Err(Unsent::Lost(why)) => Alone::Lost(why),
         }
     }
+}
 
-    fn lose_oversize(&mut self, oversize: &Oversize, why: Dropped) {
-        let Oversize { record, follows } = oversize;
-        if follows.is_some() {
-            self.unavailable.is_tried = false;
-            self.unavailable.forget(record.sequence);
-            self.tell();
-        }
-        self.inbox.settle_each([record.sequence], Losses::of(why, u64::from(record.meta.items)));
-    }
-
-    /// Sends a record's documents, piece by piece. An error says why all of it is lost.
-    async fn read_and_send(&mut self, oversize: &Oversize) -> Result<Outcome, Dropped> {
-        let record = &oversize.record;
-        let room = self.room.clone();
+impl Sending<'_> {
+    /// Sends a record's documents, piece by piece.
+    async fn read_and_send(&mut self, oversize: &Oversize, record: &Record) -> Result<Outcome, Unsent> {
+        let room = self.pipeline.room.clone();
         let lost = |why: NoRoom| Why::Room(why).reason();
-        match self.inbox.recall(record.sequence) {
-            Ok(Some(_)) => {}
-            Ok(None) => return Ok(Outcome::Gone),
-            Err(error) => {
-                self.inbox.unreadable(&error);
-                return Ok(self.later(oversize));
-            }
-        }
         let mut kept = room.window(record.body_len as usize).await.map_err(lost)?;
-        match self.inbox.read_recalled(&mut kept) {
+        match self.pipeline.consumer.read_recalled(&mut kept) {
             Ok(()) => {}
-            Err(ReadError::NoRecord) => return Ok(Outcome::Gone),
-            Err(ReadError::Damaged) => return Err(Dropped::Damaged),
-            Err(ReadError::Memory(_)) => return Ok(self.later(oversize)),
+            // What the quota dropped was counted there, and is not counted again.
+            Err(ReadError::NoRecord | ReadError::Damaged) => return Err(Dropped::Damaged.into()),
+            Err(ReadError::Memory(_)) => return Err(Unsent::Unreadable),
         }
-        if oversize.follows.is_none() && self.progress.is_none() {
-            self.inbox.show(record, &kept);
+        if oversize.follows.is_none() && self.protocol.progress.is_none() {
+            self.pipeline.consumer.show(record, &kept);
         }
         let raw = self.decoded(oversize, kept).await?;
         let body = Body {
@@ -144,12 +148,12 @@ impl Elasticsearch {
             Some(version) => Some(view(version, &raw, &mut symbols).map_err(|_| Dropped::Damaged)?),
             None => None,
         };
-        let settings = Arc::clone(&self.settings);
-        let prefix = self.origin.record(record.sequence);
+        let settings = Arc::clone(&self.protocol.settings);
+        let prefix = self.protocol.origin.record(record.sequence);
         let names = (prefix, record.meta.tenant.as_str());
         let mut source = Source::new(&raw, &body, names, request, (&settings, &room));
         let own = raw.bytes() + table.as_ref().map_or(0, Held::bytes);
-        Box::pin(self.send_pieces(oversize, &body, &mut source, own)).await
+        Ok(Box::pin(self.send_pieces(oversize, &body, &mut source, own)).await?)
     }
 
     /// The decoded body.
@@ -158,24 +162,17 @@ impl Elasticsearch {
         if meta.encoding == Encoding::Identity {
             return Ok(kept);
         }
-        let room = self.room.window(meta.raw_len as usize + SLACK).await;
+        let room = self.pipeline.room.window(meta.raw_len as usize + SLACK).await;
         let mut raw = room.map_err(|why| Why::Room(why).reason())?;
-        let Some(tools) = &mut self.tools else { return Err(Dropped::Damaged) };
+        let Some(tools) = &mut self.pipeline.tools else { return Err(Dropped::Damaged) };
         tools.coder.decode(meta.encoding, &kept, &mut raw).await.map_err(|_| Dropped::Damaged)?;
         Ok(raw)
-    }
-
-    /// The record could not be read: tries again after a while.
-    fn later(&mut self, oversize: &Oversize) -> Outcome {
-        let mut begun = self.begun(oversize);
-        begun.not_before = Some(Instant::now() + PASSING);
-        Outcome::Later(Box::new(begun))
     }
 
     /// Where to begin: at the start, or where the last attempt ended.
     fn begun(&mut self, oversize: &Oversize) -> Progress {
         let Oversize { record, follows } = oversize;
-        let known = self.progress.take();
+        let known = self.protocol.progress.take();
         let known = known.filter(|known| known.sequence == record.sequence && known.follows == *follows);
         known.map_or_else(
             || Progress {
@@ -208,7 +205,7 @@ impl Elasticsearch {
     ) -> Result<Outcome, Dropped> {
         let only = match &oversize.follows {
             None => None,
-            Some(name) => match self.unavailable.wait_of(body.sequence, name) {
+            Some(name) => match self.protocol.unavailable.wait_of(body.sequence, name) {
                 Some(wait) => Some(Pick::Only([wait].into())),
                 None => return Ok(Outcome::Done(share(body))),
             },
@@ -220,10 +217,10 @@ impl Elasticsearch {
         let mut ended = false;
         while !ended {
             // Connections may still hold what was sent last.
-            self.endpoints.let_go_to(&self.room, own + source.bytes(), self.settings.timeout).await;
+            self.pipeline.let_go_to(own + source.bytes()).await;
             let (mark, known) = (source.mark(), shares.first().cloned().unwrap_or_default());
             let Some(share) = shares.first_mut() else { break };
-            let made = self.piece(source, share).await?;
+            let made = self.piece(source, share, &oversize.record.meta).await?;
             ended = made.ended;
             let first = number;
             number = share.documents;
@@ -234,26 +231,27 @@ impl Elasticsearch {
                 // Some of it was done the last time.
                 retain(&mut window, &mut runs, |_, _, number| number >= end || left.has(number)).await;
             }
-            let pick = only.clone().unwrap_or_else(|| self.unavailable.pick());
+            let pick = only.clone().unwrap_or_else(|| self.protocol.unavailable.pick());
             sift(&mut window, &mut runs, &mut shares, &pick).await;
             if runs.count() == 0 {
                 continue;
             }
-            let mut parcel = Parcel::of(oversize.record.meta, Share::default(), oversize.follows.clone());
-            (parcel.left, parcel.runs) = (runs.count(), runs);
-            (parcel.raw, parcel.shares) = (bytes::Bytes::from_owner(window), std::mem::take(&mut shares));
+            let mut outbound =
+                OutboundRequest::of(oversize.record.meta, Share::default(), oversize.follows.clone());
+            (outbound.left, outbound.runs) = (runs.count(), runs);
+            (outbound.raw, outbound.shares) = (bytes::Bytes::from_owner(window), std::mem::take(&mut shares));
             if first < end {
-                (parcel.sent, parcel.faults, parcel.refusals) = (sent, faults, refusals);
+                (outbound.sent, outbound.faults, outbound.refusals) = (sent, faults, refusals);
             }
-            parcel = match Box::pin(self.deliver(parcel)).await {
-                Ok(parcel) => parcel,
-                Err(parcel) => {
-                    let mut rest = parcel.runs.clone();
+            outbound = match Box::pin(self.deliver(outbound)).await {
+                Ok(outbound) => outbound,
+                Err(outbound) => {
+                    let mut rest = outbound.runs.clone();
                     // What was behind this piece and is left from the last time.
                     if number < end {
                         rest.extend(&left.from(number));
                     }
-                    let Parcel { faults, refusals, not_before, shares, .. } = *parcel;
+                    let OutboundRequest { faults, refusals, not_before, shares, .. } = *outbound;
                     let share = shares.into_iter().next().unwrap_or_default();
                     let Share { documents, said, left_out, .. } = known;
                     return Ok(Outcome::Later(Box::new(Progress {
@@ -271,14 +269,19 @@ impl Elasticsearch {
                     })));
                 }
             };
-            shares = std::mem::take(&mut parcel.shares);
+            shares = std::mem::take(&mut outbound.shares);
         }
         Ok(Outcome::Done(shares.into_iter().next().unwrap_or_default()))
     }
 
     /// Makes the next piece: one request's worth of documents, or a single one that takes all the room. A document that
     /// does not fit even then is skipped.
-    async fn piece(&mut self, source: &mut Source<'_>, share: &mut Share) -> Result<Piece, Dropped> {
+    async fn piece(
+        &mut self,
+        source: &mut Source<'_>,
+        share: &mut Share,
+        meta: &Meta,
+    ) -> Result<Piece, Dropped> {
         let counts = source.counts();
         let mut documents = 0;
         let mut wanted = 0;
@@ -287,17 +290,17 @@ impl Elasticsearch {
                 Ok(()) => {}
                 Err(Unfilled::Damaged) => return Err(Dropped::Damaged),
                 Err(Unfilled::Full | Unfilled::Room(_)) => {
-                    self.pass_over(source, share, self.room.left());
-                    let room = self.room.clone();
+                    self.skip(source, share, meta, self.pipeline.room.left());
+                    let room = self.pipeline.room.clone();
                     let window = room.window(1).await.map_err(|_| Dropped::TooLarge)?;
                     return Ok(Piece { window, documents: 0, ended: false });
                 }
             }
             // The rest mostly suffices for the compressed copy.
-            let left = whole(self.room.left());
-            let usual = self.most().min(left / 3 * 2).max(PIECE);
+            let left = whole(self.pipeline.room.left());
+            let usual = self.pipeline.most().min(left / 3 * 2).max(PIECE);
             let most = whole(usual.max(wanted).min(left));
-            let mut window = self.room.window(most).await.map_err(|_| Dropped::TooLarge)?;
+            let mut window = self.pipeline.room.window(most).await.map_err(|_| Dropped::TooLarge)?;
             let mut ended = false;
             while !ended {
                 match source.fill(&mut window).await {
@@ -319,7 +322,7 @@ impl Elasticsearch {
                     // The intermediate form is made without the window.
                     Err(Unfilled::Room(_)) => continue 'larger,
                     Err(Unfilled::Full) => {
-                        self.pass_over(source, share, most);
+                        self.skip(source, share, meta, most);
                         break;
                     }
                 }
@@ -330,8 +333,8 @@ impl Elasticsearch {
     }
 
     /// Skips a document that does not fit into `room` bytes, which are all that there are.
-    fn pass_over(&mut self, source: &mut Source<'_>, share: &mut Share, room: usize) {
-        self.letters.too_large(share.sequence, room, "an item of a record");
+    fn skip(&mut self, source: &mut Source<'_>, share: &mut Share, meta: &Meta, room: usize) {
+        self.pipeline.report.too_large(share.sequence, meta, 1, room);
         source.skip();
         share.documents += 1;
         share.said += 1;
@@ -339,51 +342,39 @@ impl Elasticsearch {
     }
 
     /// Sends all of a piece. An error returns what is left of it, to wait.
-    async fn deliver(&mut self, parcel: Box<Parcel>) -> Result<Box<Parcel>, Box<Parcel>> {
-        let mut next = Next::Piece(parcel);
+    async fn deliver(
+        &mut self,
+        outbound: Box<OutboundRequest>,
+    ) -> Result<Box<OutboundRequest>, Box<OutboundRequest>> {
+        let mut next = Remaining::Piece(outbound);
         loop {
-            let (most, room) = (self.most(), self.room.clone());
-            let packed = match &mut self.tools {
+            let (most, room) = (self.pipeline.most(), self.pipeline.room.clone());
+            let packed = match &mut self.pipeline.tools {
                 Some(tools) => Box::pin(go_on(next, most, &mut tools.coder, &room)).await,
                 None => Err((next, NoRoom::Never)),
             };
-            let parcel = match packed {
-                Ok(parcel) if parcel.left == 0 => return Ok(parcel),
-                Ok(parcel) => parcel,
-                Err((Next::Piece(parcel), _)) if parcel.plain => return Err(parcel),
-                Err((Next::Piece(mut parcel), _)) => {
-                    parcel.plain = true;
-                    next = Next::Piece(parcel);
+            let outbound = match packed {
+                Ok(outbound) if outbound.left == 0 => return Ok(outbound),
+                Ok(outbound) => outbound,
+                Err((Remaining::Piece(outbound), _)) if outbound.plain => return Err(outbound),
+                Err((Remaining::Piece(mut outbound), _)) => {
+                    outbound.plain = true;
+                    next = Remaining::Piece(outbound);
                     continue;
                 }
-                Err((Next::Rest(mut parcel, reply), _)) => {
-                    parcel.runs = runs_left(&parcel, &reply);
-                    return Err(parcel);
+                Err((Remaining::Rest(mut outbound, reply), _)) => {
+                    outbound.runs = runs_left(&outbound, &reply);
+                    return Err(outbound);
                 }
             };
-            let Landed { parcel, place, answer, .. } = self.attempt(parcel).await?;
-            match self.hear(parcel, place, answer) {
-                After::Done(parcel) => return Ok(parcel),
-                After::Piece(parcel) => next = Next::Piece(parcel),
-                After::Rest(parcel, reply) => next = Next::Rest(parcel, reply),
-                After::Again(parcel) => return Err(parcel),
+            let Answered { request, reservation, answer, .. } = self.pipeline.attempt(outbound).await?;
+            match self.protocol.hear(self.pipeline, request, reservation, answer) {
+                After::Done(outbound) => return Ok(outbound),
+                After::Piece(outbound) => next = Remaining::Piece(outbound),
+                After::Rest(outbound, reply) => next = Remaining::Rest(outbound, reply),
+                After::Again(outbound) => return Err(outbound),
             }
         }
-    }
-
-    /// Sends a request once; returns it when no endpoint accepts one now.
-    async fn attempt(&mut self, parcel: Box<Parcel>) -> Result<Landed, Box<Parcel>> {
-        let now = Instant::now();
-        let Some(request) = parcel.request.clone() else { return Err(parcel) };
-        if parcel.not_before.is_some_and(|at| at > now) {
-            return Err(parcel);
-        }
-        let Some((place, peer)) = self.endpoints.place(parcel.piece().len(), now) else {
-            return Err(parcel);
-        };
-        let under_way = self.letters.health().under_way();
-        let answer = peer.send(&request).await;
-        Ok(Landed { parcel, place, answer, _under_way: under_way })
     }
 }
 

@@ -3,11 +3,11 @@
 use super::answer::{Answer, Reason};
 use super::reply::Reader;
 use super::settings::Settings;
+use crate::delivery::EndpointError;
 use crate::endpoints;
 use crate::http::{chain, delay};
-use crate::secrets::{Secrets, Shown};
+use crate::secrets::Secrets;
 use crate::tenant;
-use crate::tls::TlsError;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -77,17 +77,6 @@ pub(super) struct Peer {
     client: Mutex<Arc<Client>>,
 }
 
-/// A node cannot be used as configured.
-#[derive(Debug, thiserror::Error)]
-pub enum PeerError {
-    /// TLS.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// The address.
-    #[error("`{}` is not the address of a node: give it as `http://host:port` or `https://host:port`", Shown(.0))]
-    Address(Uri),
-}
-
 #[derive(Clone)]
 enum Connector {
     Plain(HttpConnector),
@@ -107,8 +96,8 @@ enum Either {
 
 impl Peer {
     /// The node at `uri`.
-    pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Peer, PeerError> {
-        let address = || PeerError::Address(uri.clone());
+    pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Peer, EndpointError> {
+        let address = || EndpointError::Address(uri.clone());
         let secure = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,

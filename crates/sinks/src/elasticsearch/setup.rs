@@ -2,7 +2,8 @@
 
 use super::Settings;
 use super::answer::Reason;
-use super::peer::{Peer, PeerError};
+use super::peer::Peer;
+use crate::delivery::EndpointError;
 use crate::endpoints::Peer as _;
 use crate::secrets::Shown;
 use hyper::Uri;
@@ -13,7 +14,7 @@ use tidegate_elastic::templates::templates;
 pub enum SetupError {
     /// A node cannot be used.
     #[error(transparent)]
-    Peer(#[from] PeerError),
+    Peer(#[from] EndpointError),
     /// None took them.
     #[error("putting the index template `{name}` at {}: {said}", Shown(uri))]
     Refused {

@@ -1,4 +1,4 @@
-//! The records that a parcel's documents are of: which document is whose, what became of them, and which of them wait
+//! The records that a outbound's documents are of: which document is whose, what became of them, and which of them wait
 //! for an index that takes none now.
 //!
 //! A document has a number within its record, the same whenever the record is translated. So a few ranges say which
@@ -46,17 +46,17 @@ struct Range {
     count: u64,
 }
 
-/// Documents that follow each other in a parcel and in their record.
+/// Documents that follow each other in a outbound and in their record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Of which of the parcel's records.
+    /// Of which of the outbound's records.
     pub(super) share: usize,
     /// The number of the first within its record.
     pub(super) first: u64,
     pub(super) count: u64,
 }
 
-/// Which document is whose, in the order of a parcel.
+/// Which document is whose, in the order of a outbound.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Runs(Vec<Run>);
 

@@ -1,4 +1,4 @@
-//! Takes documents out of a parcel before it is sent.
+//! Takes documents out of a outbound before it is sent.
 
 use super::shares::{Runs, Share, Wait};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) enum Pick {
     All,
     /// All but those of these indexes, which take none now.
     Without(Arc<[Arc<str>]>),
-    /// Those that wait for an index, by the parcel's records.
+    /// Those that wait for an index, by the outbound's records.
     Only(Arc<[Wait]>),
 }
 

@@ -4,15 +4,16 @@
 //! for another attempt. What is known here is which documents of which record wait for which index, and when each
 //! index is tried again: by one request at a time, with a wait of its own that doubles.
 
-use super::Elasticsearch;
-use super::parcel::{Job, Parcel};
+use super::outbound_request::{More, OutboundRequest};
+use super::oversize::Oversize;
 use super::shares::{Share, Wait};
 use super::sift::Pick;
+use super::{Batch, BulkProtocol};
 use crate::backoff::Backoff;
 use crate::batch::Why;
+use crate::delivery::Pipeline;
 use crate::health::HeldUp;
-use crate::inbox::Record;
-use crate::losses::Losses;
+use crate::journal_consumer::Record;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -221,24 +222,13 @@ impl Index {
     }
 }
 
-/// A record that is sent when nothing else is under way.
-#[derive(Debug, Clone)]
-pub(super) struct Oversize {
-    pub(super) record: Record,
-    /// The index that some of its documents have waited for, where only those are sent.
-    pub(super) follows: Option<Arc<str>>,
-}
-
-impl Elasticsearch {
+impl BulkProtocol {
     /// Reads again what waits for an index that is to be tried, if there is one.
-    pub(super) async fn follow_up(&mut self) {
+    pub(super) async fn follow_up(&mut self, pipeline: &mut Pipeline<BulkProtocol>) {
         let now = Instant::now();
-        if self.again || self.oversize.is_some() {
-            return;
-        }
         let Some(index) = self.unavailable.due(now) else { return };
         let name = Arc::clone(&index.name);
-        let limits = self.limits();
+        let limits = pipeline.batch_limits();
         // One record says whether it is back.
         let most = if index.is_back { limits.records } else { 1 };
         let sequences: Vec<u64> = self
@@ -249,28 +239,28 @@ impl Elasticsearch {
             .map(|(sequence, _)| *sequence)
             .take(most)
             .collect();
-        let (mut batch, mut waits) = (None::<super::Batch>, Vec::new());
+        let (mut batch, mut waits) = (None::<Batch>, Vec::new());
         for sequence in sequences {
-            let Some(record) = self.recalled(sequence) else { continue };
+            let Some(record) = self.recalled(pipeline, sequence) else { continue };
             let Some(wait) = self.unavailable.wait_of(sequence, &name) else { continue };
             let out_len = super::documents::outgoing_len(&record.meta, &self.settings);
-            if self.needed(&record) > self.room.part() {
+            if self.needed(&record) > pipeline.room.part() {
                 if batch.is_none() {
-                    self.unavailable.is_tried = true;
-                    self.oversize = Some(Oversize { record, follows: Some(name) });
-                    self.close_all();
+                    let oversize = Oversize { record, follows: Some(name) };
+                    self.unavailable.is_tried = pipeline.send_alone(oversize);
                     return;
                 }
                 break;
             }
             match &mut batch {
                 None => {
-                    let made =
-                        super::Batch::of(&record, (), 0, out_len, 0, &self.room, &mut self.inbox).await;
+                    let Pipeline { room, consumer, .. } = &mut *pipeline;
+                    let tenant = record.meta.tenant;
+                    let made = Batch::of(&record, tenant, 0, out_len, 0, room, consumer).await;
                     match made {
                         Ok(made) => batch = Some(made),
                         Err(Why::Damaged) => {
-                            self.lose(sequence, Dropped::Damaged);
+                            self.lose(pipeline, sequence, Dropped::Damaged);
                             continue;
                         }
                         // There will be some when what is under way is done.
@@ -281,8 +271,8 @@ impl Elasticsearch {
                     }
                     waits.push(wait);
                 }
-                Some(batch) if batch.meta.tenant == record.meta.tenant => {
-                    if !batch.add(&record, out_len, limits, &mut self.inbox) {
+                Some(batch) if batch.key == record.meta.tenant => {
+                    if !batch.add(&record, out_len, limits, &mut pipeline.consumer) {
                         break;
                     }
                     waits.push(wait);
@@ -293,7 +283,7 @@ impl Elasticsearch {
         match batch {
             Some(batch) => {
                 self.unavailable.is_tried = true;
-                self.jobs.push_back(Job::Batch(batch, Pick::Only(waits.into()), Some(name)));
+                pipeline.prepare(More::Follow(Box::new(batch), Pick::Only(waits.into()), name));
             }
             // What waits was not handed out again yet, or is gone.
             None => self.postpone(&name, CROWDED),
@@ -301,14 +291,17 @@ impl Elasticsearch {
     }
 
     /// Has a record that waits sent when nothing else is under way. Whether that is to be.
-    pub(super) fn recall_oversize(&mut self, sequence: u64, name: Arc<str>) -> bool {
-        if self.oversize.is_some() {
+    pub(super) fn recall_oversize(
+        &mut self,
+        pipeline: &mut Pipeline<BulkProtocol>,
+        sequence: u64,
+        name: Arc<str>,
+    ) -> bool {
+        if !pipeline.is_flowing() {
             return false;
         }
-        let Some(record) = self.recalled(sequence) else { return false };
-        self.oversize = Some(Oversize { record, follows: Some(name) });
-        self.close_all();
-        true
+        let Some(record) = self.recalled(pipeline, sequence) else { return false };
+        pipeline.send_alone(Oversize { record, follows: Some(name) })
     }
 
     fn postpone(&mut self, name: &str, wait: Duration) {
@@ -318,35 +311,40 @@ impl Elasticsearch {
     }
 
     /// A record that waits, as it is in the journal. One that is not there any more is settled.
-    fn recalled(&mut self, sequence: u64) -> Option<Record> {
-        match self.inbox.recall(sequence) {
+    fn recalled(&mut self, pipeline: &mut Pipeline<BulkProtocol>, sequence: u64) -> Option<Record> {
+        match pipeline.consumer.recall(sequence) {
             Ok(Some(record)) => Some(record),
             Ok(None) => {
                 // What the quota took was counted there, and is not counted again.
-                self.lose(sequence, Dropped::Damaged);
+                self.lose(pipeline, sequence, Dropped::Damaged);
                 None
             }
             Err(error) => {
-                tracing::warn!(sink = self.inbox.name(), %error, "the journal cannot be read now; trying again");
+                tracing::warn!(sink = pipeline.consumer.name(), %error, "the journal cannot be read now; trying again");
                 None
             }
         }
     }
 
     /// A record that waits is lost.
-    pub(super) fn lose(&mut self, sequence: u64, why: Dropped) {
+    pub(super) fn lose(&mut self, pipeline: &mut Pipeline<BulkProtocol>, sequence: u64, why: Dropped) {
         let items = self.unavailable.waiting.get(&sequence).map_or(0, |share| share.items);
-        self.inbox.settle_each([sequence], Losses::of(why, items));
+        pipeline.lose(sequence, why, items);
         self.unavailable.forget(sequence);
-        self.tell();
+        self.show_held_up(pipeline);
     }
 
-    /// Enters what became of a parcel that was sent for an index.
-    pub(super) fn settle_follow(&mut self, parcel: Parcel, name: &str) {
+    /// Enters what became of a outbound that was sent for an index.
+    pub(super) fn settle_follow(
+        &mut self,
+        pipeline: &mut Pipeline<BulkProtocol>,
+        outbound: OutboundRequest,
+        name: &str,
+    ) {
         let now = Instant::now();
         self.unavailable.is_tried = false;
         let mut is_back = true;
-        for share in parcel.shares {
+        for share in outbound.shares {
             let Some(known) = self.unavailable.waiting.remove(&share.sequence) else { continue };
             is_back &= share.waits_for(name).is_none();
             // Of other indexes there may be more that waits.
@@ -358,7 +356,7 @@ impl Elasticsearch {
                 merged.take_wait(&wait.index);
                 merged.waits.push(wait);
             }
-            self.settle_share(merged);
+            self.settle_share(pipeline, merged);
         }
         if is_back {
             self.unavailable.back(name, now);
@@ -366,20 +364,20 @@ impl Elasticsearch {
             self.unavailable.leave(name, now);
         }
         self.unavailable.count();
-        self.tell();
+        self.show_held_up(pipeline);
     }
 
     /// Enters what became of a record, unless some of it waits.
-    pub(super) fn settle_share(&mut self, share: Share) {
+    pub(super) fn settle_share(&mut self, pipeline: &mut Pipeline<BulkProtocol>, share: Share) {
         if share.waits.is_empty() {
-            self.inbox.settle_each([share.sequence], share.losses());
+            pipeline.settle([share.sequence], share.losses());
         } else {
             self.unavailable.enter(share);
         }
     }
 
-    /// Tells the pages what waits.
-    pub(super) fn tell(&self) {
-        self.letters.health().held_up(self.unavailable.held_up());
+    /// Shows on the pages what waits.
+    pub(super) fn show_held_up(&self, pipeline: &Pipeline<BulkProtocol>) {
+        pipeline.report.health().held_up(self.unavailable.held_up());
     }
 }

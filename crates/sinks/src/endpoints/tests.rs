@@ -21,8 +21,8 @@ fn endpoints(count: usize) -> Endpoints<Nobody> {
     Endpoints::new(peers, Law::Requests(8), (SECOND, 30 * SECOND))
 }
 
-fn place(endpoints: &mut Endpoints<Nobody>, now: Instant) -> Option<Place> {
-    endpoints.place(100, now).map(|(place, _)| place)
+fn place(endpoints: &mut Endpoints<Nobody>, now: Instant) -> Option<Reservation> {
+    endpoints.reserve(100, now).map(|(place, _)| place)
 }
 
 #[tokio::test]

@@ -1,23 +1,38 @@
 //! Routes records into batches: by signal, tenant and the form in which they go out.
 
-use super::batch::{Batch, Key, Way};
 use super::peer::{self, PREFIX};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
-use super::{OPEN, Otlp, coder};
-use crate::batch::{Limits, Why, joined_most};
-use crate::inbox::Record;
-use crate::losses::Losses;
+use super::{OtlpProtocol, coder};
+use crate::delivery::Route;
+use crate::journal_consumer::Record;
 use tidegate_arena::rounded;
-use tidegate_journal::{Encoding, IN_FLIGHT, Protocol, Signal};
-use tidegate_ledger::Dropped;
+use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
 use tidegate_wire::otlp as wire;
-use tokio::time::Instant;
+use tidegate_wire::remote_write::Version;
 
-impl Otlp {
-    /// How a record goes out; nothing when the protocol of the peer has no way to say it.
-    pub(super) fn way(&self, record: &Record) -> Option<Way> {
-        let meta = &record.meta;
+/// What records that go out together have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) signal: Signal,
+    pub(super) tenant: Tenant,
+    pub(super) way: Way,
+}
+
+/// How records go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As they are: their bytes, one after the other, are a request.
+    Join,
+    /// Decoded and compressed again, or only one of the two.
+    Recode,
+    /// Translated to OTLP: they came as remote write of this version.
+    Translate(Version),
+}
+
+impl OtlpProtocol {
+    /// How a record goes out; nothing when OTLP has no form for it.
+    pub(super) fn way(&self, meta: &Meta) -> Option<Way> {
         if let Some(version) = version_of(meta) {
             return Some(Way::Translate(version));
         }
@@ -36,92 +51,31 @@ impl Otlp {
         Some(if meta.encoding == goes_out && joins { Way::Join } else { Way::Recode })
     }
 
-    /// Takes the record that came last.
-    pub(super) async fn take(&mut self, record: Record) {
-        let Some(way) = self.way(&record) else {
-            let losses = Losses::of(Dropped::Untranslatable, u64::from(record.meta.items));
-            self.inbox.settle_each([record.sequence], losses);
-            return;
-        };
-        if self.roomless == Some(record.sequence)
-            || self.is_cut(&record)
-            || needed(&record, way) > self.room.part()
-        {
-            self.oversize = Some(record);
-            self.close_all();
-            return;
+    /// Where a record goes, while requests have at most `most` bytes.
+    pub(super) fn route_of(&self, record: &Record, most: usize) -> Route<Key> {
+        let meta = &record.meta;
+        let Some(way) = self.way(meta) else { return Route::Untranslatable };
+        if self.is_cut(record, most) {
+            return Route::Oversize;
         }
-        let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
-        let limits = self.limits();
-        // Profiles have tables that the rest refers to by number.
-        let alone = record.sequence < self.singly_before || key.signal == Signal::Profiles;
-        if !alone && self.joins(&record, key, limits) {
-            return;
+        Route::Batch {
+            key: Key { signal: meta.signal, tenant: meta.tenant, way },
+            out_len: outgoing_len(meta),
+            needed: needed(record, way),
+            // Profiles have tables that the rest refers to by number.
+            single: meta.signal == Signal::Profiles,
         }
-        let usual = if alone { 0 } else { self.usual.min(limits.kept) };
-        let out_len = outgoing_len(&record.meta);
-        match Batch::of(&record, key, PREFIX, out_len, usual, &self.room, &mut self.inbox).await {
-            Ok(batch) if alone || batch.is_full(limits) => self.closed.push_back(batch),
-            Ok(batch) => self.open.push(batch),
-            // The journal counts it, and goes on to the next.
-            Err(Why::Damaged) => {}
-            Err(Why::Room(_)) => {
-                self.close_all();
-                // Something that is held is given back some day, if there is anything.
-                self.crowded = !self.is_idle();
-                let place = if self.crowded { &mut self.held } else { &mut self.oversize };
-                *place = Some(record);
-            }
-        }
-    }
-
-    /// Adds the record to the batch that it belongs to. False when there is none, or none any more; then there is
-    /// room for another.
-    fn joins(&mut self, record: &Record, key: Key, limits: Limits) -> bool {
-        let mut joined = false;
-        if let Some(at) = self.open.iter().position(|batch| batch.key == key)
-            && let Some(batch) = self.open.get_mut(at)
-        {
-            joined = batch.add(record, outgoing_len(&record.meta), limits, &mut self.inbox);
-            if !joined || batch.is_full(limits) {
-                self.close(at);
-            }
-        }
-        if !joined && self.open.len() == OPEN {
-            self.close(0);
-        }
-        joined
-    }
-
-    fn close(&mut self, at: usize) {
-        let batch = self.open.remove(at);
-        self.usual = batch.window.len();
-        self.closed.push_back(batch);
-    }
-
-    /// How large a batch may become now.
-    fn limits(&self) -> Limits {
-        let kept = joined_most(self.room.part());
-        // All that are on their way, and those that are being filled, are in the window of the cursor.
-        let records = IN_FLIGHT / (self.settings.max_in_flight + OPEN).max(1);
-        Limits { out: self.most().min(kept), kept, records: records.max(1) }
-    }
-
-    /// The most bytes of a request once decompressed: as configured, or what the peer is known to take.
-    pub(super) fn most(&self) -> usize {
-        let smaller = self.smaller.filter(|(_, until)| Instant::now() < *until).map(|(most, _)| most);
-        self.settings.max_request_bytes.min(smaller.unwrap_or(usize::MAX))
     }
 
     /// Whether a record is to be cut, since the peer does not take it whole.
-    pub(super) fn is_cut(&self, record: &Record) -> bool {
+    pub(super) fn is_cut(&self, record: &Record, most: usize) -> bool {
         if matches!(record.meta.protocol, Protocol::Intake | Protocol::Bulk) {
-            // They are said in OTLP first, events in a request for each signal.
+            // They are translated first, events to a request for each signal.
             return true;
         }
         let begun = self.cut.as_ref().is_some_and(|cut| cut.sequence == record.sequence);
         let cuttable = spoken(record.meta.signal).is_some_and(wire::joinable);
-        begun || (cuttable && outgoing_len(&record.meta) > self.most())
+        begun || (cuttable && outgoing_len(&record.meta) > most)
     }
 }
 

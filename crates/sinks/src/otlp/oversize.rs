@@ -8,16 +8,16 @@
 //! fits beside the body; one that does not is dropped alone.
 
 use super::answer::Fault;
-use super::batch::{Batch, Key, Way};
-use super::batching::spoken;
-use super::landing::Heard;
-use super::parcel::{self, Frame, Parcel};
+use super::batching::{Key, Way, spoken};
+use super::outbound_request::{self, Frame, OutboundRequest};
 use super::peer::PREFIX;
+use super::responses::{Outcome, answered, heard, keep};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
-use super::{Landed, Otlp, SMALLEST};
+use super::{Batch, OtlpProtocol};
 use crate::batch::Why;
-use crate::inbox::Record;
+use crate::delivery::{Alone, Answered, Next, Pipeline, SMALLEST};
+use crate::journal_consumer::Record;
 use crate::losses::Losses;
 use crate::pieces::{Cutting, Documents, Events, Pieces, Place, Portion, Samples};
 use tidegate_arena::{PAGE, STEP};
@@ -27,7 +27,6 @@ use tidegate_wire::otlp::prometheus::pieces_of_remote_write;
 use tidegate_wire::otlp::split;
 use tidegate_wire::output::Full;
 use tidegate_wire::remote_write::{Symbols, view};
-use tokio::time::Instant;
 
 /// The progress of a record that goes out in pieces.
 #[derive(Debug)]
@@ -60,72 +59,75 @@ impl Cut {
     }
 }
 
-impl Otlp {
-    /// Sends a record on its own.
-    pub(super) async fn send_oversize(&mut self, record: Record) {
-        self.endpoints.opens().await;
-        self.endpoints.let_go(&self.room, self.settings.timeout).await;
-        let _turn = self.room.turn().await;
-        if let Err(why) = Box::pin(self.read_and_send(&record)).await {
-            let items = u64::from(record.meta.items);
-            if why == Dropped::TooLarge {
-                self.letters.too_large(record.sequence, record.meta, items, record.meta.raw_len as usize);
-            }
-            self.inbox.settle_each([record.sequence], Losses::of(why, items));
-        }
-        // The turn is given back with what was borrowed.
-        self.endpoints.let_go(&self.room, self.settings.timeout).await;
-    }
+/// What sends a record: the protocol and the pipeline.
+struct Sending<'a> {
+    protocol: &'a mut OtlpProtocol,
+    pipeline: &'a mut Pipeline<OtlpProtocol>,
+}
 
+impl OtlpProtocol {
+    /// Sends a record once, whole or in pieces, with nothing else in flight.
+    pub(super) async fn send_oversize(
+        &mut self,
+        pipeline: &mut Pipeline<OtlpProtocol>,
+        record: &Record,
+    ) -> Alone {
+        let mut sending = Sending { protocol: self, pipeline };
+        Box::pin(sending.read_and_send(record)).await.unwrap_or_else(Alone::Lost)
+    }
+}
+
+impl Sending<'_> {
     /// Sends a record once, whole or in pieces. An error says why it is lost.
-    async fn read_and_send(&mut self, record: &Record) -> Result<(), Dropped> {
-        let Some(way) = self.way(record) else { return Err(Dropped::Untranslatable) };
-        let is_cut = self.is_cut(record) || matches!(way, Way::Translate(_));
+    async fn read_and_send(&mut self, record: &Record) -> Result<Alone, Dropped> {
+        let Sending { protocol, pipeline } = self;
+        let Some(way) = protocol.way(&record.meta) else { return Err(Dropped::Untranslatable) };
+        let is_cut = protocol.is_cut(record, pipeline.most()) || matches!(way, Way::Translate(_));
         let way = if is_cut { Way::Recode } else { way };
         let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
         let out_len = outgoing_len(&record.meta);
-        let batch = match Batch::of(record, key, PREFIX, out_len, 0, &self.room, &mut self.inbox).await {
+        let Pipeline { room, consumer, tools, .. } = &mut **pipeline;
+        let batch = match Batch::of(record, key, PREFIX, out_len, 0, room, consumer).await {
             Ok(batch) => batch,
-            // The journal counts it, and continues with the next.
-            Err(Why::Damaged) => return Ok(()),
+            Err(Why::Damaged) => return Err(Dropped::Damaged),
             // It was accepted with more memory.
             Err(Why::Room(_)) => return Err(Dropped::TooLarge),
         };
+        if protocol.cut.as_ref().is_none_or(|cut| cut.sequence != record.sequence) {
+            consumer.show(record, batch.window.get(PREFIX..).unwrap_or_default());
+        }
         if is_cut {
             return Box::pin(self.send_pieces(record.sequence, batch)).await;
         }
-        let parcel = match (way, self.coder.as_mut()) {
-            (Way::Join, _) => Parcel::joined(batch),
+        let outbound = match (way, tools) {
+            (Way::Join, _) => OutboundRequest::joined(batch),
             (_, Some(coder)) => {
-                let packed = Box::pin(parcel::alone(batch, coder, &self.room)).await;
+                let packed = Box::pin(outbound_request::alone(batch, coder, room)).await;
                 packed.map_err(Why::reason)?
             }
-            (_, None) => {
-                self.read_again();
-                return Ok(());
-            }
+            (_, None) => return Ok(Alone::Later),
         };
-        match self.attempt(parcel).await {
-            Some(landed) => self.land(landed, false),
-            None => self.read_again(),
-        }
-        Ok(())
+        let Ok(Answered { request, reservation, answer, .. }) = pipeline.attempt(outbound).await else {
+            return Ok(Alone::Later);
+        };
+        Ok(match answered(pipeline, request, reservation, answer) {
+            Next::Settled => Alone::Settled,
+            Next::Again(_) | Next::Prepare(_) | Next::ReadAgain => Alone::Later,
+        })
     }
 
     /// Sends the pieces of the one record in `batch`.
-    async fn send_pieces(&mut self, sequence: u64, batch: Batch) -> Result<(), Dropped> {
+    async fn send_pieces(&mut self, sequence: u64, batch: Batch) -> Result<Alone, Dropped> {
         let whole = Whole { key: batch.key, meta: batch.meta };
         let meta = whole.meta;
-        let Some(coder) = self.coder.as_mut() else {
-            self.read_again();
-            return Ok(());
-        };
-        let raw = parcel::opened(batch, coder, &self.room).await.map_err(Why::reason)?;
+        let Pipeline { room, tools, .. } = &mut *self.pipeline;
+        let Some(coder) = tools.as_mut() else { return Ok(Alone::Later) };
+        let raw = outbound_request::opened(batch, coder, room).await.map_err(Why::reason)?;
         let body = raw.get(PREFIX..).unwrap_or_default();
-        let known = self.cut.take().filter(|cut| cut.sequence == sequence);
+        let known = self.protocol.cut.take().filter(|cut| cut.sequence == sequence);
         let mut cut = known.unwrap_or_else(|| Cut {
             sequence,
-            most: self.most(),
+            most: self.pipeline.most(),
             place: Place::default(),
             booked: 0,
             losses: Losses::NONE,
@@ -133,8 +135,12 @@ impl Otlp {
         let from = cut.place;
         let outcome = match (meta.protocol, version_of(&meta)) {
             (_, Some(version)) => {
-                let _charge =
-                    self.room.charge(Symbols::bytes_for(body)).await.map_err(|_| Dropped::TooLarge)?;
+                let _charge = self
+                    .pipeline
+                    .room
+                    .charge(Symbols::bytes_for(body))
+                    .await
+                    .map_err(|_| Dropped::TooLarge)?;
                 let mut symbols = Symbols::new();
                 let request = view(version, body, &mut symbols).map_err(|_| Dropped::Damaged)?;
                 let pieces = Samples::new(pieces_of_remote_write(request), outgoing_len(&meta), &from);
@@ -157,9 +163,8 @@ impl Otlp {
             },
         };
         if outcome.is_err() {
-            self.cut = Some(cut);
-            self.read_again();
-            return Ok(());
+            self.protocol.cut = Some(cut);
+            return Ok(Alone::Later);
         }
         if matches!(meta.protocol, Protocol::Intake | Protocol::Bulk) {
             // Items of the record that are none of those.
@@ -167,8 +172,8 @@ impl Otlp {
             cut.losses =
                 cut.losses.but(Dropped::Untranslatable).and(Losses::of(Dropped::Untranslatable, unsaid));
         }
-        self.inbox.settle_each([sequence], cut.losses);
-        Ok(())
+        self.pipeline.settle([sequence], cut.losses);
+        Ok(Alone::Settled)
     }
 
     /// Sends all that is left of a body, piece by piece.
@@ -187,7 +192,7 @@ impl Otlp {
                     continue;
                 }
                 let lost = pieces.pass_over();
-                self.letters.too_large(cut.sequence, whole.meta, lost.booked, wanted);
+                self.pipeline.report.too_large(cut.sequence, &whole.meta, lost.booked, wanted);
                 cut.losses.add(Dropped::TooLarge, lost.booked);
                 cut.done(&lost, pieces.place());
                 continue;
@@ -200,21 +205,20 @@ impl Otlp {
             let signal = pieces.signal();
             let key = Key { signal, ..whole.key };
             let whole = Whole { key, meta: Meta { signal, ..whole.meta } };
-            let Some(parcel) = self.piece(frame, &portion, whole).await else { return Err(Later) };
-            let Some(Landed { parcel, place, answer, .. }) = self.attempt(parcel).await else {
-                return Err(Later);
-            };
-            match self.hear(&parcel, place, answer) {
-                Heard::Taken(rejected) => cut.losses.add(Dropped::Rejected, rejected),
-                Heard::Later => return Err(Later),
-                Heard::Refused(reason, Fault::Size) if portion.is_cuttable(SMALLEST) => {
-                    self.letters.refused_in_part(&reason);
+            let Some(outbound) = self.piece(frame, &portion, whole).await else { return Err(Later) };
+            let Ok(answered) = self.pipeline.attempt(outbound).await else { return Err(Later) };
+            let Answered { request, reservation, answer, .. } = answered;
+            match heard(self.pipeline, &request, reservation, answer) {
+                Outcome::Accepted(rejected) => cut.losses.add(Dropped::Rejected, rejected),
+                Outcome::Retry => return Err(Later),
+                Outcome::Refused(reason, Fault::Size) if portion.is_cuttable(SMALLEST) => {
+                    self.pipeline.report.refused_in_part(&reason.to_string());
                     cut.most = cut.most.min(portion.bytes) / 2;
                     pieces = before;
                     continue;
                 }
-                Heard::Refused(reason, fault) => {
-                    self.letters.bury(&parcel, &reason);
+                Outcome::Refused(reason, fault) => {
+                    keep(self.pipeline, &request, &reason);
                     // An event that ends in a later piece has lost something, too.
                     cut.losses.add(fault.reason(), portion.booked.max(1));
                 }
@@ -225,8 +229,8 @@ impl Otlp {
 
     /// The longest piece that fits both plain and compressed.
     fn room_for_a_piece(&self) -> usize {
-        let left = self.room.longest_window().saturating_sub(2 * STEP);
-        let each = if self.settings.compression == Compression::None { left } else { left / 2 };
+        let left = self.pipeline.room.longest_window().saturating_sub(2 * STEP);
+        let each = if self.protocol.settings.compression == Compression::None { left } else { left / 2 };
         each.max(PAGE)
     }
 
@@ -239,11 +243,11 @@ impl Otlp {
     ) -> Option<(Frame, Portion)> {
         let mut wanted = wanted.saturating_add(PREFIX);
         loop {
-            let left = self.room.longest_window();
+            let left = self.pipeline.room.longest_window();
             if P::IS_EXACT && wanted > left {
                 return None;
             }
-            let mut frame = self.room.window(wanted.min(left)).await.ok()?;
+            let mut frame = self.pipeline.room.window(wanted.min(left)).await.ok()?;
             frame.skip(PREFIX);
             match pieces.write(frame.spare_mut(), most) {
                 Ok(portion) => {
@@ -257,17 +261,10 @@ impl Otlp {
     }
 
     /// A piece as it goes out: compressed if there is room for that.
-    async fn piece(&mut self, frame: Frame, portion: &Portion, whole: Whole) -> Option<Parcel> {
-        let coder = self.coder.as_mut()?;
-        let (frame, encoding) = parcel::encoded(frame, coder, &self.room).await;
-        Some(Parcel::piece(frame, encoding, whole.key, whole.meta, portion.items, portion.bytes))
-    }
-
-    /// Sends a request once. `None` when no endpoint accepts one now.
-    async fn attempt(&mut self, parcel: Parcel) -> Option<Landed> {
-        let (place, peer) = self.endpoints.place(parcel.request.frame.len(), Instant::now())?;
-        let under_way = self.letters.health().under_way();
-        let answer = peer.send(&parcel.request).await;
-        Some(Landed { parcel, place, answer, _under_way: under_way })
+    async fn piece(&mut self, frame: Frame, portion: &Portion, whole: Whole) -> Option<OutboundRequest> {
+        let Pipeline { room, tools, .. } = &mut *self.pipeline;
+        let coder = tools.as_mut()?;
+        let (frame, encoding) = outbound_request::encoded(frame, coder, room).await;
+        Some(OutboundRequest::piece(frame, encoding, whole.key, whole.meta, portion.items, portion.bytes))
     }
 }

@@ -7,10 +7,10 @@ mod read;
 
 use super::answer::Answer;
 use super::settings::{Settings, Transport};
+use crate::delivery::EndpointError;
 use crate::http::chain;
-use crate::secrets::{Secrets, Shown};
+use crate::secrets::Secrets;
 use crate::tenant;
-use crate::tls::TlsError;
 use bytes::Bytes;
 use client::{Client, Dial};
 use http_body_util::Full;
@@ -97,21 +97,10 @@ pub(super) struct Peer {
     client: Mutex<Arc<Client>>,
 }
 
-/// An endpoint cannot be used as configured.
-#[derive(Debug, thiserror::Error)]
-pub enum PeerError {
-    /// TLS.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// The address.
-    #[error("`{}` is not the address of an endpoint: give it as `http://host:port` or `https://host:port`", Shown(.0))]
-    Address(Uri),
-}
-
 impl Peer {
     /// The endpoint at `uri`.
-    pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Peer, PeerError> {
-        let address = || PeerError::Address(uri.clone());
+    pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Peer, EndpointError> {
+        let address = || EndpointError::Address(uri.clone());
         let secure = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,

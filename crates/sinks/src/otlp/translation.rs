@@ -1,6 +1,6 @@
 //! Remote write on its way to a peer of OTLP: said in OTLP before anything else is done with it.
 
-use super::parcel::Frame;
+use super::outbound_request::Frame;
 use super::peer::PREFIX;
 use crate::batch::Why;
 use crate::room::Room;

@@ -3,7 +3,7 @@
 use super::Settings;
 use super::exchange::{Entries, Request};
 use super::passing;
-use crate::inbox::{Inbox, Record};
+use crate::journal_consumer::{JournalConsumer, Record};
 use crate::room::{Held, NoRoom, Room, Turn};
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
@@ -119,7 +119,7 @@ impl Batch {
         mode: Mode,
         usual: usize,
         room: &Room,
-        inbox: &mut Inbox,
+        consumer: &mut JournalConsumer,
         settings: &Settings,
     ) -> Result<Batch, NoBody> {
         let part = room.part();
@@ -160,7 +160,7 @@ impl Batch {
             limits,
         };
         if mode != Mode::Alien {
-            batch.load(room, inbox).await?;
+            batch.load(room, consumer).await?;
         }
         Ok(batch)
     }
@@ -169,7 +169,7 @@ impl Batch {
     ///
     /// # Errors
     /// When it cannot be had.
-    pub(super) async fn load(&mut self, room: &Room, inbox: &mut Inbox) -> Result<(), NoBody> {
+    pub(super) async fn load(&mut self, room: &Room, consumer: &mut JournalConsumer) -> Result<(), NoBody> {
         if self.window.is_none() {
             if self.large {
                 self.borrow(room).await;
@@ -185,7 +185,7 @@ impl Batch {
             window.skip(passing::PREAMBLE);
             self.window = Some(window);
             self.bodies.clear();
-            self.read(&record, inbox)?;
+            self.read(&record, consumer)?;
         }
         Ok(())
     }
@@ -214,7 +214,7 @@ impl Batch {
     }
 
     /// Adds a record that goes the same way, if it fits and memory for it is free now.
-    pub(super) fn add(&mut self, record: &Record, inbox: &mut Inbox) -> bool {
+    pub(super) fn add(&mut self, record: &Record, consumer: &mut JournalConsumer) -> bool {
         let Some(window) = &self.window else { return false };
         let (raw_len, items) = (record.meta.raw_len as usize, u64::from(record.meta.items));
         let fits = self.bodies.len() < MOST_RECORDS
@@ -222,7 +222,7 @@ impl Batch {
             && self.raw_len + raw_len <= self.limits.raw
             && self.items + items <= self.limits.items
             && rounded(window.len() + record.body_len as usize) <= self.limits.kept;
-        if !fits || self.read(record, inbox).is_err() {
+        if !fits || self.read(record, consumer).is_err() {
             return false;
         }
         self.last = *record;
@@ -303,12 +303,12 @@ impl Batch {
         Some((request, turn))
     }
 
-    fn read(&mut self, record: &Record, inbox: &mut Inbox) -> Result<(), NoBody> {
+    fn read(&mut self, record: &Record, consumer: &mut JournalConsumer) -> Result<(), NoBody> {
         let Some(window) = &mut self.window else { return Ok(()) };
         let start = window.len();
         window.try_reserve(record.body_len as usize)?;
         let (raw_len, encoding) = (record.meta.raw_len as usize, record.meta.encoding);
-        let follower = inbox.follower();
+        let follower = consumer.follower();
         if self.mode == Mode::Pass {
             passing::append(window, raw_len, |window| follower.read_into(window))?;
         } else {

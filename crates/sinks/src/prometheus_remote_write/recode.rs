@@ -12,7 +12,7 @@ use super::Settings;
 use super::batch::{Batch, Form, NoBody, piece_of};
 use super::exchange::Request;
 use crate::decoding::{self, SLACK};
-use crate::inbox::Inbox;
+use crate::journal_consumer::JournalConsumer;
 use crate::room::{Held, NoRoom, Room};
 pub(super) use encode::To;
 use encode::{Encoded, Encoder, Most, Unfit};
@@ -136,14 +136,19 @@ impl Recoder {
     }
 
     /// The next requests of the batch.
-    pub(super) async fn next(&mut self, work: &mut Work, batch: &mut Batch, inbox: &mut Inbox) -> Step {
+    pub(super) async fn next(
+        &mut self,
+        work: &mut Work,
+        batch: &mut Batch,
+        consumer: &mut JournalConsumer,
+    ) -> Step {
         loop {
             if work.begun && work.left.is_empty() {
                 return Step::Finished;
             }
             let source = match work.source.take() {
                 Some(source) => source,
-                None => match self.decode(work.from, batch, inbox).await {
+                None => match self.decode(work.from, batch, consumer).await {
                     Ok(source) => source,
                     Err(reason) => {
                         (work.begun, work.left) = (true, Vec::new());
@@ -212,8 +217,13 @@ impl Recoder {
     }
 
     /// The batch, decompressed.
-    async fn decode(&self, form: Form, batch: &mut Batch, inbox: &mut Inbox) -> Result<Source, Dropped> {
-        batch.load(&self.room, inbox).await.map_err(|no_body| match no_body {
+    async fn decode(
+        &self,
+        form: Form,
+        batch: &mut Batch,
+        consumer: &mut JournalConsumer,
+    ) -> Result<Source, Dropped> {
+        batch.load(&self.room, consumer).await.map_err(|no_body| match no_body {
             NoBody::Damaged => Dropped::Damaged,
             NoBody::TooLarge => Dropped::TooLarge,
         })?;

@@ -1,9 +1,11 @@
 //! Promise: what a sink holds stays within its part, however long a peer stalls; what is larger is borrowed for
 //! one attempt at a time.
 
+use crate::bodies::{encoded, request};
 use crate::peer::{Peer, Reply};
 use crate::rig::{BOTH, PART, Rig, settings};
-use tidegate_journal::{Encoding, Signal};
+use tidegate_journal::{Encoding, Protocol, Signal};
+use tidegate_ledger::Dropped;
 use tidegate_sinks::{Compression, OtlpSettings};
 
 #[tokio::test]
@@ -88,4 +90,22 @@ async fn records_of_any_size_arrive() {
         rig.drain(OtlpSettings { compression, max_request_bytes: 16 << 20, ..settings }).await;
         rig.assert_exact(&[&peer]);
     }
+}
+
+/// A record that waits for memory goes on when what holds it turns out to be damaged, though nothing is answered then.
+#[tokio::test]
+async fn a_record_that_waits_behind_a_damaged_one_is_sent() {
+    let mut rig = Rig::new(PART);
+    let peer = Peer::new();
+    let raw = request(Signal::Logs, 0..20, 90_000);
+    let whole = encoded(Encoding::Gzip, &raw);
+    let body = &whole[..whole.len() - 20];
+    rig.append(Signal::Logs, Protocol::Otlp, Encoding::Gzip, body, raw.len(), 20).await;
+    rig.next = 20;
+    // What is left of the part is less than this, and all of the part is more than it takes alone.
+    rig.put_padded(Signal::Logs, Encoding::Identity, 14, 105_000).await;
+    let settings = settings(&peer, BOTH[0]);
+    rig.drain(OtlpSettings { compression: Compression::Gzip(1), ..settings }).await;
+    rig.assert_but(&[&peer], 0..20);
+    assert_eq!(rig.dropped(), [(Dropped::Damaged, 20)]);
 }

@@ -1,13 +1,13 @@
 //! From a batch to requests: its documents, of which a piece at a time is on its way.
 
-use super::Batch;
 use super::documents::{Made, Origin, made};
 use super::peer::Request;
 use super::reply::{Fate, Reply};
 use super::settings::Settings;
 use super::shares::{Runs, Share};
 use super::sift::Pick;
-use crate::batch::Why;
+use super::{Batch, BulkProtocol};
+use crate::delivery::{Prepared, Unfit, Work};
 use crate::otlp::coder::Coder;
 use crate::room::{NoRoom, Room};
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 pub(super) const MOST_DOCUMENTS: usize = 1 << 14;
 
 /// Documents of some records, which are settled when all of them are done.
-pub(super) struct Parcel {
+pub(super) struct OutboundRequest {
     /// What is known of the first record.
     pub(super) meta: Meta,
     pub(super) shares: Vec<Share>,
@@ -53,26 +53,20 @@ pub(super) struct Parcel {
     pub(super) request: Option<Request>,
 }
 
-/// What there is to be prepared.
-pub(super) enum Job {
-    /// Records to be made documents of; and the index for which some of them have waited.
-    Batch(Batch, Pick, Option<Arc<str>>),
-    /// More of a parcel.
-    Next(Next),
+/// What is to be prepared beside batches.
+pub(super) enum More {
+    /// The rest of a request.
+    Of(Remaining),
+    /// Documents of some records that have waited for this index.
+    Follow(Box<Batch>, Pick, Arc<str>),
 }
 
-/// What of a parcel comes next.
-pub(super) enum Next {
+/// What is left of an outbound request.
+pub(super) enum Remaining {
     /// The next piece.
-    Piece(Box<Parcel>),
+    Piece(Box<OutboundRequest>),
     /// What was not done of a piece, and then the next.
-    Rest(Box<Parcel>, Reply),
-}
-
-/// What did not become a request.
-pub(super) struct Unfit {
-    pub(super) job: Job,
-    pub(super) why: Why,
+    Rest(Box<OutboundRequest>, Reply),
 }
 
 /// What is needed to prepare requests, beside memory.
@@ -81,89 +75,119 @@ pub(super) struct Tools {
     pub(super) origin: Origin,
 }
 
-/// Prepares the next request. Pieces have at most `most` bytes.
+/// Prepares the next request: of a batch, the documents that are picked. Pieces have at most `most` bytes.
 pub(super) async fn prepare(
-    job: Job,
+    work: Work<BulkProtocol>,
+    pick: Pick,
     most: usize,
     mut tools: Box<Tools>,
     room: Room,
     settings: Arc<Settings>,
-) -> (Result<Box<Parcel>, Unfit>, Box<Tools>) {
-    let next = match job {
-        Job::Batch(batch, pick, follows) => {
-            let meta = batch.meta;
-            match made(batch, &pick, &tools.origin, &mut tools.coder, &room, &settings).await {
-                Ok(made) => Next::Piece(Parcel::new(meta, made, follows)),
-                Err((batch, why)) => {
-                    return (Err(Unfit { job: Job::Batch(batch, pick, follows), why }), tools);
-                }
-            }
+) -> Prepared<BulkProtocol> {
+    let (batch, pick, follows) = match work {
+        Work::Batch(batch) => (batch, pick, None),
+        Work::More(More::Follow(batch, pick, name)) => (*batch, pick, Some(name)),
+        Work::More(More::Of(remaining)) => {
+            return (next(remaining, most, &mut tools.coder, &room).await, tools);
         }
-        Job::Next(next) => next,
     };
-    let outcome = go_on(next, most, &mut tools.coder, &room).await;
-    (outcome.map_err(|(next, no_room)| Unfit { job: Job::Next(next), why: no_room.into() }), tools)
+    let meta = batch.meta;
+    #[expect(clippy::large_futures, reason = "the engine has boxed all of this")]
+    let made = made(batch, &pick, &tools.origin, &mut tools.coder, &room, &settings).await;
+    match made {
+        Ok(made) => {
+            let remaining = Remaining::Piece(OutboundRequest::new(meta, made, follows));
+            (next(remaining, most, &mut tools.coder, &room).await, tools)
+        }
+        Err((batch, why)) => {
+            let work = match follows {
+                None => Work::Batch(batch),
+                Some(name) => Work::More(More::Follow(Box::new(batch), pick, name)),
+            };
+            (Err(Unfit { work, why }), tools)
+        }
+    }
 }
 
-/// Prepares the next request of a parcel.
-pub(super) async fn go_on(
-    next: Next,
+async fn next(
+    remaining: Remaining,
     most: usize,
     coder: &mut Coder,
     room: &Room,
-) -> Result<Box<Parcel>, (Next, NoRoom)> {
-    let parcel = match next {
-        Next::Piece(parcel) => parcel,
-        Next::Rest(parcel, reply) => match rest(&parcel, &reply, room).await {
+) -> Result<Box<OutboundRequest>, Unfit<BulkProtocol>> {
+    let outcome = go_on(remaining, most, coder, room).await;
+    outcome.map_err(|(left, no_room)| Unfit { work: Work::More(More::Of(left)), why: no_room.into() })
+}
+
+/// Prepares the next request of an outbound one.
+pub(super) async fn go_on(
+    remaining: Remaining,
+    most: usize,
+    coder: &mut Coder,
+    room: &Room,
+) -> Result<Box<OutboundRequest>, (Remaining, NoRoom)> {
+    let outbound = match remaining {
+        Remaining::Piece(outbound) => outbound,
+        Remaining::Rest(outbound, reply) => match rest(&outbound, &reply, room).await {
             Ok((raw, runs)) => {
                 let left = runs.count();
-                Box::new(Parcel { raw, runs, piece: 0..0, left, shares_before: Vec::new(), ..*parcel })
+                Box::new(OutboundRequest {
+                    raw,
+                    runs,
+                    piece: 0..0,
+                    left,
+                    shares_before: Vec::new(),
+                    ..*outbound
+                })
             }
-            Err(no_room) => return Err((Next::Rest(parcel, reply), no_room)),
+            Err(no_room) => return Err((Remaining::Rest(outbound, reply), no_room)),
         },
     };
-    if parcel.left == 0 && parcel.raw.is_empty() {
-        return Ok(parcel);
+    if outbound.left == 0 && outbound.raw.is_empty() {
+        return Ok(outbound);
     }
-    packed(parcel, most, coder, room).await
+    packed(outbound, most, coder, room).await
 }
 
 /// What of a piece is to be sent again.
-fn later<'p>(parcel: &'p Parcel, reply: &'p Reply) -> impl Iterator<Item = (&'p [u8], (usize, u64))> {
-    let items = checked(parcel.piece()).map_while(Result::ok).zip(parcel.runs.each()).enumerate();
+fn later<'p>(
+    outbound: &'p OutboundRequest,
+    reply: &'p Reply,
+) -> impl Iterator<Item = (&'p [u8], (usize, u64))> {
+    let items = checked(outbound.piece()).map_while(Result::ok).zip(outbound.runs.each()).enumerate();
     let later = items.filter(|(number, _)| matches!(reply.fate(*number), Fate::Later | Fate::Fault));
     later.map(|(_, (item, place))| (item.bytes, place))
 }
 
-/// Whose documents are left of a parcel when what is done of its piece is taken out.
-pub(super) fn runs_left(parcel: &Parcel, reply: &Reply) -> Runs {
+/// Whose documents are left of a outbound when what is done of its piece is taken out.
+pub(super) fn runs_left(outbound: &OutboundRequest, reply: &Reply) -> Runs {
     let mut runs = Runs::default();
-    later(parcel, reply).for_each(|(_, (share, number))| runs.push(share, number, 1));
-    runs.extend(&parcel.runs.behind(parcel.piece_documents as u64));
+    later(outbound, reply).for_each(|(_, (share, number))| runs.push(share, number, 1));
+    runs.extend(&outbound.runs.behind(outbound.piece_documents as u64));
     runs
 }
 
-/// What is left of a parcel when what is done of its piece is taken out, and whose documents that are.
-async fn rest(parcel: &Parcel, reply: &Reply, room: &Room) -> Result<(Bytes, Runs), NoRoom> {
-    let behind = parcel.raw.get(parcel.piece.end..).unwrap_or_default();
-    let len = later(parcel, reply).fold(0, |len, (bytes, _)| len + bytes.len());
+/// What is left of a outbound when what is done of its piece is taken out, and whose documents that are.
+async fn rest(outbound: &OutboundRequest, reply: &Reply, room: &Room) -> Result<(Bytes, Runs), NoRoom> {
+    let behind = outbound.raw.get(outbound.piece.end..).unwrap_or_default();
+    let len = later(outbound, reply).fold(0, |len, (bytes, _)| len + bytes.len());
     let mut window = room.window(len + behind.len()).await?;
     // There is room for exactly that.
-    let mut lines = later(parcel, reply).map(|(bytes, _)| bytes).chain([behind]);
+    let mut lines = later(outbound, reply).map(|(bytes, _)| bytes).chain([behind]);
     lines.try_for_each(|bytes| window.append(bytes)).map_err(|_| NoRoom::WithoutTurn)?;
-    Ok((Bytes::from_owner(window), runs_left(parcel, reply)))
+    Ok((Bytes::from_owner(window), runs_left(outbound, reply)))
 }
 
 /// Takes the next piece, and compresses it where that is wanted.
 async fn packed(
-    mut parcel: Box<Parcel>,
+    mut outbound: Box<OutboundRequest>,
     most: usize,
     coder: &mut Coder,
     room: &Room,
-) -> Result<Box<Parcel>, (Next, NoRoom)> {
-    parcel.choose(most);
-    let body = parcel.raw.slice(parcel.piece.clone());
-    let gzip = coder.encoding() == Encoding::Gzip && !parcel.plain;
+) -> Result<Box<OutboundRequest>, (Remaining, NoRoom)> {
+    outbound.choose(most);
+    let body = outbound.raw.slice(outbound.piece.clone());
+    let gzip = coder.encoding() == Encoding::Gzip && !outbound.plain;
     let body = if gzip {
         let packed = async {
             // What documents usually shrink to; what does not grows.
@@ -173,20 +197,21 @@ async fn packed(
         };
         match packed.await {
             Ok(packed) => packed,
-            Err(no_room) => return Err((Next::Piece(parcel), no_room)),
+            Err(no_room) => return Err((Remaining::Piece(outbound), no_room)),
         }
     } else {
         body
     };
-    parcel.request = Some(Request { tenant: parcel.meta.tenant, gzip, body, items: parcel.piece_documents });
-    Ok(parcel)
+    outbound.request =
+        Some(Request { tenant: outbound.meta.tenant, gzip, body, items: outbound.piece_documents });
+    Ok(outbound)
 }
 
-impl Parcel {
-    pub(super) fn new(meta: Meta, made: Made, follows: Option<Arc<str>>) -> Box<Parcel> {
+impl OutboundRequest {
+    pub(super) fn new(meta: Meta, made: Made, follows: Option<Arc<str>>) -> Box<OutboundRequest> {
         let Made { raw, shares, runs } = made;
         let left = runs.count();
-        Box::new(Parcel {
+        Box::new(OutboundRequest {
             meta,
             shares,
             shares_before: Vec::new(),
@@ -207,8 +232,12 @@ impl Parcel {
     }
 
     /// Without documents yet, or any more.
-    pub(super) fn of(meta: Meta, share: Share, follows: Option<Arc<str>>) -> Box<Parcel> {
-        Parcel::new(meta, Made { raw: Bytes::new(), shares: vec![share], runs: Runs::default() }, follows)
+    pub(super) fn of(meta: Meta, share: Share, follows: Option<Arc<str>>) -> Box<OutboundRequest> {
+        OutboundRequest::new(
+            meta,
+            Made { raw: Bytes::new(), shares: vec![share], runs: Runs::default() },
+            follows,
+        )
     }
 
     /// Takes the next piece of at most `most` bytes, from where the last one began.

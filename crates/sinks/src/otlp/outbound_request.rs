@@ -1,12 +1,12 @@
 //! From a batch to a request: decoded and compressed where that is needed, framed, and ready to be sent.
 
-use super::SMALLEST;
-use super::batch::{Batch, Key, Way};
-use super::batching::spoken;
+use super::Batch;
+use super::batching::{Key, Way, spoken};
 use super::coder::{Coder, SLACK};
 use super::peer::{PREFIX, Request};
 use super::translation::{Translated, translated, version_of};
 use crate::batch::Why;
+use crate::delivery::SMALLEST;
 use crate::room::{Held, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
@@ -17,7 +17,7 @@ use tidegate_wire::otlp::joinable;
 pub(super) type Frame = Held<Window>;
 
 /// A request with the records that are in it.
-pub(super) struct Parcel {
+pub(super) struct OutboundRequest {
     /// What is known of the first; the others are alike.
     pub(super) meta: Meta,
     pub(super) sequences: Vec<u64>,
@@ -28,17 +28,11 @@ pub(super) struct Parcel {
     pub(super) request: Request,
 }
 
-/// A batch that did not become a request.
-pub(super) struct Unfit {
-    pub(super) batch: Batch,
-    pub(super) why: Why,
-}
-
-impl Parcel {
+impl OutboundRequest {
     /// A batch whose bytes are a request as they are.
-    pub(super) fn joined(batch: Batch) -> Parcel {
+    pub(super) fn joined(batch: Batch) -> OutboundRequest {
         let encoding = batch.meta.encoding;
-        parcel(batch, Made::default(), encoding)
+        outbound(batch, Made::default(), encoding)
     }
 
     /// A piece of one record, which is settled with the others.
@@ -49,11 +43,11 @@ impl Parcel {
         meta: Meta,
         items: u64,
         raw_len: usize,
-    ) -> Parcel {
+    ) -> OutboundRequest {
         write_prefix(&mut frame, encoding);
         let request =
             Request { signal: key.signal, tenant: key.tenant, encoding, frame: Bytes::from_owner(frame) };
-        Parcel { meta, sequences: Vec::new(), items, raw_len, untranslatable: 0, request }
+        OutboundRequest { meta, sequences: Vec::new(), items, raw_len, untranslatable: 0, request }
     }
 
     /// Whether it can be sent in pieces, where it is found too large.
@@ -62,17 +56,16 @@ impl Parcel {
     }
 }
 
-/// Makes a request of `batch`.
+/// Makes a request of `batch`, or returns it.
 pub(super) async fn pack(
     batch: Batch,
-    mut coder: Box<Coder>,
-    room: Room,
-) -> (Result<Parcel, Unfit>, Box<Coder>) {
-    let outcome = match made(&batch, &mut coder, &room).await {
-        Ok(made) => Ok(parcel(batch, made, coder.encoding())),
-        Err(why) => Err(Unfit { batch, why }),
-    };
-    (outcome, coder)
+    coder: &mut Coder,
+    room: &Room,
+) -> Result<OutboundRequest, (Batch, Why)> {
+    match made(&batch, coder, room).await {
+        Ok(made) => Ok(outbound(batch, made, coder.encoding())),
+        Err(why) => Err((batch, why)),
+    }
 }
 
 /// What was made of a batch.
@@ -108,13 +101,13 @@ pub(super) async fn encoded(raw: Frame, coder: &mut Coder, room: &Room) -> (Fram
 }
 
 /// Makes a request of the one record in `batch`, of which no more is held at a time than must be.
-pub(super) async fn alone(batch: Batch, coder: &mut Coder, room: &Room) -> Result<Parcel, Why> {
+pub(super) async fn alone(batch: Batch, coder: &mut Coder, room: &Room) -> Result<OutboundRequest, Why> {
     let Batch { key, meta, items, out_len: raw_len, .. } = batch;
     let sequences = batch.sequences.clone();
     let raw = opened(batch, coder, room).await?;
     let (frame, encoding) = encoded(raw, coder, room).await;
-    let piece = Parcel::piece(frame, encoding, key, meta, items, raw_len);
-    Ok(Parcel { sequences, ..piece })
+    let piece = OutboundRequest::piece(frame, encoding, key, meta, items, raw_len);
+    Ok(OutboundRequest { sequences, ..piece })
 }
 
 /// The one body of `batch`, decoded. What it came as is given back.
@@ -162,14 +155,14 @@ async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, 
     Ok(Made { frame: Some(frame), untranslatable })
 }
 
-fn parcel(batch: Batch, made: Made, encoding: Encoding) -> Parcel {
+fn outbound(batch: Batch, made: Made, encoding: Encoding) -> OutboundRequest {
     let Batch { key, meta, sequences, items, out_len: raw_len, window, .. } = batch;
     let Made { frame, untranslatable } = made;
     let mut frame = frame.unwrap_or(window);
     write_prefix(&mut frame, encoding);
     let request =
         Request { signal: key.signal, tenant: key.tenant, encoding, frame: Bytes::from_owner(frame) };
-    Parcel { meta, sequences, items, raw_len, untranslatable, request }
+    OutboundRequest { meta, sequences, items, raw_len, untranslatable, request }
 }
 
 /// What gRPC puts before a message: whether it is compressed, and its length.

@@ -18,13 +18,13 @@ use tidegate_tap::{At, Tap};
 pub(crate) const PASSING: Duration = Duration::from_secs(1);
 
 /// A sink's way through the journal, with its page in the books: neither moves without the other.
-pub(crate) struct Inbox {
+pub(crate) struct JournalConsumer {
     follower: Tapped,
     page: Sink,
     /// What of those is in the books.
-    entered: Gone,
+    entered: CursorLosses,
     signals: Signals,
-    over: Over,
+    over: SkippedRecords,
 }
 
 /// The follower, which shows the bodies that are read to whoever looks.
@@ -54,7 +54,7 @@ impl Deref for Record {
 /// What is passed over because the sink is not configured to take it. Such a record is settled with the one
 /// before it that was taken, or at once when nothing that was taken is open.
 #[derive(Debug, Default)]
-struct Over {
+struct SkippedRecords {
     /// Items passed over, since the sink was attached.
     items: u64,
     /// How many of them are settled.
@@ -69,7 +69,7 @@ struct Over {
 
 /// Items that the cursor was moved past without the sink: it counts them itself, when it passes them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Gone {
+struct CursorLosses {
     quota: u64,
     damaged: u64,
 }
@@ -112,7 +112,7 @@ pub struct Sinkable<'a> {
 impl Sinkable<'_> {
     /// Attaches the sink, from where it left off, or from the oldest record that is still there: a sink
     /// that was renamed gets what its predecessor still had queued.
-    pub(crate) fn attach(&self) -> Result<Inbox, AttachError> {
+    pub(crate) fn attach(&self) -> Result<JournalConsumer, AttachError> {
         let follower = self.journal.follow(self.name, Start::Oldest, self.when_full)?;
         let (position, bytes) = (follower.position(), follower.book());
         let mut book = match bytes.first_chunk::<{ SinkBook::LEN }>() {
@@ -123,13 +123,19 @@ impl Sinkable<'_> {
         book.restore(Dropped::Quota, position.dropped);
         book.restore(Dropped::Damaged, position.damaged);
         let page = self.ledger.attach(self.name, book, position.items, follower.ahead())?;
-        let entered = Gone { quota: position.dropped, damaged: position.damaged };
+        let entered = CursorLosses { quota: position.dropped, damaged: position.damaged };
         let follower = Tapped { follower, tap: self.tap.cloned() };
-        Ok(Inbox { follower, page, entered, signals: self.signals, over: Over::default() })
+        Ok(JournalConsumer {
+            follower,
+            page,
+            entered,
+            signals: self.signals,
+            over: SkippedRecords::default(),
+        })
     }
 }
 
-impl Inbox {
+impl JournalConsumer {
     pub(crate) fn name(&self) -> &str {
         self.follower.name()
     }
@@ -218,11 +224,11 @@ impl Inbox {
 
     /// Enters that every record taken up to `last` was delivered but for `losses`, and moves the cursor past it.
     pub(crate) fn settle(&mut self, last: &Record, losses: Losses) {
-        let Inbox { follower, page, entered, over, .. } = self;
+        let JournalConsumer { follower, page, entered, over, .. } = self;
         let last = over.through(*last);
         let passed = over.settle(&last);
         follower.commit_through(&last, |completed| {
-            let gone = Gone { quota: completed.dropped, damaged: completed.damaged };
+            let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
             // What the quota took meanwhile is not in `items`, so there may be less to lose than was lost.
             let passed = passed.min(completed.items);
             let (losses, delivered) = losses.within(completed.items - passed);
@@ -234,9 +240,9 @@ impl Inbox {
     /// Enters that these records were delivered but for `losses`, in whatever order they were taken, and moves
     /// the cursor past what is done without a gap.
     pub(crate) fn settle_each(&mut self, sequences: impl IntoIterator<Item = u64>, losses: Losses) {
-        let Inbox { follower, page, entered, .. } = self;
+        let JournalConsumer { follower, page, entered, .. } = self;
         follower.commit_each(sequences, |completed| {
-            let gone = Gone { quota: completed.dropped, damaged: completed.damaged };
+            let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
             let (losses, delivered) = losses.within(completed.items);
             let losses = losses.and(entered.catch_up(gone));
             enter(page, (delivered, 0), losses, (completed.position, completed.ahead))
@@ -275,10 +281,10 @@ impl Inbox {
     }
 
     fn pass_over(&mut self, record: journal::Record) {
-        let Inbox { follower, page, entered, over, .. } = self;
+        let JournalConsumer { follower, page, entered, over, .. } = self;
         if over.any_order {
             return follower.commit_each([record.sequence], |completed| {
-                let gone = Gone { quota: completed.dropped, damaged: completed.damaged };
+                let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
                 let (losses, at) = (entered.catch_up(gone), (completed.position, completed.ahead));
                 enter(page, (0, completed.items), losses, at)
             });
@@ -296,7 +302,7 @@ impl Inbox {
     /// is entered with them.
     fn catch_up(&mut self) {
         let position = self.follower.position();
-        let passed = Gone { quota: position.dropped, damaged: position.damaged };
+        let passed = CursorLosses { quota: position.dropped, damaged: position.damaged };
         let book = enter(&self.page, (0, 0), self.entered.catch_up(passed), (position.items, position.ahead));
         self.follower.save(&book);
     }
@@ -339,16 +345,16 @@ impl DerefMut for Tapped {
     }
 }
 
-impl Gone {
+impl CursorLosses {
     /// What was passed since the last time.
-    fn catch_up(&mut self, now: Gone) -> Losses {
+    fn catch_up(&mut self, now: CursorLosses) -> Losses {
         let before = std::mem::replace(self, now);
         let quota = Losses::of(Dropped::Quota, now.quota.saturating_sub(before.quota));
         quota.and(Losses::of(Dropped::Damaged, now.damaged.saturating_sub(before.damaged)))
     }
 }
 
-impl Over {
+impl SkippedRecords {
     /// What can be settled with `last`: itself, or what was passed over behind it.
     fn through(&self, last: Record) -> Record {
         let behind = self.behind.filter(|_| self.taken == Some(last.sequence));
@@ -366,7 +372,12 @@ impl Over {
 
     fn rewind(&mut self) {
         let any_order = self.any_order;
-        *self = Over { items: self.settled, settled: self.settled, any_order, ..Over::default() };
+        *self = SkippedRecords {
+            items: self.settled,
+            settled: self.settled,
+            any_order,
+            ..SkippedRecords::default()
+        };
     }
 }
 

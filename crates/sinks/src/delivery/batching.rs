@@ -1,0 +1,94 @@
+//! Routes records into batches, until a batch is full or has waited long enough.
+
+use super::state::{Memory, Reading, Treatment};
+use super::{Delivery, OPEN, Pipeline, Route, SinkProtocol, Work};
+use crate::batch::{Batch, Limits, Why};
+use crate::journal_consumer::Record;
+use tidegate_ledger::Dropped;
+use tokio::time::Instant;
+
+impl<P: SinkProtocol> Delivery<P> {
+    /// Takes in the record that was read last.
+    pub(super) async fn take(&mut self, record: Record) {
+        let Delivery { protocol, pipeline, .. } = self;
+        let (key, out_len, needed, single) = match protocol.route(pipeline, &record) {
+            Route::Batch { key, out_len, needed, single } => (key, out_len, needed, single),
+            Route::Oversize => {
+                pipeline.send_alone(record.into());
+                return;
+            }
+            Route::Untranslatable => {
+                let items = u64::from(record.meta.items);
+                return pipeline.lose(record.sequence, Dropped::Untranslatable, items);
+            }
+            Route::Known => return,
+        };
+        let treatment = pipeline.suspects.treatment(record.sequence);
+        if treatment == Treatment::Alone || needed > pipeline.room.part() {
+            pipeline.send_alone(record.into());
+            return;
+        }
+        let single = single || treatment == Treatment::Single;
+        let limits = pipeline.batch_limits();
+        if !single && pipeline.joins(&record, key, out_len, limits) {
+            return;
+        }
+        let usual = if single { 0 } else { pipeline.usual.min(limits.kept) };
+        let Pipeline { room, consumer, .. } = pipeline;
+        match Batch::of(&record, key, P::PREFIX, out_len, usual, room, consumer).await {
+            Ok(batch) if single || batch.is_full(limits) => pipeline.work.push_back(Work::Batch(batch)),
+            Ok(batch) => pipeline.open.push(batch),
+            // The journal counts it, and continues with the next.
+            Err(Why::Damaged) => {}
+            Err(Why::Room(_)) => {
+                pipeline.close_all();
+                if pipeline.is_idle() {
+                    pipeline.send_alone(record.into());
+                } else {
+                    // Something that is held is given back some day.
+                    pipeline.memory = Memory::Exhausted;
+                    pipeline.reading = Reading::Waiting(record);
+                }
+            }
+        }
+    }
+}
+
+impl<P: SinkProtocol> Pipeline<P> {
+    /// Adds the record to the batch of its key. False when there is none, or none any more; then there is room for
+    /// another.
+    fn joins(&mut self, record: &Record, key: P::Key, out_len: usize, limits: Limits) -> bool {
+        let mut joined = false;
+        if let Some(at) = self.open.iter().position(|batch| batch.key == key)
+            && let Some(batch) = self.open.get_mut(at)
+        {
+            joined = batch.add(record, out_len, limits, &mut self.consumer);
+            if !joined || batch.is_full(limits) {
+                self.close(at);
+            }
+        }
+        if !joined && self.open.len() == OPEN {
+            self.close(0);
+        }
+        joined
+    }
+
+    fn close(&mut self, at: usize) {
+        let batch = self.open.remove(at);
+        self.usual = batch.window.len();
+        self.work.push_back(Work::Batch(batch));
+    }
+
+    /// Closes all batches.
+    pub(super) fn close_all(&mut self) {
+        self.work.extend(self.open.drain(..).map(Work::Batch));
+    }
+
+    /// Closes the batches that have waited long enough.
+    pub(super) fn close_old(&mut self) {
+        let now = Instant::now();
+        let linger = self.limits.linger;
+        let old = self.open.extract_if(.., |batch| batch.opened + linger <= now);
+        self.work.extend(old.map(Work::Batch));
+    }
+}

@@ -1,0 +1,276 @@
+//! The engine: reads, prepares, sends, and enters what became of it, until the order to stop.
+
+use super::state::{Drain, Memory, Reading, RequestSize, SideLane, Suspects};
+use super::{Answered, GRACE, Limits, Next, OPEN, Pipeline, Prepared, Report, SinkProtocol, Unfit, Work};
+use crate::batch::Why;
+use crate::endpoints::Endpoints;
+use crate::journal_consumer::{JournalConsumer, Record};
+use crate::room::Room;
+use crate::stop::Stop;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::collections::VecDeque;
+use tidegate_ledger::Dropped;
+use tokio::time::Instant;
+
+/// A sink's delivery, ready to run.
+pub(crate) struct Delivery<P: SinkProtocol> {
+    pub(super) protocol: P,
+    pub(super) pipeline: Pipeline<P>,
+    stop: Stop,
+}
+
+/// What the engine waits for.
+enum Event<P: SinkProtocol> {
+    Answered(Answered<P>),
+    Prepared(Prepared<P>),
+    Record(Option<Record>),
+    Time,
+}
+
+impl<P: SinkProtocol> Delivery<P> {
+    /// What a request in flight takes beside its payload, in bytes.
+    pub(crate) const EACH: usize = size_of::<Answered<P>>();
+
+    /// A delivery of the records that `consumer` reads.
+    pub(crate) fn new(
+        protocol: P,
+        mut consumer: JournalConsumer,
+        (room, endpoints): (Room, Endpoints<P::Peer>),
+        report: Report,
+        tools: P::Tools,
+        limits: Limits,
+        stop: Stop,
+    ) -> Delivery<P> {
+        consumer.any_order();
+        let pipeline = Pipeline {
+            consumer,
+            room,
+            endpoints,
+            report,
+            tools: Some(Box::new(tools)),
+            limits,
+            open: Vec::with_capacity(OPEN),
+            work: VecDeque::new(),
+            preparing: None,
+            ready: VecDeque::new(),
+            side: SideLane::Free,
+            flight: FuturesUnordered::new(),
+            reading: Reading::Next,
+            drain: Drain::None,
+            memory: Memory::Available,
+            suspects: Suspects::default(),
+            size: RequestSize::new(limits.max_request_bytes),
+            usual: 0,
+        };
+        Delivery { protocol, pipeline, stop }
+    }
+
+    /// Sends until the order to stop comes, or the journal is closed and everything was sent.
+    pub(crate) async fn run(mut self) {
+        let stop = self.stop.clone();
+        loop {
+            if let Some(record) = self.pipeline.resumed() {
+                Box::pin(self.take(record)).await;
+            }
+            self.protocol.tend(&mut self.pipeline).await;
+            self.advance();
+            if self.pipeline.is_idle() {
+                if let Some(oversize) = self.pipeline.drain.take_alone() {
+                    let mut sending = Box::pin(self.send_alone(oversize));
+                    if stop.or(&mut sending).await.is_some() {
+                        continue;
+                    }
+                    // Its request may be answered soon; if not, it is sent again after a restart.
+                    drop(tokio::time::timeout(GRACE, sending).await);
+                    break;
+                }
+                if matches!(self.pipeline.reading, Reading::Ended) && self.protocol.is_finished() {
+                    break;
+                }
+            }
+            match stop.or(Box::pin(self.event())).await {
+                Some(Event::Answered(answered)) => self.land(answered, true),
+                Some(Event::Prepared(prepared)) => self.prepared(prepared),
+                Some(Event::Record(Some(record))) => Box::pin(self.take(record)).await,
+                Some(Event::Record(None)) => {
+                    self.pipeline.reading = Reading::Ended;
+                    self.pipeline.close_all();
+                }
+                Some(Event::Time) => self.pipeline.close_old(),
+                None => break,
+            }
+        }
+        self.land_rest().await;
+        self.pipeline.endpoints.close().await;
+    }
+
+    /// Does what can be done without waiting.
+    fn advance(&mut self) {
+        let Delivery { protocol, pipeline, .. } = self;
+        if pipeline.is_idle()
+            && let Some(instead_of) = pipeline.drain.take_rewind()
+        {
+            pipeline.reading = Reading::Next;
+            protocol.rewound(instead_of);
+            pipeline.consumer.rewind();
+        }
+        while pipeline.memory == Memory::Available || pipeline.is_quiet() {
+            let work = match pipeline.work.pop_front() {
+                Some(Work::Batch(batch)) => match protocol.unchanged(batch) {
+                    Ok(request) => {
+                        pipeline.send_next(request);
+                        continue;
+                    }
+                    Err(batch) => Work::Batch(batch),
+                },
+                Some(more) => more,
+                None => break,
+            };
+            let Some(tools) = pipeline.tools.take() else {
+                pipeline.work.push_front(work);
+                break;
+            };
+            pipeline.preparing = Some(protocol.prepare(pipeline, work, tools));
+        }
+        pipeline.launch_ready();
+    }
+
+    async fn event(&mut self) -> Event<P> {
+        let wake = self.pipeline.wake_at(self.protocol.due());
+        let takes = self.pipeline.takes();
+        let Pipeline { consumer, flight, preparing, .. } = &mut self.pipeline;
+        let time = async {
+            match wake {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let prepared = async {
+            match preparing {
+                Some(preparing) => preparing.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(answered) = flight.next() => Event::Answered(answered),
+            prepared = prepared => Event::Prepared(prepared),
+            () = time => Event::Time,
+            record = consumer.next(), if takes => Event::Record(record),
+        }
+    }
+
+    /// Some work has become a request, or has not.
+    fn prepared(&mut self, (outcome, tools): Prepared<P>) {
+        let Delivery { protocol, pipeline, .. } = self;
+        pipeline.preparing = None;
+        pipeline.tools = Some(tools);
+        let Unfit { work, why } = match outcome {
+            Ok(request) => return protocol.prepared(pipeline, request),
+            Err(unfit) => unfit,
+        };
+        if matches!(why, Why::Room(_)) && !pipeline.is_quiet() {
+            pipeline.memory = Memory::Exhausted;
+            pipeline.work.push_front(work);
+            return;
+        }
+        let batch = match work {
+            Work::Batch(batch) => batch,
+            Work::More(more) => return protocol.unprepared(pipeline, more, why),
+        };
+        pipeline.released();
+        match (why, batch.sequences.as_slice()) {
+            (Why::Room(_), [only]) => {
+                pipeline.suspects.borrows(*only);
+                pipeline.read_again();
+            }
+            (Why::Damaged, [only]) => pipeline.lose(*only, Dropped::Damaged, batch.items),
+            _ => pipeline.suspect(batch.last()),
+        }
+    }
+
+    /// A request has an answer. One that is worth another attempt is held for it only where `patient` says so.
+    fn land(&mut self, answered: Answered<P>, patient: bool) {
+        let Delivery { protocol, pipeline, .. } = self;
+        let Answered { request, reservation, answer, .. } = answered;
+        pipeline.released();
+        if P::stand(&request).lane == super::Lane::Side {
+            pipeline.side = SideLane::Free;
+        }
+        match protocol.answered(pipeline, request, reservation, answer) {
+            Next::Settled => {}
+            Next::Again(request) if patient => pipeline.send_again(request),
+            Next::Prepare(more) if patient => pipeline.prepare_next(more),
+            Next::Again(_) | Next::Prepare(_) | Next::ReadAgain => pipeline.read_again(),
+        }
+    }
+
+    /// After the order to stop: requests that are answered soon need not be sent again.
+    async fn land_rest(&mut self) {
+        let deadline = Instant::now() + GRACE;
+        while let Ok(Some(answered)) = tokio::time::timeout_at(deadline, self.pipeline.flight.next()).await {
+            self.land(answered, false);
+        }
+        self.pipeline.flight.clear();
+    }
+}
+
+impl<P: SinkProtocol> Pipeline<P> {
+    /// The record that waited for memory, when there may be some now.
+    fn resumed(&mut self) -> Option<Record> {
+        let Reading::Waiting(record) = self.reading else { return None };
+        let may = self.memory == Memory::Available || self.is_idle();
+        (may && self.drain.is_none()).then(|| {
+            self.reading = Reading::Next;
+            record
+        })
+    }
+
+    /// Whether a record is read. One request in stock is enough: more would only hold memory.
+    fn takes(&self) -> bool {
+        matches!(self.reading, Reading::Next)
+            && self.drain.is_none()
+            && self.work.is_empty()
+            // What may be at fault itself holds up nothing else.
+            && self.ready.len() < self.limits.max_in_flight
+            && self.ready.iter().all(|request| P::stand(request).is_suspect)
+    }
+
+    /// Sends what the endpoints take now.
+    fn launch_ready(&mut self) {
+        let now = Instant::now();
+        let is_due = |request: &P::Request| P::stand(request).not_before.is_none_or(|at| at <= now);
+        while self.in_flight() < self.limits.max_in_flight
+            && let Some(at) = self.ready.iter().position(is_due)
+            && let Some(bytes) = self.ready.get(at).map(|request| P::stand(request).bytes)
+            && let Some((reservation, peer)) = self.endpoints.reserve(bytes, now)
+            && let Some(request) = self.ready.remove(at)
+        {
+            self.launch(request, reservation, peer);
+        }
+        if let SideLane::Ready(request) = &self.side
+            && is_due(request)
+            && let Some((reservation, peer)) = self.endpoints.reserve(P::stand(request).bytes, now)
+            && let SideLane::Ready(request) = std::mem::replace(&mut self.side, SideLane::InFlight)
+        {
+            self.launch(request, reservation, peer);
+        }
+    }
+
+    /// When there is something to be done although nothing happens.
+    fn wake_at(&self, due: Option<Instant>) -> Option<Instant> {
+        let now = Instant::now();
+        let full = self.open.iter().map(|batch| batch.opened + self.limits.linger).min();
+        let side = match &self.side {
+            SideLane::Ready(request) => Some(request),
+            SideLane::Free | SideLane::InFlight => None,
+        };
+        let main = !self.ready.is_empty() && self.in_flight() < self.limits.max_in_flight;
+        let trial = if main || side.is_some() { self.endpoints.next_trial() } else { None };
+        let requests = self.ready.iter().chain(side);
+        let delayed =
+            requests.filter_map(|request| P::stand(request).not_before).filter(|at| *at > now).min();
+        let due = due.filter(|_| self.drain.is_none());
+        full.into_iter().chain(trial).chain(delayed).chain(due).min()
+    }
+}
