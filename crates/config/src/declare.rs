@@ -185,11 +185,12 @@ macro_rules! choices {
     };
 }
 
-/// Groups of settings told apart by their `type`: the enum, its reader and description.
+/// Groups of settings told apart by their `type`: the enum, its reader and description. What they have in common is asked
+/// of them by the trait.
 macro_rules! kinds {
     (
         $(#[doc = $doc:literal])*
-        pub enum $name:ident {
+        pub enum $name:ident: $common:ident {
             $( $(#[doc = $kind_doc:literal])* $variant:ident($section:ty) = $word:literal ),* $(,)?
         }
     ) => {
@@ -203,6 +204,11 @@ macro_rules! kinds {
             /// The `type` in the configuration.
             pub fn kind(&self) -> &'static str {
                 match self { $( $name::$variant(_) => $word, )* }
+            }
+
+            /// What all kinds have in common.
+            pub(crate) fn settings(&self) -> &dyn $common {
+                match self { $( $name::$variant(settings) => settings, )* }
             }
         }
 

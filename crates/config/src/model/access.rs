@@ -51,7 +51,7 @@ settings! {
         client_auth: ClientAuth = ClientAuth::None,
         /// Which addresses speak TLS with this certificate. One that has a certificate of its own, below, speaks TLS
         /// anyway.
-        listeners: Vec<Listener> = vec![Listener::Http, Listener::Grpc, Listener::Elasticsearch, Listener::Apm],
+        listeners: Vec<Listener> = Listener::ALL.to_vec(),
         /// What `listen.http` has of its own.
         http: ListenerTls = ListenerTls::default(),
         /// What `listen.grpc` has of its own.

@@ -63,3 +63,37 @@ impl Listener {
         (self.settings().tenant)(tenants).as_ref()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::{Field, Section};
+
+    /// Each has its place in all three groups of settings, and is led to that and to no other's.
+    #[test]
+    fn every_listener_has_settings_of_its_own() {
+        let names = |fields: Vec<Field>| fields.iter().map(|field| field.name).collect::<Vec<_>>();
+        let all = Listener::ALL.map(|listener| listener.to_string());
+        assert_eq!(names(DefaultAt::fields()), all);
+        for (at, listener) in Listener::ALL.into_iter().enumerate() {
+            assert!(names(Listen::fields()).contains(&&*all[at]), "{listener}");
+            assert!(names(ListenTls::fields()).contains(&&*all[at]), "{listener}");
+            let text = format!(
+                "listen: {{{listener}: 127.0.0.9:{at}9, tls: {{{listener}: {{cert_file: {listener}.pem, key_file: k}}}}}}\n\
+                 tenants: {{default_at: {{{listener}: its}}}}\n"
+            );
+            let config = crate::parse("test", &text, &|_| None).unwrap_or_else(|errors| panic!("{errors}"));
+            for other in Listener::ALL {
+                let is_own = other == listener;
+                let address = other.address(&config.listen).map(|address| address.port());
+                assert_eq!(address == Some(at as u16 * 10 + 9), is_own, "{other} for {listener}");
+                assert_eq!(
+                    config.listen.tls.own(other).cert_file.is_some(),
+                    is_own,
+                    "{other} for {listener}"
+                );
+                assert_eq!(config.tenants.default_at(other).is_some(), is_own, "{other} for {listener}");
+            }
+        }
+    }
+}

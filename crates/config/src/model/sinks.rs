@@ -20,7 +20,7 @@ use crate::values::{HeaderName, Secret, Url};
 
 kinds! {
     /// Where everything goes.
-    pub enum Sink {
+    pub enum Sink: SinkSettings {
         /// Parquet files in folders by the hour in which it was received, for DuckDB, Trino and `tidegate lake cat`.
         Lake(LakeSink) = "lake",
         /// Anything that takes Prometheus remote write: Prometheus, Mimir, Thanos, VictoriaMetrics,
@@ -89,17 +89,6 @@ pub(crate) struct Outbound<'a> {
 }
 
 impl Sink {
-    /// A line for each kind: nothing else in this crate tells them apart.
-    pub(crate) fn settings(&self) -> &dyn SinkSettings {
-        match self {
-            Sink::Lake(settings) => settings,
-            Sink::PrometheusRemoteWrite(settings) => settings,
-            Sink::Otlp(settings) => settings,
-            Sink::Elasticsearch(settings) => settings,
-            Sink::Blackhole(settings) => settings,
-        }
-    }
-
     /// The signals that it takes; everything else passes it by.
     pub fn signals(&self) -> &[Signal] {
         self.settings().signals()

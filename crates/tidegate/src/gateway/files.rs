@@ -5,14 +5,15 @@
 //! `limits.connections` says.
 
 use super::ingest::ADMIN_CONNECTIONS;
+use super::listeners;
 use super::sinks::kinds;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
 use tidegate_config::Config;
 
-/// The process's own: standard streams, listeners, signals, the journal's segments and locks, and what is opened for a
-/// moment, such as a certificate or a page of `/proc`.
-const OWN: u64 = 26;
+/// The process's own: standard streams, signals, the journal's segments and locks, and what is opened for a moment, such
+/// as a certificate or a page of `/proc`; and the listeners.
+const OWN: u64 = 20 + listeners::KINDS.len() as u64;
 /// Of a thread that serves connections: its reactor.
 const WORKER: u64 = 4;
 /// Of a sink beside its connections: its reactor, its cursor, a segment that it reads, a file of dead letters.
