@@ -84,6 +84,7 @@ pub(crate) fn greet(config: &Config, gateway: &Gateway) -> Outcome {
         http = %config.listen.http,
         grpc = %config.listen.grpc,
         admin = %config.listen.admin,
+        listeners = listeners::shown(&config.listen),
         sinks = sinks.join(", "),
         "tidegate is running"
     );

@@ -6,6 +6,7 @@ use super::keys::Doorways;
 use super::unix_socket::{self, SocketFile};
 use super::workers::Workers;
 use crate::Failure;
+use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -111,6 +112,21 @@ pub(crate) struct Acceptor {
 pub(crate) fn bind(config: &Listen) -> Result<Vec<Bound>, Failure> {
     let bound = KINDS.iter().filter_map(|kind| Some(kind.bind((kind.address)(config)?)));
     Ok(bound.collect::<Result<_, String>>()?)
+}
+
+/// All addresses that the configuration listens on, each with its setting.
+pub(crate) fn shown(config: &Listen) -> String {
+    let shown = KINDS.iter().filter_map(|kind| Some(format!("{} {}", kind.setting, (kind.address)(config)?)));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Address<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
 }
 
 impl ListenerKind {

@@ -71,8 +71,11 @@ fn every_listener_is_started_and_missed_when_it_ends() {
     let dir = tempfile::tempdir().unwrap();
     let listeners = listeners(dir.path());
     assert!(listeners.len() > 5, "{listeners:?}");
-    for (name, _) in &listeners {
-        let (gateway, told) = started(config(dir.path(), &listen(&listeners)));
+    for (name, address) in &listeners {
+        let config = config(dir.path(), &listen(&listeners));
+        let shown = listeners::shown(&config.listen);
+        assert!(shown.contains(&format!("listen.{name} ")) && shown.contains(address), "{shown}");
+        let (gateway, told) = started(config);
         assert_eq!(gateway.acceptors.len(), listeners.len());
         let setting = format!("listen.{name}");
         let acceptor = gateway.acceptors.iter().find(|acceptor| acceptor.setting() == setting);
@@ -134,7 +137,7 @@ fn every_kind_of_source_is_limited_shown_and_serves() {
 }
 
 #[test]
-fn every_kind_of_sink_is_planned_started_and_missed_when_it_ends() {
+fn every_kind_of_sink_is_planned_started_reloaded_and_missed_when_it_ends() {
     let dir = tempfile::tempdir().unwrap();
     let listen = listen(&listeners(dir.path()));
     let sinks = sinks();
@@ -142,7 +145,8 @@ fn every_kind_of_sink_is_planned_started_and_missed_when_it_ends() {
     for (kind, sink) in &sinks {
         let dir = dir.path().join(kind);
         std::fs::create_dir(&dir).unwrap();
-        let config = config(&dir, &format!("{listen}sinks: {{it: {sink}}}\n"));
+        let named = |name: &str| config(&dir, &format!("{listen}sinks: {{{name}: {sink}}}\n"));
+        let config = named("it");
         let descriptor = sinks::kinds::of(config.sinks.values().next().unwrap());
         let (share, target) = (descriptor.share(), descriptor.target(&config.data));
         let planned = plan::of(&config);
@@ -152,16 +156,22 @@ fn every_kind_of_sink_is_planned_started_and_missed_when_it_ends() {
             assert!(line.bytes() > 0, "{kind}: {line:?}");
         }
         let (gateway, told) = started(config);
-        let status = tidegate_console::Gateway::status(&*gateway.view);
-        let [shown] = status.sinks.as_slice() else { panic!("{kind}: {}", status.sinks.len()) };
-        assert_eq!((&shown.kind, &shown.target), (kind, &target));
-        assert!(
-            gateway.journal.stats().sinks.iter().any(|sink| sink.name == "it" && sink.followed),
-            "{kind}"
-        );
+        let is_shown = |name: &str| {
+            let status = tidegate_console::Gateway::status(&*gateway.view);
+            let [shown] = status.sinks.as_slice() else { panic!("{kind}: {}", status.sinks.len()) };
+            assert_eq!((&*shown.name, &shown.kind, &shown.target), (name, kind, &target));
+            let stats = gateway.journal.stats();
+            assert!(stats.sinks.iter().any(|sink| sink.name == name && sink.followed), "{kind}");
+        };
+        is_shown("it");
         assert_eq!(dir.join("data/lake").is_dir(), kind == "lake", "{kind} is started as another");
+        assert_eq!(
+            gateway.reload(named("other")).unwrap_or_else(|Failure(error)| panic!("{error}")),
+            [""; 0]
+        );
+        is_shown("other");
         gateway.sinks.lock().unwrap()[0].end();
-        assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "the supervisor of the sink `it`", "{kind}");
+        assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "the supervisor of the sink `other`", "{kind}");
         gateway.stop();
     }
 }
