@@ -12,7 +12,7 @@ use tidegate_load::{
     Acked, Behaviour, Check, CheckingSink, Kind, Limit, Model, OnRefused, Profile, Series, Timeline, compare,
     drive_blocking,
 };
-use tidegate_tests::{Gateway, SOON, duckdb, tidegate, until};
+use tidegate_tests::{Gateway, SOON, duckdb, tidegate, until, until_some};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
 
@@ -192,8 +192,17 @@ fn the_lake_can_be_looked_into() {
         let printed = cat(&[args, &["--format", "ndjson"]].concat());
         printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    let listed = tidegate(&["lake", "ls", "--data", data.to_str().unwrap()]).succeeded();
-    assert!(listed.contains("metric_points") && listed.contains(" 320 "), "{listed}");
+    // What the lake has not read when it is told to stop waits in the journal: it is written at the next start.
+    let listed = until_some(SOON, "all rows to be in the lake", || {
+        let listed = tidegate(&["lake", "ls", "--data", data.to_str().unwrap()]).succeeded();
+        let is_complete = listed.contains(" 320 ");
+        if !is_complete {
+            gateway.start();
+            assert_eq!(gateway.term(), 0);
+        }
+        is_complete.then_some(listed)
+    });
+    assert!(listed.contains("metric_points"), "{listed}");
     let metric = &*model.series()[0].labels[0].1;
     let same = model.series().iter().filter(|series| &*series.labels[0].1 == metric).count();
     assert_eq!(rows(&["--metric", metric]).len(), 5 * same);
