@@ -1,10 +1,11 @@
 //! Promises: what is sent arrives, in whatever pieces; a connection that waits holds no memory of the arena; an
 //! end is told from a cut.
 
-use crate::rig::{Rig, echo, rig};
+use crate::rig::{echo, rig};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_arena::Share;
 use tidegate_http1::Ended;
 use tidegate_tls::ClientAuth;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -207,18 +208,44 @@ async fn who_the_client_is_reaches_the_service() {
     }
 }
 
-/// Where memory is short, a large record waits where it is.
+/// Where memory is short, a large record waits where it is: unread, in the kernel, until there is room for it.
 #[tokio::test]
 async fn a_record_without_room_waits_in_the_socket() {
-    let rig: Rig = rig(ClientAuth::None).await;
+    const FREE: u64 = 60 << 10;
+    let rig = rig(ClientAuth::None).await;
     let config = Arc::new(rig.client(None));
-    let held = rig.arena.try_charge(tidegate_arena::Share::Ingest, (64 << 20) - (60 << 10)).unwrap();
+    let held = rig.arena.try_charge(Share::Ingest, (64 << 20) - FREE).unwrap();
+    let (look, looks) = tokio::sync::oneshot::channel();
+    let server = async {
+        let socket = rig.socket().await;
+        look.send(rustix::io::dup(&socket).unwrap()).unwrap();
+        let stream = rig.doorway.enter(socket).await.unwrap();
+        let peer = stream.peer_addr().unwrap();
+        rig.server.serve(stream, peer).await
+    };
     let client = async {
         let mut stream = rig.connect(&config).await.unwrap();
-        send(&mut stream, &sized(&body(100_000)), usize::MAX).await;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let request = sized(&body(100_000));
+        send(&mut stream, &request, usize::MAX).await;
+        let socket = looks.await.unwrap();
+        let unread = || rustix::io::ioctl_fionread(&socket).unwrap();
+        let ingest =
+            || rig.arena.usage().shares.into_iter().find(|share| share.share == Share::Ingest).unwrap();
+        // What was read was paid for, and what is not paid for is still there, whole.
+        while ingest().waiting == 0 || unread() + FREE < request.len() as u64 {
+            tokio::task::yield_now().await;
+        }
+        assert!(ingest().used <= 64 << 20);
+        tokio::select! {
+            biased;
+            early = answer(&mut stream) => panic!("{early} answers a request without room"),
+            () = tokio::task::yield_now() => {}
+        }
         drop(held);
         assert_eq!(answer(&mut stream).await, echo("nobody", &body(100_000)));
+        assert_eq!(unread(), 0);
     };
-    tokio::join!(rig.serve(), client);
+    let patience = Duration::from_secs(60);
+    let both = Box::pin(async { tokio::join!(server, client) });
+    tokio::time::timeout(patience, both).await.expect("the record is read");
 }
