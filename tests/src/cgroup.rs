@@ -1,6 +1,6 @@
 //! A memory limit that the kernel enforces, where the test may set one.
 
-use crate::skip;
+use crate::{CGROUP, skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +42,7 @@ impl Cgroup {
                 return Some(cgroup);
             }
         }
-        skip("no cgroup with a memory limit can be made here: it takes root and a memory controller", false);
+        skip(CGROUP, "no cgroup with a memory limit can be made here: it takes root and a memory controller");
         None
     }
 
@@ -56,11 +56,14 @@ impl Cgroup {
     }
 
     /// How many processes the kernel has killed in it for want of memory.
+    ///
+    /// # Panics
+    /// When the kernel does not say.
     pub fn killed(&self) -> u64 {
         let file = if self.version == Version::V1 { "memory.oom_control" } else { "memory.events" };
-        let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
+        let text = fs::read_to_string(self.folder.join(file)).unwrap();
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
-        count.unwrap_or(0)
+        count.unwrap_or_else(|| panic!("{file} does not count what was killed: {text}"))
     }
 }
 

@@ -31,7 +31,7 @@ const KINDS: [&str; 5] = ["gauge", "sum", "histogram", "exponentialHistogram", "
 pub fn collector_binary() -> Option<PathBuf> {
     let found = std::env::var_os("TIDEGATE_TEST_COLLECTOR").filter(|value| !value.is_empty());
     if found.is_none() {
-        skip("TIDEGATE_TEST_COLLECTOR is not set; `make test` sets it", true);
+        skip("TIDEGATE_TEST_COLLECTOR", "TIDEGATE_TEST_COLLECTOR is not set; `make test` sets it");
     }
     found.map(PathBuf::from)
 }

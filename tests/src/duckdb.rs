@@ -13,7 +13,7 @@ pub fn duckdb(query: &str) -> Option<Vec<Value>> {
         db.sql(\"SET TimeZone = 'UTC'\")\n\
         for row in db.sql(sys.argv[1]).fetchall(): print(json.dumps(row))\n";
     let Some(python) = std::env::var_os("TIDEGATE_TEST_PYTHON").filter(|python| !python.is_empty()) else {
-        skip("TIDEGATE_TEST_PYTHON must name a Python that has the `duckdb` package", true);
+        skip("TIDEGATE_TEST_PYTHON", "TIDEGATE_TEST_PYTHON must name a Python that has the `duckdb` package");
         return None;
     };
     let printed = finish(Command::new(python).args(["-c", SCRIPT, query])).succeeded();

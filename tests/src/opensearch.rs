@@ -44,7 +44,7 @@ impl OpenSearch {
     fn of(variable: &str, folder: &str, settings: &[&str]) -> Option<OpenSearch> {
         let found = std::env::var_os(variable).filter(|value| !value.is_empty());
         let Some(artefacts) = found.map(|found| PathBuf::from(found).join(folder)) else {
-            skip(&format!("{variable} is not set; `make test` sets it"), true);
+            skip(variable, &format!("{variable} is not set; `make test` sets it"));
             return None;
         };
         let folder = tempfile::Builder::new().prefix("opensearch-test-").tempdir().unwrap();

@@ -127,6 +127,20 @@ impl Program {
         Duration::from_millis(ticks.sum::<u64>() * 1000 / rustix::param::clock_ticks_per_second())
     }
 
+    /// How long its threads have waited for a processor, all together: what it cannot help on a busy machine. Nothing where
+    /// the kernel does not count that.
+    ///
+    /// # Panics
+    /// When the process is gone.
+    pub fn hindered(&self) -> Duration {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let waited = |schedstat: String| schedstat.split_whitespace().nth(1)?.parse::<u64>().ok();
+        // One that has ended meanwhile has no file any more.
+        let all =
+            threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok());
+        Duration::from_nanos(all.filter_map(waited).sum())
+    }
+
     fn status_bytes(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));

@@ -120,7 +120,7 @@ fn python() -> Option<PathBuf> {
     let python =
         std::env::var_os("TIDEGATE_TEST_PYTHON").filter(|python| !python.is_empty()).map(PathBuf::from);
     if python.is_none() {
-        skip("TIDEGATE_TEST_PYTHON must name a Python that has the `grpcio` package", true);
+        skip("TIDEGATE_TEST_PYTHON", "TIDEGATE_TEST_PYTHON must name a Python that has the `grpcio` package");
     }
     python
 }

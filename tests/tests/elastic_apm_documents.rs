@@ -47,7 +47,7 @@ fn events_of_agents_are_in_their_data_streams_once() {
     let between = Between::start(gateway.http());
     let all = agents::all(&between.url());
     if all.is_empty() {
-        skip("there is no agent; `make test` sets them up", true);
+        skip("agents", "there is no agent; `make test` sets them up");
     }
     let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
     std::thread::scope(|scope| {

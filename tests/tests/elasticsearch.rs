@@ -35,7 +35,7 @@ fn gateway(node: &OpenSearch, sink: Value) -> (Gateway, String) {
 /// A client that sends; nothing, said loudly, where Python is not set up.
 fn client(gateway: &Gateway, name: &str, args: &[&str]) -> Option<Program> {
     let Some(python) = std::env::var_os("TIDEGATE_TEST_PYTHON").filter(|value| !value.is_empty()) else {
-        skip("TIDEGATE_TEST_PYTHON is not set; `make test` sets it", true);
+        skip("TIDEGATE_TEST_PYTHON", "TIDEGATE_TEST_PYTHON is not set; `make test` sets it");
         return None;
     };
     let mut command = Command::new(python);

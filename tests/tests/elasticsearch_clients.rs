@@ -356,7 +356,10 @@ fn debian(program: &str) -> Option<PathBuf> {
     if debian.join(program).is_file() {
         return Some(debian);
     }
-    skip(&format!("there is no {program} of Debian's; `make test` unpacks it where there is apt-get"), false);
+    skip(
+        "debian",
+        &format!("there is no {program} of Debian's; `make test` unpacks it where there is apt-get"),
+    );
     None
 }
 
@@ -457,7 +460,7 @@ impl Flow {
 fn tool(name: &str) -> Option<PathBuf> {
     let found = std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     if found.is_none() {
-        skip(&format!("{name} is not set; `make test` sets it"), true);
+        skip(name, &format!("{name} is not set; `make test` sets it"));
     }
     found
 }

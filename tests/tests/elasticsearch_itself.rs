@@ -35,7 +35,7 @@ fn gateway(node: &OpenSearch) -> (Gateway, SocketAddr) {
 #[test]
 fn documents_arrive_once_through_restarts_and_a_full_queue() {
     let Some(shippers) = std::env::var_os("TIDEGATE_TEST_SHIPPERS").filter(|value| !value.is_empty()) else {
-        skip("TIDEGATE_TEST_SHIPPERS is not set; `make test` sets it", true);
+        skip("TIDEGATE_TEST_SHIPPERS", "TIDEGATE_TEST_SHIPPERS is not set; `make test` sets it");
         return;
     };
     let settings = ["thread_pool.write.queue_size=1", "thread_pool.write.size=1"];

@@ -13,7 +13,7 @@ use tidegate_load::{
     drive_blocking,
 };
 use tidegate_tests::http::{Client, request};
-use tidegate_tests::{Finished, Gateway, SOON, skip, tidegate, until};
+use tidegate_tests::{Finished, Gateway, SOON, tidegate, until};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
 const MIB: u64 = 1 << 20;
@@ -539,7 +539,8 @@ fn the_admin_port_is_there_for_probes_and_not_for_pages() {
     }
 }
 
-/// `tidegate demo`: within seconds there are rows to look at.
+/// `tidegate demo`: within five seconds there are rows to look at; on a busy machine, that and the time for which it had to
+/// wait for a processor.
 #[test]
 fn the_demo_shows_rows_within_seconds() {
     let gateway = Gateway::new(json!({}));
@@ -555,10 +556,9 @@ fn the_demo_shows_rows_within_seconds() {
         let printed = tidegate(&[&cat[..], &[data.to_str().unwrap()]].concat());
         printed.code == Some(0) && printed.stdout.lines().count() >= tidegate_load::TRICKLE_SERIES
     });
-    println!("after {:?}", started.elapsed());
-    if started.elapsed() > Duration::from_secs(5) {
-        skip("rows took more than the promised 5 s; is the machine busy?", false);
-    }
+    let (elapsed, hindered) = (started.elapsed(), demo.hindered());
+    println!("after {elapsed:?}, in which its threads waited {hindered:?} for a processor");
+    assert!(elapsed <= Duration::from_secs(5) + hindered, "{elapsed:?}, {hindered:?}");
     let greeting = demo.stdout();
     for line in ["memory", "data", "remote write", "status", "sink", "tidegate lake cat"] {
         assert!(greeting.contains(line), "{greeting}");

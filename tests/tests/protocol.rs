@@ -300,7 +300,7 @@ fn ambiguous_requests_are_refused_and_the_connection_ends() {
 #[test]
 fn curl_gets_the_same_answers() {
     if Command::new("curl").arg("--version").output().is_err() {
-        skip("curl is not installed", false);
+        skip("curl", "curl is not installed");
         return;
     }
     let gateway = gateway();

@@ -28,7 +28,7 @@ fn in_a_terminal(args: &[&str]) -> Option<String> {
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).env("TERM", "dumb");
     if Command::new("script").arg("--version").output().is_err() {
-        skip("there is no `script` to make a terminal", true);
+        skip("script", "there is no `script` to make a terminal");
         return None;
     }
     let shown = finish(&mut command);

@@ -101,11 +101,13 @@ fn compared(all: &[Asked], strict: bool) -> usize {
 /// What APM Server refuses and tidegate takes: types of fields far inside. What is of another type there is left out
 /// of the document.
 fn is_lenient(messages: &[String]) -> bool {
-    messages.iter().all(|message| {
+    let is_known = |message: &String| {
         ["HTTPHeader", "data read error", "failed to parse the provided time"]
             .iter()
             .any(|words| message.contains(words))
-    })
+    };
+    // One that says nothing has not refused it for any of these.
+    !messages.is_empty() && messages.iter().all(is_known)
 }
 
 /// What tidegate refuses and APM Server takes: lines that are no JSON to the end.

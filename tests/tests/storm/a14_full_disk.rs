@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tidegate_load::{Behaviour, Limit, OnRefused, Profile, Report, compare};
-use tidegate_tests::{SOON, skip, until};
+use tidegate_tests::{MOUNT, SOON, skip, until};
 
 /// The most samples that the sink sends at once.
 const IN_FLIGHT: u64 = 20_000;
@@ -27,7 +27,7 @@ impl Disk {
         if mounted.is_ok_and(|status| status.success()) {
             return Some(Disk(at.to_owned()));
         }
-        skip("a small disk cannot be mounted here: that takes root", false);
+        skip(MOUNT, "a small disk cannot be mounted here: that takes root");
         None
     }
 }

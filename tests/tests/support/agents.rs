@@ -8,7 +8,7 @@ use tidegate_tests::skip;
 pub(crate) fn tool(name: &str) -> Option<PathBuf> {
     let found = std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if found.is_none() {
-        skip(&format!("{name} is not set; `make test` sets it"), true);
+        skip(name, &format!("{name} is not set; `make test` sets it"));
     }
     found
 }
