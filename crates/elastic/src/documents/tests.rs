@@ -3,7 +3,6 @@ mod intake;
 mod logs;
 mod metrics;
 mod model;
-mod opensearch;
 mod otlp;
 mod spoilt;
 #[path = "../../../wire/src/otlp/tests/strategies.rs"]
