@@ -1,5 +1,6 @@
 //! Traffic that means no good: bodies that lie, and clients that hold on to what they get.
 
+use crate::protobuf::varint;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,12 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 pub fn with_preamble(body: &[u8], claimed: u64) -> Vec<u8> {
     let preamble = body.iter().position(|byte| *byte < 0x80).map_or(0, |last| last + 1);
     let mut lying = Vec::with_capacity(body.len() + 10);
-    let mut rest = claimed;
-    while rest >= 0x80 {
-        lying.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    lying.push(rest as u8);
+    varint(&mut lying, claimed);
     lying.extend_from_slice(&body[preamble..]);
     lying
 }

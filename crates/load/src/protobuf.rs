@@ -1,4 +1,4 @@
-//! Protobuf by hand, for tests that need messages which no encoder makes.
+//! Protobuf by hand: what the generators write requests with, and tests messages that no encoder makes.
 
 /// A length-delimited field: a text, bytes or a message.
 #[must_use]

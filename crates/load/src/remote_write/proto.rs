@@ -1,15 +1,7 @@
 //! Just enough protobuf to write requests and to read them back.
 
 use super::Fault;
-
-/// Writes a varint.
-pub(crate) fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
+pub(crate) use crate::protobuf::varint;
 
 /// Writes a varint field, left out when zero as proto3 senders do.
 pub(crate) fn uint(out: &mut Vec<u8>, field: u64, value: u64) {
