@@ -11,8 +11,10 @@ pub(crate) use prepared::prepare;
 pub use prepared::{Ready, ready};
 
 use crate::refused::{Refused, Words};
-use crate::status::{Code, Detail, json, partial, protobuf, string};
-use std::fmt::Write as _;
+use crate::status::{Code, Detail, json, partial, protobuf, string, without_line_feed};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use tidegate_http1::Shape;
 use tidegate_ledger::Refusal;
 
@@ -70,7 +72,7 @@ pub struct GrpcAnswer {
     pub code: Code,
     /// `grpc-message`, percent-encoded.
     pub message: String,
-    /// `grpc-status-details-bin`: the whole `Status` in base64, if it has details.
+    /// `grpc-status-details-bin`: the whole `Status` in base64 without padding, as gRPC asks for, if it has details.
     pub details: Option<String>,
 }
 
@@ -149,12 +151,13 @@ pub fn grpc(refused: &Refused, own: Option<Code>) -> GrpcAnswer {
     };
     let mut answer = GrpcAnswer { code, message: String::new(), details: None };
     with_parts(&refused.words, |text| {
-        let parts = text.iter().copied().flatten();
-        percent_encode(parts, &mut answer.message);
+        for part in without_line_feed(text) {
+            answer.message.extend(percent_encode(part, ENCODED));
+        }
         if detail != Detail::Nothing {
             let mut status = Vec::new();
             protobuf(&mut status, code, text, detail);
-            answer.details = Some(base64(&status));
+            answer.details = Some(STANDARD_NO_PAD.encode(&status));
         }
     });
     answer
@@ -179,44 +182,8 @@ fn with_parts(words: &Words, put: impl FnOnce([&[u8]; 3])) {
     }
 }
 
-/// `Percent-Encoded` of gRPC's protocol over HTTP/2, without the message's line feed.
-fn percent_encode<'a>(bytes: impl Iterator<Item = &'a u8>, out: &mut String) {
-    for byte in bytes {
-        match byte {
-            b' '..=b'~' if *byte != b'%' => out.push(char::from(*byte)),
-            _ => {
-                // Writing to a string does not fail.
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    if out.ends_with("%0A") {
-        out.truncate(out.len() - 3);
-    }
-}
-
-/// Base64 (RFC 4648, section 4) without padding, as gRPC asks for.
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let (digits, count) = digits(chunk);
-        out.extend(digits.into_iter().take(count).map(char::from));
-    }
-    out
-}
-
-/// The base64 digits of up to three bytes, and their number.
-fn digits(chunk: &[u8]) -> ([u8; 4], usize) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut group = [0; 3];
-    for (to, from) in group.iter_mut().zip(chunk) {
-        *to = *from;
-    }
-    let [a, b, c] = group;
-    let bits = u32::from_be_bytes([0, a, b, c]);
-    let digit = |at: u32| DIGITS.get((bits >> (18 - 6 * at) & 63) as usize).copied().unwrap_or(b'=');
-    ([digit(0), digit(1), digit(2), digit(3)], (chunk.len() + 1).min(4))
-}
+/// What gRPC's protocol over HTTP/2 encodes in a `Percent-Encoded` text, besides all that is not ASCII.
+const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 #[cfg(test)]
 mod tests;

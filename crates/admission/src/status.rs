@@ -3,6 +3,10 @@
 //! Messages come in three parts, as in [`Shape`](tidegate_http1::Shape), so that a constant message is encoded
 //! without an allocation.
 
+use std::convert::Infallible;
+use tidegate_wire::json;
+use tidegate_wire::proto::write::Varint;
+
 /// The gRPC status codes in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -129,7 +133,7 @@ pub(crate) fn without_line_feed([before, middle, after]: [&[u8]; 3]) -> [&[u8]; 
 }
 
 fn varint_len(value: usize) -> usize {
-    (70 - (value as u64 | 1).leading_zeros() as usize) / 7
+    Varint::new(value as u64).as_bytes().len()
 }
 
 /// The length of a field with a payload of `len` bytes.
@@ -142,13 +146,8 @@ fn open(out: &mut Vec<u8>, tag: u8, len: usize) {
     varint(out, len);
 }
 
-fn varint(out: &mut Vec<u8>, mut value: usize) {
-    while value >= 0x80 {
-        // The low seven bits fit a byte.
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
+fn varint(out: &mut Vec<u8>, value: usize) {
+    out.extend_from_slice(Varint::new(value as u64).as_bytes());
 }
 
 fn decimal(out: &mut Vec<u8>, value: u32) {
@@ -159,19 +158,14 @@ fn decimal(out: &mut Vec<u8>, value: u32) {
     out.push(b'0' + (value % 10) as u8);
 }
 
-/// A JSON string of these parts. Only what JSON forbids is escaped: the parts are UTF-8.
+/// A JSON string of these parts.
 pub(crate) fn string(out: &mut Vec<u8>, parts: &[&[u8]]) {
     out.push(b'"');
-    for byte in parts.iter().copied().flatten() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            0..0x20 => {
-                let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' + value - 10 };
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
-            }
-            _ => out.push(*byte),
-        }
+    for part in parts {
+        let Ok(()) = json::inner(part, |piece| {
+            out.extend_from_slice(piece);
+            Ok::<_, Infallible>(())
+        });
     }
     out.push(b'"');
 }

@@ -4,6 +4,8 @@ use crate::lane::Lane;
 use crate::outcome::Refused;
 use crate::target::{Search, Target, check_index};
 use memchr::memchr_iter;
+use std::convert::Infallible;
+use tidegate_wire::json;
 
 /// What an item does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +83,10 @@ impl<'a> Line<'a> {
             + match self {
                 Line::Document(_, target, body) => {
                     let names = [Some(target.index), target.id, target.routing];
-                    names.into_iter().flatten().map(escaped_bound).sum::<usize>() + body.len()
+                    names.into_iter().flatten().map(|name| json::inner_len(name.as_bytes())).sum::<usize>()
+                        + body.len()
                 }
-                Line::Search(search) => escaped_bound(search.index) + search.query.len(),
+                Line::Search(search) => json::inner_len(search.index.as_bytes()) + search.query.len(),
             }
     }
 
@@ -183,20 +186,10 @@ impl Out<'_> {
     }
 
     fn escaped(&mut self, text: &str) {
-        if is_plain(text) {
-            return self.put(text.as_bytes());
-        }
-        for byte in text.bytes() {
-            match byte {
-                b'"' => self.put(b"\\\""),
-                b'\\' => self.put(b"\\\\"),
-                0..0x20 => {
-                    let hex = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
-                    self.put(&[b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)]);
-                }
-                _ => self.put(&[byte]),
-            }
-        }
+        let Ok(()) = json::inner(text.as_bytes(), |piece| {
+            self.put(piece);
+            Ok::<_, Infallible>(())
+        });
     }
 
     /// A body as one line. In JSON a line feed can only stand between tokens, where a space says the same.
@@ -210,14 +203,6 @@ impl Out<'_> {
         }
         self.put(b"\n");
     }
-}
-
-fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
-}
-
-fn escaped_bound(text: &str) -> usize {
-    if is_plain(text) { text.len() } else { 6 * text.len() }
 }
 
 #[cfg(all(test, not(loom)))]

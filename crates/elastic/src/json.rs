@@ -5,36 +5,13 @@ use tidegate_wire::output::{Full, Output};
 
 /// A string between quotes.
 pub(crate) fn string(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    out.put(b"\"")?;
-    inner(text, out)?;
-    out.put(b"\"")
+    tidegate_wire::json::string(text, |piece| out.put(piece))
 }
 
 /// A string without its quotes.
 #[inline]
 pub(crate) fn inner(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    let plain =
-        text.iter().fold(true, |plain, &byte| plain & (byte >= 0x20 && byte != b'"' && byte != b'\\'));
-    if plain { out.put(text) } else { escaped(text, out) }
-}
-
-#[cold]
-fn escaped(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    let special = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
-    for part in text.split_inclusive(special) {
-        let Some((last, plain)) = part.split_last() else { continue };
-        out.put(plain)?;
-        match last {
-            b'"' => out.put(b"\\\"")?,
-            b'\\' => out.put(b"\\\\")?,
-            b'\n' => out.put(b"\\n")?,
-            b'\r' => out.put(b"\\r")?,
-            b'\t' => out.put(b"\\t")?,
-            0..0x20 => out.put(&[b'\\', b'u', b'0', b'0', digit(last >> 4), digit(last & 15)])?,
-            other => out.put(&[*other])?,
-        }
-    }
-    Ok(())
+    tidegate_wire::json::inner(text, |piece| out.put(piece))
 }
 
 /// What is put becomes the inside of a JSON string.
@@ -106,16 +83,7 @@ pub(crate) fn hex(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
 
 /// Bytes in base 64, without quotes.
 pub(crate) fn base64(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit = |six: u32| DIGITS.get((six & 63) as usize).copied().unwrap_or(b'A');
-    for three in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
-        let all = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let third = if three.len() > 1 { digit(all >> 6) } else { b'=' };
-        let fourth = if three.len() > 2 { digit(all) } else { b'=' };
-        out.put(&[digit(all >> 18), digit(all >> 12), third, fourth])?;
-    }
-    Ok(())
+    tidegate_wire::base64::encode(bytes, |digits| out.put(digits))
 }
 
 /// Nanoseconds since the Unix epoch as `2026-01-31T12:34:56.123456789Z`, with as many groups of three digits after

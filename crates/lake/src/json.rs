@@ -13,7 +13,9 @@
 //!
 //! Keys that come twice stay twice. More than [`SORTED`] keys at a time stay in the order in which they came.
 
+use std::convert::Infallible;
 use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue, MAX_DEPTH, Map, Values};
+use tidegate_wire::{base64, json};
 
 /// Where JSON goes: memory, or a count of bytes.
 pub(crate) trait Out {
@@ -24,6 +26,14 @@ impl Out for Vec<u8> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
+    }
+}
+
+/// Puts pieces to `out`, which takes all of them.
+fn put_into(out: &mut impl Out) -> impl FnMut(&[u8]) -> Result<(), Infallible> {
+    |piece| {
+        out.put(piece);
+        Ok(())
     }
 }
 
@@ -236,7 +246,7 @@ fn write_scalar(value: AnyValue<'_>, out: &mut impl Out) {
         AnyValue::Double(bits) => write_double(bits, out),
         AnyValue::Bytes(bytes) => {
             out.put(br#"{"$bytes":""#);
-            write_base64(bytes, out);
+            let Ok(()) = base64::encode(bytes, put_into(out));
             out.put(br#""}"#);
         }
     }
@@ -341,53 +351,10 @@ fn begin<'a>(
     true
 }
 
-const PLAIN: [bool; 256] = {
-    let mut plain = [true; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        plain[byte] = false;
-        byte += 1;
-    }
-    plain[b'"' as usize] = false;
-    plain[b'\\' as usize] = false;
-    plain
-};
-
 /// Writes a string between quotes.
 #[inline]
 pub(crate) fn write_string(text: &[u8], out: &mut impl Out) {
-    out.put(b"\"");
-    let plain =
-        text.iter().fold(true, |plain, &byte| plain & (byte >= 0x20 && byte != b'"' && byte != b'\\'));
-    if plain {
-        out.put(text)
-    } else {
-        write_escaped(text, out)
-    }
-    out.put(b"\"");
-}
-
-#[cold]
-fn write_escaped(text: &[u8], out: &mut impl Out) {
-    for part in text.split_inclusive(|&byte| !PLAIN.get(usize::from(byte)).copied().unwrap_or(true)) {
-        let Some((&last, plain)) = part.split_last() else { continue };
-        out.put(plain);
-        match last {
-            b'"' => out.put(b"\\\""),
-            b'\\' => out.put(b"\\\\"),
-            b'\n' => out.put(b"\\n"),
-            b'\r' => out.put(b"\\r"),
-            b'\t' => out.put(b"\\t"),
-            0x08 => out.put(b"\\b"),
-            0x0c => out.put(b"\\f"),
-            0..0x20 => out.put(&[b'\\', b'u', b'0', b'0', digit(last >> 4), digit(last & 15)]),
-            _ => out.put(&[last]),
-        }
-    }
-}
-
-fn digit(nibble: u8) -> u8 {
-    b"0123456789abcdef".get(usize::from(nibble)).copied().unwrap_or(b'0')
+    let Ok(()) = json::string(text, put_into(out));
 }
 
 fn write_int(value: i64, out: &mut impl Out) {
@@ -424,18 +391,6 @@ fn write_double(bits: u64, out: &mut impl Out) {
         _ => out.put(format!("{bits:#018x}").as_bytes()),
     }
     out.put(br#""}"#);
-}
-
-fn write_base64(bytes: &[u8], out: &mut impl Out) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit = |six: u32| DIGITS.get((six & 63) as usize).copied().unwrap_or(b'A');
-    for three in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
-        let all = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let third = if three.len() > 1 { digit(all >> 6) } else { b'=' };
-        let fourth = if three.len() > 2 { digit(all) } else { b'=' };
-        out.put(&[digit(all >> 18), digit(all >> 12), third, fourth]);
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Labels as the tables keep them: the series' number, the canonical JSON, the promoted ones.
 
 use crate::table::PROMOTED;
+use tidegate_wire::json;
 use tidegate_wire::remote_write::Label;
 use xxhash_rust::xxh64::Xxh64;
 
@@ -41,7 +42,7 @@ impl<'a> Labelled<'a> {
                 }
             } else {
                 labelled.quantile |= label.name == b"quantile";
-                labelled.json_len += escaped_len(label.name) + escaped_len(label.value) + 5;
+                labelled.json_len += json::inner_len(label.name) + json::inner_len(label.value) + 5;
                 rest += 1;
             }
         }
@@ -76,48 +77,11 @@ pub(crate) fn write_object<'a>(labels: impl Iterator<Item = Label<'a>>, out: &mu
         if place > 0 {
             out.push(b',');
         }
-        write_string(label.name, out);
+        json::append(out, label.name);
         out.push(b':');
-        write_string(label.value, out);
+        json::append(out, label.value);
     }
     out.push(b'}');
-}
-
-/// Bytes of one string between its quotes.
-pub(crate) fn escaped_len(text: &[u8]) -> usize {
-    text.iter().map(|&byte| escape(byte).map_or(1, |escape| if escape == b'u' { 6 } else { 2 })).sum()
-}
-
-/// What stands after the backslash, when there must be one.
-fn escape(byte: u8) -> Option<u8> {
-    match byte {
-        b'"' | b'\\' => Some(byte),
-        b'\n' => Some(b'n'),
-        b'\r' => Some(b'r'),
-        b'\t' => Some(b't'),
-        0x08 => Some(b'b'),
-        0x0c => Some(b'f'),
-        0..0x20 => Some(b'u'),
-        _ => None,
-    }
-}
-
-fn write_string(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    for part in text.split_inclusive(|&byte| escape(byte).is_some()) {
-        let Some((&last, plain)) = part.split_last() else { continue };
-        out.extend_from_slice(plain);
-        match escape(last) {
-            None => out.push(last),
-            Some(b'u') => {
-                let digit =
-                    |nibble: u8| b"0123456789abcdef".get(usize::from(nibble)).copied().unwrap_or(b'0');
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(last >> 4), digit(last & 15)]);
-            }
-            Some(escape) => out.extend_from_slice(&[b'\\', escape]),
-        }
-    }
-    out.push(b'"');
 }
 
 #[cfg(test)]

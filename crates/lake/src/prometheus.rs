@@ -1,9 +1,10 @@
 //! From remote write's views to rows.
 
-use crate::labels::{escaped_len, write_object};
+use crate::labels::write_object;
 use crate::run::{Exact, ExemplarRow, Head, NotTaken, Value, stale_flag};
 use crate::time::micros_of_millis;
 use crate::{Commit, Error, Hour, Writer};
+use tidegate_wire::json;
 use tidegate_wire::remote_write::{Exemplar, Label, Request, Sample, Series};
 
 /// Where a batch stands in the journal.
@@ -191,7 +192,7 @@ fn exemplar_row<'a>(
             b"span_id" if span_id.is_none() => span_id = hex::<8>(label.value),
             _ => {}
         }
-        most += escaped_len(label.name) + escaped_len(label.value) + 6;
+        most += json::inner_len(label.name) + json::inner_len(label.value) + 6;
     }
     let rest = exemplar.labels.clone().filter(|label: &Label<'_>| match label.name {
         b"trace_id" => hex::<16>(label.value).is_none(),

@@ -11,14 +11,17 @@
 //! deciding what to answer to a body that was refused.
 #![deny(clippy::indexing_slicing)]
 
+pub mod base64;
 pub mod bulk;
 pub mod coding;
 #[cfg(test)]
 mod damage;
 pub mod gzip;
 pub mod intake;
+pub mod json;
 pub mod otlp;
 pub mod output;
+pub mod percent;
 pub mod proto;
 pub mod remote_write;
 pub mod snappy;

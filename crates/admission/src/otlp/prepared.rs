@@ -1,10 +1,13 @@
 //! The refusals that come by the thousand, as gRPC has them: put together at the start, so that only the seconds are put in.
 
-use super::{GrpcAnswer, base64, grpc};
+use super::{GrpcAnswer, grpc};
 use crate::refused::{Refused, Words};
 use crate::standing::Standing;
 use crate::status::{Code, Detail, protobuf};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use std::sync::LazyLock;
+use tidegate_wire::proto::write::Varint;
 
 /// What they take at most, in bytes: a part of [`PREPARED_BYTES`](crate::PREPARED_BYTES).
 #[cfg(test)]
@@ -44,7 +47,7 @@ pub(crate) fn prepare() {
 /// What is ready to be said to one who is refused so.
 pub fn ready(refused: &Refused) -> Option<Ready> {
     match (&refused.words, refused.retry_after) {
-        (Words::Standing(standing), Some(seconds)) if varint(seconds).1 <= LONGEST => {
+        (Words::Standing(standing), Some(seconds)) if seconds < 1 << (7 * LONGEST) => {
             // There is one for each, in this order.
             ALL.get(*standing as usize).map(|parts| Ready { parts, seconds })
         }
@@ -65,19 +68,20 @@ impl Ready {
 
     /// `grpc-status-details-bin`, in base64, in pieces.
     pub fn details(self, mut put: impl FnMut(&[u8])) {
-        let (bytes, len) = varint(self.seconds);
+        let seconds = Varint::new(self.seconds.into());
+        let (bytes, len) = (seconds.as_bytes(), seconds.as_bytes().len());
         let Some(Status { raw, text }) = self.parts.of_len(len) else { return };
         // Up to the last three bytes that stay the same, and from there on anew.
         let same = (raw.len() - len) / 3 * 3;
         let mut tail = [0; 2 + LONGEST];
         let kept = raw.get(same..raw.len() - len).unwrap_or_default();
-        let behind = kept.iter().chain(&bytes).take(kept.len() + len);
+        let behind = kept.iter().chain(bytes);
         let tail_len = tail.iter_mut().zip(behind).map(|(to, from)| *to = *from).count();
         put(text.get(..same / 3 * 4).unwrap_or_default());
-        for chunk in tail.get(..tail_len).unwrap_or_default().chunks(3) {
-            let (digits, count) = super::digits(chunk);
-            put(digits.get(..count).unwrap_or_default());
-        }
+        let mut digits = [0; (2 + LONGEST).div_ceil(3) * 4];
+        // There is room for all of them.
+        let count = STANDARD_NO_PAD.encode_slice(tail.get(..tail_len).unwrap_or_default(), &mut digits);
+        put(digits.get(..count.unwrap_or_default()).unwrap_or_default());
     }
 }
 
@@ -89,7 +93,7 @@ impl Parts {
         let statuses = [0, 0x80].map(|seconds| {
             let mut raw = Vec::new();
             protobuf(&mut raw, code, [standing.words().as_bytes(), &[], &[]], Detail::RetryIn(seconds));
-            let text = base64(&raw).into_bytes();
+            let text = STANDARD_NO_PAD.encode(&raw).into_bytes();
             Status { raw: raw.into(), text: text.into() }
         });
         Parts { code, message: message.into(), statuses }
@@ -104,22 +108,6 @@ impl Parts {
         let statuses: usize = self.statuses.iter().map(|status| status.raw.len() + status.text.len()).sum();
         size_of::<Parts>() + self.message.len() + statuses
     }
-}
-
-/// Seven bits in each byte, the least significant first.
-fn varint(mut value: u32) -> ([u8; 5], usize) {
-    let (mut bytes, mut len) = ([0; 5], 0);
-    for byte in &mut bytes {
-        len += 1;
-        // The low seven bits fit a byte.
-        *byte = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == 0 {
-            break;
-        }
-        *byte |= 0x80;
-    }
-    (bytes, len)
 }
 
 #[cfg(test)]

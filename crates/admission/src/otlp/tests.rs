@@ -64,13 +64,3 @@ fn a_number_in_the_words_is_in_the_message() {
     assert!(text.contains("{\"code\":8,\"message\":\"") && text.contains(" 1024 bytes"), "{text}");
     assert!(!text.contains("details"), "nothing that would have it sent again");
 }
-
-#[test]
-fn details_are_base64_as_rfc_4648_has_it() {
-    let table =
-        [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE")];
-    for (plain, encoded) in table {
-        assert_eq!(base64(plain.as_bytes()), encoded);
-    }
-    assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
-}

@@ -15,6 +15,7 @@ use std::net::IpAddr;
 use tidegate_wire::intake;
 use tidegate_wire::otlp::AnyValue;
 use tidegate_wire::output::{Full, Output};
+use tidegate_wire::percent;
 
 /// Fields of one document, and labels of one.
 const MOST: usize = 1024;
@@ -398,23 +399,14 @@ fn said<'a, O: Output>(
 fn percent(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
     let mut bytes = [0; 4096];
     let mut len = 0;
-    let mut rest = text;
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    while let Some((&byte, after)) = rest.split_first() {
-        let (byte, after) = match rest {
-            [b'%', high, low, after @ ..] => match (digit(*high), digit(*low)) {
-                (Some(high), Some(low)) => (high << 4 | low, after),
-                _ => return json::inner(text, out),
-            },
-            _ => (byte, after),
-        };
+    for byte in percent::decode(text) {
         let Some(place) = bytes.get_mut(len) else { return json::inner(text, out) };
         *place = byte;
         len += 1;
-        rest = after;
     }
     let plain = bytes.get(..len).unwrap_or_default();
-    json::inner(if str::from_utf8(plain).is_ok() { plain } else { text }, out)
+    let is_text = percent::is_valid(text) && str::from_utf8(plain).is_ok();
+    json::inner(if is_text { plain } else { text }, out)
 }
 
 /// A scalar of JSON as a string.

@@ -2,11 +2,12 @@
 //! them.
 
 use super::answer::found;
-use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use tidegate_http1::Reply;
 use tidegate_wire::intake::{Text, Value};
+use tidegate_wire::json::append;
+use tidegate_wire::percent;
 
 /// The longest question.
 pub(super) const LONGEST_QUESTION: usize = 4 << 10;
@@ -123,14 +124,16 @@ impl Agents {
 impl Told {
     fn new(settings: AgentSettings) -> Result<Told, BadSettings> {
         let AgentSettings { service, environment, settings } = settings;
-        let mut text = String::from("{");
+        let mut text = b"{".to_vec();
         for (at, (name, value)) in settings.iter().enumerate() {
-            text.push_str(if at == 0 { "\n  " } else { ",\n  " });
-            string(name, &mut text);
-            text.push_str(": ");
-            string(value, &mut text);
+            text.extend_from_slice(if at == 0 { b"\n  " } else { b",\n  " });
+            append(&mut text, name.as_bytes());
+            text.extend_from_slice(b": ");
+            append(&mut text, value.as_bytes());
         }
-        text.push_str(if settings.is_empty() { "}\n" } else { "\n}\n" });
+        text.extend_from_slice(if settings.is_empty() { b"}\n" } else { b"\n}\n" });
+        // Made of texts.
+        let text = String::from_utf8(text).unwrap_or_default();
         if text.len() > LONGEST_ANSWER {
             return Err(BadSettings::TooLong(service, text.len()));
         }
@@ -166,22 +169,6 @@ pub(super) fn known_by_query(query: Option<&str>) -> Option<NonZeroU32> {
     known(decoded(value)?.as_bytes())
 }
 
-/// Appends a string of JSON.
-fn string(text: &str, out: &mut String) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => out.extend(['\\', character]),
-            '\0'..'\u{20}' => {
-                // Writing to a string does not fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(character));
-            }
-            _ => out.push(character),
-        }
-    }
-    out.push('"');
-}
-
 /// Who asks in the query: `service.name` and `service.environment`.
 pub(super) fn by_query(query: Option<&str>) -> Option<Asked> {
     let mut asked = Asked::default();
@@ -201,22 +188,9 @@ fn decoded(value: &str) -> Option<String> {
     if value.len() > 3 * LONGEST_NAME {
         return None;
     }
-    let mut bytes = Vec::new();
-    let mut rest = value.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        rest = after;
-        bytes.push(match (byte, after) {
-            (b'+', _) => b' ',
-            (b'%', [high, low, after @ ..]) => {
-                rest = after;
-                let digit =
-                    |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-                digit(high)? << 4 | digit(low)?
-            }
-            _ => *byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
+    let value = value.replace('+', " ");
+    let text = percent::decode(value.as_bytes()).decode_utf8().ok()?;
+    percent::is_valid(value.as_bytes()).then(|| text.into_owned())
 }
 
 /// Who asks in the body: `{"service": {"name", "environment"}}`.

@@ -1,6 +1,7 @@
 //! What is said about lines that were refused.
 
 use tidegate_wire::intake::Fault;
+use tidegate_wire::json::append;
 
 /// The most lines that are spoken of; the others are counted by nobody but the client.
 const MOST: usize = 5;
@@ -47,13 +48,5 @@ impl Report {
 
 /// Appends `bytes` as a string of JSON; what is not UTF-8, or was cut in the middle, becomes U+FFFD.
 pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    for character in String::from_utf8_lossy(bytes).chars() {
-        match character {
-            '"' | '\\' => out.extend_from_slice(&[b'\\', character as u8]),
-            '\0'..'\u{20}' => out.extend_from_slice(format!("\\u{:04x}", u32::from(character)).as_bytes()),
-            _ => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-    out.push(b'"');
+    append(out, String::from_utf8_lossy(bytes).as_bytes());
 }

@@ -2,6 +2,7 @@
 //! out, and a ticket has no room for it.
 
 use std::borrow::Cow;
+use tidegate_wire::percent;
 
 /// A request's line, and for whom it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,43 +54,13 @@ pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<Cow<'a, str>> 
     pairs.filter(|(known, _)| *known == name).map(|(_, value)| decoded(value, true)).next()
 }
 
-/// A text without percent escapes, and with spaces for `+` where it is of a query.
+/// A text without percent escapes, and with spaces for `+` where it is of a query. Escapes that are none stay.
 pub(super) fn decoded(text: &str, query: bool) -> Cow<'_, str> {
-    if !(text.contains('%') || query && text.contains('+')) {
-        return Cow::Borrowed(text);
+    if query && text.contains('+') {
+        let text = text.replace('+', " ");
+        return Cow::Owned(percent::decode(text.as_bytes()).decode_utf8_lossy().into_owned());
     }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let escaped = behind.first_chunk().filter(|_| *first == b'%').and_then(|[high, low]| {
-            let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            Some(digit(high)? << 4 | digit(low)?)
-        });
-        let (byte, len) = match escaped {
-            Some(byte) => (byte, 3),
-            None if *first == b'+' && query => (b' ', 1),
-            None => (*first, 1),
-        };
-        bytes.push(byte);
-        rest = rest.get(len..).unwrap_or_default();
-    }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Appends `text` as a JSON string.
-pub(super) fn json(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0..0x20 => {
-                let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' + value - 10 };
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
-            }
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
+    percent::decode(text.as_bytes()).decode_utf8_lossy()
 }
 
 #[cfg(test)]

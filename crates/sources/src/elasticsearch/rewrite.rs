@@ -1,8 +1,9 @@
 //! What a request's address says for all of its items: an index, a pipeline, and what else an action can say
 //! itself. The journal keeps bodies and no addresses, so actions that leave it out get it.
 
-use super::request::{Request, decoded, json};
+use super::request::{Request, decoded};
 use tidegate_wire::bulk::{Action, Field};
+use tidegate_wire::json::append;
 
 /// The most of them.
 const MOST: usize = 5;
@@ -31,14 +32,14 @@ impl Defaults {
         for (place, (field, name, value)) in defaults.fields.iter_mut().zip(parameters) {
             let Some(value) = value else { continue };
             let mut text = Vec::new();
-            json(name, &mut text);
+            append(&mut text, name.as_bytes());
             text.push(b':');
             match field {
                 // A parameter without a value is one that is set.
                 Field::RequireAlias | Field::RequireDataStream => {
                     text.extend_from_slice(if value == "false" { b"false" } else { b"true" });
                 }
-                _ => json(&value, &mut text),
+                _ => append(&mut text, value.as_bytes()),
             }
             *place = Some((field, text.into_boxed_slice()));
         }

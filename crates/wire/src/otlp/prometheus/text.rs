@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use super::nest::Nest;
 use crate::otlp::attribute::AnyValue;
+use crate::{base64, json};
 
 /// There is no room for what was to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,34 +145,11 @@ impl Text {
     }
 
     pub(super) fn json_string(&mut self, text: &[u8]) -> Result<(), NoRoom> {
-        self.put(b"\"")?;
-        for chunk in text.chunk_by(|one, two| !is_escaped(*one) && !is_escaped(*two)) {
-            match chunk {
-                [b'"'] => self.put(b"\\\"")?,
-                [b'\\'] => self.put(b"\\\\")?,
-                [b'\n'] => self.put(b"\\n")?,
-                [b'\r'] => self.put(b"\\r")?,
-                [b'\t'] => self.put(b"\\t")?,
-                [control @ 0..0x20] => write!(self, "\\u{control:04x}")?,
-                plain => self.put(plain)?,
-            }
-        }
-        self.put(b"\"")
+        json::string(text, |piece| self.put(piece))
     }
 
     fn base64(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
-        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        for group in bytes.chunks(3) {
-            let bits = group.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
-            let bits = bits << (8 * (3 - group.len()));
-            for digit in 0..4usize {
-                let value = bits >> (18 - 6 * digit) & 0x3f;
-                let shown = digit <= group.len();
-                let digit = DIGITS.get(value as usize).copied().filter(|_| shown).unwrap_or(b'=');
-                self.put(&[digit])?;
-            }
-        }
-        Ok(())
+        base64::encode(bytes, |digits| self.put(digits))
     }
 }
 
@@ -182,10 +160,6 @@ fn not_finite(bits: u64) -> &'static [u8] {
         f64::NEG_INFINITY => b"-Infinity",
         _ => b"NaN",
     }
-}
-
-fn is_escaped(byte: u8) -> bool {
-    byte < 0x20 || matches!(byte, b'"' | b'\\')
 }
 
 impl Write for Text {
