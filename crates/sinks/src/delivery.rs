@@ -5,6 +5,7 @@
 //! `design/delivery.md`.
 
 mod batching;
+pub(crate) mod client;
 mod engine;
 mod oversize;
 mod pipeline;

@@ -32,7 +32,7 @@ use crate::delivery::{
     Alone, Delivery, Lane, Limits, Next, Pipeline, Prepared, Report, Route, SinkProtocol, Stand, StartError,
     Unfit, Work,
 };
-use crate::endpoints::{self, Endpoints, Reservation};
+use crate::endpoints::{Endpoints, Reservation};
 use crate::journal_consumer::{Record, Sinkable};
 use crate::limit::Law;
 use crate::need::Need;
@@ -181,19 +181,5 @@ impl SinkProtocol for OtlpProtocol {
 
     async fn send_alone(&mut self, pipeline: &mut Pipeline<Self>, _: &Record, record: &Record) -> Alone {
         self.send_oversize(pipeline, record).await
-    }
-}
-
-impl endpoints::Peer for Peer {
-    fn uri(&self) -> &hyper::Uri {
-        Peer::uri(self)
-    }
-
-    fn hang_up(&self) {
-        Peer::hang_up(self);
-    }
-
-    async fn close(&self) {
-        Peer::close(self).await;
     }
 }

@@ -4,6 +4,7 @@ use super::answer::{Answer, Reason};
 use super::reply::Reader;
 use super::settings::Settings;
 use crate::delivery::EndpointError;
+use crate::delivery::client::{Client, ClientSettings, Version};
 use crate::endpoints;
 use crate::http::{chain, delay};
 use crate::secrets::Secrets;
@@ -14,25 +15,11 @@ use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
 };
-use hyper::rt::Executor;
 use hyper::{Method, Request as HttpRequest, Response, Uri};
-use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioTimer;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tidegate_journal::Tenant;
-use tokio::task::JoinSet;
 
 /// The most that a connection buffers in each direction: heads of requests, and answers.
 const BUFFER: usize = 64 << 10;
-/// A TLS session with its buffers.
-const TLS: usize = 64 << 10;
-/// The roots that TLS trusts.
-const ROOTS: usize = 2 << 20;
-/// How long an idle connection is kept.
-const IDLE: Duration = Duration::from_secs(60);
 /// The most bytes of an answer: more is taken for none.
 const LONGEST: usize = 64 << 20;
 /// The most bytes of a refusal that are kept, for people.
@@ -46,11 +33,17 @@ const AGENT: &str = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
 
 /// What the connections of a sink take, in bytes: with their buffers and TLS sessions.
 pub(super) fn bytes(settings: &Settings) -> usize {
-    // As many as are under way, and as many idle ones at each endpoint.
-    let connections = (settings.endpoints.len() + 1) * settings.max_in_flight;
-    let secure = settings.endpoints.iter().any(|uri| uri.scheme_str() == Some("https"));
-    let (tls, roots) = if secure { (TLS, ROOTS) } else { (0, 0) };
-    connections * (2 * BUFFER + tls) + roots
+    client_settings(settings).bytes(&settings.endpoints)
+}
+
+fn client_settings(settings: &Settings) -> ClientSettings<'_> {
+    ClientSettings {
+        tls: &settings.tls,
+        version: Version::Http1,
+        max_in_flight: settings.max_in_flight,
+        buffer: BUFFER,
+        timeout: settings.timeout,
+    }
 }
 
 /// A request as it goes out. Clones are the same bytes.
@@ -70,90 +63,40 @@ pub(super) struct Peer {
     headers: HeaderMap,
     secrets: Secrets,
     tenant_header: Option<HeaderName>,
-    timeout: Duration,
-    connector: Connector,
-    connections: usize,
-    /// Its connections. Exchanged for new ones when an answer does not come: the way there may be dead.
-    client: Mutex<Arc<Client>>,
-}
-
-#[derive(Clone)]
-enum Connector {
-    Plain(HttpConnector),
-    Tls(HttpsConnector<HttpConnector>),
-}
-
-/// Connections to a node. Dropping it ends them, and what they hold is given back.
-struct Client {
-    client: Either,
-    tasks: Tasks,
-}
-
-enum Either {
-    Plain(legacy::Client<HttpConnector, Full<Bytes>>),
-    Tls(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+    client: Client,
 }
 
 impl Peer {
     /// The node at `uri`.
     pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Peer, EndpointError> {
         let address = || EndpointError::Address(uri.clone());
-        let secure = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(address()),
-        };
         let mut parts = uri.clone().into_parts();
         let wait = (settings.timeout / WAITS).as_millis().max(1);
         let path = format!("{}/_bulk?{QUERY}&timeout={wait}ms", uri.path().trim_end_matches('/'));
         parts.path_and_query = Some(path.parse().map_err(|_| address())?);
         let bulk = Uri::from_parts(parts).map_err(|_| address())?;
-        let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(settings.timeout));
-        tcp.set_keepalive(Some(IDLE));
-        let connector = if secure {
-            let builder = HttpsConnectorBuilder::new().with_tls_config(settings.tls.config()?).https_only();
-            let builder = match settings.tls.name()? {
-                Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
-                None => builder,
-            };
-            Connector::Tls(builder.enable_http1().wrap_connector(tcp))
-        } else {
-            Connector::Plain(tcp)
-        };
-        let client = Mutex::new(Arc::new(Client::new(&connector, settings.max_in_flight)));
         Ok(Peer {
             uri: bulk,
             headers: settings.headers.clone(),
             secrets: Secrets::of(uri, &settings.headers),
             tenant_header: settings.tenant_header.clone(),
-            timeout: settings.timeout,
-            connector,
-            connections: settings.max_in_flight,
-            client,
+            client: Client::new(uri, client_settings(settings))?,
         })
     }
 
     /// Sends a request and reads the answer.
     pub(super) async fn send(&self, request: &Request) -> Answer {
-        let client = self.client();
         let head = self.head(request);
         let items = request.items;
-        let exchange = async {
-            match client.request(head).await {
+        let answer = self.client.exchange(|connections| async move {
+            match connections.request(head).await {
                 Ok(response) => read(response, items).await,
                 Err(error) => Answer::lost(chain(&error)),
             }
-        };
-        // On the heap: it is the largest part of what a sink waits in.
-        match tokio::time::timeout(self.timeout, Box::pin(exchange)).await {
+        });
+        match answer.await {
             Ok(answer) => answer.masked(&self.secrets),
-            Err(_) => {
-                self.dial_anew(&client);
-                Answer::lost(format!("no answer within {:?}", self.timeout))
-            }
+            Err(late) => Answer::lost(late.to_string()),
         }
     }
 
@@ -173,18 +116,16 @@ impl Peer {
         request.headers_mut().clone_from(&self.headers);
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let client = self.client();
-        let exchange = async {
-            let response = client.request(request).await.map_err(|error| unusable(chain(&error)))?;
+        let exchange = self.client.exchange(|connections| async move {
+            let response = connections.request(request).await.map_err(|error| unusable(chain(&error)))?;
             let status = response.status();
             let mut body = Limited::new(response.into_body(), EXCERPT).frame().await;
             let said =
                 body.take().and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
             let words = self.secrets.mask(String::from_utf8_lossy(&said).trim().to_owned());
             if status.is_success() { Ok(()) } else { Err(Reason { status: Some(status), words }) }
-        };
-        let late = |_| Err(unusable(format!("no answer within {:?}", self.timeout)));
-        tokio::time::timeout(self.timeout, Box::pin(exchange)).await.unwrap_or_else(late)
+        });
+        exchange.await.unwrap_or_else(|late| Err(unusable(late.to_string())))
     }
 
     fn head(&self, request: &Request) -> HttpRequest<Full<Bytes>> {
@@ -202,18 +143,6 @@ impl Peer {
         }
         head
     }
-
-    fn client(&self) -> Arc<Client> {
-        Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Has later requests use other connections than those of `old`, which end with the last request on them.
-    fn dial_anew(&self, old: &Arc<Client>) {
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if Arc::ptr_eq(&client, old) {
-            *client = Arc::new(Client::new(&self.connector, self.connections));
-        }
-    }
 }
 
 impl endpoints::Peer for Peer {
@@ -222,61 +151,11 @@ impl endpoints::Peer for Peer {
     }
 
     fn hang_up(&self) {
-        let client = Arc::new(Client::new(&self.connector, self.connections));
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+        self.client.hang_up();
     }
 
     async fn close(&self) {
-        let client = self.client();
-        let mut tasks = std::mem::take(&mut *client.tasks.0.lock().unwrap_or_else(PoisonError::into_inner));
-        tasks.shutdown().await;
-    }
-}
-
-impl Client {
-    /// A client without connections, which makes them as they are needed.
-    fn new(connector: &Connector, connections: usize) -> Client {
-        let tasks = Tasks::default();
-        let mut builder = legacy::Client::builder(tasks.clone());
-        builder
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(connections)
-            .http1_max_buf_size(BUFFER);
-        let client = match connector {
-            Connector::Plain(connector) => Either::Plain(builder.build(connector.clone())),
-            Connector::Tls(connector) => Either::Tls(builder.build(connector.clone())),
-        };
-        Client { client, tasks }
-    }
-
-    async fn request(&self, request: HttpRequest<Full<Bytes>>) -> Result<Response<Incoming>, legacy::Error> {
-        match &self.client {
-            Either::Plain(client) => client.request(request).await,
-            Either::Tls(client) => client.request(request).await,
-        }
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // Each task knows the set that it is in, so the set does not end by itself.
-        self.tasks.0.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
-    }
-}
-
-/// The tasks of connections. They end with their owner, not when they like.
-#[derive(Clone, Default)]
-struct Tasks(Arc<Mutex<JoinSet<()>>>);
-
-impl<F> Executor<F> for Tasks
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    fn execute(&self, task: F) {
-        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
+        self.client.close().await;
     }
 }
 

@@ -1,36 +1,29 @@
 //! One endpoint: requests over its connections, and the answers, bounded.
 
-mod client;
 mod compressed;
-mod gathering;
 mod read;
 
 use super::answer::Answer;
 use super::settings::{Settings, Transport};
 use crate::delivery::EndpointError;
+use crate::delivery::client::{self, Client, ClientSettings};
+use crate::endpoints;
 use crate::http::chain;
 use crate::secrets::Secrets;
 use crate::tenant;
 use bytes::Bytes;
-use client::{Client, Dial};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
     CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, TE, USER_AGENT,
 };
 use hyper::{Method, Request as HttpRequest, Response, StatusCode, Uri, Version};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tidegate_journal::{Encoding, Signal, Tenant};
 
 /// Bytes before a message in gRPC: whether it is compressed, and how long it is.
 pub(super) const PREFIX: usize = 5;
-/// What a connection over HTTP/2 keeps beside its window: frames being written, tables of headers, streams.
-const H2: usize = 96 << 10;
-/// A TLS session with its buffers.
-const TLS: usize = 64 << 10;
-/// The roots that TLS trusts.
-const ROOTS: usize = 2 << 20;
+/// The most that a connection over HTTP/1.1 buffers in each direction: heads of requests, and responses.
+const BUFFER: usize = 16 << 10;
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 const AGENT: &str = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
@@ -52,18 +45,25 @@ pub(super) fn is_spoken(signal: Signal) -> bool {
     SIGNALS.iter().any(|(known, ..)| *known == signal)
 }
 
-/// What the connections of a sink take, in bytes: with their buffers, TLS sessions and what is kept of answers.
+/// What the connections of a sink take, in bytes: with their buffers, TLS sessions and what is kept of responses.
 pub(super) fn bytes(settings: &Settings) -> usize {
-    let answer = read::KEPT + client::HEADERS as usize;
-    let (connections, each) = match settings.transport {
-        // One for each endpoint, and one that is being given up.
-        Transport::Grpc => (2 * settings.endpoints.len(), client::WINDOW as usize + H2),
-        // As many as are under way, and as many idle ones at each endpoint.
-        Transport::Http => ((settings.endpoints.len() + 1) * settings.max_in_flight, 2 * client::BUFFER),
-    };
-    let secure = settings.endpoints.iter().any(|uri| uri.scheme_str() == Some("https"));
-    let (tls, roots) = if secure { (TLS, ROOTS) } else { (0, 0) };
-    connections * (each + tls) + settings.max_in_flight * answer + roots + compressed::DECODER
+    let response = read::KEPT + client::HEADERS as usize;
+    client_settings(settings).bytes(&settings.endpoints)
+        + settings.max_in_flight * response
+        + compressed::DECODER
+}
+
+fn client_settings(settings: &Settings) -> ClientSettings<'_> {
+    ClientSettings {
+        tls: &settings.tls,
+        version: match settings.transport {
+            Transport::Grpc => client::Version::Http2,
+            Transport::Http => client::Version::Http1,
+        },
+        max_in_flight: settings.max_in_flight,
+        buffer: BUFFER,
+        timeout: settings.timeout,
+    }
 }
 
 /// A request as it goes out. Clones are the same bytes.
@@ -91,21 +91,14 @@ pub(super) struct Peer {
     headers: HeaderMap,
     secrets: Secrets,
     tenant_header: Option<HeaderName>,
-    timeout: Duration,
-    dial: Dial,
-    /// Its connections. Exchanged for new ones when an answer does not come: the way there may be dead.
-    client: Mutex<Arc<Client>>,
+    client: Client,
 }
 
 impl Peer {
     /// The endpoint at `uri`.
     pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Peer, EndpointError> {
         let address = || EndpointError::Address(uri.clone());
-        let secure = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(address()),
-        };
+        let client = Client::new(uri, client_settings(settings))?;
         let base = match settings.transport {
             Transport::Http => uri.path().trim_end_matches('/'),
             Transport::Grpc => "",
@@ -117,18 +110,10 @@ impl Peer {
             parts.path_and_query = Some(format!("{base}{path}").parse().map_err(|_| address())?);
             *target = Uri::from_parts(parts).map_err(|_| address())?;
         }
-        let dial = Dial::new(secure, settings)?;
-        let client = Mutex::new(Arc::new(dial.client()));
-        let (headers, timeout, transport) = (settings.headers.clone(), settings.timeout, settings.transport);
+        let (headers, transport) = (settings.headers.clone(), settings.transport);
         let tenant_header = settings.tenant_header.clone();
         let secrets = Secrets::of(uri, &headers);
-        Ok(Peer { transport, uris, headers, secrets, tenant_header, timeout, dial, client })
-    }
-
-    /// Where it is.
-    pub(super) fn uri(&self) -> &Uri {
-        let [(_, uri), ..] = &self.uris;
-        uri
+        Ok(Peer { transport, uris, headers, secrets, tenant_header, client })
     }
 
     /// Sends `request` and waits for the answer; for `timeout` at most.
@@ -136,12 +121,11 @@ impl Peer {
         let Some(head) = self.head(request) else {
             return Answer::lost("the request has no path".to_owned());
         };
-        let client = Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner));
-        let exchange = async {
-            let answered = match client.request(head).await {
+        let answer = self.client.exchange(|connections| async move {
+            let answered = match connections.request(head).await {
                 Ok(response) => match self.redirected(request, &response) {
                     // The answer itself says nothing more.
-                    Some(elsewhere) => client.request(elsewhere).await,
+                    Some(elsewhere) => connections.request(elsewhere).await,
                     None => Ok(response),
                 },
                 error => error,
@@ -153,14 +137,10 @@ impl Peer {
                 },
                 Err(error) => Answer::lost(chain(&error)),
             }
-        };
-        // On the heap: it is the largest part of what a sink waits in.
-        match tokio::time::timeout(self.timeout, Box::pin(exchange)).await {
+        });
+        match answer.await {
             Ok(answer) => answer.masked(&self.secrets),
-            Err(_) => {
-                self.dial_anew(&client);
-                Answer::lost(format!("no answer within {:?}", self.timeout))
-            }
+            Err(late) => Answer::lost(late.to_string()),
         }
     }
 
@@ -194,25 +174,6 @@ impl Peer {
         Some(again)
     }
 
-    /// Ends its connections, and waits until what they hold is given back.
-    pub(super) async fn close(&self) {
-        let client = Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner));
-        client.close().await;
-    }
-
-    /// Has later requests use other connections, which ends those that no request waits on.
-    pub(super) fn hang_up(&self) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(self.dial.client());
-    }
-
-    /// Has later requests use other connections than those of `old`, which end with the last request on them.
-    fn dial_anew(&self, old: &Arc<Client>) {
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if Arc::ptr_eq(&client, old) {
-            *client = Arc::new(self.dial.client());
-        }
-    }
-
     fn head(&self, request: &Request) -> Option<HttpRequest<Full<Bytes>>> {
         let (_, uri) = self.uris.iter().find(|(signal, _)| *signal == request.signal)?;
         let coding = match request.encoding {
@@ -241,7 +202,7 @@ impl Peer {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
                 headers.insert(TE, HeaderValue::from_static("trailers"));
                 // At most eight digits.
-                let patience = self.timeout.as_millis().min(99_999_999);
+                let patience = self.client.timeout().as_millis().min(99_999_999);
                 let patience = HeaderValue::from_str(&format!("{patience}m")).ok()?;
                 headers.insert(GRPC_TIMEOUT, patience);
                 coding.map(|coding| headers.insert(GRPC_ENCODING, coding));
@@ -249,5 +210,20 @@ impl Peer {
             }
         }
         Some(head)
+    }
+}
+
+impl endpoints::Peer for Peer {
+    fn uri(&self) -> &Uri {
+        let [(_, uri), ..] = &self.uris;
+        uri
+    }
+
+    fn hang_up(&self) {
+        self.client.hang_up();
+    }
+
+    async fn close(&self) {
+        self.client.close().await;
     }
 }

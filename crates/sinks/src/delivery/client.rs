@@ -1,0 +1,263 @@
+//! The HTTP client of the network sinks: connections to one endpoint, which live no longer than their owner.
+//!
+//! Over HTTP/1.1 there are as many connections as requests in flight; over HTTP/2 there is one.
+
+mod gathering;
+
+use super::EndpointError;
+use crate::tls::{Tls, TlsError};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::{Request, Response, Uri};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioTimer;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// What a connection over HTTP/2 lets the peer send before it is read: responses are short.
+const WINDOW: u32 = 65_535;
+/// The longest list of headers that is accepted.
+pub(crate) const HEADERS: u32 = 16 << 10;
+/// What of a body a connection over HTTP/2 counts as being sent. The bytes stay where they are.
+const SENDING: usize = 256 << 10;
+/// What a connection over HTTP/2 keeps beside its window: frames being written, tables of headers, streams.
+const H2: usize = 96 << 10;
+/// A TLS session with its buffers.
+const TLS: usize = 64 << 10;
+/// The roots that TLS trusts.
+const ROOTS: usize = 2 << 20;
+/// How long an idle connection is kept.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// The version of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    Http1,
+    /// Known to be spoken, or agreed on by TLS.
+    Http2,
+}
+
+/// How an endpoint is connected to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientSettings<'a> {
+    pub(crate) tls: &'a Tls,
+    pub(crate) version: Version,
+    /// The most requests in flight.
+    pub(crate) max_in_flight: usize,
+    /// The most that a connection over HTTP/1.1 buffers in each direction: heads of requests, and responses.
+    pub(crate) buffer: usize,
+    /// How long a connection may take to be made, and a response to arrive.
+    pub(crate) timeout: Duration,
+}
+
+impl ClientSettings<'_> {
+    /// What the connections of a sink to these endpoints take, in bytes: with their buffers and TLS sessions.
+    pub(crate) fn bytes(&self, endpoints: &[Uri]) -> usize {
+        let (connections, each) = match self.version {
+            // One for each endpoint, and one that is being given up.
+            Version::Http2 => (2 * endpoints.len(), WINDOW as usize + H2),
+            // As many as are in flight, and as many idle ones at each endpoint.
+            Version::Http1 => ((endpoints.len() + 1) * self.max_in_flight, 2 * self.buffer),
+        };
+        let secure = endpoints.iter().any(|uri| uri.scheme_str() == Some("https"));
+        let (tls, roots) = if secure { (TLS, ROOTS) } else { (0, 0) };
+        connections * (each + tls) + roots
+    }
+}
+
+/// The client of one endpoint.
+pub(crate) struct Client {
+    dialer: Dialer,
+    timeout: Duration,
+    /// Exchanged for new ones when a response does not come: the path may be dead.
+    connections: Mutex<Arc<Connections>>,
+}
+
+/// No response came in time.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer within {0:?}")]
+pub(crate) struct TimedOut(pub(crate) Duration);
+
+/// How connections are made.
+struct Dialer {
+    connector: Connector,
+    version: Version,
+    max_idle: usize,
+    buffer: usize,
+}
+
+#[derive(Clone)]
+enum Connector {
+    Plain(HttpConnector),
+    Tls(HttpsConnector<HttpConnector>),
+}
+
+/// Connections to an endpoint, made as they are needed. Dropping them ends them, and what they hold is given back.
+pub(crate) struct Connections {
+    client: Either,
+    tasks: Tasks,
+}
+
+enum Either {
+    Plain(legacy::Client<HttpConnector, Full<Bytes>>),
+    /// Over HTTP/2.
+    Framed(legacy::Client<gathering::Connector, Full<Bytes>>),
+    Tls(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+}
+
+impl Client {
+    /// A client for the endpoint at `uri`, without connections yet.
+    ///
+    /// # Errors
+    /// When the address or the TLS settings cannot be used.
+    pub(crate) fn new(uri: &Uri, settings: ClientSettings<'_>) -> Result<Client, EndpointError> {
+        let secure = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(EndpointError::Address(uri.clone())),
+        };
+        let dialer = Dialer::new(secure, settings)?;
+        let connections = Mutex::new(Arc::new(dialer.connections()));
+        Ok(Client { dialer, timeout: settings.timeout, connections })
+    }
+
+    /// How long a response may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Runs an exchange over the connections, for the timeout at most. After that later requests use other connections.
+    pub(crate) async fn exchange<F: Future>(
+        &self,
+        exchange: impl FnOnce(Arc<Connections>) -> F,
+    ) -> Result<F::Output, TimedOut> {
+        let connections = Arc::clone(&self.current());
+        // On the heap: it is the largest part of what a sink waits in.
+        let exchange = Box::pin(exchange(Arc::clone(&connections)));
+        match tokio::time::timeout(self.timeout, exchange).await {
+            Ok(response) => Ok(response),
+            Err(_) => {
+                let mut current = self.current();
+                if Arc::ptr_eq(&current, &connections) {
+                    *current = Arc::new(self.dialer.connections());
+                }
+                Err(TimedOut(self.timeout))
+            }
+        }
+    }
+
+    /// Has later requests use other connections, which ends those that no request waits on.
+    pub(crate) fn hang_up(&self) {
+        *self.current() = Arc::new(self.dialer.connections());
+    }
+
+    /// Ends all connections, and waits until what they hold is given back.
+    pub(crate) async fn close(&self) {
+        let connections = Arc::clone(&self.current());
+        let mut tasks = std::mem::take(&mut *connections.tasks.lock());
+        tasks.shutdown().await;
+    }
+
+    fn current(&self) -> MutexGuard<'_, Arc<Connections>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Dialer {
+    fn new(secure: bool, settings: ClientSettings<'_>) -> Result<Dialer, TlsError> {
+        let ClientSettings { tls, version, max_in_flight, buffer, timeout } = settings;
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(timeout));
+        tcp.set_keepalive(Some(IDLE));
+        let connector = if secure {
+            let builder = HttpsConnectorBuilder::new().with_tls_config(tls.config()?).https_only();
+            let builder = match tls.name()? {
+                Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
+                None => builder,
+            };
+            Connector::Tls(match version {
+                Version::Http2 => builder.enable_http2().wrap_connector(tcp),
+                Version::Http1 => builder.enable_http1().wrap_connector(tcp),
+            })
+        } else {
+            Connector::Plain(tcp)
+        };
+        Ok(Dialer { connector, version, max_idle: max_in_flight, buffer })
+    }
+
+    fn connections(&self) -> Connections {
+        let tasks = Tasks::default();
+        let mut builder = legacy::Client::builder(tasks.clone());
+        builder
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(self.max_idle)
+            .http1_max_buf_size(self.buffer)
+            .http2_only(self.version == Version::Http2)
+            .http2_initial_stream_window_size(WINDOW)
+            .http2_initial_connection_window_size(WINDOW)
+            .http2_max_header_list_size(HEADERS)
+            .http2_max_send_buf_size(SENDING);
+        let client = match &self.connector {
+            Connector::Plain(connector) => match self.version {
+                Version::Http1 => Either::Plain(builder.build(connector.clone())),
+                Version::Http2 => Either::Framed(builder.build(gathering::Connector(connector.clone()))),
+            },
+            Connector::Tls(connector) => Either::Tls(builder.build(connector.clone())),
+        };
+        Connections { client, tasks }
+    }
+}
+
+impl Connections {
+    /// Sends a request; the response comes with its head.
+    ///
+    /// # Errors
+    /// When there is no connection, or it breaks.
+    pub(crate) async fn request(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, legacy::Error> {
+        match &self.client {
+            Either::Plain(client) => client.request(request).await,
+            Either::Framed(client) => client.request(request).await,
+            Either::Tls(client) => client.request(request).await,
+        }
+    }
+}
+
+impl Drop for Connections {
+    fn drop(&mut self) {
+        // Each task knows the set that it is in, so the set does not end by itself.
+        self.tasks.lock().abort_all();
+    }
+}
+
+/// The tasks of connections. They end with their owner, not when they like.
+#[derive(Clone, Default)]
+struct Tasks(Arc<Mutex<JoinSet<()>>>);
+
+impl Tasks {
+    fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F> Executor<F> for Tasks
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn execute(&self, task: F) {
+        let mut tasks = self.lock();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+}
