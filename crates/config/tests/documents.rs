@@ -28,7 +28,8 @@ fn the_schema_says_what_the_reader_takes() {
     let kinds = schema["properties"]["sinks"]["additionalProperties"]["oneOf"].as_array().unwrap();
     let types: Vec<&Json> = kinds.iter().map(|kind| &kind["properties"]["type"]["const"]).collect();
     assert_eq!(types, ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "blackhole"]);
-    assert_eq!(kinds[1]["required"], json!(["type", "url"]));
+    assert_eq!(kinds[1]["required"], json!(["type"]));
+    assert_eq!(kinds[2]["required"], json!(["type", "endpoints"]));
     let lanes = &kinds[1]["properties"]["lanes"];
     assert_eq!((&lanes["default"], &lanes["anyOf"][0]["maximum"]), (&json!(1), &json!(64)));
 }

@@ -106,8 +106,8 @@ fn anchors_and_merges_share_settings() {
     let [Sink::PrometheusRemoteWrite(a), Sink::PrometheusRemoteWrite(b), c] = sinks.as_slice() else {
         panic!()
     };
-    assert_eq!((b.url.host(), b.lanes, b.timeout), ("b", 5, Duration::seconds(9)));
-    assert_eq!((a.url.host(), a.lanes), ("a", 3));
+    assert_eq!((b.endpoints()[0].host(), b.lanes, b.timeout), ("b", 5, Duration::seconds(9)));
+    assert_eq!((a.endpoints()[0].host(), a.lanes), ("a", 3));
     assert_eq!(sinks[0], *c);
 }
 

@@ -1,20 +1,16 @@
 //! One peer over HTTP/1.1: a POST with a body that lives in a window, and the answer, bounded.
 
-use crate::secrets::{Secrets, Shown};
+use crate::delivery::EndpointError;
+use crate::delivery::client::{Client, ClientSettings, Version};
+use crate::secrets::Secrets;
+use crate::tls::Tls;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue, RETRY_AFTER};
-use hyper::rt::Executor;
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioTimer;
 use std::error::Error;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tokio::task::JoinSet;
 
 /// The most bytes of an answer's text that are kept, for the log and the dead letters.
 pub(crate) const EXCERPT: usize = 1 << 10;
@@ -26,16 +22,9 @@ pub(crate) const CONNECTION_BUFFER: usize = 64 << 10;
 /// Sends requests to one URL over as many connections as there are requests in flight.
 pub(crate) struct Peer {
     client: Client,
-    connections: Connections,
     uri: Uri,
     headers: HeaderMap,
     secrets: Secrets,
-    timeout: Duration,
-}
-
-enum Client {
-    Plain(legacy::Client<HttpConnector, Full<Bytes>>),
-    Tls(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
 }
 
 /// What the peer said.
@@ -58,47 +47,28 @@ pub(crate) enum NoAnswer {
     Timeout(Duration),
 }
 
-/// A peer cannot be used as configured.
-#[derive(Debug, thiserror::Error)]
-#[error("preparing TLS for {}: the system's root certificates cannot be read: {source}", Shown(uri))]
-pub(crate) struct NoRoots {
-    uri: Uri,
-    source: std::io::Error,
-}
-
 impl Peer {
     /// A peer at `uri`. `headers` go with every request, before those of the protocol.
+    ///
+    /// # Errors
+    /// When the address or the TLS settings cannot be used.
     pub(crate) fn new(
         uri: Uri,
         headers: HeaderMap,
+        tls: &Tls,
         timeout: Duration,
         connections: usize,
-    ) -> Result<Peer, NoRoots> {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.enforce_http(false);
-        connector.set_connect_timeout(Some(timeout));
-        let tasks = Connections::default();
-        let mut builder = legacy::Client::builder(tasks.clone());
-        builder
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(60))
-            .pool_max_idle_per_host(connections)
-            .http1_max_buf_size(CONNECTION_BUFFER);
-        let client = if uri.scheme_str() == Some("https") {
-            let provider = rustls::crypto::ring::default_provider();
-            let tls = HttpsConnectorBuilder::new()
-                .with_provider_and_native_roots(provider)
-                .map_err(|source| NoRoots { uri: uri.clone(), source })?
-                .https_only()
-                .enable_http1()
-                .wrap_connector(connector);
-            Client::Tls(builder.build(tls))
-        } else {
-            Client::Plain(builder.build(connector))
+    ) -> Result<Peer, EndpointError> {
+        let settings = ClientSettings {
+            tls,
+            version: Version::Http1,
+            max_in_flight: connections,
+            buffer: CONNECTION_BUFFER,
+            timeout,
         };
+        let client = Client::new(&uri, settings)?;
         let secrets = Secrets::of(&uri, &headers);
-        Ok(Peer { client, connections: tasks, uri, headers, secrets, timeout })
+        Ok(Peer { client, uri, headers, secrets })
     }
 
     /// Where it is.
@@ -106,9 +76,9 @@ impl Peer {
         &self.uri
     }
 
-    /// Ends all connections, whatever they are at: what a peer has not read of a body is let go.
+    /// Ends all connections that no request waits on: what a peer has not read of a body is let go.
     pub(crate) fn hang_up(&self) {
-        self.connections.end();
+        self.client.hang_up();
     }
 
     /// Sends `body` with `headers` and waits for the answer.
@@ -123,47 +93,12 @@ impl Peer {
         for (name, value) in headers {
             request.headers_mut().insert(name, value.clone());
         }
-        let exchange = async {
-            let response = match &self.client {
-                Client::Plain(client) => client.request(request).await,
-                Client::Tls(client) => client.request(request).await,
-            };
+        let exchange = self.client.exchange(|connections| async move {
+            let response = connections.request(request).await;
             read(response.map_err(|error| NoAnswer::Connection(chain(&error)))?).await
-        };
-        // On the heap: it is the largest part of what a sink waits in.
-        let exchange = Box::pin(exchange);
-        let answer = tokio::time::timeout(self.timeout, exchange)
-            .await
-            .map_err(|_| NoAnswer::Timeout(self.timeout))??;
+        });
+        let answer = exchange.await.map_err(|late| NoAnswer::Timeout(late.0))??;
         Ok(Answer { excerpt: self.secrets.mask(answer.excerpt), ..answer })
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        self.hang_up();
-    }
-}
-
-/// The tasks that serve the connections of one peer: at most a few for each request in flight.
-#[derive(Clone, Default)]
-struct Connections(Arc<Mutex<JoinSet<()>>>);
-
-impl Connections {
-    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self) {
-        self.tasks().abort_all();
-    }
-}
-
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Connections {
-    fn execute(&self, task: F) {
-        let mut tasks = self.tasks();
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
     }
 }
 

@@ -41,8 +41,7 @@ pub use lake::{Lake, LakeError};
 pub use need::Need;
 pub use otlp::{BadLevel as OtlpBadLevel, Compression, Otlp, Settings as OtlpSettings, Transport};
 pub use prometheus_remote_write::{
-    Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, StartError as RemoteWriteStartError,
-    Translation,
+    Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };
 pub use room::Room;
 pub use signals::Signals;

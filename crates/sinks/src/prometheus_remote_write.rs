@@ -19,43 +19,30 @@ mod batch;
 mod exchange;
 mod passing;
 mod recode;
+mod rotation;
 mod settings;
 
 pub use settings::{Naming, Prefer, Settings, Translation};
 
 use crate::backoff::Backoff;
-use crate::http::{NoRoots, Peer};
-use crate::journal_consumer::{AttachError, JournalConsumer, Record, Sinkable};
+use crate::delivery::StartError;
+use crate::http::Peer;
+use crate::journal_consumer::{JournalConsumer, Record, Sinkable};
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::room::Room;
 use crate::stop::Stop;
 use batch::{Batch, Form, Mode, NoBody};
 use exchange::{Exchange, Sum, Verdict};
+use hyper::Uri;
 use recode::{Recoder, Step, To, Work};
+use rotation::Rotation;
 use std::time::Duration;
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_wire::otlp::prometheus::Deltas;
 use tidegate_wire::remote_write::Version;
 use tidegate_wire::snappy;
-
-/// The sink could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// It could not be attached to the journal.
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-    /// TLS has no roots.
-    #[error("{0}")]
-    Roots(String),
-}
-
-impl From<NoRoots> for StartError {
-    fn from(error: NoRoots) -> Self {
-        StartError::Roots(error.to_string())
-    }
-}
 
 /// The sink, attached to the journal and ready to run.
 pub struct RemoteWrite {
@@ -84,7 +71,7 @@ enum Sent {
 }
 
 impl RemoteWrite {
-    /// Bytes that each lane takes beyond payload: buffers of its connection, and the recoder's tables.
+    /// Bytes that each lane takes beyond payload, at each endpoint: buffers of its connection, and the recoder's tables.
     pub const LANE_BYTES: usize = 2 * crate::http::CONNECTION_BUFFER + snappy::Encoder::BYTES;
 
     /// Bytes that adding up deltas of so many series takes.
@@ -119,16 +106,19 @@ impl RemoteWrite {
         settings: Settings,
         stop: Stop,
     ) -> Result<RemoteWrite, StartError> {
-        let peer =
-            Peer::new(settings.url.clone(), settings.headers.clone(), settings.timeout, settings.lanes)?;
+        let peer = |uri: &Uri| {
+            let Settings { headers, tls, timeout, lanes, .. } = &settings;
+            Peer::new(uri.clone(), headers.clone(), tls, *timeout, *lanes)
+        };
+        let peers: Result<Vec<_>, _> = settings.endpoints.iter().map(peer).collect();
+        let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
         let backoff = Backoff::new(settings.backoff.0, settings.backoff.1);
         let health = sinkable.health.clone();
         let dead_letters = sinkable.dead_letters.clone();
         let consumer = sinkable.attach()?;
         let exchange = Exchange::new(
             consumer.name(),
-            (peer, settings.tenant_header.clone()),
-            backoff,
+            (Rotation::new(peers, &backoff), settings.tenant_header.clone()),
             health,
             dead_letters,
             stop,

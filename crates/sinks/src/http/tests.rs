@@ -16,7 +16,7 @@ async fn post(answer: &[u8], own: &[(&'static str, &'static str)]) -> (Result<An
     for (name, value) in own {
         headers.insert(*name, HeaderValue::from_static(value));
     }
-    let peer = Peer::new(uri, headers, Duration::from_secs(5), 1).unwrap();
+    let peer = Peer::new(uri, headers, &Tls::default(), Duration::from_secs(5), 1).unwrap();
     let protocol = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"))]);
     let serve = async {
         let (mut stream, _) = listener.accept().await.unwrap();

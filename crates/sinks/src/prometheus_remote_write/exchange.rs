@@ -1,6 +1,6 @@
 //! Requests and answers: what is sent again, what is not, and what the peer thinks of 2.0.
 
-use crate::backoff::Backoff;
+use super::rotation::{Rotation, Turn};
 use crate::health::Health;
 use crate::http::{Answer, NoAnswer, Peer};
 use crate::room::Room;
@@ -8,8 +8,8 @@ use crate::secrets::Shown;
 use crate::stop::Stop;
 use crate::tenant;
 use bytes::Bytes;
-use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{StatusCode, Uri};
 use std::time::{Duration, SystemTime};
 use tidegate_journal::dead_letters::{DeadLetter, DeadLetters};
 use tidegate_journal::{Encoding, Meta, Protocol, Tenant};
@@ -158,13 +158,12 @@ impl Sum {
     }
 }
 
-/// The conversation with one peer.
+/// The conversation with one receiver.
 pub(super) struct Exchange {
     sink: String,
-    peer: Peer,
+    endpoints: Rotation,
     /// The header that says whose data a request carries.
     tenant_header: Option<HeaderName>,
-    backoff: Backoff,
     health: Health,
     dead_letters: DeadLetters,
     stop: Stop,
@@ -181,8 +180,7 @@ pub(super) struct Exchange {
 impl Exchange {
     pub(super) fn new(
         sink: &str,
-        (peer, tenant_header): (Peer, Option<HeaderName>),
-        backoff: Backoff,
+        (endpoints, tenant_header): (Rotation, Option<HeaderName>),
         health: Health,
         dead_letters: DeadLetters,
         stop: Stop,
@@ -190,9 +188,8 @@ impl Exchange {
     ) -> Exchange {
         Exchange {
             sink: sink.to_owned(),
-            peer,
+            endpoints,
             tenant_header,
-            backoff,
             health,
             dead_letters,
             stop,
@@ -217,7 +214,7 @@ impl Exchange {
                 sink = self.sink,
                 "the peer answers requests and does not read them; closing the connection"
             );
-            self.peer.hang_up();
+            self.endpoints.peers().for_each(Peer::hang_up);
             room.falls_to(own).await;
         }
     }
@@ -242,22 +239,20 @@ impl Exchange {
     ) -> Vec<Verdict> {
         let mut verdicts: Vec<Option<Verdict>> = requests.iter().map(|_| None).collect();
         loop {
+            let turn = self.endpoints.turn(Instant::now());
             let open = requests.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-            let attempts = open.map(|(request, _)| self.attempt(request, &tenant));
+            let attempts = open.map(|(request, _)| self.attempt(turn, request, &tenant));
             let mut answers = futures_util::future::join_all(attempts).await.into_iter();
             let mut again: Option<Duration> = None;
             let open = requests.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none());
             for (request, verdict) in open {
                 *verdict = match answers.next().flatten() {
                     None => Some(Verdict::Stopped),
-                    Some(answer) => match self.judge(request, answer) {
+                    Some(answer) => match self.judge(turn, request, answer) {
                         Judgement::Final(verdict) => Some(verdict),
                         Judgement::Again { error, retry_after } => {
-                            // One step of the backoff for all lanes of a round.
-                            let wait = match again {
-                                Some(wait) => wait.max(retry_after.unwrap_or_default()),
-                                None => self.failed(&error, retry_after, request.items),
-                            };
+                            let first = again.is_none();
+                            let wait = self.failed(turn, &error, (first, retry_after), request.items);
                             again = Some(wait);
                             (!patient).then_some(Verdict::Later(wait))
                         }
@@ -300,7 +295,13 @@ impl Exchange {
         }
     }
 
-    async fn attempt(&self, request: &Request, tenant: &Tenant) -> Option<Result<Answer, NoAnswer>> {
+    async fn attempt(
+        &self,
+        turn: Turn,
+        request: &Request,
+        tenant: &Tenant,
+    ) -> Option<Result<Answer, NoAnswer>> {
+        let peer = self.endpoints.peer(turn)?;
         let (content_type, version) = match request.version {
             Version::V1 => ("application/x-protobuf", "0.1.0"),
             Version::V2 => ("application/x-protobuf;proto=io.prometheus.write.v2.Request", "2.0.0"),
@@ -315,10 +316,10 @@ impl Exchange {
         tenant::put(self.tenant_header.as_ref(), tenant, &mut headers);
         headers.extend(protocol);
         let _under_way = self.health.under_way();
-        self.stop.or(self.peer.post(&headers, request.body.clone())).await
+        self.stop.or(peer.post(&headers, request.body.clone())).await
     }
 
-    fn judge(&mut self, request: &Request, answer: Result<Answer, NoAnswer>) -> Judgement {
+    fn judge(&mut self, turn: Turn, request: &Request, answer: Result<Answer, NoAnswer>) -> Judgement {
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => return Judgement::Again { error: error.to_string(), retry_after: None },
@@ -328,12 +329,12 @@ impl Exchange {
         // A 2xx from a receiver that does not know 2.0 means that it read an empty request of 1.0.
         let oblivious = status.is_success() && v2 && !answer.headers.contains_key(WRITTEN[0]);
         if oblivious || (status == StatusCode::UNSUPPORTED_MEDIA_TYPE && v2) {
-            tracing::info!(sink = self.sink, url = %Shown(self.peer.uri()), "the peer does not take Remote-Write 2.0; sending 1.0");
+            tracing::info!(sink = self.sink, url = %Shown(&self.uri(turn)), "the peer does not take Remote-Write 2.0; sending 1.0");
             self.v1_until = Some(Instant::now() + ASK_AGAIN);
             return Judgement::Final(Verdict::NotThisVersion);
         }
         if status.is_success() {
-            self.backoff.reset();
+            self.endpoints.works(turn);
             self.health.succeeded(request.body.len() as u64);
             let sent = request.entries.sum();
             let written = if v2 { request.entries.written(written(&answer.headers), true) } else { sent };
@@ -349,7 +350,7 @@ impl Exchange {
         if status == StatusCode::INTERNAL_SERVER_ERROR && text.contains(NO_HISTOGRAMS) && request.histograms {
             tracing::warn!(
                 sink = self.sink,
-                url = %Shown(self.peer.uri()),
+                url = %Shown(&self.uri(turn)),
                 "the peer takes no native histograms; they are dropped. Start it with --enable-feature=native-histograms \
                  if it is to have them"
             );
@@ -364,15 +365,28 @@ impl Exchange {
         Judgement::Again { error: format!("{status}: {text}"), retry_after: answer.retry_after }
     }
 
-    /// Notes a failure; how long to wait before the next attempt.
-    fn failed(&mut self, error: &str, retry_after: Option<Duration>, items: u64) -> Duration {
-        let wait = self.backoff.wait(retry_after);
+    /// Notes a failure, the first of a round or not; how long to wait before the next attempt.
+    fn failed(
+        &mut self,
+        turn: Turn,
+        error: &str,
+        (first, asked): (bool, Option<Duration>),
+        items: u64,
+    ) -> Duration {
+        let wait = self.endpoints.failed(turn, first, asked, Instant::now());
+        if !first {
+            return wait;
+        }
         if self.health.trouble().retry_at.is_none() {
-            tracing::warn!(sink = self.sink, url = %Shown(self.peer.uri()), error, "the peer does not take requests now; trying again");
+            tracing::warn!(sink = self.sink, url = %Shown(&self.uri(turn)), error, "the peer does not take requests now; trying again");
         }
         self.health.failed(error, SystemTime::now().checked_add(wait));
         self.health.resent(items);
         wait
+    }
+
+    fn uri(&self, turn: Turn) -> Uri {
+        self.endpoints.peer(turn).map(|peer| peer.uri().clone()).unwrap_or_default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! How a peer is to be served.
 
+use crate::tls::Tls;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName};
 use std::time::Duration;
@@ -8,8 +9,10 @@ pub use tidegate_wire::otlp::prometheus::Naming;
 /// How a peer is to be served.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where it is.
-    pub url: Uri,
+    /// Where it is: one endpoint, or several that take turns.
+    pub endpoints: Vec<Uri>,
+    /// What TLS trusts and shows, for `https` endpoints.
+    pub tls: Tls,
     /// Headers that go with every request.
     pub headers: HeaderMap,
     /// The header that says whose data a request carries, where that is to be said.

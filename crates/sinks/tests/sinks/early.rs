@@ -50,7 +50,8 @@ async fn a_peer_that_answers_before_it_has_read_costs_no_record() {
     }
     let listener = listener();
     let settings = RemoteWriteSettings {
-        url: format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap(),
+        endpoints: vec![format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()],
+        tls: Default::default(),
         headers: Default::default(),
         tenant_header: None,
         prefer: Prefer::AsReceived,

@@ -5,6 +5,7 @@
 
 mod dead_letters;
 mod early;
+mod endpoints;
 mod failures;
 mod lake;
 mod lanes;

@@ -293,7 +293,8 @@ pub(crate) fn peer(behaviour: tidegate_load::Behaviour) -> Arc<CheckingSink> {
 /// What a sink does to `peer` when nothing else is said.
 pub(crate) fn settings(peer: &CheckingSink) -> RemoteWriteSettings {
     RemoteWriteSettings {
-        url: peer.target().to_string().parse().unwrap(),
+        endpoints: vec![peer.target().to_string().parse().unwrap()],
+        tls: Default::default(),
         headers: Default::default(),
         tenant_header: None,
         prefer: Prefer::AsReceived,

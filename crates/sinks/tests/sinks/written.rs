@@ -91,7 +91,8 @@ pub(crate) async fn sent(
 ) -> Vec<(load::Version, Totals)> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let settings = RemoteWriteSettings {
-        url: format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap(),
+        endpoints: vec![format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()],
+        tls: Default::default(),
         headers: Default::default(),
         tenant_header: None,
         prefer,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{Outbound, Signal, SinkSettings};
+use super::{Outbound, Signal, SinkSettings, Tls};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::model::{Journal, WhenFull};
@@ -9,8 +9,11 @@ use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
 settings! {
     /// A receiver of Prometheus remote write.
     pub struct RemoteWriteSink {
-        /// The receiver's endpoint, with its path.
-        url: Url,
+        /// The receivers, each with its path: one or several that are the same to the sender. Requests go to them in
+        /// turn, and one that fails is left out for a while.
+        endpoints: Option<Vec<Url>> = None,
+        /// The only receiver: short for `endpoints` with one URL.
+        url: Option<Url> = None,
         /// The version of the protocol to send.
         protocol: Protocol = Protocol::Auto,
         /// How many requests may be in flight at once. With more than one, series are split between
@@ -32,6 +35,8 @@ settings! {
         /// A header that says whose data a request carries, for example `X-Scope-OrgID`: the name of the tenant with
         /// which the data came. What came without one is sent without the header.
         tenant_header: Option<HeaderName> = None,
+        /// Whom to trust and who to be, for endpoints that begin with `https`.
+        tls: Tls = Tls::default(),
         /// Whether keys, passwords and tokens may go to another machine over plain `http`: everybody on the way can read
         /// them. Only where the network itself is trusted.
         insecure: bool = false,
@@ -122,21 +127,54 @@ impl SinkSettings for RemoteWriteSink {
 
     fn outbound(&self) -> Option<Outbound<'_>> {
         Some(Outbound {
-            setting: "url",
-            urls: std::slice::from_ref(&self.url),
+            setting: self.setting(),
+            urls: self.endpoints(),
             credentials: Vec::new(),
             headers: &self.headers,
             tenant_header: self.tenant_header.as_ref(),
             backoff: &self.backoff,
-            tls: None,
+            tls: Some(&self.tls),
             insecure: self.insecure,
         })
     }
 
     fn check(&self, check: &mut SinkCheck<'_>) {
-        if !self.url.path().starts_with('/') {
-            let message = format!("`sinks.{}.url` has no path", check.name);
-            check.clash("url", message, "add it; Prometheus takes remote write at `/api/v1/write`");
+        let (name, setting) = (check.name, self.setting());
+        match (&self.endpoints, &self.url) {
+            (Some(endpoints), Some(url)) if !endpoints.contains(url) => {
+                let message = format!("`sinks.{name}.url` is none of its `endpoints`");
+                check.clash(
+                    "url",
+                    message,
+                    "`url` is short for `endpoints` with one URL: give one of the two",
+                );
+            }
+            _ if self.endpoints().is_empty() => {
+                let message = format!("`sinks.{name}` has no `endpoints`");
+                let help =
+                    "add `endpoints:` with a list of URLs, for example `http://127.0.0.1:9090/api/v1/write`";
+                check.clash_or_sink("endpoints", message, help);
+            }
+            _ => {}
         }
+        if self.endpoints().iter().any(|url| !url.path().starts_with('/')) {
+            let message = format!("`sinks.{name}.{setting}` has no path");
+            check.clash(setting, message, "add it; Prometheus takes remote write at `/api/v1/write`");
+        }
+    }
+}
+
+impl RemoteWriteSink {
+    /// Where it sends to.
+    pub fn endpoints(&self) -> &[Url] {
+        match (&self.endpoints, &self.url) {
+            (Some(endpoints), _) => endpoints,
+            (None, url) => url.as_slice(),
+        }
+    }
+
+    /// The setting with the URLs.
+    fn setting(&self) -> &'static str {
+        if self.endpoints.is_some() { "endpoints" } else { "url" }
     }
 }

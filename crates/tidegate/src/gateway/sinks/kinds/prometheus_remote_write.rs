@@ -6,13 +6,13 @@ use crate::gateway::sinks::start::Starter;
 use hyper::Uri;
 use std::path::Path;
 use tidegate_arena::Declared;
-use tidegate_config::{self as config, Deltas, RemoteWriteSink};
+use tidegate_config::{self as config, Deltas, RemoteWriteSink, Url};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, Translation};
 
 impl SinkKind for RemoteWriteSink {
     fn target(&self, _data: &Path) -> String {
-        self.url.to_string()
+        network::target(self.endpoints())
     }
 
     fn starter(&self) -> Starter {
@@ -30,27 +30,31 @@ impl SinkKind for RemoteWriteSink {
     }
 
     fn declared(&self) -> Vec<Declared> {
-        let (lanes, setting) = (u64::from(self.lanes), Some("sinks.….lanes"));
-        let mut lines = vec![line("a connection to a peer", lanes, RemoteWrite::LANE_BYTES as u64, setting)];
+        let setting = Some("sinks.….lanes");
+        let connections = u64::from(self.lanes) * self.endpoints().len() as u64;
+        let each = RemoteWrite::LANE_BYTES as u64;
+        let mut lines = vec![line("a connection to a peer", connections, each, setting)];
         if self.otlp.deltas == Deltas::Accumulate {
             let bytes = RemoteWrite::delta_bytes(self.otlp.delta_series as usize) as u64;
             lines.push(line("series whose deltas are added up", 1, bytes, Some("sinks.….otlp.delta_series")));
         }
-        if self.url.is_https() {
+        if self.endpoints().iter().any(Url::is_https) {
             lines.push(line("the roots that TLS trusts", 1, 2 << 20, None));
-            lines.push(line("a TLS session", lanes, 64 << 10, setting));
+            lines.push(line("a TLS session", connections, 64 << 10, setting));
         }
         lines
     }
 
     fn files(&self) -> u64 {
-        self.lanes.into()
+        u64::from(self.lanes) * self.endpoints().len() as u64
     }
 }
 
 fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
+    let endpoints: Result<_, _> = sink.endpoints().iter().map(|url| Uri::try_from(url.expose())).collect();
     Ok(RemoteWriteSettings {
-        url: Uri::try_from(sink.url.expose())?,
+        endpoints: endpoints?,
+        tls: network::tls(&sink.tls),
         headers: network::headers(&sink.headers)?,
         tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
         prefer: match sink.protocol {

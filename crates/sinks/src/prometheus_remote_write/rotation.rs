@@ -1,0 +1,117 @@
+//! The endpoints of a receiver take turns, a round of requests each; one that fails is left alone for a while.
+
+use crate::backoff::Backoff;
+use crate::http::Peer;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The endpoints, at least one.
+pub(super) struct Rotation<P = Peer> {
+    all: Vec<Endpoint<P>>,
+    /// Whose turn it is.
+    next: usize,
+}
+
+struct Endpoint<P> {
+    peer: P,
+    backoff: Backoff,
+    /// It failed: left alone until then.
+    left_until: Option<Instant>,
+}
+
+/// An endpoint of the rotation, for one round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn(usize);
+
+impl<P> Rotation<P> {
+    pub(super) fn new(peers: Vec<P>, backoff: &Backoff) -> Rotation<P> {
+        let endpoint = |peer| Endpoint { peer, backoff: backoff.clone(), left_until: None };
+        Rotation { all: peers.into_iter().map(endpoint).collect(), next: 0 }
+    }
+
+    /// The endpoint of the next round: the next that works, or the one that is left alone for the shortest time.
+    pub(super) fn turn(&mut self, now: Instant) -> Turn {
+        let count = self.all.len().max(1);
+        let left = |at: &usize| self.all.get(*at).map(|one| one.left_until.filter(|until| *until > now));
+        let turn = (0..count).map(|ahead| (self.next + ahead) % count).min_by_key(left).unwrap_or(0);
+        self.next = (turn + 1) % count;
+        Turn(turn)
+    }
+
+    /// The peer at this endpoint.
+    pub(super) fn peer(&self, turn: Turn) -> Option<&P> {
+        self.all.get(turn.0).map(|endpoint| &endpoint.peer)
+    }
+
+    /// All peers.
+    pub(super) fn peers(&self) -> impl Iterator<Item = &P> {
+        self.all.iter().map(|endpoint| &endpoint.peer)
+    }
+
+    /// An endpoint works.
+    pub(super) fn works(&mut self, turn: Turn) {
+        if let Some(endpoint) = self.all.get_mut(turn.0) {
+            endpoint.backoff.reset();
+            endpoint.left_until = None;
+        }
+    }
+
+    /// An endpoint failed, the first time in this round or not. How long until a round is worth trying: not at all where
+    /// another endpoint works.
+    pub(super) fn failed(
+        &mut self,
+        turn: Turn,
+        first: bool,
+        asked: Option<Duration>,
+        now: Instant,
+    ) -> Duration {
+        if let Some(endpoint) = self.all.get_mut(turn.0) {
+            // One step of the backoff for all requests of a round.
+            let wait = if first { endpoint.backoff.wait(asked) } else { asked.unwrap_or_default() };
+            let before = endpoint.left_until.filter(|_| !first);
+            endpoint.left_until = Some(before.unwrap_or(now).max(now + wait));
+        }
+        let wait = |endpoint: &Endpoint<P>| {
+            endpoint.left_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+        };
+        self.all.iter().map(wait).min().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn rotation(peers: &[u8]) -> Rotation<u8> {
+        Rotation::new(peers.to_vec(), &Backoff::new(100 * MS, 100 * MS))
+    }
+
+    /// One that fails costs no wait while another works, and gets its turns back.
+    #[test]
+    fn endpoints_take_turns_and_one_that_fails_is_left_alone() {
+        let mut rotation = rotation(&[0, 1]);
+        let now = Instant::now();
+        let turns: Vec<Turn> = (0..3).map(|_| rotation.turn(now)).collect();
+        assert_eq!(turns, [Turn(0), Turn(1), Turn(0)]);
+        assert_eq!(rotation.failed(Turn(1), true, None, now), Duration::ZERO);
+        assert_eq!([(); 2].map(|()| rotation.turn(now)), [Turn(0), Turn(0)]);
+        let later = now + 101 * MS;
+        assert_eq!(rotation.turn(later), Turn(1));
+        rotation.works(Turn(1));
+        assert_eq!(rotation.turn(now), Turn(0));
+    }
+
+    /// When all of them fail, the one that is left alone for the shortest time is tried after that time.
+    #[test]
+    fn when_all_fail_the_first_that_may_be_tried_is() {
+        let mut rotation = rotation(&[0, 1]);
+        let now = Instant::now();
+        rotation.failed(Turn(0), true, Some(10_000 * MS), now);
+        let wait = rotation.failed(Turn(1), true, None, now);
+        assert!(wait > Duration::ZERO && wait <= 100 * MS, "{wait:?}");
+        assert_eq!(rotation.turn(now), Turn(1));
+        assert!(rotation.failed(Turn(1), false, Some(5_000 * MS), now) >= 5_000 * MS);
+    }
+}
