@@ -4,8 +4,10 @@ use hyper_rustls::ConfigBuilderExt;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The most certificates that a file may hold: there are about 150 authorities that everybody trusts.
 const MOST: usize = 1024;
@@ -20,6 +22,10 @@ pub struct Tls {
     /// The name that the peer's certificate must be for, where that is not the URL's host.
     pub server_name: Option<String>,
 }
+
+/// What the files of TLS settings look like from outside: it changes when they are written or replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stamps(Vec<Option<(SystemTime, u64, u64)>>);
 
 /// TLS cannot be used as configured.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +52,17 @@ pub enum TlsError {
 }
 
 impl Tls {
+    /// What its files look like now; nothing where it has none.
+    pub(crate) fn stamps(&self) -> Option<Stamps> {
+        let pair = self.certificate.iter().flat_map(|(certificate, key)| [certificate, key]);
+        let stamp = |file: &PathBuf| {
+            let meta = std::fs::metadata(file).ok()?;
+            Some((meta.modified().ok()?, meta.len(), meta.ino()))
+        };
+        let stamps: Vec<_> = self.ca.iter().chain(pair).map(stamp).collect();
+        (!stamps.is_empty()).then_some(Stamps(stamps))
+    }
+
     /// The client's side of TLS, without ALPN.
     pub(crate) fn config(&self) -> Result<ClientConfig, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -5,7 +5,8 @@
 mod gathering;
 
 use super::EndpointError;
-use crate::tls::{Tls, TlsError};
+use crate::secrets::Shown;
+use crate::tls::{Stamps, Tls, TlsError};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -15,9 +16,11 @@ use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilde
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioTimer;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// What a connection over HTTP/2 lets the peer send before it is read: responses are short.
 const WINDOW: u32 = 65_535;
@@ -33,6 +36,8 @@ const TLS: usize = 64 << 10;
 const ROOTS: usize = 2 << 20;
 /// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(60);
+/// How often files of TLS settings are looked at, while connections can be made.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// The version of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,10 +77,24 @@ impl ClientSettings<'_> {
 
 /// The client of one endpoint.
 pub(crate) struct Client {
-    dialer: Dialer,
+    uri: Uri,
     timeout: Duration,
+    state: Mutex<State>,
+}
+
+struct State {
+    dialer: Dialer,
     /// Exchanged for new ones when a response does not come: the path may be dead.
-    connections: Mutex<Arc<Connections>>,
+    connections: Arc<Connections>,
+    /// The files of the TLS settings, where there are any.
+    watched: Option<Watched>,
+}
+
+/// Files that are read again when they change.
+struct Watched {
+    tls: Tls,
+    stamps: Stamps,
+    looked_at: Instant,
 }
 
 /// No response came in time.
@@ -89,6 +108,7 @@ struct Dialer {
     version: Version,
     max_idle: usize,
     buffer: usize,
+    timeout: Duration,
 }
 
 #[derive(Clone)]
@@ -101,6 +121,8 @@ enum Connector {
 pub(crate) struct Connections {
     client: Either,
     tasks: Tasks,
+    /// One could not be made.
+    failed: AtomicBool,
 }
 
 enum Either {
@@ -121,9 +143,14 @@ impl Client {
             Some("http") => false,
             _ => return Err(EndpointError::Address(uri.clone())),
         };
+        // Before the files are read: a change in between is seen as one.
+        let stamps = settings.tls.stamps().filter(|_| secure);
+        let watched =
+            stamps.map(|stamps| Watched { tls: settings.tls.clone(), stamps, looked_at: Instant::now() });
         let dialer = Dialer::new(secure, settings)?;
-        let connections = Mutex::new(Arc::new(dialer.connections()));
-        Ok(Client { dialer, timeout: settings.timeout, connections })
+        let connections = Arc::new(dialer.connections());
+        let state = Mutex::new(State { dialer, connections, watched });
+        Ok(Client { uri: uri.clone(), timeout: settings.timeout, state })
     }
 
     /// How long a response may take.
@@ -136,15 +163,15 @@ impl Client {
         &self,
         exchange: impl FnOnce(Arc<Connections>) -> F,
     ) -> Result<F::Output, TimedOut> {
-        let connections = Arc::clone(&self.current());
+        let connections = self.connections();
         // On the heap: it is the largest part of what a sink waits in.
         let exchange = Box::pin(exchange(Arc::clone(&connections)));
         match tokio::time::timeout(self.timeout, exchange).await {
             Ok(response) => Ok(response),
             Err(_) => {
-                let mut current = self.current();
-                if Arc::ptr_eq(&current, &connections) {
-                    *current = Arc::new(self.dialer.connections());
+                let mut state = self.lock();
+                if Arc::ptr_eq(&state.connections, &connections) {
+                    state.dial_anew();
                 }
                 Err(TimedOut(self.timeout))
             }
@@ -153,43 +180,83 @@ impl Client {
 
     /// Has later requests use other connections, which ends those that no request waits on.
     pub(crate) fn hang_up(&self) {
-        *self.current() = Arc::new(self.dialer.connections());
+        self.lock().dial_anew();
     }
 
     /// Ends all connections, and waits until what they hold is given back.
     pub(crate) async fn close(&self) {
-        let connections = Arc::clone(&self.current());
+        let connections = Arc::clone(&self.lock().connections);
         let mut tasks = std::mem::take(&mut *connections.tasks.lock());
         tasks.shutdown().await;
     }
 
-    fn current(&self) -> MutexGuard<'_, Arc<Connections>> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The connections for the next request: new ones where the files of the TLS settings have changed. Requests in flight
+    /// end on the old ones.
+    fn connections(&self) -> Arc<Connections> {
+        let mut state = self.lock();
+        let failed = state.connections.failed.swap(false, Relaxed);
+        match state.read_changed_files(failed) {
+            None => {}
+            Some(Ok(())) => tracing::info!(url = %Shown(&self.uri), "TLS files have changed and are in use"),
+            Some(Err(error)) => {
+                tracing::warn!(url = %Shown(&self.uri), %error, "TLS files have changed and cannot be used; keeping the old ones");
+            }
+        }
+        Arc::clone(&state.connections)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn dial_anew(&mut self) {
+        self.connections = Arc::new(self.dialer.connections());
+    }
+
+    /// Reads the files of the TLS settings if they have changed: where a connection has failed they may be why, otherwise
+    /// they are looked at now and then.
+    fn read_changed_files(&mut self, failed: bool) -> Option<Result<(), TlsError>> {
+        let watched = self.watched.as_mut()?;
+        if !failed && watched.looked_at.elapsed() < LOOK {
+            return None;
+        }
+        watched.looked_at = Instant::now();
+        let stamps = watched.tls.stamps().filter(|stamps| *stamps != watched.stamps)?;
+        watched.stamps = stamps;
+        let connector = self.dialer.connector_with(&watched.tls, true);
+        Some(connector.map(|connector| {
+            self.dialer.connector = connector;
+            self.dial_anew();
+        }))
     }
 }
 
 impl Dialer {
     fn new(secure: bool, settings: ClientSettings<'_>) -> Result<Dialer, TlsError> {
         let ClientSettings { tls, version, max_in_flight, buffer, timeout } = settings;
-        let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(timeout));
-        tcp.set_keepalive(Some(IDLE));
-        let connector = if secure {
-            let builder = HttpsConnectorBuilder::new().with_tls_config(tls.config()?).https_only();
-            let builder = match tls.name()? {
-                Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
-                None => builder,
-            };
-            Connector::Tls(match version {
-                Version::Http2 => builder.enable_http2().wrap_connector(tcp),
-                Version::Http1 => builder.enable_http1().wrap_connector(tcp),
-            })
-        } else {
-            Connector::Plain(tcp)
+        let connector = Connector::Plain(tcp(timeout));
+        let mut dialer = Dialer { connector, version, max_idle: max_in_flight, buffer, timeout };
+        dialer.connector = dialer.connector_with(tls, secure)?;
+        Ok(dialer)
+    }
+
+    /// What makes connections with these TLS settings.
+    fn connector_with(&self, tls: &Tls, secure: bool) -> Result<Connector, TlsError> {
+        let tcp = tcp(self.timeout);
+        if !secure {
+            return Ok(Connector::Plain(tcp));
+        }
+        let builder = HttpsConnectorBuilder::new().with_tls_config(tls.config()?).https_only();
+        let builder = match tls.name()? {
+            Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
+            None => builder,
         };
-        Ok(Dialer { connector, version, max_idle: max_in_flight, buffer })
+        Ok(Connector::Tls(match self.version {
+            Version::Http2 => builder.enable_http2().wrap_connector(tcp),
+            Version::Http1 => builder.enable_http1().wrap_connector(tcp),
+        }))
     }
 
     fn connections(&self) -> Connections {
@@ -213,8 +280,18 @@ impl Dialer {
             },
             Connector::Tls(connector) => Either::Tls(builder.build(connector.clone())),
         };
-        Connections { client, tasks }
+        Connections { client, tasks, failed: AtomicBool::new(false) }
     }
+}
+
+/// Makes connections over TCP.
+fn tcp(timeout: Duration) -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(timeout));
+    tcp.set_keepalive(Some(IDLE));
+    tcp
 }
 
 impl Connections {
@@ -226,11 +303,15 @@ impl Connections {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, legacy::Error> {
-        match &self.client {
+        let outcome = match &self.client {
             Either::Plain(client) => client.request(request).await,
             Either::Framed(client) => client.request(request).await,
             Either::Tls(client) => client.request(request).await,
+        };
+        if outcome.as_ref().is_err_and(legacy::Error::is_connect) {
+            self.failed.store(true, Relaxed);
         }
+        outcome
     }
 }
 

@@ -107,3 +107,39 @@ async fn over_tls_the_receiver_is_who_it_says() {
         receiver.abort_all();
     }
 }
+
+/// An authority that is exchanged in its file is trusted without a restart, and nothing is lost meanwhile.
+#[tokio::test]
+async fn files_of_tls_are_read_again_when_they_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    // A certificate that has signed for nobody.
+    std::fs::copy(file("client.pem"), &ca).unwrap();
+    let mut rig = Rig::new(10, 1 << 20);
+    rig.put(Version::V1, 0..10, 1).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/api/v1/write", listener.local_addr().unwrap()).parse().unwrap();
+    let requests = Arc::default();
+    let mut receiver = JoinSet::new();
+    receiver.spawn(secure(listener, Arc::clone(&requests)));
+    let somebody = peer(Behaviour::Healthy);
+    let tls = Tls { ca: Some(ca.clone()), certificate: None, server_name: Some("peer.example".to_owned()) };
+    let settings = RemoteWriteSettings { endpoints: vec![url], tls, ..settings(&somebody) };
+    let health = rig.health.clone();
+    let script = async {
+        let failed = async |times: u64| {
+            while health.activity().failures < times {
+                tokio::task::yield_now().await;
+            }
+        };
+        failed(2).await;
+        std::fs::write(dir.path().join("new.pem"), "not a certificate").unwrap();
+        std::fs::rename(dir.path().join("new.pem"), &ca).unwrap();
+        failed(health.activity().failures + 2).await;
+        std::fs::copy(file("ca.pem"), dir.path().join("new.pem")).unwrap();
+        std::fs::rename(dir.path().join("new.pem"), &ca).unwrap();
+    };
+    tokio::join!(rig.drain(settings), script);
+    assert_eq!(requests.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert_eq!(rig.dropped(), []);
+}
