@@ -60,8 +60,8 @@ fn ingest(dir: &std::path::Path) -> (Arc<Ingest>, Arena) {
     let source = |name| ledger.source(name).unwrap();
     let remote_write = RemoteWrite::new(source("remote_write"), arena.clone(), pool.clone(), 1 << 20);
     let http = Http::new(gate, source("http"), Histogram::new(Buckets::durations(), 1))
-        .with_remote_write(remote_write)
-        .with_otlp(Otlp::new(source("otlp"), arena.clone(), pool, 1 << 20));
+        .with(Arc::new(remote_write))
+        .with(Arc::new(Otlp::new(source("otlp"), arena.clone(), pool, 1 << 20)));
     let (settings, shutdown) = (Settings::default(), Shutdown::new());
     let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
     let http2 = Http2::new(http, settings, arena.clone(), Places::new(usize::MAX));

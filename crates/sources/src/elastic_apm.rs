@@ -14,17 +14,18 @@ mod rum;
 
 pub use agents::{AgentSettings, BadSettings};
 
-pub(crate) use answer::SHARED;
-pub(crate) use form::{Form, Place, place_of};
-
 use crate::body::Received;
 use crate::clock::now_ns;
+use crate::http::{Destination, Exchange, HttpSource, Policy, Route};
 use agents::Agents;
+use answer::SHARED;
 use browser::Browser;
+use form::{Form, Place, place_of};
 use inspect::{Content, Verdict};
 use rum::Rum;
+use std::pin::Pin;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Passage, Protocol, Refused};
+use tidegate_admission::{Gate, Passage, Protocol};
 use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Meta, Protocol as Layout, Signal, Tenant};
@@ -104,30 +105,16 @@ impl ElasticApm {
         ElasticApm { strangers: Some(strangers).filter(|_| self.rum.is_some()), ..self }
     }
 
-    /// Whether what leads here is taken from those who show no credentials.
-    pub(crate) fn hears_strangers(&self, head: &Head<'_>) -> bool {
-        self.strangers.is_some() && place_of(head).is_some_and(Place::is_of_browsers)
-    }
-
-    pub(crate) fn books(&self) -> &Source {
-        &self.books
-    }
-
     /// The longest body that is received at `place`.
-    pub(crate) fn max_received(&self, place: Place) -> usize {
+    fn max_received(&self, place: Place) -> usize {
         match place {
             Place::Intake | Place::RumIntake => self.limits.max_body,
             _ => agents::LONGEST_QUESTION,
         }
     }
 
-    /// The form of a request at `place`, or why it is refused.
-    pub(crate) fn form(&self, place: Place, head: &Head<'_>) -> Result<Form, (Refused, Protocol)> {
-        form::form(place, head, self.rum.as_deref(), &self.arena)
-    }
-
     /// The answer to a request that is answered on its head alone.
-    pub(crate) fn at_once(&self, form: &Form, head: &Head<'_>) -> Option<Reply> {
+    fn at_once(&self, form: &Form, head: &Head<'_>) -> Option<Reply> {
         match *form {
             Form::Root { json } => Some(answer::found(200, json, self.root)),
             Form::Preflight => Some(answer::preflight()),
@@ -139,14 +126,7 @@ impl ElasticApm {
     }
 
     /// Answers a request whose body is complete.
-    pub(crate) async fn receive(
-        &self,
-        gate: &Gate,
-        passage: &Passage,
-        open: Open,
-        form: Form,
-        body: Body,
-    ) -> Reply {
+    async fn receive(&self, gate: &Gate, passage: &Passage, open: Open, form: Form, body: Body) -> Reply {
         match form {
             Form::Events(events, browser) => {
                 self.take((gate, passage), open, (events, browser), body.into()).await
@@ -217,5 +197,63 @@ impl ElasticApm {
             None => answer::accepted(form, items),
             Some(report) => answer::reported(form, &report),
         }
+    }
+}
+
+impl HttpSource for Arc<ElasticApm> {
+    fn books(&self) -> &Source {
+        &self.books
+    }
+
+    fn destination(&self, head: &Head<'_>) -> Option<Destination> {
+        let place = place_of(head)?;
+        let from_pages = place.is_of_browsers();
+        let policy = Policy {
+            from_pages,
+            hears_strangers: from_pages && self.strangers.is_some(),
+            // Agents ask before they show who they are, and are content to hear that somebody is there.
+            greets_strangers: place == Place::Root,
+            // A page is to see why it was refused.
+            marks: from_pages.then_some(SHARED),
+            ..Policy::POST
+        };
+        let route = form::form(place, head, self.rum.as_deref(), &self.arena)
+            .map(|form| Route::Boxed(Box::new(Sent { source: Arc::clone(self), form })));
+        Some(Destination { max_body: self.max_received(place), policy, route })
+    }
+}
+
+/// A request.
+struct Sent {
+    source: Arc<ElasticApm>,
+    form: Form,
+}
+
+impl Exchange for Sent {
+    fn protocol(&self) -> Protocol {
+        self.form.protocol()
+    }
+
+    fn is_patient(&self) -> bool {
+        self.form.is_patient()
+    }
+
+    fn of_stranger(&mut self) {
+        self.form.mark_stranger();
+    }
+
+    fn at_once(&self, head: &Head<'_>) -> Option<Reply> {
+        self.source.at_once(&self.form, head)
+    }
+
+    fn answer<'a>(
+        self: Box<Self>,
+        gate: &'a Gate,
+        passage: &'a Passage,
+        open: Open,
+        body: Body,
+    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+        let Sent { source, form } = *self;
+        Box::pin(async move { source.receive(gate, passage, open, form, body).await })
     }
 }

@@ -12,15 +12,15 @@ mod request;
 mod rewrite;
 mod rights;
 
-pub(crate) use form::{ALLOWED, Form};
-
 use crate::body::{Inspection, Received, Unfinished, decode};
 use crate::clock::now_ns;
+use crate::http::{Destination, Exchange, HttpSource, Policy, Route};
 use answer::{Answer, Beside};
-use form::{Bulk, Route};
+use form::{ALLOWED, Bulk, Form};
 use request::Request;
 use rewrite::Defaults;
 use rights::Guard;
+use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_admission::access::{BulkRights, Granted};
 use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, answer};
@@ -80,31 +80,26 @@ impl Elasticsearch {
         Elasticsearch(Arc::new(Inner { books, arena, pool, settings }))
     }
 
-    pub(crate) fn books(&self) -> &Source {
-        &self.0.books
-    }
-
-    /// The longest body that is received of this form.
-    pub(crate) fn max_received(&self, form: Option<&Form>) -> usize {
-        match form {
-            Some(Form { route: Route::Bulk(_), .. }) => self.0.settings.max_body,
-            _ => self.0.settings.max_body.min(SETUP),
-        }
-    }
-
-    /// What the head says about the request; nothing when it leads elsewhere. `alone` says that nothing else is
-    /// served where it came, so no prefix is needed.
-    pub(crate) fn form(&self, head: &Head<'_>, alone: bool) -> Option<Result<Form, Refused>> {
-        let prefix = if alone { "" } else { self.0.settings.prefix.as_str() };
+    /// What the head says about the request; nothing when it leads elsewhere than behind `prefix`.
+    fn destination_behind(&self, prefix: &str, head: &Head<'_>) -> Option<Destination> {
         let path = head.path().strip_prefix(prefix)?;
         if !path.is_empty() && !path.starts_with('/') {
             return None;
         }
-        Some(Form::of(head, path, prefix.len()))
+        let form = Form::of(head, path, prefix.len());
+        let max_body = match &form {
+            Ok(Form { route: form::Route::Bulk(_), .. }) => self.0.settings.max_body,
+            _ => self.0.settings.max_body.min(SETUP),
+        };
+        let request = |form| Sent { source: self.clone(), form, granted: Granted::default() };
+        let route = form
+            .map(|form| Route::Boxed(Box::new(request(form))))
+            .map_err(|refused| (refused, Protocol::Elastic));
+        Some(Destination { max_body, policy: Policy { allowed: ALLOWED, ..Policy::POST }, route })
     }
 
     /// Answers a request: of a `_bulk` when it is durable.
-    pub(crate) async fn receive(
+    async fn receive(
         &self,
         gate: &Gate,
         (passage, granted): (&Passage, Granted),
@@ -114,8 +109,8 @@ impl Elasticsearch {
     ) -> Reply {
         let (window, range) = body.into_parts();
         let bulk = match form.route {
-            Route::Bulk(bulk) => bulk,
-            Route::Probe => {
+            form::Route::Bulk(bulk) => bulk,
+            form::Route::Probe => {
                 open.accept_empty(ledger::Signal::Logs);
                 let head = window.get(..range.start).unwrap_or_default();
                 return probe::answer(&Request::of(head, form.prefix), &self.0.settings);
@@ -299,6 +294,70 @@ impl Elasticsearch {
         };
         gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }).await?;
         Ok(answer)
+    }
+}
+
+impl HttpSource for Elasticsearch {
+    fn books(&self) -> &Source {
+        &self.0.books
+    }
+
+    fn destination(&self, head: &Head<'_>) -> Option<Destination> {
+        self.destination_behind(&self.0.settings.prefix, head)
+    }
+
+    /// Its prefix may be empty.
+    fn takes_the_rest(&self) -> bool {
+        true
+    }
+
+    fn alone(&self) -> Option<Arc<dyn HttpSource>> {
+        Some(Arc::new(Alone(self.clone())))
+    }
+}
+
+/// The source on an address of its own.
+struct Alone(Elasticsearch);
+
+impl HttpSource for Alone {
+    fn books(&self) -> &Source {
+        self.0.books()
+    }
+
+    fn destination(&self, head: &Head<'_>) -> Option<Destination> {
+        self.0.destination_behind("", head)
+    }
+}
+
+/// A request, and who sent it.
+struct Sent {
+    source: Elasticsearch,
+    form: Form,
+    granted: Granted,
+}
+
+impl Exchange for Sent {
+    fn protocol(&self) -> Protocol {
+        Protocol::Elastic
+    }
+
+    fn granted(&mut self, granted: Granted) {
+        self.granted = granted;
+    }
+
+    fn is_heard(&self, refused: &Refused) -> bool {
+        self.form.is_heard(refused)
+    }
+
+    fn answer<'a>(
+        self: Box<Self>,
+        gate: &'a Gate,
+        passage: &'a Passage,
+        open: Open,
+        body: Body,
+    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+        let Sent { source, form, granted } = *self;
+        Box::pin(async move { source.receive(gate, (passage, granted), open, form, body).await })
     }
 }
 

@@ -11,12 +11,14 @@ pub(crate) use form::{Form, SERVICES, encoding_of};
 
 use crate::body::{Inspection, Received, Unfinished, decode};
 use crate::clock::now_ns;
+use crate::http::{Destination, HttpSource, Policy, Route, without_slash};
 use futures_util::future::{Either, TryFutureExt as _};
 use std::future::ready;
+use std::sync::Arc;
 use tidegate_admission::otlp::{Media, Partial};
-use tidegate_admission::{Gate, Passage, Refused, Room, Size};
+use tidegate_admission::{Gate, Passage, Protocol as Answered, Refused, Room, Size, answer};
 use tidegate_arena::{Arena, Share};
-use tidegate_http1::{Content, Reply};
+use tidegate_http1::{Body, Content, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Source};
@@ -113,6 +115,21 @@ impl Otlp {
     /// The longest body that is received.
     pub(crate) fn max_received(&self) -> usize {
         self.max_body
+    }
+
+    /// Answers a request over HTTP. Success is the empty message, unless something was rejected.
+    pub(crate) async fn answer(
+        &self,
+        gate: &Gate,
+        passage: &Passage,
+        open: Open,
+        form: Form,
+        body: Body,
+    ) -> Reply {
+        match self.receive(gate, passage, open, form, body.into()).await {
+            Ok(left_out) => accepted(form, left_out),
+            Err(refused) => answer(refused, Answered::Otlp(form.media)),
+        }
     }
 
     /// Checks a body and gives it to the journal; returns when it is durable.
@@ -275,6 +292,28 @@ impl Otlp {
         };
         let batch = Batch { meta, window, from: range.start, len: range.len() };
         Either::Right(gate.append(open, counts, batch).map_ok(move |()| left_out))
+    }
+}
+
+impl HttpSource for Arc<Otlp> {
+    fn books(&self) -> &Source {
+        &self.books
+    }
+
+    fn destination(&self, head: &Head<'_>) -> Option<Destination> {
+        let signal = Form::signal_at(without_slash(head.path()))?;
+        let headers = head.sole_header("content-type").and_then(|content_type| {
+            head.sole_header("content-encoding").map(|encoding| (content_type, encoding))
+        });
+        let form = Form::over_http(signal, head.method(), headers.map_err(|_repeated| ()));
+        let route = form
+            .map(|form| Route::Otlp(Arc::clone(self), form))
+            .map_err(|(refused, media)| (refused, Answered::Otlp(media)));
+        Some(Destination { max_body: self.max_body, policy: Policy::POST, route })
+    }
+
+    fn grpc(&self) -> Option<Arc<Otlp>> {
+        Some(Arc::clone(self))
     }
 }
 

@@ -11,10 +11,12 @@ pub(crate) use form::Form;
 
 use crate::body::{LARGE, Received, in_pool};
 use crate::clock::now_ns;
+use crate::http::{Destination, HttpSource, Policy, Route, without_slash};
 use compressed::Compressed;
 use futures_util::future::Either;
 use std::cell::RefCell;
 use std::future::ready;
+use std::sync::Arc;
 use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, WRITTEN, answer};
 use tidegate_arena::{Arena, Charge, Refused as NoMemory, Share};
 use tidegate_http1::{Body, Head, Reply};
@@ -64,26 +66,6 @@ impl RemoteWrite {
     pub fn with_limits(mut self, limits: Limits) -> RemoteWrite {
         self.limits = limits;
         self
-    }
-
-    /// Whether it is served at this path, also with a slash at its end.
-    pub(crate) fn is_served_at(path: &str) -> bool {
-        RemoteWrite::PATHS.contains(&path.strip_suffix('/').unwrap_or(path))
-    }
-
-    pub(crate) fn books(&self) -> &Source {
-        &self.books
-    }
-
-    /// The longest body that is received: what `max_body` bytes can take when Snappy finds nothing to
-    /// compress.
-    pub(crate) fn max_received(&self) -> usize {
-        snappy::max_compressed_len(self.max_body).unwrap_or(usize::MAX)
-    }
-
-    /// What the head says about the body.
-    pub(crate) fn form(head: &Head<'_>) -> Result<Form, Refused> {
-        form::form(head)
     }
 
     /// Checks a body, gives what is good of it to the journal, and answers when that is durable.
@@ -262,6 +244,24 @@ impl RemoteWrite {
             received_at_ns: now_ns(),
         };
         Either::Right(gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }))
+    }
+}
+
+impl HttpSource for Arc<RemoteWrite> {
+    fn books(&self) -> &Source {
+        &self.books
+    }
+
+    fn destination(&self, head: &Head<'_>) -> Option<Destination> {
+        if !RemoteWrite::PATHS.contains(&without_slash(head.path())) {
+            return None;
+        }
+        let route = form::form(head)
+            .map(|form| Route::RemoteWrite(Arc::clone(self), form))
+            .map_err(|refused| (refused, Protocol::RemoteWrite));
+        // What `max_body` bytes can take when Snappy finds nothing to compress.
+        let max_body = snappy::max_compressed_len(self.max_body).unwrap_or(usize::MAX);
+        Some(Destination { max_body, policy: Policy::POST, route })
     }
 }
 

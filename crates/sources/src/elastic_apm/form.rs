@@ -101,11 +101,10 @@ impl Form {
         }
     }
 
-    /// The same, of somebody who has shown no credentials.
-    pub(crate) fn of_stranger(self) -> Form {
-        match self {
-            Form::Events(events, browser) => Form::Events(Events { stranger: true, ..events }, browser),
-            other => other,
+    /// Notes that somebody has sent it who has shown no credentials.
+    pub(crate) fn mark_stranger(&mut self) {
+        if let Form::Events(events, _) = self {
+            events.stranger = true;
         }
     }
 

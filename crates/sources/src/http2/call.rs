@@ -12,6 +12,7 @@ use h2::RecvStream;
 use h2::server::SendResponse;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use tidegate_admission::{Passage, Refused};
 use tidegate_arena::Charge;
@@ -46,7 +47,7 @@ impl Start {
 /// Serves one call to its answer.
 pub(super) async fn serve(
     server: &Inner,
-    otlp: Otlp,
+    otlp: Arc<Otlp>,
     flow: &Flow,
     start: Start,
     way: Body<'_>,

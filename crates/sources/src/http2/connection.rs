@@ -170,7 +170,7 @@ type Call<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// A request that was let in.
 enum Start {
-    Call(Otlp, call::Start),
+    Call(Arc<Otlp>, call::Start),
     Request(request::Start),
 }
 
@@ -226,7 +226,7 @@ fn admit_call(
     parts: &Parts,
     mut respond: SendResponse<Bytes>,
 ) -> Option<(Start, SendResponse<Bytes>)> {
-    let (Some(otlp), Some(form)) = (server.http.otlp(), grpc::form(parts)) else {
+    let (Some(otlp), Some(form)) = (server.http.grpc(), grpc::form(parts)) else {
         server.http.refuse_stray(Refusal::NotFound);
         let refused = Refused::new(Refusal::NotFound, "there is no such method here\n");
         answer::grpc(&mut respond, Err(&refused.into()));
@@ -249,7 +249,7 @@ fn admit_call(
             let announces_length = length.is_some();
             let start =
                 call::Start { open, form, announces_length, deadline, has_waited: false, charge, passage };
-            return Some((Start::Call(otlp.clone(), start), respond));
+            return Some((Start::Call(Arc::clone(otlp), start), respond));
         }
         (Err(refused), _) | (Ok(_), Err(refused)) => refused,
     };

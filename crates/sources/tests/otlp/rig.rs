@@ -112,10 +112,11 @@ impl Rig {
         let remote_write = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY);
         let durations = Histogram::new(Buckets::durations(), 1);
         let http = Http::new(gate.clone(), source("http"), durations)
-            .with_remote_write(remote_write)
-            .with_otlp(Otlp::new(source("otlp"), arena.clone(), pool.clone(), MAX_BODY))
-            .with_elastic_apm(elastic_apm(source("elastic_apm"), &arena, &pool))
-            .with_elasticsearch(elasticsearch(source("elasticsearch"), &arena, &pool));
+            // First here, and last in the table: its prefix might be empty.
+            .with(elasticsearch(source("elasticsearch"), &arena, &pool))
+            .with(Arc::new(remote_write))
+            .with(Arc::new(Otlp::new(source("otlp"), arena.clone(), pool.clone(), MAX_BODY)))
+            .with(Arc::new(elastic_apm(source("elastic_apm"), &arena, &pool)));
         let shutdown = Shutdown::new();
         let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
         let http2 = Http2::new(http, settings, arena.clone(), Places::new(CONNECTIONS * Http2::PLACES));

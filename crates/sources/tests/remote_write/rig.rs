@@ -1,5 +1,6 @@
 //! A server on loopback with a journal behind it, and a client.
 
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate_admission::{Gate, Rules};
 use tidegate_arena::{Arena, Floors, Share};
@@ -72,8 +73,7 @@ impl Rig {
         let books = ledger.source("prometheus_remote_write").unwrap();
         let source = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY);
         let durations = Histogram::new(Buckets::durations(), 1);
-        let http =
-            Http::new(gate.clone(), ledger.source("http").unwrap(), durations).with_remote_write(source);
+        let http = Http::new(gate.clone(), ledger.source("http").unwrap(), durations).with(Arc::new(source));
         Rig { arena, journal, gate, ledger, http, pool, _dir: dir }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Parts, SourceKind};
 use crate::Failure;
+use std::sync::Arc;
 use tidegate_config::{Listener, Name};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sources::{AgentSettings, ApmLimits, ElasticApm, Strangers};
@@ -18,7 +19,7 @@ pub(super) const KIND: SourceKind = SourceKind {
         let address = Listener::Apm.address(&config.listen).unwrap_or(config.listen.http);
         ("Elastic APM", format!("http://{address}"))
     },
-    start: |http, parts| Ok(http.with_elastic_apm(source(parts)?)),
+    start: |http, parts| Ok(http.with(Arc::new(source(parts)?))),
 };
 
 /// The source as it is configured.

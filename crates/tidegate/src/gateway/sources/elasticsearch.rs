@@ -26,7 +26,7 @@ pub(super) const KIND: SourceKind = SourceKind {
             max_body: parts.announced.max_body(),
         };
         let (books, arena, pool) = (parts.books.clone(), parts.arena.clone(), parts.pool.clone());
-        Ok(http.with_elasticsearch(Elasticsearch::new(books, arena, pool, settings)))
+        Ok(http.with(Elasticsearch::new(books, arena, pool, settings)))
     },
 };
 

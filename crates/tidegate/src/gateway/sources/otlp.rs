@@ -1,6 +1,7 @@
 //! The source `otlp`.
 
 use super::SourceKind;
+use std::sync::Arc;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sources::Otlp;
 
@@ -22,6 +23,6 @@ pub(super) const KIND: SourceKind = SourceKind {
     },
     start: |http, parts| {
         let (books, max_body) = (parts.books.clone(), parts.announced.max_body());
-        Ok(http.with_otlp(Otlp::new(books, parts.arena.clone(), parts.pool.clone(), max_body)))
+        Ok(http.with(Arc::new(Otlp::new(books, parts.arena.clone(), parts.pool.clone(), max_body))))
     },
 };

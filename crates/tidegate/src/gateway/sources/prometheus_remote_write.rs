@@ -1,6 +1,7 @@
 //! The source `prometheus_remote_write`.
 
 use super::SourceKind;
+use std::sync::Arc;
 use tidegate_config::RemoteWriteSource;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sources::RemoteWrite;
@@ -20,7 +21,7 @@ pub(super) const KIND: SourceKind = SourceKind {
         let (books, max_body) = (parts.books.clone(), parts.announced.max_body());
         let source = RemoteWrite::new(books, parts.arena.clone(), parts.pool.clone(), max_body)
             .with_limits(limits(&parts.config.sources.prometheus_remote_write));
-        Ok(http.with_remote_write(source))
+        Ok(http.with(Arc::new(source)))
     },
 };
 
