@@ -1,7 +1,7 @@
 //! Records that go out together: their bodies in one window, as they came.
 
+use crate::egress_budget::{EgressBudget, Held, NoRoom};
 use crate::journal_consumer::{JournalConsumer, Record};
-use crate::room::{Held, NoRoom, Room};
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
 use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal};
@@ -95,7 +95,7 @@ impl<K> Batch<K> {
         before: usize,
         out_len: usize,
         usual: usize,
-        room: &Room,
+        room: &EgressBudget,
         consumer: &mut JournalConsumer,
     ) -> Result<Batch<K>, Why> {
         let needed = before + record.body_len as usize;

@@ -1,6 +1,6 @@
 //! The sink `blackhole`: takes everything and forgets it, for measuring and for trying things out.
 
-use crate::journal_consumer::{AttachError, Sinkable};
+use crate::journal_consumer::{AttachError, SinkContext};
 use crate::losses::Losses;
 use crate::stop::Stop;
 use futures_util::FutureExt;
@@ -13,11 +13,11 @@ const TOGETHER: usize = 64;
 /// # Errors
 /// When it cannot be attached to the journal.
 pub fn blackhole(
-    sinkable: Sinkable<'_>,
+    context: SinkContext<'_>,
     stop: Stop,
 ) -> Result<impl Future<Output = ()> + Send + use<>, AttachError> {
-    let health = sinkable.health.clone();
-    let mut consumer = sinkable.attach()?;
+    let health = context.health.clone();
+    let mut consumer = context.attach()?;
     Ok(async move {
         while let Some(Some(mut last)) = stop.or(consumer.next()).await {
             consumer.show_unread(&last);

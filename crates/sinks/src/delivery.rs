@@ -6,12 +6,14 @@
 
 mod batching;
 pub(crate) mod client;
+pub(crate) mod compressor;
 mod engine;
 mod oversize;
 mod pipeline;
 mod report;
 mod state;
 
+pub use compressor::BadLevel;
 pub(crate) use engine::Delivery;
 pub(crate) use oversize::Alone;
 pub(crate) use pipeline::{Limits, Pipeline};
@@ -227,7 +229,7 @@ pub enum StartError {
     Endpoint(#[from] EndpointError),
     /// Requests cannot be compressed like this.
     #[error(transparent)]
-    Level(#[from] crate::otlp::BadLevel),
+    Level(#[from] BadLevel),
     /// There is nowhere to send to.
     #[error("there is no endpoint to send to: give at least one")]
     NoEndpoint,

@@ -27,17 +27,17 @@ pub use settings::Settings;
 pub use setup::{SetupError, put_templates};
 
 use crate::batch::{Batch as JoinedBatch, Why};
+use crate::delivery::compressor::Compressor;
 use crate::delivery::{
     Alone, Delivery, Lane, Limits, Next, Pipeline, Prepared, Report, Route, SinkProtocol, Stand, StartError,
     Work,
 };
+use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation};
-use crate::journal_consumer::{Record, Sinkable};
+use crate::journal_consumer::{Record, SinkContext};
 use crate::limit::Law;
 use crate::need::Need;
-use crate::otlp::coder::Coder;
-use crate::otlp::{Compression, coder};
-use crate::room::Room;
+use crate::otlp::Compression;
 use crate::stop::Stop;
 use answer::Answer;
 use documents::{Origin, is_spoken, outgoing_len};
@@ -85,7 +85,7 @@ impl Elasticsearch {
     /// documents under way.
     pub fn bytes(settings: &Settings) -> usize {
         let each = Delivery::<BulkProtocol>::EACH + size_of::<OutboundRequest>() + MOST_DOCUMENTS;
-        coder::Coder::bytes(compression(settings))
+        Compressor::bytes(compression(settings))
             + peer::bytes(settings)
             + LETTER
             + WORKING_BYTES
@@ -104,8 +104,8 @@ impl Elasticsearch {
     /// # Errors
     /// [`StartError`].
     pub fn start(
-        context: Sinkable<'_>,
-        room: Room,
+        context: SinkContext<'_>,
+        room: EgressBudget,
         mut settings: Settings,
         stop: Stop,
     ) -> Result<Elasticsearch, StartError> {
@@ -118,7 +118,7 @@ impl Elasticsearch {
         let law = Law::Bytes { steps: settings.max_in_flight, step };
         let endpoints = Endpoints::new(peers, law, settings.backoff);
         let origin = Origin::new(context.journal.id());
-        let tools = Tools { coder: Coder::new(compression(&settings))?, origin: origin.clone() };
+        let tools = Tools { compressor: Compressor::new(compression(&settings))?, origin: origin.clone() };
         let limits = Limits {
             max_request_bytes: settings.max_request_bytes,
             max_in_flight: settings.max_in_flight,

@@ -4,8 +4,8 @@
 //! turns again. So one that is gone costs each backoff one attempt, and nothing else.
 
 use crate::backoff::Backoff;
+use crate::egress_budget::EgressBudget;
 use crate::limit::{Law, Limit, Sent};
-use crate::room::Room;
 use hyper::Uri;
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,7 +169,7 @@ impl<P: Peer> Endpoints<P> {
     /// Waits until no more than `own` bytes of `room` are held. Where a peer answers before it has read all of a request,
     /// the connection keeps what is left of it to send it: the peer has a while to read that, at most the `timeout` of a
     /// request, then the connection is closed.
-    pub(crate) async fn let_go_to(&self, room: &Room, own: usize, timeout: Duration) {
+    pub(crate) async fn let_go_to(&self, room: &EgressBudget, own: usize, timeout: Duration) {
         if tokio::time::timeout(PATIENCE.min(timeout), room.falls_to(own)).await.is_err() {
             self.hang_up();
             room.falls_to(own).await;

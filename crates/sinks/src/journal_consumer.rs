@@ -90,7 +90,7 @@ pub enum AttachError {
 
 /// What a sink is attached to, and what it may use.
 #[derive(Clone, Copy)]
-pub struct Sinkable<'a> {
+pub struct SinkContext<'a> {
     /// The sink's name.
     pub name: &'a str,
     /// Where it reads.
@@ -109,7 +109,7 @@ pub struct Sinkable<'a> {
     pub tap: Option<&'a Tap>,
 }
 
-impl Sinkable<'_> {
+impl SinkContext<'_> {
     /// Attaches the sink, from where it left off, or from the oldest record that is still there: a sink
     /// that was renamed gets what its predecessor still had queued.
     pub(crate) fn attach(&self) -> Result<JournalConsumer, AttachError> {

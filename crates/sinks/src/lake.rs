@@ -8,12 +8,12 @@
 mod decode;
 mod pieces;
 
+use crate::egress_budget::{EgressBudget, NoRoom, Turn};
 use crate::health::Health;
-use crate::journal_consumer::{AttachError, JournalConsumer, Quiet, Record, Sinkable};
+use crate::journal_consumer::{AttachError, JournalConsumer, Quiet, Record, SinkContext};
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::pieces::{Documents, Events, Place};
-use crate::room::{NoRoom, Room, Turn};
 use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::{Charge, STEP};
@@ -38,7 +38,7 @@ const AFTER_ERROR: Duration = Duration::from_secs(2);
 pub struct Lake {
     consumer: JournalConsumer,
     writer: Writer,
-    room: Room,
+    room: EgressBudget,
     /// What the writer may allocate.
     _slice: Charge,
     health: Health,
@@ -134,22 +134,22 @@ impl Lake {
     /// # Errors
     /// [`LakeError`].
     pub fn start(
-        sinkable: Sinkable<'_>,
+        context: SinkContext<'_>,
         settings: Settings,
         slice: Charge,
-        room: Room,
+        room: EgressBudget,
         runtime: Handle,
         stop: Stop,
     ) -> Result<Lake, LakeError> {
         let (writer, _durable) = Writer::open(settings)?;
-        let mut consumer = sinkable.attach()?;
+        let mut consumer = context.attach()?;
         consumer.in_order();
         Ok(Lake {
             consumer,
             writer,
             room,
             _slice: slice,
-            health: sinkable.health.clone(),
+            health: context.health.clone(),
             stop,
             runtime,
             symbols: Symbols::new(),

@@ -10,6 +10,7 @@ mod batch;
 mod blackhole;
 mod decoding;
 mod delivery;
+mod egress_budget;
 mod elasticsearch;
 mod endpoints;
 mod health;
@@ -22,7 +23,6 @@ mod need;
 mod otlp;
 mod pieces;
 mod prometheus_remote_write;
-mod room;
 mod secrets;
 mod signals;
 mod stop;
@@ -31,19 +31,19 @@ mod tenant;
 mod tls;
 
 pub use blackhole::blackhole;
-pub use delivery::{EndpointError, StartError};
+pub use delivery::{BadLevel, EndpointError, StartError};
+pub use egress_budget::EgressBudget;
 pub use elasticsearch::{
     Elasticsearch, Settings as ElasticsearchSettings, SetupError as ElasticsearchSetupError, put_templates,
 };
 pub use health::{Activity, Health, HeldUp, Trouble};
-pub use journal_consumer::{AttachError, Sinkable};
+pub use journal_consumer::{AttachError, SinkContext};
 pub use lake::{Lake, LakeError};
 pub use need::Need;
-pub use otlp::{BadLevel as OtlpBadLevel, Compression, Otlp, Settings as OtlpSettings, Transport};
+pub use otlp::{Compression, Otlp, Settings as OtlpSettings, Transport};
 pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };
-pub use room::Room;
 pub use signals::Signals;
 pub use stop::{Stop, Stopper};
 pub use supervisor::Supervisor;

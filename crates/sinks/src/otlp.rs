@@ -12,7 +12,6 @@
 
 mod answer;
 mod batching;
-pub(crate) mod coder;
 mod need;
 mod outbound_request;
 mod oversize;
@@ -24,23 +23,22 @@ mod status;
 mod translation;
 
 pub(crate) use batching::spoken;
-pub use coder::BadLevel;
 pub use settings::{Compression, Settings, Transport};
 
 use crate::batch::{Batch as JoinedBatch, Why, joined_most};
+use crate::delivery::compressor::Compressor;
 use crate::delivery::{
     Alone, Delivery, Lane, Limits, Next, Pipeline, Prepared, Report, Route, SinkProtocol, Stand, StartError,
     Unfit, Work,
 };
+use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation};
-use crate::journal_consumer::{Record, Sinkable};
+use crate::journal_consumer::{Record, SinkContext};
 use crate::limit::Law;
 use crate::need::Need;
-use crate::room::Room;
 use crate::stop::Stop;
 use answer::Answer;
 use batching::{Key, Way};
-use coder::Coder;
 use futures_util::future::BoxFuture;
 use outbound_request::OutboundRequest;
 use oversize::Cut;
@@ -64,7 +62,7 @@ struct OtlpProtocol {
 impl Otlp {
     /// What a sink with these settings takes beyond payload, in bytes: connections, and the state of coders.
     pub fn bytes(settings: &Settings) -> usize {
-        Coder::bytes(settings.compression)
+        Compressor::bytes(settings.compression)
             + peer::bytes(settings)
             + settings.max_in_flight * Delivery::<OtlpProtocol>::EACH
     }
@@ -83,8 +81,8 @@ impl Otlp {
     /// # Errors
     /// [`StartError`].
     pub fn start(
-        context: Sinkable<'_>,
-        room: Room,
+        context: SinkContext<'_>,
+        room: EgressBudget,
         mut settings: Settings,
         stop: Stop,
     ) -> Result<Otlp, StartError> {
@@ -93,7 +91,7 @@ impl Otlp {
             settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
         let endpoints = Endpoints::new(peers, Law::Requests(settings.max_in_flight), settings.backoff);
-        let coder = Coder::new(settings.compression)?;
+        let compressor = Compressor::new(settings.compression)?;
         let limits = Limits {
             max_request_bytes: settings.max_request_bytes,
             max_in_flight: settings.max_in_flight,
@@ -103,7 +101,7 @@ impl Otlp {
         let report = Report::new(&context);
         let consumer = context.attach()?;
         let protocol = OtlpProtocol { settings, cut: None };
-        Ok(Otlp(Delivery::new(protocol, consumer, (room, endpoints), report, coder, limits, stop)))
+        Ok(Otlp(Delivery::new(protocol, consumer, (room, endpoints), report, compressor, limits, stop)))
     }
 
     /// Sends until the order to stop comes, or the journal is closed and everything was sent.
@@ -115,7 +113,7 @@ impl Otlp {
 impl SinkProtocol for OtlpProtocol {
     type Key = Key;
     type Peer = Peer;
-    type Tools = Coder;
+    type Tools = Compressor;
     type Request = OutboundRequest;
     type More = Infallible;
     type Answer = Answer;
@@ -139,7 +137,7 @@ impl SinkProtocol for OtlpProtocol {
         &mut self,
         pipeline: &Pipeline<Self>,
         work: Work<Self>,
-        mut coder: Box<Coder>,
+        mut compressor: Box<Compressor>,
     ) -> BoxFuture<'static, Prepared<Self>> {
         let room = pipeline.room.clone();
         Box::pin(async move {
@@ -147,8 +145,8 @@ impl SinkProtocol for OtlpProtocol {
                 Work::Batch(batch) => batch,
                 Work::More(none) => match none {},
             };
-            let outcome = outbound_request::pack(batch, &mut coder, &room).await;
-            (outcome.map_err(|(batch, why)| Unfit { work: Work::Batch(batch), why }), coder)
+            let outcome = outbound_request::pack(batch, &mut compressor, &room).await;
+            (outcome.map_err(|(batch, why)| Unfit { work: Work::Batch(batch), why }), compressor)
         })
     }
 

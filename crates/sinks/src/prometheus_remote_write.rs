@@ -26,11 +26,11 @@ pub use settings::{Naming, Prefer, Settings, Translation};
 
 use crate::backoff::Backoff;
 use crate::delivery::StartError;
+use crate::egress_budget::EgressBudget;
 use crate::http::Peer;
-use crate::journal_consumer::{JournalConsumer, Record, Sinkable};
+use crate::journal_consumer::{JournalConsumer, Record, SinkContext};
 use crate::losses::Losses;
 use crate::need::Need;
-use crate::room::Room;
 use crate::stop::Stop;
 use batch::{Batch, Form, Mode, NoBody};
 use exchange::{Exchange, Sum, Verdict};
@@ -47,7 +47,7 @@ use tidegate_wire::snappy;
 /// The sink, attached to the journal and ready to run.
 pub struct RemoteWrite {
     consumer: JournalConsumer,
-    room: Room,
+    room: EgressBudget,
     settings: Settings,
     exchange: Exchange,
     recoder: Recoder,
@@ -101,8 +101,8 @@ impl RemoteWrite {
     /// # Errors
     /// [`StartError`].
     pub fn start(
-        sinkable: Sinkable<'_>,
-        room: Room,
+        context: SinkContext<'_>,
+        room: EgressBudget,
         settings: Settings,
         stop: Stop,
     ) -> Result<RemoteWrite, StartError> {
@@ -113,9 +113,9 @@ impl RemoteWrite {
         let peers: Result<Vec<_>, _> = settings.endpoints.iter().map(peer).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
         let backoff = Backoff::new(settings.backoff.0, settings.backoff.1);
-        let health = sinkable.health.clone();
-        let dead_letters = sinkable.dead_letters.clone();
-        let consumer = sinkable.attach()?;
+        let health = context.health.clone();
+        let dead_letters = context.dead_letters.clone();
+        let consumer = context.attach()?;
         let exchange = Exchange::new(
             consumer.name(),
             (Rotation::new(peers, &backoff), settings.tenant_header.clone()),

@@ -3,9 +3,9 @@
 use super::state::{Drain, Memory, Reading, RequestSize, SideLane, Suspects};
 use super::{Answered, GRACE, Limits, Next, OPEN, Pipeline, Prepared, Report, SinkProtocol, Unfit, Work};
 use crate::batch::Why;
+use crate::egress_budget::EgressBudget;
 use crate::endpoints::Endpoints;
 use crate::journal_consumer::{JournalConsumer, Record};
-use crate::room::Room;
 use crate::stop::Stop;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ impl<P: SinkProtocol> Delivery<P> {
     pub(crate) fn new(
         protocol: P,
         mut consumer: JournalConsumer,
-        (room, endpoints): (Room, Endpoints<P::Peer>),
+        (room, endpoints): (EgressBudget, Endpoints<P::Peer>),
         report: Report,
         tools: P::Tools,
         limits: Limits,

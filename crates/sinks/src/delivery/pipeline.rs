@@ -3,10 +3,10 @@
 use super::state::{Drain, Memory, Reading, RequestSize, SideLane, Suspects};
 use super::{Answered, Lane, OPEN, Prepared, Report, SinkProtocol, Work};
 use crate::batch::{self, Batch, joined_most};
+use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation, Verdict};
 use crate::journal_consumer::JournalConsumer;
 use crate::losses::Losses;
-use crate::room::Room;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ pub(crate) struct Limits {
 /// What a delivery holds.
 pub(crate) struct Pipeline<P: SinkProtocol> {
     pub(crate) consumer: JournalConsumer,
-    pub(crate) room: Room,
+    pub(crate) room: EgressBudget,
     pub(crate) endpoints: Endpoints<P::Peer>,
     pub(crate) report: Report,
     /// Nothing while a preparation uses them.

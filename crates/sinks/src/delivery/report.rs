@@ -1,7 +1,7 @@
 //! Reports what became of requests: to the pages, to the log, and to the dead letters.
 
 use crate::health::Health;
-use crate::journal_consumer::Sinkable;
+use crate::journal_consumer::SinkContext;
 use crate::secrets::Shown;
 use hyper::Uri;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(context: &Sinkable<'_>) -> Report {
+    pub(crate) fn new(context: &SinkContext<'_>) -> Report {
         Report {
             sink: context.name.to_owned(),
             health: context.health.clone(),

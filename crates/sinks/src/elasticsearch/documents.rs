@@ -7,9 +7,9 @@ use super::sift::{Pick, sift};
 use super::source::{Source, Unfilled};
 use crate::batch::{Body, Why};
 use crate::decoding::SLACK;
+use crate::delivery::compressor::Compressor;
+use crate::egress_budget::{EgressBudget, Held};
 use crate::need::Need;
-use crate::otlp::coder::Coder;
-use crate::room::{Held, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
@@ -116,8 +116,8 @@ pub(super) async fn made(
     mut batch: Batch,
     pick: &Pick,
     origin: &Origin,
-    coder: &mut Coder,
-    room: &Room,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
     settings: &Settings,
 ) -> Result<Made, (Batch, Why)> {
     let mut shares: Vec<Share> = batch.bodies.iter().map(share).collect();
@@ -130,7 +130,7 @@ pub(super) async fn made(
         sift(&mut batch.window, &mut runs, &mut shares, pick).await;
         return Ok(Made { raw: Bytes::from_owner(batch.window), shares, runs });
     }
-    match written(&batch, &mut shares, origin, coder, room, settings).await {
+    match written(&batch, &mut shares, origin, compressor, room, settings).await {
         Ok((mut out, mut runs)) => {
             sift(&mut out, &mut runs, &mut shares, pick).await;
             Ok(Made { raw: Bytes::from_owner(out), shares, runs })
@@ -148,8 +148,8 @@ async fn written(
     batch: &Batch,
     shares: &mut [Share],
     origin: &Origin,
-    coder: &mut Coder,
-    room: &Room,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
     settings: &Settings,
 ) -> Result<(Held<Window>, Runs), Why> {
     let mut out = room.window(batch.out_len).await?;
@@ -165,7 +165,7 @@ async fn written(
         let raw = match &mut scratch {
             Some(scratch) if body.encoding != Encoding::Identity => {
                 scratch.clear();
-                coder.decode(body.encoding, bytes, scratch).await.map_err(|_| Why::Damaged)?;
+                compressor.decode(body.encoding, bytes, scratch).await.map_err(|_| Why::Damaged)?;
                 &***scratch
             }
             _ => bytes,

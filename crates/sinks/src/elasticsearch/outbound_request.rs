@@ -7,9 +7,9 @@ use super::settings::Settings;
 use super::shares::{Runs, Share};
 use super::sift::Pick;
 use super::{Batch, BulkProtocol};
+use crate::delivery::compressor::Compressor;
 use crate::delivery::{Prepared, Unfit, Work};
-use crate::otlp::coder::Coder;
-use crate::room::{NoRoom, Room};
+use crate::egress_budget::{EgressBudget, NoRoom};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub(super) enum Remaining {
 
 /// What is needed to prepare requests, beside memory.
 pub(super) struct Tools {
-    pub(super) coder: Coder,
+    pub(super) compressor: Compressor,
     pub(super) origin: Origin,
 }
 
@@ -81,23 +81,23 @@ pub(super) async fn prepare(
     pick: Pick,
     most: usize,
     mut tools: Box<Tools>,
-    room: Room,
+    room: EgressBudget,
     settings: Arc<Settings>,
 ) -> Prepared<BulkProtocol> {
     let (batch, pick, follows) = match work {
         Work::Batch(batch) => (batch, pick, None),
         Work::More(More::Follow(batch, pick, name)) => (*batch, pick, Some(name)),
         Work::More(More::Of(remaining)) => {
-            return (next(remaining, most, &mut tools.coder, &room).await, tools);
+            return (next(remaining, most, &mut tools.compressor, &room).await, tools);
         }
     };
     let meta = batch.meta;
     #[expect(clippy::large_futures, reason = "the engine has boxed all of this")]
-    let made = made(batch, &pick, &tools.origin, &mut tools.coder, &room, &settings).await;
+    let made = made(batch, &pick, &tools.origin, &mut tools.compressor, &room, &settings).await;
     match made {
         Ok(made) => {
             let remaining = Remaining::Piece(OutboundRequest::new(meta, made, follows));
-            (next(remaining, most, &mut tools.coder, &room).await, tools)
+            (next(remaining, most, &mut tools.compressor, &room).await, tools)
         }
         Err((batch, why)) => {
             let work = match follows {
@@ -112,10 +112,10 @@ pub(super) async fn prepare(
 async fn next(
     remaining: Remaining,
     most: usize,
-    coder: &mut Coder,
-    room: &Room,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
 ) -> Result<Box<OutboundRequest>, Unfit<BulkProtocol>> {
-    let outcome = go_on(remaining, most, coder, room).await;
+    let outcome = go_on(remaining, most, compressor, room).await;
     outcome.map_err(|(left, no_room)| Unfit { work: Work::More(More::Of(left)), why: no_room.into() })
 }
 
@@ -123,8 +123,8 @@ async fn next(
 pub(super) async fn go_on(
     remaining: Remaining,
     most: usize,
-    coder: &mut Coder,
-    room: &Room,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
 ) -> Result<Box<OutboundRequest>, (Remaining, NoRoom)> {
     let outbound = match remaining {
         Remaining::Piece(outbound) => outbound,
@@ -146,7 +146,7 @@ pub(super) async fn go_on(
     if outbound.left == 0 && outbound.raw.is_empty() {
         return Ok(outbound);
     }
-    packed(outbound, most, coder, room).await
+    packed(outbound, most, compressor, room).await
 }
 
 /// What of a piece is to be sent again.
@@ -168,7 +168,11 @@ pub(super) fn runs_left(outbound: &OutboundRequest, reply: &Reply) -> Runs {
 }
 
 /// What is left of a outbound when what is done of its piece is taken out, and whose documents that are.
-async fn rest(outbound: &OutboundRequest, reply: &Reply, room: &Room) -> Result<(Bytes, Runs), NoRoom> {
+async fn rest(
+    outbound: &OutboundRequest,
+    reply: &Reply,
+    room: &EgressBudget,
+) -> Result<(Bytes, Runs), NoRoom> {
     let behind = outbound.raw.get(outbound.piece.end..).unwrap_or_default();
     let len = later(outbound, reply).fold(0, |len, (bytes, _)| len + bytes.len());
     let mut window = room.window(len + behind.len()).await?;
@@ -182,17 +186,17 @@ async fn rest(outbound: &OutboundRequest, reply: &Reply, room: &Room) -> Result<
 async fn packed(
     mut outbound: Box<OutboundRequest>,
     most: usize,
-    coder: &mut Coder,
-    room: &Room,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
 ) -> Result<Box<OutboundRequest>, (Remaining, NoRoom)> {
     outbound.choose(most);
     let body = outbound.raw.slice(outbound.piece.clone());
-    let gzip = coder.encoding() == Encoding::Gzip && !outbound.plain;
+    let gzip = compressor.encoding() == Encoding::Gzip && !outbound.plain;
     let body = if gzip {
         let packed = async {
             // What documents usually shrink to; what does not grows.
             let mut out = room.window(body.len() / 6).await?;
-            coder.encode(&body, &mut out).await?;
+            compressor.encode(&body, &mut out).await?;
             Ok(Bytes::from_owner(out))
         };
         match packed.await {

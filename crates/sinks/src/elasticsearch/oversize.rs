@@ -14,8 +14,8 @@ use super::source::{Mark, Source, Unfilled};
 use crate::batch::{Body, Why};
 use crate::decoding::SLACK;
 use crate::delivery::{Alone, Answered, Pipeline};
+use crate::egress_budget::{Held, NoRoom};
 use crate::journal_consumer::Record;
-use crate::room::{Held, NoRoom};
 use std::sync::Arc;
 use tidegate_arena::{PAGE, STEP, Window};
 use tidegate_journal::{Encoding, Meta, ReadError};
@@ -165,7 +165,7 @@ impl Sending<'_> {
         let room = self.pipeline.room.window(meta.raw_len as usize + SLACK).await;
         let mut raw = room.map_err(|why| Why::Room(why).reason())?;
         let Some(tools) = &mut self.pipeline.tools else { return Err(Dropped::Damaged) };
-        tools.coder.decode(meta.encoding, &kept, &mut raw).await.map_err(|_| Dropped::Damaged)?;
+        tools.compressor.decode(meta.encoding, &kept, &mut raw).await.map_err(|_| Dropped::Damaged)?;
         Ok(raw)
     }
 
@@ -350,7 +350,7 @@ impl Sending<'_> {
         loop {
             let (most, room) = (self.pipeline.most(), self.pipeline.room.clone());
             let packed = match &mut self.pipeline.tools {
-                Some(tools) => Box::pin(go_on(next, most, &mut tools.coder, &room)).await,
+                Some(tools) => Box::pin(go_on(next, most, &mut tools.compressor, &room)).await,
                 None => Err((next, NoRoom::Never)),
             };
             let outbound = match packed {

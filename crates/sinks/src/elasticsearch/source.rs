@@ -10,7 +10,7 @@
 use super::documents::{ID, spoken};
 use super::settings::Settings;
 use crate::batch::{Body, Why};
-use crate::room::{Held, NoRoom, Room};
+use crate::egress_budget::{EgressBudget, Held, NoRoom};
 use std::fmt::Write as _;
 use tidegate_arena::Window;
 use tidegate_elastic::documents::{self, Page, Place, Sheet as _};
@@ -39,7 +39,7 @@ pub(super) struct Source<'a> {
     prefix: String,
     tenant: &'a str,
     settings: &'a Settings,
-    room: &'a Room,
+    room: &'a EgressBudget,
     request: Option<Request<'a>>,
     mark: Mark,
     /// The current part of remote write, translated to OTLP.
@@ -106,7 +106,7 @@ impl<'a> Source<'a> {
         body: &'a Body,
         (prefix, tenant): (String, &'a str),
         request: Option<Request<'a>>,
-        (settings, room): (&'a Settings, &'a Room),
+        (settings, room): (&'a Settings, &'a EgressBudget),
     ) -> Source<'a> {
         let (mark, series) = (Mark::default(), request.map(pieces_of_remote_write).map(Box::new));
         Source { raw, body, prefix, tenant, settings, room, request, mark, chunk: None, series, ended: false }

@@ -1,9 +1,9 @@
 //! Events and documents, said in OTLP a piece at a time before they become rows. All pieces of a record are one batch.
 
 use super::{Failure, Lake, now_ns, wait};
+use crate::egress_budget::{NoRoom, Turn};
 use crate::otlp::spoken;
 use crate::pieces::Pieces;
-use crate::room::{NoRoom, Turn};
 use tidegate_journal::Meta;
 use tidegate_lake::{Position, Pushed};
 use tidegate_ledger::Dropped;

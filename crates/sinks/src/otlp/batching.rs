@@ -1,9 +1,10 @@
 //! Routes records into batches: by signal, tenant and the form in which they go out.
 
+use super::OtlpProtocol;
 use super::peer::{self, PREFIX};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
-use super::{OtlpProtocol, coder};
+use crate::decoding::SLACK;
 use crate::delivery::Route;
 use crate::journal_consumer::Record;
 use tidegate_arena::rounded;
@@ -86,10 +87,10 @@ fn needed(record: &Record, way: Way) -> usize {
     match way {
         Way::Join => kept,
         // In both forms, and what is made of it.
-        Way::Recode => kept + rounded(PREFIX + raw + coder::SLACK) + rounded(PREFIX + raw / 4),
+        Way::Recode => kept + rounded(PREFIX + raw + SLACK) + rounded(PREFIX + raw / 4),
         Way::Translate(_) => {
             let said = outgoing_len(&record.meta);
-            kept + rounded(PREFIX + raw + coder::SLACK) + rounded(PREFIX + said) + rounded(PREFIX + said / 4)
+            kept + rounded(PREFIX + raw + SLACK) + rounded(PREFIX + said) + rounded(PREFIX + said / 4)
         }
     }
 }

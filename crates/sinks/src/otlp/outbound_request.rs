@@ -2,12 +2,13 @@
 
 use super::Batch;
 use super::batching::{Key, Way, spoken};
-use super::coder::{Coder, SLACK};
 use super::peer::{PREFIX, Request};
 use super::translation::{Translated, translated, version_of};
 use crate::batch::Why;
+use crate::decoding::SLACK;
 use crate::delivery::SMALLEST;
-use crate::room::{Held, Room};
+use crate::delivery::compressor::Compressor;
+use crate::egress_budget::{EgressBudget, Held};
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Meta};
@@ -59,11 +60,11 @@ impl OutboundRequest {
 /// Makes a request of `batch`, or returns it.
 pub(super) async fn pack(
     batch: Batch,
-    coder: &mut Coder,
-    room: &Room,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
 ) -> Result<OutboundRequest, (Batch, Why)> {
-    match made(&batch, coder, room).await {
-        Ok(made) => Ok(outbound(batch, made, coder.encoding())),
+    match made(&batch, compressor, room).await {
+        Ok(made) => Ok(outbound(batch, made, compressor.encoding())),
         Err(why) => Err((batch, why)),
     }
 }
@@ -76,42 +77,54 @@ struct Made {
     untranslatable: u64,
 }
 
-async fn made(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, Why> {
+async fn made(batch: &Batch, compressor: &mut Compressor, room: &EgressBudget) -> Result<Made, Why> {
     if batch.key.way == Way::Join {
         return Ok(Made::default());
     }
-    let Made { frame: raw, untranslatable } = decoded(batch, coder, room).await?;
-    if coder.encoding() == Encoding::Identity {
+    let Made { frame: raw, untranslatable } = decoded(batch, compressor, room).await?;
+    if compressor.encoding() == Encoding::Identity {
         return Ok(Made { frame: raw, untranslatable });
     }
-    let frame = compressed(raw.as_ref().unwrap_or(&batch.window), coder, room).await?;
+    let frame = compressed(raw.as_ref().unwrap_or(&batch.window), compressor, room).await?;
     Ok(Made { frame: Some(frame), untranslatable })
 }
 
 /// A frame that is not compressed, as it goes out: compressed, unless there is no room for that beside it.
-pub(super) async fn encoded(raw: Frame, coder: &mut Coder, room: &Room) -> (Frame, Encoding) {
-    let encoding = coder.encoding();
+pub(super) async fn encoded(
+    raw: Frame,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
+) -> (Frame, Encoding) {
+    let encoding = compressor.encoding();
     if encoding == Encoding::Identity {
         return (raw, encoding);
     }
-    match compressed(&raw, coder, room).await {
+    match compressed(&raw, compressor, room).await {
         Ok(frame) => (frame, encoding),
         Err(_) => (raw, Encoding::Identity),
     }
 }
 
 /// Makes a request of the one record in `batch`, of which no more is held at a time than must be.
-pub(super) async fn alone(batch: Batch, coder: &mut Coder, room: &Room) -> Result<OutboundRequest, Why> {
+pub(super) async fn alone(
+    batch: Batch,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
+) -> Result<OutboundRequest, Why> {
     let Batch { key, meta, items, out_len: raw_len, .. } = batch;
     let sequences = batch.sequences.clone();
-    let raw = opened(batch, coder, room).await?;
-    let (frame, encoding) = encoded(raw, coder, room).await;
+    let raw = opened(batch, compressor, room).await?;
+    let (frame, encoding) = encoded(raw, compressor, room).await;
     let piece = OutboundRequest::piece(frame, encoding, key, meta, items, raw_len);
     Ok(OutboundRequest { sequences, ..piece })
 }
 
 /// The one body of `batch`, decoded. What it came as is given back.
-pub(super) async fn opened(batch: Batch, coder: &mut Coder, room: &Room) -> Result<Frame, Why> {
+pub(super) async fn opened(
+    batch: Batch,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
+) -> Result<Frame, Why> {
     let [body] = batch.bodies.as_slice() else { return Err(Why::Damaged) };
     if body.encoding == Encoding::Identity {
         return Ok(batch.window);
@@ -119,21 +132,21 @@ pub(super) async fn opened(batch: Batch, coder: &mut Coder, room: &Room) -> Resu
     let mut raw = room.window(PREFIX + body.raw_len + SLACK).await?;
     raw.skip(PREFIX);
     let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
-    coder.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
+    compressor.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
     Ok(raw)
 }
 
-async fn compressed(raw: &Frame, coder: &mut Coder, room: &Room) -> Result<Frame, Why> {
+async fn compressed(raw: &Frame, compressor: &mut Compressor, room: &EgressBudget) -> Result<Frame, Why> {
     let message = raw.get(PREFIX..).unwrap_or_default();
     // What telemetry usually shrinks to; what does not grows.
     let mut out = room.window(PREFIX + message.len() / 4).await?;
     out.skip(PREFIX);
-    coder.encode(message, &mut out).await?;
+    compressor.encode(message, &mut out).await?;
     Ok(out)
 }
 
 /// The bodies of a batch decoded, one after the other, where they came compressed; and in OTLP, where they are not.
-async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, Why> {
+async fn decoded(batch: &Batch, compressor: &mut Compressor, room: &EgressBudget) -> Result<Made, Why> {
     let version = version_of(&batch.meta);
     if version.is_none() && batch.bodies.iter().all(|body| body.encoding == Encoding::Identity) {
         return Ok(Made::default());
@@ -145,7 +158,7 @@ async fn decoded(batch: &Batch, coder: &mut Coder, room: &Room) -> Result<Made, 
     for body in &batch.bodies {
         let start = raw.len();
         let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
-        coder.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
+        compressor.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
         if version.is_some() {
             ranges.push(start..raw.len());
         }

@@ -101,8 +101,8 @@ impl Sending<'_> {
         }
         let outbound = match (way, tools) {
             (Way::Join, _) => OutboundRequest::joined(batch),
-            (_, Some(coder)) => {
-                let packed = Box::pin(outbound_request::alone(batch, coder, room)).await;
+            (_, Some(compressor)) => {
+                let packed = Box::pin(outbound_request::alone(batch, compressor, room)).await;
                 packed.map_err(Why::reason)?
             }
             (_, None) => return Ok(Alone::Later),
@@ -121,8 +121,8 @@ impl Sending<'_> {
         let whole = Whole { key: batch.key, meta: batch.meta };
         let meta = whole.meta;
         let Pipeline { room, tools, .. } = &mut *self.pipeline;
-        let Some(coder) = tools.as_mut() else { return Ok(Alone::Later) };
-        let raw = outbound_request::opened(batch, coder, room).await.map_err(Why::reason)?;
+        let Some(compressor) = tools.as_mut() else { return Ok(Alone::Later) };
+        let raw = outbound_request::opened(batch, compressor, room).await.map_err(Why::reason)?;
         let body = raw.get(PREFIX..).unwrap_or_default();
         let known = self.protocol.cut.take().filter(|cut| cut.sequence == sequence);
         let mut cut = known.unwrap_or_else(|| Cut {
@@ -263,8 +263,8 @@ impl Sending<'_> {
     /// A piece as it goes out: compressed if there is room for that.
     async fn piece(&mut self, frame: Frame, portion: &Portion, whole: Whole) -> Option<OutboundRequest> {
         let Pipeline { room, tools, .. } = &mut *self.pipeline;
-        let coder = tools.as_mut()?;
-        let (frame, encoding) = outbound_request::encoded(frame, coder, room).await;
+        let compressor = tools.as_mut()?;
+        let (frame, encoding) = outbound_request::encoded(frame, compressor, room).await;
         Some(OutboundRequest::piece(frame, encoding, whole.key, whole.meta, portion.items, portion.bytes))
     }
 }

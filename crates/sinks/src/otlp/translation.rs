@@ -3,7 +3,7 @@
 use super::outbound_request::Frame;
 use super::peer::PREFIX;
 use crate::batch::Why;
-use crate::room::Room;
+use crate::egress_budget::EgressBudget;
 use std::ops::Range;
 use tidegate_journal::{Meta, Protocol, Signal};
 use tidegate_wire::otlp::prometheus::from_remote_write;
@@ -41,7 +41,7 @@ pub(super) async fn translated(
     bodies: &[Range<usize>],
     version: Version,
     expected_len: usize,
-    room: &Room,
+    room: &EgressBudget,
 ) -> Result<Translated, Why> {
     let of_symbols = |range: &Range<usize>| raw.get(range.clone()).map_or(0, Symbols::bytes_for);
     let most_symbols = match version {

@@ -3,8 +3,8 @@
 use super::Settings;
 use super::exchange::{Entries, Request};
 use super::passing;
+use crate::egress_budget::{EgressBudget, Held, NoRoom, Turn};
 use crate::journal_consumer::{JournalConsumer, Record};
-use crate::room::{Held, NoRoom, Room, Turn};
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
 use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal};
@@ -118,7 +118,7 @@ impl Batch {
         record: Record,
         mode: Mode,
         usual: usize,
-        room: &Room,
+        room: &EgressBudget,
         consumer: &mut JournalConsumer,
         settings: &Settings,
     ) -> Result<Batch, NoBody> {
@@ -169,7 +169,11 @@ impl Batch {
     ///
     /// # Errors
     /// When it cannot be had.
-    pub(super) async fn load(&mut self, room: &Room, consumer: &mut JournalConsumer) -> Result<(), NoBody> {
+    pub(super) async fn load(
+        &mut self,
+        room: &EgressBudget,
+        consumer: &mut JournalConsumer,
+    ) -> Result<(), NoBody> {
         if self.window.is_none() {
             if self.large {
                 self.borrow(room).await;
@@ -191,7 +195,7 @@ impl Batch {
     }
 
     /// Waits for the turn to borrow, if it is not had yet.
-    pub(super) async fn borrow(&mut self, room: &Room) {
+    pub(super) async fn borrow(&mut self, room: &EgressBudget) {
         if !self.turn.is_some() {
             self.turn = room.turn().await;
         }
@@ -204,7 +208,7 @@ impl Batch {
 
     /// Gives back what is not to be held while a peer is waited for: the memory of a large batch, which
     /// [`load`](Self::load) brings back, and the turn, if what is left is within the part.
-    pub(super) fn unload(&mut self, room: &Room) {
+    pub(super) fn unload(&mut self, room: &EgressBudget) {
         if self.large {
             self.window = None;
         }

@@ -1,9 +1,9 @@
 //! Requests and answers: what is sent again, what is not, and what the peer thinks of 2.0.
 
 use super::rotation::{Rotation, Turn};
+use crate::egress_budget::EgressBudget;
 use crate::health::Health;
 use crate::http::{Answer, NoAnswer, Peer};
-use crate::room::Room;
 use crate::secrets::Shown;
 use crate::stop::Stop;
 use crate::tenant;
@@ -208,7 +208,7 @@ impl Exchange {
     /// before it had read all of a request: the connection keeps what is left of the body to send it. The peer
     /// has a while to read it; then the connection is closed, which it may be after such an answer (RFC 9112,
     /// section 9.5).
-    pub(super) async fn let_go(&self, room: &Room, own: usize) {
+    pub(super) async fn let_go(&self, room: &EgressBudget, own: usize) {
         if tokio::time::timeout(self.patience, room.falls_to(own)).await.is_err() {
             tracing::debug!(
                 sink = self.sink,

@@ -4,7 +4,7 @@
 //! union; and the elements of several Snappy blocks one after the other, behind a preamble with the sum of
 //! their lengths, decode to the concatenation (see `tidegate_wire::snappy::join`).
 
-use crate::room::Held;
+use crate::egress_budget::Held;
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_wire::snappy;

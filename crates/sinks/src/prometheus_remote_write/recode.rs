@@ -12,8 +12,8 @@ use super::Settings;
 use super::batch::{Batch, Form, NoBody, piece_of};
 use super::exchange::Request;
 use crate::decoding::{self, SLACK};
+use crate::egress_budget::{EgressBudget, Held, NoRoom};
 use crate::journal_consumer::JournalConsumer;
-use crate::room::{Held, NoRoom, Room};
 pub(super) use encode::To;
 use encode::{Encoded, Encoder, Most, Unfit};
 use piece::{Piece, Source};
@@ -25,7 +25,7 @@ use tidegate_wire::{gzip, snappy, zstd};
 
 /// Encodes batches anew, within a sink's part of the memory.
 pub(super) struct Recoder {
-    room: Room,
+    room: EgressBudget,
     encoder: Encoder,
     limits: Limits,
     /// How many points of OTLP make about a request: halved when they do not fit, doubled when they leave half of
@@ -118,7 +118,7 @@ impl Work {
 }
 
 impl Recoder {
-    pub(super) fn new(room: Room, settings: &Settings) -> Recoder {
+    pub(super) fn new(room: EgressBudget, settings: &Settings) -> Recoder {
         let limits =
             Limits { bytes: settings.max_bytes.min(piece_of(room.part())), items: settings.max_items };
         let encoder = Encoder::new(room.clone(), settings.lanes, settings.otlp.clone());

@@ -9,7 +9,8 @@ use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Sig
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    Elasticsearch, ElasticsearchSettings, Flavour, Health, Mapping, Room, Signals, Sinkable, Stopper, Tls,
+    EgressBudget, Elasticsearch, ElasticsearchSettings, Flavour, Health, Mapping, Signals, SinkContext,
+    Stopper, Tls,
 };
 use tokio::sync::Semaphore;
 
@@ -118,8 +119,8 @@ impl Rig {
     /// A sink that is attached.
     pub(crate) fn sink(&self, settings: ElasticsearchSettings) -> (Elasticsearch, Stopper) {
         let (stopper, stop) = Stopper::new();
-        let room = Room::new(&self.arena, Share::Egress, self.part, &self.turn);
-        let sinkable = Sinkable {
+        let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
+        let context = SinkContext {
             name: NAME,
             journal: &self.journal,
             ledger: &self.ledger,
@@ -129,7 +130,7 @@ impl Rig {
             dead_letters: &self.letters,
             tap: None,
         };
-        (Elasticsearch::start(sinkable, room, settings, stop).unwrap(), stopper)
+        (Elasticsearch::start(context, room, settings, stop).unwrap(), stopper)
     }
 
     /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held afterwards.

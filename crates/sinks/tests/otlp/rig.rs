@@ -13,7 +13,7 @@ use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Sig
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    Compression, Health, Otlp, OtlpSettings, Room, Signals, Sinkable, Stopper, Tls, Transport,
+    Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, Stopper, Tls, Transport,
 };
 use tokio::sync::Semaphore;
 
@@ -135,8 +135,8 @@ impl Rig {
     /// A sink that is attached.
     pub(crate) fn sink(&self, settings: OtlpSettings) -> (Otlp, Stopper) {
         let (stopper, stop) = Stopper::new();
-        let room = Room::new(&self.arena, Share::Egress, self.part, &self.turn);
-        let sinkable = Sinkable {
+        let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
+        let context = SinkContext {
             name: NAME,
             journal: &self.journal,
             ledger: &self.ledger,
@@ -146,7 +146,7 @@ impl Rig {
             dead_letters: &self.letters,
             tap: None,
         };
-        (Otlp::start(sinkable, room, settings, stop).unwrap(), stopper)
+        (Otlp::start(context, room, settings, stop).unwrap(), stopper)
     }
 
     /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held afterwards.

@@ -10,7 +10,7 @@ use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_lake::{Format, Output, Query, Settings, Table, Writer};
 use tidegate_ledger::Dropped;
 use tidegate_load::remote_write::Version;
-use tidegate_sinks::{Lake, Room, Stopper};
+use tidegate_sinks::{EgressBudget, Lake, Stopper};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -28,9 +28,9 @@ impl Running {
         let charge = rig.arena.try_charge(Share::Lake, slice).unwrap();
         let node = format!("{:016x}", rig.journal.id());
         let settings = change(Settings { file_age: HOUR, ..Settings::new(folder(rig), slice, node) });
-        let room = Room::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
+        let room = EgressBudget::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
         let (stopper, stop) = Stopper::new();
-        let lake = Lake::start(rig.sinkable(NAME), settings, charge, room, Handle::current(), stop).unwrap();
+        let lake = Lake::start(rig.context(NAME), settings, charge, room, Handle::current(), stop).unwrap();
         Running { stopper, thread: tokio::task::spawn_blocking(move || lake.run()) }
     }
 

@@ -12,7 +12,8 @@ use tidegate_load::remote_write::{self, Extras, Version, compress};
 use tidegate_load::{Acked, Arrivals, Check, CheckingSink, Model, Timeline, Verdict, compare};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    Health, Prefer, RemoteWrite, RemoteWriteSettings, Room, Signals, Sinkable, Stopper, Translation,
+    EgressBudget, Health, Prefer, RemoteWrite, RemoteWriteSettings, Signals, SinkContext, Stopper,
+    Translation,
 };
 use tokio::sync::Semaphore;
 
@@ -211,13 +212,13 @@ impl Rig {
     /// Another one, beside the one that the books are checked of.
     pub(crate) fn sink_called(&self, name: &str, settings: RemoteWriteSettings) -> (RemoteWrite, Stopper) {
         let (stopper, stop) = Stopper::new();
-        let room = Room::new(&self.arena, Share::Egress, self.part, &self.turn);
-        (RemoteWrite::start(self.sinkable(name), room, settings, stop).unwrap(), stopper)
+        let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
+        (RemoteWrite::start(self.context(name), room, settings, stop).unwrap(), stopper)
     }
 
     /// What the sink `name` is attached to.
-    pub(crate) fn sinkable<'a>(&'a self, name: &'a str) -> Sinkable<'a> {
-        Sinkable {
+    pub(crate) fn context<'a>(&'a self, name: &'a str) -> SinkContext<'a> {
+        SinkContext {
             name,
             journal: &self.journal,
             ledger: &self.ledger,

@@ -10,7 +10,7 @@ use tidegate_arena::Share;
 use tidegate_lake::Writer;
 use tidegate_load::Behaviour;
 use tidegate_load::remote_write::Version;
-use tidegate_sinks::{Lake, RemoteWrite, Room, Stop, Stopper, Supervisor};
+use tidegate_sinks::{EgressBudget, Lake, RemoteWrite, Stop, Stopper, Supervisor};
 use tokio::runtime::Handle;
 
 const SOON: Duration = Duration::from_millis(1);
@@ -34,12 +34,12 @@ async fn a_sink_that_panics_in_the_middle_of_a_request_goes_on() {
     }
     let peer = peer(Behaviour::Stall);
     let (stopper, stop) = Stopper::new();
-    let room = Room::new(&rig.arena, Share::Egress, rig.part, &rig.turn);
+    let room = EgressBudget::new(&rig.arena, Share::Egress, rig.part, &rig.turn);
     let starts = Cell::new(0);
     let held = Cell::new(0);
     let start = || {
         starts.set(starts.get() + 1);
-        let sink = RemoteWrite::start(rig.sinkable(NAME), room.clone(), settings(&peer), stop.clone());
+        let sink = RemoteWrite::start(rig.context(NAME), room.clone(), settings(&peer), stop.clone());
         let (sink, peer, number) = (sink.map_err(|error| error.to_string())?, peer.clone(), starts.get());
         held.set(rig.held());
         let fails = async move {
@@ -145,6 +145,6 @@ fn lake(rig: &Rig, runtime: Handle, stop: Stop) -> Result<Lake, String> {
     let charge = rig.arena.try_charge(Share::Lake, slice).map_err(|error| error.to_string())?;
     let node = format!("{:016x}", rig.journal.id());
     let settings = tidegate_lake::Settings::new(rig.dir.path().join("lake"), slice, node);
-    let room = Room::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
-    Lake::start(rig.sinkable(NAME), settings, charge, room, runtime, stop).map_err(|error| error.to_string())
+    let room = EgressBudget::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
+    Lake::start(rig.context(NAME), settings, charge, room, runtime, stop).map_err(|error| error.to_string())
 }

@@ -17,7 +17,7 @@ use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{Health, Room, Stopper};
+use tidegate_sinks::{EgressBudget, Health, Stopper};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -231,7 +231,7 @@ impl Attach {
             tap: self.tap.clone(),
             health: health.clone(),
             stop,
-            room: Room::new(&self.arena, share, parts.charged_to(share), &self.turn),
+            room: EgressBudget::new(&self.arena, share, parts.charged_to(share), &self.turn),
             runtime: self.worker().clone(),
         };
         let started = kind.starter().run(wiring, self.is_leaving(name));

@@ -1,10 +1,10 @@
 //! From a piece to requests: translated, spread over lanes, compressed.
 
 use super::piece::{self, Piece, Source};
+use crate::egress_budget::{EgressBudget, Held, NoRoom};
 use crate::prometheus_remote_write::batch::Form;
 use crate::prometheus_remote_write::exchange::{Entries, Request};
 use crate::prometheus_remote_write::settings::Translation;
-use crate::room::{Held, NoRoom, Room};
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::Tenant;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 /// Makes requests, within a sink's room.
 pub(super) struct Encoder {
-    room: Room,
+    room: EgressBudget,
     lanes: usize,
     translation: Translation,
     /// The memory that deltas are added up in, where they are.
@@ -94,7 +94,7 @@ const BYTES_PER_SYMBOL: usize = 32;
 const BYTES_PER_SYMBOL_BYTE: usize = 2;
 
 impl Encoder {
-    pub(super) fn new(room: Room, lanes: usize, translation: Translation) -> Encoder {
+    pub(super) fn new(room: EgressBudget, lanes: usize, translation: Translation) -> Encoder {
         let deltas = Some(translation.delta_series).filter(|series| *series > 0).map(Deltas::new);
         Encoder { room, lanes, translation, deltas, started: Instant::now(), snappy: snappy::Encoder::new() }
     }

@@ -1,7 +1,7 @@
 //! What a batch is cut into: stretches of bytes of 1.0 bodies, runs of series of 2.0 bodies and of points of OTLP.
 
+use crate::egress_budget::Held;
 use crate::prometheus_remote_write::batch::Form;
-use crate::room::Held;
 use std::ops::Range;
 use tidegate_arena::Window;
 use tidegate_wire::otlp;

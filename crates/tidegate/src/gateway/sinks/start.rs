@@ -8,7 +8,7 @@ use tidegate_arena::Arena;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{Journal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{Health, Room, Signals, Sinkable, Stop, Supervisor};
+use tidegate_sinks::{EgressBudget, Health, Signals, SinkContext, Stop, Supervisor};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -31,14 +31,14 @@ pub(crate) struct Wiring {
     pub(super) health: Health,
     pub(super) stop: Stop,
     /// The same for every start: what the one before may still hold counts.
-    pub(super) room: Room,
+    pub(super) room: EgressBudget,
     /// The worker on which it runs, or waits.
     pub(super) runtime: Handle,
 }
 
 impl Wiring {
-    pub(super) fn sinkable(&self) -> Sinkable<'_> {
-        Sinkable {
+    pub(super) fn context(&self) -> SinkContext<'_> {
+        SinkContext {
             name: &self.name,
             journal: &self.journal,
             ledger: &self.ledger,

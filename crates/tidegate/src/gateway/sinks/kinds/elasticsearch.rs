@@ -21,7 +21,7 @@ impl SinkKind for ElasticsearchSink {
         Starter::task(move |wiring| {
             let settings = settings(&config).map_err(|Failure(error)| error)?;
             let room = wiring.room.clone();
-            let sink = Elasticsearch::start(wiring.sinkable(), room, settings, wiring.stop.clone());
+            let sink = Elasticsearch::start(wiring.context(), room, settings, wiring.stop.clone());
             Ok(sink.map_err(|error| error.to_string())?.run())
         })
     }

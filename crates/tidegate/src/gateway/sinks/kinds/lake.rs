@@ -65,6 +65,6 @@ fn start(config: &LakeSink, wiring: &Wiring) -> Result<Lake, String> {
         ..tidegate_lake::Settings::new(config.folder(&wiring.data), wiring.slice, node)
     };
     let (room, runtime) = (wiring.room.clone(), wiring.runtime.clone());
-    let lake = Lake::start(wiring.sinkable(), settings, slice, room, runtime, wiring.stop.clone());
+    let lake = Lake::start(wiring.context(), settings, slice, room, runtime, wiring.stop.clone());
     lake.map_err(|error| error.to_string())
 }

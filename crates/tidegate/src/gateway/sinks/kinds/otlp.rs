@@ -19,7 +19,7 @@ impl SinkKind for OtlpSink {
         let config = self.clone();
         Starter::task(move |wiring| {
             let settings = settings(&config).map_err(|Failure(error)| error)?;
-            let sink = Otlp::start(wiring.sinkable(), wiring.room.clone(), settings, wiring.stop.clone());
+            let sink = Otlp::start(wiring.context(), wiring.room.clone(), settings, wiring.stop.clone());
             Ok(sink.map_err(|error| error.to_string())?.run())
         })
     }

@@ -20,7 +20,7 @@ impl SinkKind for RemoteWriteSink {
         Starter::task(move |wiring| {
             let settings = settings(&config).map_err(|Failure(error)| error)?;
             let room = wiring.room.clone();
-            let sink = RemoteWrite::start(wiring.sinkable(), room, settings, wiring.stop.clone());
+            let sink = RemoteWrite::start(wiring.context(), room, settings, wiring.stop.clone());
             Ok(sink.map_err(|error| error.to_string())?.run())
         })
     }

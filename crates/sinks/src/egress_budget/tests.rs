@@ -5,11 +5,11 @@ use tidegate_arena::{Floors, PAGE};
 
 const PART: usize = 64 * PAGE;
 
-fn rooms() -> (Arena, Room, Room) {
+fn rooms() -> (Arena, EgressBudget, EgressBudget) {
     let floors = Floors::NONE.with(Share::Egress, 2 * PART as u64).with(Share::Ingest, PART as u64);
     let arena = Arena::new(8 * PART as u64, floors, 4 * PART, 64, 8).unwrap();
     let turn = Arc::new(Semaphore::new(1));
-    let room = || Room::new(&arena, Share::Egress, PART, &turn);
+    let room = || EgressBudget::new(&arena, Share::Egress, PART, &turn);
     let rooms = (room(), room());
     (arena, rooms.0, rooms.1)
 }

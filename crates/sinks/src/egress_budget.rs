@@ -18,7 +18,7 @@ const CROWDED: Duration = Duration::from_millis(50);
 
 /// What a sink may hold, and the turn to borrow more. Clones are the same room.
 #[derive(Clone)]
-pub struct Room(Arc<Inner>);
+pub struct EgressBudget(Arc<Inner>);
 
 struct Inner {
     arena: Arena,
@@ -45,14 +45,14 @@ pub(crate) enum NoRoom {
     Never,
 }
 
-impl Room {
+impl EgressBudget {
     /// A room with a part of `part` bytes in `share`. All rooms take turns with one `turn`.
-    pub fn new(arena: &Arena, share: Share, part: usize, turn: &Arc<Semaphore>) -> Room {
+    pub fn new(arena: &Arena, share: Share, part: usize, turn: &Arc<Semaphore>) -> EgressBudget {
         let usage = arena.usage();
         let floor: u64 =
             usage.shares.iter().filter(|known| known.share == share).map(|known| known.floor).sum();
         let free = usize::try_from(arena.ceiling(share).saturating_sub(floor)).unwrap_or(usize::MAX);
-        Room(Arc::new(Inner {
+        EgressBudget(Arc::new(Inner {
             arena: arena.clone(),
             share,
             part,
@@ -183,7 +183,7 @@ pub(crate) struct Held<T> {
 }
 
 struct Hold {
-    room: Room,
+    room: EgressBudget,
     bytes: usize,
 }
 
@@ -254,7 +254,7 @@ impl Drop for Hold {
 }
 
 /// The turn to borrow; dropping it lets the next one borrow.
-pub(crate) struct Turn(Option<(Room, Option<OwnedSemaphorePermit>)>);
+pub(crate) struct Turn(Option<(EgressBudget, Option<OwnedSemaphorePermit>)>);
 
 impl Turn {
     /// What needs no turn.

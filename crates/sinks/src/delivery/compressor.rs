@@ -1,9 +1,10 @@
 //! Bodies decoded and compressed, a piece at a time, with state that is used again for every request.
 
-use super::settings::Compression;
-pub(super) use crate::decoding::SLACK;
+#[cfg(doc)]
+use crate::decoding::SLACK;
 use crate::decoding::{Damaged, PIECE, steps};
-use crate::room::{Held, NoRoom};
+use crate::egress_budget::{Held, NoRoom};
+use crate::otlp::Compression;
 use tidegate_arena::Window;
 use tidegate_journal::Encoding;
 use tidegate_wire::{gzip, snappy, zstd};
@@ -12,7 +13,7 @@ use tidegate_wire::{gzip, snappy, zstd};
 const GROWTH: usize = 64 << 10;
 
 /// The decoders, and the encoder of what goes out.
-pub(crate) struct Coder {
+pub(crate) struct Compressor {
     gzip: gzip::Decoder,
     zstd: zstd::Decoder,
     encoder: Encoder,
@@ -35,7 +36,7 @@ pub enum BadLevel {
     Zstd(#[from] zstd::Refused),
 }
 
-impl Coder {
+impl Compressor {
     /// What all of it takes on the heap, in bytes.
     pub(crate) fn bytes(compression: Compression) -> usize {
         let encoder = match compression {
@@ -46,14 +47,14 @@ impl Coder {
         gzip::Decoder::BYTES + zstd::Decoder::BYTES + encoder
     }
 
-    pub(crate) fn new(compression: Compression) -> Result<Coder, BadLevel> {
+    pub(crate) fn new(compression: Compression) -> Result<Compressor, BadLevel> {
         let encoder = match compression {
             Compression::None => Encoder::None,
             Compression::Gzip(level) => Encoder::Gzip(Box::new(gzip::Encoder::new(level)?)),
             Compression::Zstd(level) => Encoder::Zstd(zstd::Encoder::new(level)?),
         };
         // The source has checked every body, and this decoder does not need the window that a frame names.
-        Ok(Coder { gzip: gzip::Decoder::new(), zstd: zstd::Decoder::new(u64::MAX), encoder })
+        Ok(Compressor { gzip: gzip::Decoder::new(), zstd: zstd::Decoder::new(u64::MAX), encoder })
     }
 
     /// How requests go out.
