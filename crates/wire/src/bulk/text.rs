@@ -2,6 +2,7 @@
 
 use super::Flaw;
 use super::json::Cursor;
+use crate::json::unescaped;
 
 /// What a string that was passed as one means: `string` with its quotes, undone into `space` where it has escapes.
 /// Nothing where `space` is too short, or an escape stands for half a character.
@@ -22,38 +23,11 @@ pub fn text<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
             rest = behind;
             continue;
         }
-        let (letter, behind) = behind.split_first()?;
+        let (character, behind) = unescaped(behind).ok()?;
+        put(character.encode_utf8(&mut [0; 4]).as_bytes())?;
         rest = behind;
-        match letter {
-            b'u' => {
-                let (character, behind) = character(behind)?;
-                put(character.encode_utf8(&mut [0; 4]).as_bytes())?;
-                rest = behind;
-            }
-            b'b' => put(b"\x08")?,
-            b'f' => put(b"\x0c")?,
-            b'n' => put(b"\n")?,
-            b'r' => put(b"\r")?,
-            b't' => put(b"\t")?,
-            // A quote, a slash, a backslash.
-            letter => put(&[*letter])?,
-        }
     }
     space.get(..len)
-}
-
-/// The character that the digits behind `\u` stand for, with the second half of a pair; and what is behind that.
-fn character(digits: &[u8]) -> Option<(char, &[u8])> {
-    let unit = |digits: &[u8]| u32::from_str_radix(str::from_utf8(digits.get(..4)?).ok()?, 16).ok();
-    let first = unit(digits)?;
-    let behind = digits.get(4..)?;
-    if !(0xd800..0xdc00).contains(&first) {
-        return Some((char::from_u32(first)?, behind));
-    }
-    let second = unit(behind.strip_prefix(b"\\u")?)?;
-    let low = second.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
-    let character = char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + low)?;
-    Some((character, behind.get(6..)?))
 }
 
 /// Whether an object has a name, at its top, that begins with `prefix`.

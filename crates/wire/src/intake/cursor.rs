@@ -1,6 +1,7 @@
 //! A cursor over JSON text: strict, without recursion, and quick with what nobody asks for.
 
 use super::Problem;
+use crate::json::plain_len;
 
 /// The most objects and arrays around a value.
 pub const MAX_DEPTH: u32 = 128;
@@ -232,28 +233,4 @@ impl<'a> Cursor<'a> {
     pub(super) fn end(&mut self) -> Result<(), Problem> {
         if self.peek().is_none() { Ok(()) } else { Err(self.fault()) }
     }
-}
-
-/// How many bytes at the start of `text` are neither a quote nor a backslash nor a control character: eight at a
-/// time, since most strings are short.
-#[inline(always)]
-fn plain_len(text: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let (blocks, rest) = text.as_chunks::<8>();
-    let mut len = 0;
-    for block in blocks {
-        let word = u64::from_le_bytes(*block);
-        let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
-        let control = word.wrapping_sub(ONES * 0x20) & !word;
-        let quote = zeros(word ^ (ONES * b'"' as u64));
-        let backslash = zeros(word ^ (ONES * b'\\' as u64));
-        // Borrows make false marks only above a true one.
-        let found = (control | quote | backslash) & HIGH;
-        if found != 0 {
-            return len + (found.trailing_zeros() / 8) as usize;
-        }
-        len += 8;
-    }
-    len + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
 }

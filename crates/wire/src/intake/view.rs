@@ -1,6 +1,7 @@
 //! Values of checked lines, as they stand in the text.
 
 use super::cursor::{Cursor, Shape};
+use crate::json::{self, BadEscape};
 
 /// A value of a checked line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,34 +190,12 @@ impl<'a> Text<'a> {
 
 /// The character of the escape that `text` begins with, and what is behind it.
 fn unescaped(text: &[u8]) -> (char, &[u8]) {
-    let after = |len: usize| text.get(len..).unwrap_or_default();
-    let character = match text.get(1) {
-        Some(b'b') => '\u{8}',
-        Some(b'f') => '\u{c}',
-        Some(b'n') => '\n',
-        Some(b'r') => '\r',
-        Some(b't') => '\t',
-        Some(b'u') => {
-            let unit = hex(text.get(2..6));
-            let low = match text.get(6..8) {
-                Some(b"\\u") => hex(text.get(8..12)),
-                _ => 0,
-            };
-            if (0xd800..0xdc00).contains(&unit) && (0xdc00..0xe000).contains(&low) {
-                let code = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-                return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), after(12));
-            }
-            return (char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER), after(6));
-        }
-        Some(byte) => char::from(*byte),
-        None => char::REPLACEMENT_CHARACTER,
-    };
-    (character, after(2))
-}
-
-fn hex(digits: Option<&[u8]>) -> u32 {
-    let digits = digits.unwrap_or_default().iter();
-    digits.fold(0, |value, digit| value << 4 | char::from(*digit).to_digit(16).unwrap_or(0))
+    match json::unescaped(text.get(1..).unwrap_or_default()) {
+        Ok(found) => found,
+        Err(BadEscape::Half(rest)) => (char::REPLACEMENT_CHARACTER, rest),
+        // No checked string has one.
+        Err(BadEscape::Unknown) => (char::REPLACEMENT_CHARACTER, text.get(2..).unwrap_or_default()),
+    }
 }
 
 impl<'a> Array<'a> {

@@ -2,6 +2,7 @@
 
 use super::fault::{Found, Read, Reason, Wrong};
 use super::number::is_number;
+use crate::json::plain_len;
 use crate::remote_write::Excerpt;
 
 /// A cursor over the text.
@@ -214,24 +215,4 @@ impl<'a> Reader<'a> {
             }
         }
     }
-}
-
-/// How many bytes come before a quote, a backslash or a control character.
-#[inline(always)]
-fn plain_len(bytes: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    let (words, tail) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // A byte is zero if subtracting one borrows into its top bit; what that says falsely is only above.
-        let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
-        let controls = word.wrapping_sub(ONES * 0x20) & !word;
-        let hits = (zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5c)) | controls) & TOPS;
-        if hits != 0 {
-            return index * 8 + usize::try_from(hits.trailing_zeros() / 8).unwrap_or(0);
-        }
-    }
-    let inside = tail.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
-    words.len() * 8 + inside.unwrap_or(tail.len())
 }

@@ -2,6 +2,7 @@
 
 use super::fault::{Read, Reason, Wrong};
 use super::reader::Text;
+use crate::json::{BadEscape, hex_digit, unescaped};
 use crate::remote_write::Excerpt;
 
 impl Text<'_> {
@@ -18,26 +19,11 @@ impl Text<'_> {
             let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, &[]));
             put(plain)?;
             let offset = self.at + self.raw.len() - escape.len();
-            let wrong = |reason: Reason| Wrong::new(offset, reason);
-            let (char, after) = match escape {
-                [_, b'u', after @ ..] => {
-                    let (unit, after) = hex4(after).ok_or_else(|| wrong(Reason::Escape))?;
-                    code_point(unit, after).ok_or_else(|| wrong(Reason::Surrogate))?
-                }
-                [_, byte, after @ ..] => {
-                    let byte = match byte {
-                        b'"' | b'\\' | b'/' => *byte,
-                        b'b' => 8,
-                        b'f' => 12,
-                        b'n' => b'\n',
-                        b'r' => b'\r',
-                        b't' => b'\t',
-                        _ => return Err(wrong(Reason::Escape)),
-                    };
-                    (char::from(byte), after)
-                }
-                _ => return Err(wrong(Reason::Escape)),
-            };
+            let unescaped = unescaped(escape.get(1..).unwrap_or_default());
+            let (char, after) = unescaped.map_err(|bad| match bad {
+                BadEscape::Unknown => Wrong::new(offset, Reason::Escape),
+                BadEscape::Half(_) => Wrong::new(offset, Reason::Surrogate),
+            })?;
             put(char.encode_utf8(&mut [0; 4]).as_bytes())?;
             rest = after;
         }
@@ -103,7 +89,7 @@ impl Text<'_> {
         let mut id = [0; LEN];
         let mut all = 0;
         for (byte, [high, low]) in id.iter_mut().zip(pairs) {
-            let (high, low) = (digit(*high), digit(*low));
+            let (high, low) = (hex_digit(*high), hex_digit(*low));
             all |= high | low;
             *byte = high << 4 | low & 15;
         }
@@ -112,31 +98,6 @@ impl Text<'_> {
         }
         Ok(Some(id))
     }
-}
-
-/// The four hexadecimal digits that come first, and what comes then.
-fn hex4(bytes: &[u8]) -> Option<(u32, &[u8])> {
-    let (digits, rest) = bytes.split_first_chunk::<4>()?;
-    let digits = digits.map(digit);
-    let unit = digits.iter().fold(0, |sum, &digit| sum << 4 | u32::from(digit));
-    digits.iter().all(|&digit| digit < 16).then_some((unit, rest))
-}
-
-/// The character that begins with `unit`, and what comes behind it.
-fn code_point(unit: u32, rest: &[u8]) -> Option<(char, &[u8])> {
-    let 0xd800..=0xdbff = unit else { return Some((char::from_u32(unit)?, rest)) };
-    let (low, rest) = hex4(rest.strip_prefix(b"\\u")?)?;
-    let 0xdc00..=0xdfff = low else { return None };
-    Some((char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00))?, rest))
-}
-
-/// The value of a hexadecimal digit; more than 15 for others. Without jumps, since digits are random.
-#[inline(always)]
-fn digit(byte: u8) -> u8 {
-    let number = byte.wrapping_sub(b'0');
-    let letter = (byte | 0x20).wrapping_sub(b'a');
-    let letter = if letter < 6 { letter + 10 } else { 0xff };
-    if number < 10 { number } else { letter }
 }
 
 fn sextet(byte: u8) -> Option<u8> {
