@@ -1,6 +1,7 @@
 //! What a peer says of a request that it did not take: `google.rpc.Status`, and `RetryInfo` in its details.
 
 use std::time::Duration;
+use tidegate_wire::percent;
 use tidegate_wire::proto::{Reader, Wire};
 
 /// The end of the type of the detail that says when to come back.
@@ -84,25 +85,7 @@ fn duration(bytes: &[u8]) -> Option<Duration> {
 
 /// `grpc-message`: percent-encoded UTF-8.
 pub(super) fn percent_decoded(text: &[u8]) -> String {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let [first, behind @ ..] = rest {
-        let escaped = behind.first_chunk().filter(|_| *first == b'%').and_then(|&[high, low]| {
-            let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            Some(digit(high)? << 4 | digit(low)?)
-        });
-        match escaped {
-            Some(byte) => {
-                decoded.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                decoded.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    percent::decode(text).decode_utf8_lossy().into_owned()
 }
 
 /// `grpc-status-details-bin`: base64, with padding or without.

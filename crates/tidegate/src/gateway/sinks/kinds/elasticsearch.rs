@@ -10,6 +10,7 @@ use tidegate_arena::Declared;
 use tidegate_config::{self as config, ElasticsearchSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{Elasticsearch, ElasticsearchSettings, Flavour, Index, Mapping, Need, Piece};
+use tidegate_wire::base64;
 
 impl SinkKind for ElasticsearchSink {
     fn target(&self, _data: &Path) -> String {
@@ -49,7 +50,7 @@ pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings
     let secret = match (&sink.api_key, &sink.user, &sink.password) {
         (Some(key), ..) => Some(format!("ApiKey {}", key.expose())),
         (None, Some(user), Some(password)) => {
-            Some(format!("Basic {}", base64(format!("{user}:{}", password.expose()).as_bytes())))
+            Some(format!("Basic {}", base64::encoded(format!("{user}:{}", password.expose()).as_bytes())))
         }
         _ => None,
     };
@@ -103,33 +104,4 @@ fn index(pattern: &config::IndexPattern) -> Index {
         config::IndexPiece::Hour => Piece::Hour,
     };
     Index::new(pattern.pieces().iter().map(piece).collect())
-}
-
-/// RFC 4648, section 4: how HTTP carries a user and a password.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let bits =
-            chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// RFC 4648, section 10.
-    #[test]
-    fn a_user_and_a_password_are_carried_in_base64() {
-        let table = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")];
-        for (text, encoded) in table {
-            assert_eq!(base64(text.as_bytes()), encoded);
-        }
-    }
 }
