@@ -158,7 +158,7 @@ impl Body for Message {
 
 impl Grpc {
     async fn call(&mut self, signal: Signal, coding: Coding, body: &[u8]) -> Result<Answer, Failure> {
-        let broken = |error: hyper::Error| Failure::Connection(io::Error::other(error));
+        let broken = |error: hyper::Error| Failure::Connection(io::Error::other(with_causes(&error)));
         let mut message = BytesMut::with_capacity(body.len() + 5);
         message.put_u8(u8::from(coding != Coding::Identity));
         message.put_u32(u32::try_from(body.len()).map_err(|_| Failure::Protocol("a body is too long"))?);
@@ -191,4 +191,10 @@ fn verdict(status: u16, headers: &HeaderMap) -> Answer {
     let retryable = matches!(code, 1 | 4 | 10 | 11 | 14 | 15) || code == 8 && delay.is_some();
     let reason = text("grpc-message").map_or_else(|| format!("HTTP {status}"), |words| words.into_owned());
     Answer { taken: code == 0, retryable, code, retry_after: delay.filter(|_| retryable), reason }
+}
+
+/// An error with what caused it: the first alone says little.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
