@@ -3,6 +3,7 @@
 //! Over HTTP/1.1 there are as many connections as requests in flight; over HTTP/2 there is one.
 
 mod gathering;
+mod proxy;
 
 use super::EndpointError;
 use crate::secrets::Shown;
@@ -15,6 +16,7 @@ use hyper::{Request, Response, Uri};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioTimer;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -77,7 +79,6 @@ impl ClientSettings<'_> {
 
 /// The client of one endpoint.
 pub(crate) struct Client {
-    uri: Uri,
     timeout: Duration,
     state: Mutex<State>,
 }
@@ -104,6 +105,8 @@ pub(crate) struct TimedOut(pub(crate) Duration);
 
 /// How connections are made.
 struct Dialer {
+    uri: Uri,
+    proxies: Matcher,
     connector: Connector,
     version: Version,
     max_idle: usize,
@@ -114,7 +117,7 @@ struct Dialer {
 #[derive(Clone)]
 enum Connector {
     Plain(HttpConnector),
-    Tls(HttpsConnector<HttpConnector>),
+    Tls(HttpsConnector<proxy::Path>),
 }
 
 /// Connections to an endpoint, made as they are needed. Dropping them ends them, and what they hold is given back.
@@ -129,7 +132,7 @@ enum Either {
     Plain(legacy::Client<HttpConnector, Full<Bytes>>),
     /// Over HTTP/2.
     Framed(legacy::Client<gathering::Connector, Full<Bytes>>),
-    Tls(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+    Tls(legacy::Client<HttpsConnector<proxy::Path>, Full<Bytes>>),
 }
 
 impl Client {
@@ -138,6 +141,11 @@ impl Client {
     /// # Errors
     /// When the address or the TLS settings cannot be used.
     pub(crate) fn new(uri: &Uri, settings: ClientSettings<'_>) -> Result<Client, EndpointError> {
+        Client::through(uri, settings, Matcher::from_env())
+    }
+
+    /// The same through these proxies.
+    fn through(uri: &Uri, settings: ClientSettings<'_>, proxies: Matcher) -> Result<Client, EndpointError> {
         let secure = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
@@ -147,10 +155,10 @@ impl Client {
         let stamps = settings.tls.stamps().filter(|_| secure);
         let watched =
             stamps.map(|stamps| Watched { tls: settings.tls.clone(), stamps, looked_at: Instant::now() });
-        let dialer = Dialer::new(secure, settings)?;
+        let dialer = Dialer::new(uri, secure, settings, proxies)?;
         let connections = Arc::new(dialer.connections());
         let state = Mutex::new(State { dialer, connections, watched });
-        Ok(Client { uri: uri.clone(), timeout: settings.timeout, state })
+        Ok(Client { timeout: settings.timeout, state })
     }
 
     /// How long a response may take.
@@ -197,9 +205,11 @@ impl Client {
         let failed = state.connections.failed.swap(false, Relaxed);
         match state.read_changed_files(failed) {
             None => {}
-            Some(Ok(())) => tracing::info!(url = %Shown(&self.uri), "TLS files have changed and are in use"),
+            Some(Ok(())) => {
+                tracing::info!(url = %Shown(&state.dialer.uri), "TLS files have changed and are in use")
+            }
             Some(Err(error)) => {
-                tracing::warn!(url = %Shown(&self.uri), %error, "TLS files have changed and cannot be used; keeping the old ones");
+                tracing::warn!(url = %Shown(&state.dialer.uri), %error, "TLS files have changed and cannot be used; keeping the old ones");
             }
         }
         Arc::clone(&state.connections)
@@ -234,10 +244,17 @@ impl State {
 }
 
 impl Dialer {
-    fn new(secure: bool, settings: ClientSettings<'_>) -> Result<Dialer, TlsError> {
+    fn new(
+        uri: &Uri,
+        secure: bool,
+        settings: ClientSettings<'_>,
+        proxies: Matcher,
+    ) -> Result<Dialer, TlsError> {
         let ClientSettings { tls, version, max_in_flight, buffer, timeout } = settings;
         let connector = Connector::Plain(tcp(timeout));
-        let mut dialer = Dialer { connector, version, max_idle: max_in_flight, buffer, timeout };
+        let uri = uri.clone();
+        let mut dialer =
+            Dialer { uri, proxies, connector, version, max_idle: max_in_flight, buffer, timeout };
         dialer.connector = dialer.connector_with(tls, secure)?;
         Ok(dialer)
     }
@@ -253,9 +270,10 @@ impl Dialer {
             Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
             None => builder,
         };
+        let path = proxy::Path::to(&self.uri, &self.proxies, tcp);
         Ok(Connector::Tls(match self.version {
-            Version::Http2 => builder.enable_http2().wrap_connector(tcp),
-            Version::Http1 => builder.enable_http1().wrap_connector(tcp),
+            Version::Http2 => builder.enable_http2().wrap_connector(path),
+            Version::Http1 => builder.enable_http1().wrap_connector(path),
         }))
     }
 

@@ -10,7 +10,8 @@ settings! {
     /// Elasticsearch or OpenSearch.
     pub struct ElasticsearchSink {
         /// The nodes, one or several of the same cluster: requests go to them in turn, and one that fails is left out
-        /// until it answers again. A path before `/_bulk` may be given.
+        /// until it answers again. A path before `/_bulk` may be given. An `https` one on another machine is reached
+        /// through the proxy that the environment names in `HTTPS_PROXY`, unless `NO_PROXY` names it.
         endpoints: Vec<Url>,
         /// What the nodes are.
         product: Product = Product::Elasticsearch,

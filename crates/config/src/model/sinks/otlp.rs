@@ -10,7 +10,9 @@ settings! {
     /// A receiver of OTLP.
     pub struct OtlpSink {
         /// The receivers, one or several that are the same to the sender: requests go to them in turn, and one
-        /// that fails is left out until it answers again. For HTTP the path before `/v1/traces` may be given.
+        /// that fails is left out until it answers again. For HTTP the path before `/v1/traces` may be given. An `https`
+        /// one on another machine is reached through the proxy that the environment names in `HTTPS_PROXY`, unless
+        /// `NO_PROXY` names it.
         endpoints: Vec<Url>,
         /// How to speak to them.
         protocol: OtlpTransport = OtlpTransport::Grpc,

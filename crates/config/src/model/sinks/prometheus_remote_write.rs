@@ -10,7 +10,8 @@ settings! {
     /// A receiver of Prometheus remote write.
     pub struct RemoteWriteSink {
         /// The receivers, each with its path: one or several that are the same to the sender. Requests go to them in
-        /// turn, and one that fails is left out for a while.
+        /// turn, and one that fails is left out for a while. An `https` one on another machine is reached through the
+        /// proxy that the environment names in `HTTPS_PROXY`, unless `NO_PROXY` names it.
         endpoints: Option<Vec<Url>> = None,
         /// The only receiver: short for `endpoints` with one URL.
         url: Option<Url> = None,
