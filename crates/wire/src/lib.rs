@@ -25,6 +25,7 @@ pub mod percent;
 pub mod proto;
 pub mod remote_write;
 pub mod snappy;
+pub mod time;
 mod utf8;
 pub mod zlib;
 pub mod zstd;
