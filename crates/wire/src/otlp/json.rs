@@ -20,6 +20,7 @@ mod fault;
 mod message;
 mod number;
 mod reader;
+pub mod records;
 mod schema;
 #[cfg(test)]
 mod tests;

@@ -87,7 +87,7 @@ pub(super) fn strings(
 }
 
 /// Puts what `put` puts with its length before it, which is guessed to be `len`.
-fn counted<O: Out>(out: &mut O, len: usize, put: impl FnOnce(&mut O) -> Read<()>) -> Read<()> {
+pub(super) fn counted<O: Out>(out: &mut O, len: usize, put: impl FnOnce(&mut O) -> Read<()>) -> Read<()> {
     let length_bytes = u8::try_from(varint_len(len as u64)).unwrap_or(1);
     let start = out.open(length_bytes)?;
     put(out)?;
