@@ -306,7 +306,8 @@ impl Gate {
         let fits = self.fits(&open, &batch.meta);
         if let Some(tap) = self.0.tap.as_ref().filter(|_| fits.is_ok()) {
             let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
-            tap.offer(At::Source, &batch.meta, body);
+            let at = open.source().map_or(At::Source, |source| At::Named(source.name()));
+            tap.offer(at, &batch.meta, body);
         }
         let queued = match (fits, self.place()) {
             // Queued here and not when the future is first polled: so a connection's task has room for the wait

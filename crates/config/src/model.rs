@@ -25,7 +25,8 @@ pub use sinks::{
     Translation,
 };
 pub use sources::{
-    ApmAgents, ElasticApmSource, ElasticsearchSource, OtlpSource, RemoteWriteSource, RumSource, Sources,
+    ApmAgents, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource, RemoteWriteSource,
+    RumSource, Sources,
 };
 
 use crate::declare::settings;

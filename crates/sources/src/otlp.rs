@@ -7,7 +7,7 @@
 mod form;
 mod json;
 
-pub(crate) use form::{Form, SERVICES, encoding_of};
+pub(crate) use form::{Form, SERVICES, encoding_of, encoding_over_http};
 
 use crate::body::{Inspection, Received, Unfinished, decode};
 use crate::clock::now_ns;

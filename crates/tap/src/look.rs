@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
 
 /// The sources, by the names that a look may say; a protocol's name will do as well.
-pub const SOURCES: [&str; 4] = ["elastic_apm", "elasticsearch", "otlp", "prometheus_remote_write"];
+pub const SOURCES: [&str; 5] = ["elastic_apm", "elasticsearch", "http", "otlp", "prometheus_remote_write"];
 /// The longest that an answer waits for something to be caught.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The longest value of a parameter, in bytes.
@@ -164,6 +164,10 @@ impl Points {
             (At::Source, Some(source), _) => {
                 [ANY, source_of(meta.protocol), meta.protocol.name()].contains(&source.as_str())
             }
+            (At::Named(_), None, sink) => sink.is_none(),
+            (At::Named(name), Some(source), _) => {
+                [ANY, name, meta.protocol.name()].contains(&source.as_str())
+            }
             (At::Sink(name), _, Some(sink)) => [ANY, name].contains(&sink.as_str()),
             (At::Sink(_), _, None) => false,
         };
@@ -186,7 +190,7 @@ fn source(value: String) -> Result<String, BadLook> {
     let known = value == ANY
         || SOURCES.contains(&value.as_str())
         || PROTOCOLS.iter().any(|protocol| protocol.name() == value);
-    let help = "the sources are elastic_apm, elasticsearch, otlp, prometheus_remote_write (remote_write_1, \
+    let help = "the sources are elastic_apm, elasticsearch, http, otlp, prometheus_remote_write (remote_write_1, \
         remote_write_2), and * for all";
     if known { Ok(value) } else { Err(BadLook::Value { name: "source", value, help }) }
 }

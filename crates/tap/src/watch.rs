@@ -24,8 +24,10 @@ const TRIES: usize = 64;
 /// Where a record passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At<'a> {
-    /// The source that received it has handed it to the journal.
+    /// The source that received it, which its protocol tells, has handed it to the journal.
     Source,
+    /// The source of this name has received it and handed it to the journal.
+    Named(&'a str),
     /// The sink of this name has taken it from the journal.
     Sink(&'a str),
 }
@@ -198,7 +200,7 @@ impl Queue {
             Some(body) => CaughtBody::Whole(body.into()),
         };
         let sink = match at {
-            At::Source => None,
+            At::Source | At::Named(_) => None,
             At::Sink(name) => Some(name.into()),
         };
         self.bytes += copied;

@@ -196,7 +196,7 @@ pub(crate) enum TokenKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct TapArgs {
-    /// What this source receives: otlp, prometheus_remote_write, elasticsearch, elastic_apm, or `*`. All of it by default,
+    /// What this source receives: otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, or `*`. All of it by default,
     /// unless --sink is given
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,

@@ -15,6 +15,8 @@ settings! {
         elasticsearch: Allowance = Allowance::default(),
         /// Elastic APM.
         elastic_apm: Allowance = Allowance::default(),
+        /// Log records in JSON or plain text.
+        http: Allowance = Allowance::default(),
     }
 }
 

@@ -17,6 +17,9 @@ settings! {
         /// Elastic APM: the intake of its agents at `/intake/v2/events`, their configuration at `/config/v1/agents`, and
         /// who is there at `/` for those who say that they are agents.
         elastic_apm: ElasticApmSource = ElasticApmSource::default(),
+        /// Log records from whatever can send HTTP, under the path `path`: each line of `text/plain` and each object of
+        /// `application/x-ndjson` and `application/json` is one.
+        http: HttpLogsSource = HttpLogsSource::default(),
     }
 }
 
@@ -70,6 +73,16 @@ settings! {
         /// What agents are told to do, for each service and environment under a name of its own. The most specific one
         /// counts, the service before the environment.
         agents: BTreeMap<Name, ApmAgents> = BTreeMap::new(),
+    }
+}
+
+settings! {
+    /// Log records in JSON or plain text.
+    pub struct HttpLogsSource {
+        /// The path under which it is served.
+        path: String = "/ingest/logs".to_owned(),
+        /// The largest request, as sent and when decompressed. A larger one is answered 413.
+        max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(16),
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn encoding_of(name: &[u8]) -> Option<Encoding> {
 }
 
 /// The encoding of this name in HTTP: there `deflate` is one too, which some HTTP clients compress with by themselves.
-fn encoding_over_http(name: &[u8]) -> Option<Encoding> {
+pub(crate) fn encoding_over_http(name: &[u8]) -> Option<Encoding> {
     encoding_of(name).or_else(|| name.eq_ignore_ascii_case(b"deflate").then_some(Encoding::Deflate))
 }
 

@@ -15,7 +15,7 @@ const EVENTS: &[u8] =
     b"{\"metadata\":{\"service\":{\"name\":\"a\",\"agent\":{\"name\":\"b\",\"version\":\"1\"}}}}\n{\"log\":{\"message\":\"x\"}}\n";
 
 /// By path: what is sent there, and the page of the books that it is entered on.
-fn sources() -> [(&'static str, Vec<u8>, &'static str); 5] {
+fn sources() -> [(&'static str, Vec<u8>, &'static str); 6] {
     // A write request of remote write without series.
     let empty = vec![0];
     [
@@ -24,6 +24,7 @@ fn sources() -> [(&'static str, Vec<u8>, &'static str); 5] {
         ("/api/v1/write", empty, "prometheus_remote_write"),
         ("/intake/v2/events", EVENTS.to_vec(), "elastic_apm"),
         ("/v1/traces", body::traces(1, 4), "otlp"),
+        ("/ingest/logs", b"a line".to_vec(), "http"),
     ]
 }
 

@@ -12,8 +12,8 @@ use tidegate_ledger::{Ledger, Refusal, Source, SourceBalance};
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
 use tidegate_sources::{
-    AgentSettings, ApmLimits, ElasticApm, Elasticsearch, ElasticsearchSettings, Http, Http2, Ingest, Otlp,
-    Places, RemoteWrite,
+    AgentSettings, ApmLimits, ElasticApm, Elasticsearch, ElasticsearchSettings, Http, Http2, HttpLogs,
+    Ingest, Otlp, Places, RemoteWrite,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -114,6 +114,13 @@ impl Rig {
         let http = Http::new(gate.clone(), source("http"), durations)
             // First here, and last in the table: its prefix might be empty.
             .with(elasticsearch(source("elasticsearch"), &arena, &pool))
+            .with(HttpLogs::new(
+                source("http"),
+                arena.clone(),
+                pool.clone(),
+                "/ingest/logs".to_owned(),
+                MAX_BODY,
+            ))
             .with(Arc::new(remote_write))
             .with(Arc::new(Otlp::new(source("otlp"), arena.clone(), pool.clone(), MAX_BODY)))
             .with(Arc::new(elastic_apm(source("elastic_apm"), &arena, &pool)));

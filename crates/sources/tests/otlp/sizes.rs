@@ -43,6 +43,10 @@ fn bodies(len: usize) -> Vec<Form> {
         ("events, one of them bad", "/intake/v2/events", NDJSON, events.into_bytes()),
         ("documents", "/elasticsearch/_bulk?pipeline=p", NDJSON, whole.into_bytes()),
         ("documents of one index", "/elasticsearch/logs/_bulk", NDJSON, documents.into_bytes()),
+        ("objects", "/ingest/logs", NDJSON, repeated(document).into_bytes()),
+        // Three bytes of JSON become twenty of protobuf.
+        ("tiny objects", "/ingest/logs", JSON, repeated("{}\n").into_bytes()),
+        ("short lines", "/ingest/logs", ("content-type", "text/plain"), repeated("a\n").into_bytes()),
         (
             "tiny documents",
             "/elasticsearch/logs/_bulk",
@@ -87,9 +91,9 @@ async fn an_idle_gateway_never_says_later() {
         }
     }
     // Nothing was refused that need not be: each form was taken up to some size that its memory allows.
-    assert_eq!(taken.len(), 26, "{taken:?}");
+    assert_eq!(taken.len(), 35, "{taken:?}");
     assert!(taken[&("records in JSON", "identity")] >= 1 << 20, "{taken:?}");
-    for name in ["otlp", "elastic_apm", "elasticsearch"] {
+    for name in ["otlp", "elastic_apm", "elasticsearch", "http"] {
         let books = rig.books_of(name);
         let others: Vec<_> = books
             .refused

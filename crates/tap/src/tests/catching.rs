@@ -38,6 +38,19 @@ fn what_is_not_wanted_is_not_copied() {
     assert_eq!((reading.waiting(), reading.missed()), (1, 0));
 }
 
+/// Several sources may journal the same protocol, and each is seen under its own name.
+#[test]
+fn a_source_is_known_by_its_name() {
+    let tap = Tap::new(arena());
+    let reading = open(&tap, "source=http").unwrap();
+    let body = request(otlp::Signal::Logs, 10);
+    let logs = meta(Signal::Logs, 10, &body);
+    tap.offer(At::Named("otlp"), &logs, Some(&body));
+    assert_eq!(reading.waiting(), 0);
+    tap.offer(At::Named("http"), &logs, Some(&body));
+    assert_eq!(reading.waiting(), 1);
+}
+
 /// However much passes: at most so many records and bytes are held, the others are counted.
 #[test]
 fn a_full_queue_takes_nothing_more_and_counts_it() {

@@ -45,7 +45,7 @@ proptest! {
 fn mistakes_are_told() {
     let table = [
         ("sorce=otlp", "no parameter `sorce`"),
-        ("source=kafka", "the sources are elastic_apm, elasticsearch, otlp, prometheus_remote_write"),
+        ("source=kafka", "the sources are elastic_apm, elasticsearch, http, otlp, prometheus_remote_write"),
         ("signal=spans", "the signals are metrics, logs, traces"),
         ("every=0", "a number from 1 on"),
         ("every=x", "a number from 1 on"),

@@ -158,7 +158,8 @@ mod tests {
                 otlp: allowance.clone(),
                 prometheus_remote_write: allowance.clone(),
                 elasticsearch: allowance.clone(),
-                elastic_apm: allowance,
+                elastic_apm: allowance.clone(),
+                http: allowance,
             };
             other.tenants.limits.bytes_burst = Some(tidegate_config::Bytes::kib(1));
             let differing = tidegate_config::differing(&config, &other);
@@ -167,7 +168,7 @@ mod tests {
             }
             differing
         };
-        assert_eq!(differing.len(), 5);
+        assert_eq!(differing.len(), 6);
         assert!(differing.iter().all(|setting| is_changeable(setting)), "{differing:?}");
         assert_eq!(of_source(&config, "otlp"), Limits::default(), "nothing is limited by default");
         assert!(bytes(&config).is_none(), "and there are no tenants");

@@ -4,6 +4,7 @@
 
 mod elastic_apm;
 mod elasticsearch;
+mod http;
 mod otlp;
 mod prometheus_remote_write;
 
@@ -17,8 +18,8 @@ use tidegate_pool::Pool;
 use tidegate_sources::Http;
 
 /// All kinds of sources, in the order of the configuration.
-pub(crate) static KINDS: [&SourceKind; 4] =
-    [&otlp::KIND, &prometheus_remote_write::KIND, &elasticsearch::KIND, &elastic_apm::KIND];
+pub(crate) static KINDS: [&SourceKind; 5] =
+    [&otlp::KIND, &prometheus_remote_write::KIND, &elasticsearch::KIND, &elastic_apm::KIND, &http::KIND];
 
 /// A kind of source.
 pub(crate) struct SourceKind {

@@ -124,6 +124,7 @@ fn every_kind_of_source_is_limited_shown_and_serves() {
             "prometheus_remote_write" => "/api/v1/write",
             "elasticsearch" => "/elasticsearch/_bulk",
             "elastic_apm" => "/intake/v2/events",
+            "http" => "/ingest/logs",
             other => panic!("say where {other} is served"),
         };
         assert_ne!(status_of(&socket, path), "404", "{path}");

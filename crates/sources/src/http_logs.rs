@@ -1,0 +1,229 @@
+//! Log records over plain HTTP: JSON objects, lines of them, or plain lines, each a record.
+//!
+//! What is journalled are OTLP logs in protobuf, so that every sink that takes those takes these. A record that is not
+//! right is refused by itself, and the answer says how many were and what is wrong with the first of them.
+
+mod form;
+mod labels;
+
+use crate::body::{Inspection, Received, Unfinished, decode};
+use crate::clock::now_ns;
+use crate::http::{Destination, Exchange, HttpSource, Policy, Route, without_slash};
+use form::Form;
+use std::pin::Pin;
+use std::sync::Arc;
+use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, answer};
+use tidegate_arena::{Arena, Share};
+use tidegate_http1::{Body, Head, Reply};
+use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
+use tidegate_ledger::{Counts, ItemRefusal, Open, Refusal, Signal as Booked, Source};
+use tidegate_pool::Pool;
+use tidegate_wire::json;
+use tidegate_wire::otlp::json::records::{Request, measure, translate};
+use tidegate_wire::otlp::{self, check};
+
+const JSON: &str = "application/json";
+
+/// The source `http`. Clones are the same source.
+#[derive(Clone)]
+pub struct HttpLogs(Arc<Inner>);
+
+struct Inner {
+    books: Source,
+    arena: Arena,
+    /// Where large bodies are translated.
+    pool: Pool,
+    /// Where it is served: begins with `/`, and does not end with it.
+    path: String,
+    /// The most bytes of a body, as sent and when decompressed.
+    max_body: usize,
+}
+
+/// A request that was let in.
+struct Sent {
+    source: HttpLogs,
+    form: Form,
+}
+
+/// A body as OTLP.
+struct Translated {
+    items: u32,
+    refused: u64,
+    /// What is wrong with the first records that are refused.
+    faults: Vec<otlp::json::Fault>,
+    raw_len: u32,
+    /// The length in which it came.
+    as_sent: usize,
+}
+
+impl HttpLogs {
+    /// A source that is served at `path` and takes bodies of up to `max_body` bytes, as sent and when decompressed. Large
+    /// ones are translated by `pool`.
+    pub fn new(books: Source, arena: Arena, pool: Pool, path: String, max_body: usize) -> HttpLogs {
+        HttpLogs(Arc::new(Inner { books, arena, pool, path, max_body }))
+    }
+
+    async fn receive(&self, gate: &Gate, passage: &Passage, open: Open, form: Form, body: Body) -> Reply {
+        match self.inspect(gate, passage, form, body.into()).await {
+            Ok((body, translated)) => self.keep(gate, open, translated, body).await,
+            Err(refused) => {
+                open.refuse(refused.reason);
+                answer(refused, Protocol::Http)
+            }
+        }
+    }
+
+    /// Translates the body, decompressed in memory of its own, which is free again on return.
+    async fn inspect(
+        &self,
+        gate: &Gate,
+        passage: &Passage,
+        form: Form,
+        mut body: Received,
+    ) -> Result<(Received, Translated), Refused> {
+        let most = self.0.max_body.min(gate.most_decoded());
+        let inspection = Inspection { gate, passage, pool: &self.0.pool, encoding: form.encoding, most };
+        let mut memory = inspection.begin(&body).await?;
+        let translated = inspection
+            .here(&mut body, &mut memory, |body, room, most| self.translate(gate, &form, body, room, most));
+        if let Some(translated) = translated {
+            return translated.map(|translated| (body, translated));
+        }
+        let (source, its_gate) = (self.clone(), gate.clone());
+        let translate = move |body: &mut Received, room: Option<&mut Room>, most| {
+            source.translate(&its_gate, &form, body, room, most)
+        };
+        inspection.in_pool(body, memory, translate).await
+    }
+
+    /// Makes the body OTLP, as it came or as it is decompressed into `room`: to at most `most` bytes. Holding it, and perhaps
+    /// decode memory, this does not wait for more: it is translated to nowhere first, and so takes what it needs.
+    fn translate(
+        &self,
+        gate: &Gate,
+        form: &Form,
+        body: &mut Received,
+        room: Option<&mut Room>,
+        most: usize,
+    ) -> Result<Translated, Unfinished> {
+        let as_sent = body.range.len();
+        let request =
+            Request { layout: form.layout, resource: form.labels.resource(), received_ns: now_ns() };
+        let done = match room {
+            None => {
+                let raw = body.bytes();
+                let needed = measure(&request, raw).map_err(Refused::malformed)?.max(1);
+                let window = self.0.arena.try_window(Share::Ingest, needed);
+                let held = body.window.charged().saturating_add(needed);
+                let mut window = window.map_err(|refused| gate.short_of(refused, held, 0, raw.len() / 2))?;
+                let done = translate(&request, raw, window.spare_mut()).map_err(Refused::malformed)?;
+                *body = Received { range: 0..done.len, window };
+                done
+            }
+            Some(room) => {
+                decode::decode(gate, form.encoding, body, room, most)?;
+                let needed = measure(&request, room).map_err(Refused::malformed)?.max(1);
+                // What came is not needed any more, and so its window is free.
+                let Received { window, range } = body;
+                window.clear();
+                let reserved = window.try_reserve(needed);
+                reserved.map_err(|refused| gate.short_of(refused, needed, room.charged(), room.len() / 2))?;
+                let done = translate(&request, room, window.spare_mut()).map_err(Refused::malformed)?;
+                *range = 0..done.len;
+                done
+            }
+        };
+        body.window.advance(done.len);
+        let counts = check(otlp::Signal::Logs, body.bytes()).map_err(Refused::malformed)?;
+        if counts.items > 0 {
+            let size = Size { kept: done.len, decoded: 0, item: counts.largest_item };
+            gate.judge(Layout::Otlp, Signal::Logs, size)?;
+        }
+        match (u32::try_from(done.len), u32::try_from(counts.items)) {
+            (Ok(raw_len), Ok(items)) => {
+                Ok(Translated { items, refused: done.refused, faults: done.faults, raw_len, as_sent })
+            }
+            _ => Err(Refused::too_large(self.0.max_body).into()),
+        }
+    }
+
+    /// Gives the records to the journal; answers when they are durable.
+    async fn keep(&self, gate: &Gate, mut open: Open, translated: Translated, body: Received) -> Reply {
+        let Translated { items, refused, faults, raw_len, as_sent } = translated;
+        let said = (refused > 0).then(|| report(items, refused, &faults));
+        drop(faults);
+        if items == 0 {
+            if let Some(report) = said {
+                open.refuse(Refusal::Malformed);
+                return Reply::new(400).content_type(JSON).content(report);
+            }
+            open.accept_empty(Booked::Logs);
+        } else {
+            open.leave_out(ItemRefusal::Malformed, refused);
+            let counts = Counts { signal: Booked::Logs, items: u64::from(items), bytes: as_sent as u64 };
+            let meta = Meta {
+                tenant: Tenant::NONE,
+                signal: Signal::Logs,
+                protocol: Layout::Otlp,
+                encoding: Encoding::Identity,
+                items,
+                raw_len,
+                received_at_ns: now_ns(),
+            };
+            let Received { window, range } = body;
+            let batch = Batch { meta, window, from: range.start, len: range.len() };
+            if let Err(refused) = gate.append(open, counts, batch).await {
+                return answer(refused, Protocol::Http);
+            }
+        }
+        let reply = Reply::new(200).content_type(JSON);
+        match said {
+            Some(report) => reply.content(report),
+            None => reply.sentence(&["{\"accepted\":", ",\"refused\":0}\n"], items as usize),
+        }
+    }
+}
+
+/// What the answer says of records that were refused.
+fn report(accepted: u32, refused: u64, faults: &[otlp::json::Fault]) -> String {
+    let mut errors = Vec::new();
+    for (index, fault) in faults.iter().enumerate() {
+        errors.extend_from_slice(if index > 0 { b"," } else { b"" });
+        json::append(&mut errors, fault.to_string().as_bytes());
+    }
+    let errors = String::from_utf8_lossy(&errors);
+    format!("{{\"accepted\":{accepted},\"refused\":{refused},\"errors\":[{errors}]}}\n")
+}
+
+impl HttpSource for HttpLogs {
+    fn books(&self) -> &Source {
+        &self.0.books
+    }
+
+    fn destination(&self, head: &Head<'_>) -> Option<Destination> {
+        if without_slash(head.path()) != self.0.path {
+            return None;
+        }
+        let route = Form::of(head, &self.0.arena)
+            .map(|form| Route::Boxed(Box::new(Sent { source: self.clone(), form })))
+            .map_err(|refused| (refused, Protocol::Http));
+        Some(Destination { max_body: self.0.max_body, policy: Policy::POST, route })
+    }
+}
+
+impl Exchange for Sent {
+    fn protocol(&self) -> Protocol {
+        Protocol::Http
+    }
+
+    fn answer<'a>(
+        self: Box<Self>,
+        gate: &'a Gate,
+        passage: &'a Passage,
+        open: Open,
+        body: Body,
+    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+        let Sent { source, form } = *self;
+        Box::pin(async move { source.receive(gate, passage, open, form, body).await })
+    }
+}

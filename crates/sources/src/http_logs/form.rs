@@ -1,0 +1,53 @@
+//! What a request's head says about its body.
+
+use super::labels::Labels;
+use crate::otlp::encoding_over_http;
+use tidegate_admission::Refused;
+use tidegate_arena::Arena;
+use tidegate_http1::Head;
+use tidegate_journal::Encoding;
+use tidegate_ledger::Refusal;
+use tidegate_wire::otlp::json::records::Layout;
+
+/// How a body is to be read.
+pub(super) struct Form {
+    pub(super) layout: Layout,
+    pub(super) encoding: Encoding,
+    pub(super) labels: Labels,
+}
+
+impl Form {
+    /// The form of a request, whose labels are kept in memory of `arena`.
+    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Result<Form, Refused> {
+        if head.method() != "POST" {
+            return Err(Refused::new(Refusal::Method, "log records are sent with POST\n"));
+        }
+        let twice =
+            |_| Refused::new(Refusal::Headers, "Content-Type and Content-Encoding may be given once\n");
+        let content_type = head.sole_header("content-type").map_err(twice)?;
+        let encoding = head.sole_header("content-encoding").map_err(twice)?;
+        let Some(layout) = content_type.map_or(Some(Layout::Text), layout_of) else {
+            let words = "the Content-Type must be application/x-ndjson, application/json or text/plain\n";
+            return Err(Refused::new(Refusal::Unsupported, words));
+        };
+        let Some(encoding) = encoding.map_or(Some(Encoding::Identity), encoding_over_http) else {
+            let words = "the Content-Encoding must be gzip, zstd or deflate, or none at all\n";
+            return Err(Refused::new(Refusal::Unsupported, words));
+        };
+        Ok(Form { layout, encoding, labels: Labels::of(head, arena)? })
+    }
+}
+
+/// How a body of this Content-Type is divided; its parameters say nothing that matters.
+fn layout_of(content_type: &[u8]) -> Option<Layout> {
+    const NAMES: [(&[u8], Layout); 6] = [
+        (b"", Layout::Text),
+        (b"text/plain", Layout::Text),
+        (b"application/json", Layout::Objects),
+        (b"application/x-ndjson", Layout::Lines),
+        (b"application/ndjson", Layout::Lines),
+        (b"application/jsonl", Layout::Lines),
+    ];
+    let name = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, layout)| *layout)
+}
