@@ -442,7 +442,7 @@ impl<'a> Appending<'a> {
         // Counted before it can be in the journal.
         let handed_over = open.hand_over(counts);
         let queued = place.0.0.journal.append(batch);
-        Appending { queued, place, handed_over, bytes: counts.bytes }
+        Appending { queued, place, handed_over, bytes: counts.bytes() }
     }
 
     async fn outcome(self) -> Result<(), Refused> {

@@ -32,6 +32,7 @@ pub use logs::{LogPieces, Logs, to_otlp_logs, usual_logs_len};
 pub use page::{Page, Sheet};
 pub use pen::WORKING_BYTES;
 
+use tidegate_wire::intake::Kinds;
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::output::Full;
 
@@ -175,5 +176,27 @@ pub fn from_intake(
     settings: &Settings<'_>,
     sheet: &mut impl Sheet,
 ) -> Result<Written, Full> {
-    intake::intake(raw, from, prefix, settings, sheet)
+    intake::intake(Kinds::ALL, raw, from, prefix, settings, sheet)
+}
+
+/// As [`from_intake`], of events of these kinds only. The others keep their numbers, and count neither as said nor as
+/// untranslatable.
+///
+/// # Errors
+/// [`Full`] when not even one document fits.
+pub fn from_intake_of(
+    kinds: Kinds,
+    raw: &[u8],
+    from: Place,
+    prefix: &str,
+    settings: &Settings<'_>,
+    sheet: &mut impl Sheet,
+) -> Result<Written, Full> {
+    intake::intake(kinds, raw, from, prefix, settings, sheet)
+}
+
+/// Behind the next event of these kinds of the checked intake body `raw`, from `place` on.
+#[must_use]
+pub fn past_event(kinds: Kinds, raw: &[u8], place: Place) -> Place {
+    intake::past_event(kinds, raw, place)
 }

@@ -42,12 +42,7 @@ pub fn usual_len(raw_len: usize) -> usize {
 /// The signal as which an event is said in OTLP; nothing for the metadata, which are said with all of them.
 #[must_use]
 pub fn signal_of(kind: Kind) -> Option<Signal> {
-    match kind {
-        Kind::Transaction | Kind::Span => Some(Signal::Traces),
-        Kind::Error | Kind::Log => Some(Signal::Logs),
-        Kind::Metricset => Some(Signal::Metrics),
-        Kind::Metadata => None,
-    }
+    kind.signal()
 }
 
 /// The signals that a checked body has events of.

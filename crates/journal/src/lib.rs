@@ -43,7 +43,7 @@ pub use clock::{Clock, SystemClock};
 pub use cursor::{BOOK, Book, IN_FLIGHT};
 pub use follower::{Committer, Completed, Event, Follower, Gap, Position, ReadError, Record};
 pub use journal::{Appending, Batch, Journal, Receipt};
-pub use meta::{Encoding, Meta, Protocol, Signal, TENANT_MAX, Tenant};
+pub use meta::{Encoding, Meta, Protocol, Signal, TENANT_MAX, Tenant, is_mixed};
 pub use recover::Recovery;
 pub use settings::{Durability, OpenError, Refused, Settings, Start, Trouble, WhenFull};
 pub use stats::{SinkStats, Stats};

@@ -68,7 +68,7 @@ code! {
         Logs = 1 "logs",
         /// Spans.
         Traces = 2 "traces",
-        /// Documents and other events.
+        /// Items of several signals, and what is none of the others.
         Events = 3 "events",
         /// Profiles.
         Profiles = 4 "profiles",
@@ -128,6 +128,23 @@ pub struct Meta {
     pub raw_len: u32,
     /// When it was received, in nanoseconds since 1970.
     pub received_at_ns: u64,
+}
+
+impl Meta {
+    /// The signals that items of a mixed record may be of.
+    pub const MIXED: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Logs];
+
+    /// Whether its items are of several signals, and each of them says of which.
+    #[must_use]
+    pub const fn is_mixed(&self) -> bool {
+        is_mixed(self.protocol, self.signal)
+    }
+}
+
+/// Whether the items of a record of this protocol and signal are of several signals, and each of them says of which.
+#[must_use]
+pub const fn is_mixed(protocol: Protocol, signal: Signal) -> bool {
+    matches!((protocol, signal), (Protocol::Intake, Signal::Events))
 }
 
 #[cfg(test)]

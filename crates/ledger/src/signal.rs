@@ -7,7 +7,7 @@ pub enum Signal {
     Logs,
     /// Spans.
     Traces,
-    /// Everything else: documents, profiles, agent events.
+    /// Everything else, such as profiles.
     Events,
 }
 
@@ -29,10 +29,40 @@ impl Signal {
 /// What one request carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// The kind of its items.
-    pub signal: Signal,
-    /// How many items.
-    pub items: u64,
+    /// How many items of each signal. Small, since each connection has room for it.
+    items: [u32; Signal::ALL.len()],
     /// The body's bytes as they came.
-    pub bytes: u64,
+    bytes: u64,
+}
+
+impl Counts {
+    /// A body of `bytes` bytes as it came, with `items` of one signal.
+    pub fn of(signal: Signal, items: u64, bytes: u64) -> Self {
+        Self { items: [0; Signal::ALL.len()], bytes }.and(signal, items)
+    }
+
+    /// The same with `items` of `signal` more.
+    #[must_use]
+    pub fn and(mut self, signal: Signal, items: u64) -> Self {
+        let sum = &mut self.items[signal as usize];
+        *sum = sum.saturating_add(u32::try_from(items).unwrap_or(u32::MAX));
+        self
+    }
+
+    /// How many items of all signals.
+    pub fn items(&self) -> u64 {
+        self.items.iter().map(|items| u64::from(*items)).sum()
+    }
+
+    /// The body's bytes as they came.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Adds the items of each signal to those of a page.
+    pub(crate) fn add_to(&self, page: &mut [u64; Signal::ALL.len()]) {
+        for (sum, items) in page.iter_mut().zip(self.items) {
+            *sum += u64::from(items);
+        }
+    }
 }

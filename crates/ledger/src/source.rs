@@ -102,8 +102,8 @@ impl SourceBook {
     fn accept(&mut self, counts: Counts, left_out: LeftOut) {
         self.open -= 1;
         self.accepted += 1;
-        self.items[counts.signal as usize] += counts.items;
-        self.bytes += counts.bytes;
+        counts.add_to(&mut self.items);
+        self.bytes += counts.bytes();
         self.items_refused[Refusal::Malformed as usize] += u64::from(left_out.malformed);
         self.items_refused[Refusal::Forbidden as usize] += u64::from(left_out.forbidden);
     }
@@ -152,7 +152,7 @@ impl Open {
     pub fn hand_over(mut self, counts: Counts) -> HandedOver {
         let source = self.source.take();
         if let Some(source) = &source {
-            source.book().handed_over += counts.items;
+            source.book().handed_over += counts.items();
         }
         let entry = source.map(|source| (source, counts));
         HandedOver { entry, tenant: self.tenant.take(), left_out: self.left_out }
@@ -160,7 +160,7 @@ impl Open {
 
     /// The request carried nothing for the journal (such as an empty body) and was answered with success.
     pub fn accept_empty(self, signal: Signal) {
-        self.hand_over(Counts { signal, items: 0, bytes: 0 }).accept();
+        self.hand_over(Counts::of(signal, 0, 0)).accept();
     }
 
     fn close(&mut self, reason: Refusal) {
@@ -193,7 +193,7 @@ impl HandedOver {
     fn close(&mut self, refused: Option<Refusal>) {
         if let Some((source, counts)) = self.entry.take() {
             let mut book = source.book();
-            book.handed_over -= counts.items;
+            book.handed_over -= counts.items();
             match refused {
                 None => book.accept(counts, self.left_out),
                 Some(reason) => book.refuse(reason),

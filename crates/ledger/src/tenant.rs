@@ -82,8 +82,8 @@ impl Tenant {
         let mut book = self.columns();
         book.open -= 1;
         book.accepted += 1;
-        book.items[counts.signal as usize] += counts.items;
-        book.bytes += counts.bytes;
+        counts.add_to(&mut book.items);
+        book.bytes += counts.bytes();
     }
 
     pub(crate) fn refuse(&self, reason: Refusal) {

@@ -11,5 +11,5 @@ fn ledger(items: u64) -> Ledger {
 }
 
 fn metrics(items: u64) -> Counts {
-    Counts { signal: Signal::Metrics, items, bytes: items * 30 }
+    Counts::of(Signal::Metrics, items, items * 30)
 }

@@ -2,6 +2,7 @@
 
 use crate::egress_budget::{EgressBudget, Held, NoRoom};
 use crate::journal_consumer::{JournalConsumer, Record};
+use crate::signals::Signals;
 use std::ops::Range;
 use tidegate_arena::{PAGE, STEP, Window, rounded};
 use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal};
@@ -47,6 +48,8 @@ pub(crate) struct Body {
     pub(crate) raw_len: usize,
     pub(crate) items: u64,
     pub(crate) received_at_ns: u64,
+    /// Which of its items are taken.
+    pub(crate) taken: Signals,
 }
 
 /// Why a record is in no batch, or a batch became no request.
@@ -162,6 +165,7 @@ impl<K> Batch<K> {
             raw_len: raw_len as usize,
             items: u64::from(items),
             received_at_ns,
+            taken: consumer.signals_within(&record.meta),
         });
         self.sequences.push(record.sequence);
         self.items += u64::from(items);

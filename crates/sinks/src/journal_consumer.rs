@@ -9,7 +9,8 @@ use std::time::Duration;
 use tidegate_arena::Window;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{
-    self as journal, BOOK, Book, Event, Follower, Journal, OpenError, ReadError, Start, WhenFull,
+    self as journal, BOOK, Book, Event, Follower, Journal, Meta, OpenError, Protocol, ReadError, Start,
+    WhenFull,
 };
 use tidegate_ledger::{Dropped, Ledger, Settled, Sink, SinkBook, TooMany, UnknownBook};
 use tidegate_tap::{At, Tap};
@@ -24,6 +25,8 @@ pub(crate) struct JournalConsumer {
     /// What of those is in the books.
     entered: CursorLosses,
     signals: Signals,
+    /// A protocol that the sink does not speak although it takes its signal.
+    unspoken: Option<Protocol>,
     over: SkippedRecords,
 }
 
@@ -130,6 +133,7 @@ impl SinkContext<'_> {
             page,
             entered,
             signals: self.signals,
+            unspoken: None,
             over: SkippedRecords::default(),
         })
     }
@@ -233,6 +237,7 @@ impl JournalConsumer {
             let passed = passed.min(completed.items);
             let (losses, delivered) = losses.within(completed.items - passed);
             let losses = losses.and(entered.catch_up(gone));
+            let passed = passed + losses.passed();
             enter(page, (delivered, passed), losses, (completed.position, completed.ahead))
         });
     }
@@ -245,7 +250,8 @@ impl JournalConsumer {
             let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
             let (losses, delivered) = losses.within(completed.items);
             let losses = losses.and(entered.catch_up(gone));
-            enter(page, (delivered, 0), losses, (completed.position, completed.ahead))
+            let passed = losses.passed();
+            enter(page, (delivered, passed), losses, (completed.position, completed.ahead))
         });
     }
 
@@ -255,9 +261,23 @@ impl JournalConsumer {
         self.over.rewind();
     }
 
+    /// Passes over records of this protocol, whatever their signal.
+    pub(crate) fn pass_over_all_of(&mut self, protocol: Protocol) {
+        self.unspoken = Some(protocol);
+    }
+
+    /// Which items of a record that was taken the sink is to take. The others are to be settled as passed over.
+    pub(crate) fn signals_within(&self, meta: &Meta) -> Signals {
+        self.signals.within(meta)
+    }
+
+    fn takes(&self, meta: &Meta) -> bool {
+        self.signals.take(meta.protocol, meta.signal) && self.unspoken != Some(meta.protocol)
+    }
+
     fn record(&mut self, event: Event) -> Option<Record> {
         let (reason, gap) = match event {
-            Event::Record(record) if self.signals.contains(record.meta.signal) => {
+            Event::Record(record) if self.takes(&record.meta) => {
                 self.over.taken = Some(record.sequence);
                 self.over.behind = None;
                 return Some(Record { record, passed: self.over.items, recalled: false });

@@ -8,15 +8,16 @@
 mod decode;
 mod pieces;
 
-use crate::egress_budget::{EgressBudget, NoRoom, Turn};
+use crate::egress_budget::{EgressBudget, Held, NoRoom, Turn};
 use crate::health::Health;
 use crate::journal_consumer::{AttachError, JournalConsumer, Quiet, Record, SinkContext};
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::pieces::{Documents, Events, Place};
+use crate::signals::Signals;
 use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
-use tidegate_arena::{Charge, STEP};
+use tidegate_arena::{Charge, STEP, Window};
 use tidegate_journal::{Encoding, Protocol, ReadError, Signal};
 use tidegate_lake::{Commit, Error, Position, Pushed, Settings, Writer};
 use tidegate_ledger::Dropped;
@@ -77,8 +78,10 @@ pub enum LakeError {
 
 /// Why a record did not become rows.
 enum Failure {
-    /// Of the record itself, all of whose items are lost.
+    /// Of the record itself: all of its items are lost for this reason.
     Lost(Dropped),
+    /// Nothing of the record becomes a row: this is what became of its items.
+    Nothing(Losses),
     /// There is no room for it.
     Room(NoRoom),
     /// The journal says so with the next event.
@@ -184,17 +187,23 @@ impl Lake {
     fn take(&mut self, record: Record) -> Result<(), Error> {
         if self.writer.durable().is_some_and(|durable| record.sequence <= durable) {
             // In the lake already: a crash came before the cursor moved.
-            self.consumer.settle(&record, Losses::NONE);
+            match self.with_room(|lake| lake.others(&record)) {
+                Ok(others) => self.consumer.settle(&record, Losses::passed_over(others)),
+                // It is read again, or the journal says that it cannot be.
+                Err(Failure::Damaged | Failure::Stopped) => {}
+                Err(_) => self.consumer.settle(&record, Losses::NONE),
+            }
             return Ok(());
         }
         let all = u64::from(record.meta.items);
-        match self.push_with_room(&record) {
-            Ok(Pushed { commit, dropped, .. }) => {
+        match self.with_room(|lake| lake.push(&record)) {
+            Ok((Pushed { commit, dropped, .. }, others)) => {
                 if dropped.too_large > 0 {
                     self.too_large(&record, dropped.too_large);
                 }
                 let losses = Losses::of(Dropped::TooLarge, dropped.too_large);
                 let losses = losses.and(Losses::of(Dropped::Untranslatable, dropped.malformed));
+                let losses = losses.and(Losses::passed_over(others));
                 // A commit covers this record, or everything before it (when the hour changed).
                 match commit {
                     Some(commit) if commit.through < record.sequence => {
@@ -212,6 +221,13 @@ impl Lake {
                     self.too_large(&record, all);
                 }
                 self.taken.add(record, Losses::of(reason, all), false);
+            }
+            Err(Failure::Nothing(losses)) => {
+                let too_large = losses.but(Dropped::Untranslatable).entries().map(|(_, items)| items).sum();
+                if too_large > 0 {
+                    self.too_large(&record, too_large);
+                }
+                self.taken.add(record, losses, false);
             }
             Err(Failure::Room(_)) => {
                 self.too_large(&record, all);
@@ -244,50 +260,67 @@ impl Lake {
         );
     }
 
-    /// Pushes a record, borrowing where the sink's own part is too small for it.
-    fn push_with_room(&mut self, record: &Record) -> Result<Pushed, Failure> {
-        match self.push(record) {
+    /// Does something, borrowing where the sink's own part is too small for it.
+    fn with_room<T>(&mut self, mut work: impl FnMut(&mut Lake) -> Result<T, Failure>) -> Result<T, Failure> {
+        match work(self) {
             Err(Failure::Room(NoRoom::WithoutTurn)) => {
                 let room = self.room.clone();
                 let _turn: Turn = self.wait(room.turn())?;
-                self.push(record)
+                work(self)
             }
             outcome => outcome,
         }
     }
 
-    fn push(&mut self, record: &Record) -> Result<Pushed, Failure> {
-        let content = Content::of(record.meta.protocol, record.meta.signal);
-        let content = content.ok_or(Failure::Lost(Dropped::Untranslatable))?;
+    /// How many items of a record the sink is not configured to take.
+    fn others(&mut self, record: &Record) -> Result<u64, Failure> {
+        match self.consumer.signals_within(&record.meta) {
+            Signals::ALL => Ok(0),
+            taken => Ok(taken.others_blocking(&self.opened(record)?)),
+        }
+    }
+
+    /// The decoded body.
+    fn opened(&mut self, record: &Record) -> Result<Held<Window>, Failure> {
         let mut body = self.wait(self.room.window(record.body_len as usize))??;
         match self.consumer.follower().read_into(&mut body) {
             Ok(()) => {}
             Err(ReadError::Damaged | ReadError::NoRecord) => return Err(Failure::Damaged),
             Err(ReadError::Memory(_)) => return Err(Failure::Room(NoRoom::Never)),
         }
-        let raw = match record.meta.encoding {
-            Encoding::Identity => body,
+        match record.meta.encoding {
+            Encoding::Identity => Ok(body),
             encoding => {
                 let len = (record.meta.raw_len as usize).saturating_add(decode::slack(encoding));
                 let mut raw = self.wait(self.room.window(len))??;
                 let _state = self.wait(self.room.charge(decode::state_bytes(encoding)))??;
                 decode::decode(encoding, &body, &mut raw).map_err(|_| Failure::Lost(Dropped::Damaged))?;
-                drop(body);
-                raw
+                Ok(raw)
             }
-        };
+        }
+    }
+
+    /// Pushes a record; and how many of its items the sink is not configured to take.
+    fn push(&mut self, record: &Record) -> Result<(Pushed, u64), Failure> {
+        let content = Content::of(record.meta.protocol, record.meta.signal);
+        let content = content.ok_or(Failure::Lost(Dropped::Untranslatable))?;
+        let raw = self.opened(record)?;
+        let all = u64::from(record.meta.items);
         let position = Position { sequence: record.sequence, received_at_ns: record.meta.received_at_ns };
-        match content {
+        let mut others = 0;
+        let pushed = match content {
             Content::Otlp(signal) => {
                 self.writer.push_otlp(&position, signal, &raw, now_ns()).map_err(Failure::Lake)
             }
             Content::Bulk => {
                 let documents = Documents::new(&raw, position.received_at_ns, &Place::default());
-                self.push_pieces(&position, documents, &record.meta)
+                self.push_pieces(&position, documents, (all, others))
             }
             Content::Intake => {
-                let events = Events::new(&raw, position.received_at_ns, &Place::default());
-                self.push_pieces(&position, events, &record.meta)
+                let taken = self.consumer.signals_within(&record.meta);
+                others = taken.others_blocking(&raw);
+                let events = Events::new(&raw, position.received_at_ns, taken, &Place::default());
+                self.push_pieces(&position, events, (all, others))
             }
             Content::RemoteWrite(version) => {
                 let _scratch = self.wait(self.room.charge(Symbols::bytes_for(&raw)))??;
@@ -298,7 +331,8 @@ impl Lake {
                 self.symbols.shrink(0);
                 pushed
             }
-        }
+        };
+        pushed.map(|pushed| (pushed, others))
     }
 
     /// What `future` gives, unless the order to stop comes first.

@@ -1,14 +1,19 @@
-//! What a sink could not deliver.
+//! What a sink did not deliver.
 
 use tidegate_ledger::Dropped;
 
-/// Items that were not delivered, by reason.
+/// Items that were not delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Losses([u64; Dropped::COUNT]);
+pub(crate) struct Losses {
+    /// By reason.
+    dropped: [u64; Dropped::COUNT],
+    /// Of records that were taken for the sake of others: the sink is not configured to take these.
+    passed: u64,
+}
 
 impl Losses {
     /// Everything was delivered.
-    pub(crate) const NONE: Losses = Losses([0; Dropped::COUNT]);
+    pub(crate) const NONE: Losses = Losses { dropped: [0; Dropped::COUNT], passed: 0 };
 
     /// `items` for one reason.
     pub(crate) fn of(reason: Dropped, items: u64) -> Losses {
@@ -17,9 +22,19 @@ impl Losses {
         losses
     }
 
+    /// `items` that the sink is not configured to take.
+    pub(crate) fn passed_over(items: u64) -> Losses {
+        Losses { passed: items, ..Losses::NONE }
+    }
+
+    /// Items that the sink is not configured to take.
+    pub(crate) fn passed(&self) -> u64 {
+        self.passed
+    }
+
     /// Adds `items` for `reason`.
     pub(crate) fn add(&mut self, reason: Dropped, items: u64) {
-        for (known, sum) in Dropped::ALL.iter().zip(&mut self.0) {
+        for (known, sum) in Dropped::ALL.iter().zip(&mut self.dropped) {
             *sum = sum.saturating_add(if *known == reason { items } else { 0 });
         }
     }
@@ -27,31 +42,32 @@ impl Losses {
     /// Adds all of `other`.
     #[must_use]
     pub(crate) fn and(mut self, other: Losses) -> Losses {
-        for (sum, more) in self.0.iter_mut().zip(other.0) {
+        for (sum, more) in self.dropped.iter_mut().zip(other.dropped) {
             *sum = sum.saturating_add(more);
         }
+        self.passed = self.passed.saturating_add(other.passed);
         self
     }
 
     /// The same without those of `reason`.
     #[must_use]
     pub(crate) fn but(mut self, reason: Dropped) -> Losses {
-        for (known, sum) in Dropped::ALL.iter().zip(&mut self.0) {
+        for (known, sum) in Dropped::ALL.iter().zip(&mut self.dropped) {
             *sum = if *known == reason { 0 } else { *sum };
         }
         self
     }
 
-    /// Each reason with its items.
+    /// Each reason with the items that were dropped for it.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (Dropped, u64)> {
-        Dropped::ALL.iter().copied().zip(self.0).filter(|(_, items)| *items > 0)
+        Dropped::ALL.iter().copied().zip(self.dropped).filter(|(_, items)| *items > 0)
     }
 
     /// The same, of at most `items` in all; and what of those was not lost.
     #[must_use]
     pub(crate) fn within(mut self, items: u64) -> (Losses, u64) {
         let mut left = items;
-        for lost in &mut self.0 {
+        for lost in std::iter::once(&mut self.passed).chain(&mut self.dropped) {
             *lost = left.min(*lost);
             left -= *lost;
         }
@@ -70,5 +86,8 @@ mod tests {
         let (fewer, left) = losses.within(6);
         assert_eq!(fewer.entries().collect::<Vec<_>>(), [(Dropped::Rejected, 5), (Dropped::TooLarge, 1)]);
         assert_eq!(left, 0);
+        let (fewer, left) = losses.and(Losses::passed_over(4)).within(6);
+        assert_eq!(fewer.entries().collect::<Vec<_>>(), [(Dropped::Rejected, 2)]);
+        assert_eq!((fewer.passed(), left), (4, 0));
     }
 }

@@ -1,6 +1,7 @@
 //! Splits bodies into OTLP requests: OTLP as it is, and other formats by translating a piece at a time. Only the body
 //! itself is ever whole in memory.
 
+use crate::signals::Signals;
 use tidegate_elastic::documents::{LogPieces, usual_logs_len};
 use tidegate_elastic::intake;
 use tidegate_journal::Signal;
@@ -194,20 +195,23 @@ impl Pieces for Documents<'_> {
 pub(crate) struct Events<'a> {
     raw: &'a [u8],
     received_at_ns: u64,
+    /// The signals whose events are taken.
+    taken: Signals,
     stage: usize,
     pieces: intake::Pieces<'a>,
 }
 
 impl<'a> Events<'a> {
-    pub(crate) fn new(raw: &'a [u8], received_at_ns: u64, from: &Place) -> Self {
-        let mut events = Events::at(raw, received_at_ns, from.stage);
+    /// Those of the signals `taken`.
+    pub(crate) fn new(raw: &'a [u8], received_at_ns: u64, taken: Signals, from: &Place) -> Self {
+        let mut events = Events::at(raw, received_at_ns, taken, from.stage);
         events.pieces.go_to(from.events);
         events
     }
 
-    fn at(raw: &'a [u8], received_at_ns: u64, stage: usize) -> Self {
+    fn at(raw: &'a [u8], received_at_ns: u64, taken: Signals, stage: usize) -> Self {
         let (_, spoken) = said(stage);
-        Events { raw, received_at_ns, stage, pieces: intake::Pieces::new(raw, received_at_ns, spoken) }
+        Events { raw, received_at_ns, taken, stage, pieces: intake::Pieces::new(raw, received_at_ns, spoken) }
     }
 }
 
@@ -219,11 +223,11 @@ impl Pieces for Events<'_> {
     }
 
     fn wanted(&mut self, most: usize) -> Option<usize> {
-        while self.pieces.is_done() {
+        while !self.taken.contains(self.signal()) || self.pieces.is_done() {
             if self.stage + 1 >= SIGNALS.len() {
                 return None;
             }
-            *self = Events::at(self.raw, self.received_at_ns, self.stage + 1);
+            *self = Events::at(self.raw, self.received_at_ns, self.taken, self.stage + 1);
         }
         let next = intake::usual_len(self.pieces.next_len());
         Some(intake::usual_len(self.raw.len()).min(most).max(next))

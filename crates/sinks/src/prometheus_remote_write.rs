@@ -115,7 +115,9 @@ impl RemoteWrite {
         let backoff = Backoff::new(settings.backoff.0, settings.backoff.1);
         let health = context.health.clone();
         let dead_letters = context.dead_letters.clone();
-        let consumer = context.attach()?;
+        let mut consumer = context.attach()?;
+        // There is no way from its metricsets to series.
+        consumer.pass_over_all_of(Protocol::Intake);
         let exchange = Exchange::new(
             consumer.name(),
             (Rotation::new(peers, &backoff), settings.tenant_header.clone()),

@@ -28,8 +28,8 @@ use std::sync::Arc;
 use tidegate_admission::{Gate, Passage, Protocol};
 use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
-use tidegate_journal::{Batch, Meta, Protocol as Layout, Signal, Tenant};
-use tidegate_ledger::{Counts, ItemRefusal, Open, Refusal, Signal as Booked, Source};
+use tidegate_journal::{Batch, Meta, Protocol as Layout, Tenant};
+use tidegate_ledger::{ItemRefusal, Open, Refusal, Signal as Booked, Source};
 use tidegate_pool::Pool;
 
 /// The source `elastic_apm`. Clones are the same source.
@@ -172,19 +172,19 @@ impl ElasticApm {
         let Content { items, refused, raw_len, as_sent, encoding, report } = content;
         open.leave_out(ItemRefusal::Malformed, refused);
         if let (Some(rum), Some(seat)) = (&self.rum, form.seat) {
-            rum.count(seat, u64::from(items));
+            rum.count(seat, u64::from(items.all()));
         }
-        if items == 0 {
-            open.accept_empty(Booked::Traces);
+        if items.all() == 0 {
+            open.accept_empty(Booked::Events);
         } else {
             let Received { window, range } = body;
-            let counts = Counts { signal: Booked::Traces, items: u64::from(items), bytes: as_sent as u64 };
+            let counts = items.counts(as_sent as u64);
             let meta = Meta {
                 tenant: Tenant::NONE,
-                signal: Signal::Traces,
+                signal: items.signal(),
                 protocol: Layout::Intake,
                 encoding,
-                items,
+                items: items.all(),
                 raw_len,
                 received_at_ns: now_ns(),
             };
@@ -194,7 +194,7 @@ impl ElasticApm {
             }
         }
         match report {
-            None => answer::accepted(form, items),
+            None => answer::accepted(form, items.all()),
             Some(report) => answer::reported(form, &report),
         }
     }

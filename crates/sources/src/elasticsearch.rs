@@ -281,8 +281,7 @@ impl Elasticsearch {
             return Ok(answer);
         }
         let Received { window, range } = body;
-        let counts =
-            ledger::Counts { signal: ledger::Signal::Logs, items: u64::from(items), bytes: as_sent as u64 };
+        let counts = ledger::Counts::of(ledger::Signal::Logs, u64::from(items), as_sent as u64);
         let meta = Meta {
             tenant: Tenant::NONE,
             signal: Signal::Logs,

@@ -160,7 +160,7 @@ impl HttpLogs {
             open.accept_empty(Booked::Logs);
         } else {
             open.leave_out(ItemRefusal::Malformed, refused);
-            let counts = Counts { signal: Booked::Logs, items: u64::from(items), bytes: as_sent as u64 };
+            let counts = Counts::of(Booked::Logs, u64::from(items), as_sent as u64);
             let meta = Meta {
                 tenant: Tenant::NONE,
                 signal: Signal::Logs,

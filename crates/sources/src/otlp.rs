@@ -276,11 +276,7 @@ impl Otlp {
             return Either::Left(ready(Ok(left_out)));
         }
         let Received { window, range } = body;
-        let counts = ledger::Counts {
-            signal: booked,
-            items: u64::from(content.items),
-            bytes: u64::from(content.as_sent),
-        };
+        let counts = ledger::Counts::of(booked, content.items.into(), content.as_sent.into());
         let meta = Meta {
             tenant: Tenant::NONE,
             signal,

@@ -229,11 +229,7 @@ impl RemoteWrite {
             return Either::Left(ready(Ok(())));
         }
         let Received { window, range } = body;
-        let counts = ledger::Counts {
-            signal: ledger::Signal::Metrics,
-            items: u64::from(items),
-            bytes: range.len() as u64,
-        };
+        let counts = ledger::Counts::of(ledger::Signal::Metrics, u64::from(items), range.len() as u64);
         let meta = Meta {
             tenant: Tenant::NONE,
             signal: Signal::Metrics,

@@ -93,6 +93,9 @@ impl<'a> Items<'a> {
         let Some(why) = left.why else { return };
         let meta = &caught.meta;
         self.line.begin(self.start);
+        if meta.is_mixed() {
+            self.line.text("signal", meta.signal.name().as_bytes());
+        }
         self.line.plain("record", format_args!("\"{} in {}\"", meta.protocol.name(), meta.encoding.name()));
         self.line.plain("items", meta.items);
         match &caught.body {

@@ -171,7 +171,8 @@ impl Points {
             (At::Sink(name), _, Some(sink)) => [ANY, name].contains(&sink.as_str()),
             (At::Sink(_), _, None) => false,
         };
-        here && self.signal.is_none_or(|signal| signal == meta.signal)
+        let may_have = |signal| signal == meta.signal || (meta.is_mixed() && Meta::MIXED.contains(&signal));
+        here && self.signal.is_none_or(may_have)
     }
 }
 

@@ -98,7 +98,10 @@ fn start(caught: &Caught) -> String {
         None => line.join("source", source_of(meta.protocol)),
         Some(name) => line.join("sink", name),
     }
-    line.text("signal", meta.signal.name().as_bytes());
+    // Of several, each item says its own.
+    if !meta.is_mixed() {
+        line.text("signal", meta.signal.name().as_bytes());
+    }
     line.text("tenant", meta.tenant.as_str().as_bytes());
     line.time("received", meta.received_at_ns);
     line.into_start()

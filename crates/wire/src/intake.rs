@@ -24,6 +24,7 @@ pub use cursor::MAX_DEPTH;
 pub use fault::{Fault, Problem};
 pub use view::{Array, Members, Number, Object, Text, Value, Values};
 
+use crate::otlp::Signal;
 use crate::utf8::is_utf8;
 use std::ops::Range;
 
@@ -65,8 +66,40 @@ impl Kind {
         }
     }
 
+    /// The signal of its events; nothing for the metadata, which belong to all of them.
+    #[must_use]
+    pub const fn signal(self) -> Option<Signal> {
+        match self {
+            Kind::Transaction | Kind::Span => Some(Signal::Traces),
+            Kind::Error | Kind::Log => Some(Signal::Logs),
+            Kind::Metricset => Some(Signal::Metrics),
+            Kind::Metadata => None,
+        }
+    }
+
     fn named(name: &[u8]) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
+    }
+}
+
+/// A set of kinds of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// All of them.
+    pub const ALL: Kinds = Kinds(u8::MAX);
+
+    /// Whether `kind` is among them.
+    #[must_use]
+    pub const fn contains(self, kind: Kind) -> bool {
+        self.0 & (1 << kind as u8) != 0
+    }
+}
+
+impl FromIterator<Kind> for Kinds {
+    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Kinds {
+        Kinds(kinds.into_iter().fold(0, |all, kind| all | 1 << kind as u8))
     }
 }
 
@@ -91,6 +124,12 @@ impl<'a> Event<'a> {
 pub struct Counts {
     /// Events, the metadata not being one.
     pub events: u64,
+    /// How many of those are transactions and spans.
+    pub traces: u64,
+    /// How many are metricsets.
+    pub metrics: u64,
+    /// How many are errors and logs.
+    pub logs: u64,
     /// Lines that were refused.
     pub refused: u64,
     /// The bytes of the longest event's line together with those of the metadata's, which says whose it is.
@@ -121,8 +160,13 @@ pub fn check(
             verdict => verdict,
         };
         match verdict {
-            Ok(_) if begun => {
+            Ok(event) if begun => {
                 counts.events += 1;
+                match event.kind.signal() {
+                    Some(Signal::Traces) => counts.traces += 1,
+                    Some(Signal::Metrics) => counts.metrics += 1,
+                    _ => counts.logs += 1,
+                }
                 counts.largest_item = counts.largest_item.max(metadata + range.len());
             }
             Ok(_) => (begun, metadata) = (true, range.len()),

@@ -70,7 +70,7 @@ impl Rig {
             raw_len: 1,
             received_at_ns: 1,
         };
-        let counts = Counts { signal: tidegate_ledger::Signal::Metrics, items: 3, bytes: len as u64 };
+        let counts = Counts::of(tidegate_ledger::Signal::Metrics, 3, len as u64);
         self.gate.append(open, counts, Batch { meta, window, from: 0, len }).await
     }
 

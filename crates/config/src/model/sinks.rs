@@ -38,11 +38,11 @@ kinds! {
 choices! {
     /// A kind of telemetry.
     pub enum Signal is "a signal" {
-        /// Spans.
+        /// Spans; transactions and spans of Elastic APM.
         Traces = "traces",
-        /// Samples, histograms and their metadata.
+        /// Samples, histograms and their metadata; metricsets of Elastic APM.
         Metrics = "metrics",
-        /// Log records.
+        /// Log records and documents; errors and logs of Elastic APM.
         Logs = "logs",
         /// Profiles.
         Profiles = "profiles",

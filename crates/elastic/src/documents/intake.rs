@@ -28,10 +28,11 @@ use super::stream::Wishes;
 use super::{Flavour, Place, Settings, Written};
 use look::{Paths, Seen};
 use paths::Fact;
-use tidegate_wire::intake::{self, Event, Object, Text, Value};
+use tidegate_wire::intake::{self, Event, Kinds, Object, Text, Value};
 use tidegate_wire::output::Full;
 
 pub(super) fn intake(
+    kinds: Kinds,
     raw: &[u8],
     from: Place,
     prefix: &str,
@@ -51,12 +52,25 @@ pub(super) fn intake(
         if count <= from.item {
             continue;
         }
+        if !kinds.contains(event.kind) {
+            pen.next(count);
+            continue;
+        }
         if pen.intake_event(agent, event).is_err() {
             return pen.finished(true);
         }
         pen.next(count);
     }
     pen.finished(false)
+}
+
+pub(super) fn past_event(kinds: Kinds, raw: &[u8], place: Place) -> Place {
+    let events = intake::events(raw).filter(|event| event.kind != intake::Kind::Metadata);
+    let mut behind = (1..).zip(events).skip_while(|(count, _)| *count <= place.item);
+    match behind.find(|(_, event)| kinds.contains(event.kind)) {
+        Some((count, _)) => Place { item: count, part: 0 },
+        None => place.past_item(),
+    }
 }
 
 /// What of the metadata matters for more than its fields.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tidegate_meters::Registry;
 
 use super::{ledger, metrics};
-use crate::{Dropped, ItemRefusal, Ledger, MAX_SOURCES, Refusal, Settled, SinkBook};
+use crate::{Counts, Dropped, ItemRefusal, Ledger, MAX_SOURCES, Refusal, Settled, Signal, SinkBook};
 
 /// A request that nobody closed is refused as abandoned.
 #[test]
@@ -29,6 +29,24 @@ fn a_forgotten_hand_over_is_accepted() {
     let balance = ledger.balance();
     assert_eq!((balance.journal.accepted, balance.journal.appended), (3, 3));
     assert!(balance.difference() == 0 && balance.at_rest());
+}
+
+/// Items of one request are booked each by its signal, and by the tenant's too.
+#[test]
+fn items_of_several_signals_are_accepted_together() {
+    let ledger = ledger(0);
+    let (source, tenant) = (ledger.source("s").unwrap(), ledger.tenant("t").unwrap());
+    let mut open = source.open();
+    open.belongs_to(tenant.clone());
+    let counts = Counts::of(Signal::Traces, 5, 70).and(Signal::Logs, 2).and(Signal::Metrics, 1);
+    assert_eq!((counts.items(), counts.bytes()), (8, 70));
+    let handed_over = open.hand_over(counts);
+    assert_eq!(ledger.balance().journal.handed_over, 8);
+    ledger.head().advance_to(8);
+    handed_over.accept();
+    let balance = ledger.balance();
+    assert_eq!(balance.sources[0].items, [(Signal::Metrics, 1), (Signal::Logs, 2), (Signal::Traces, 5)]);
+    assert_eq!((balance.sources[0].bytes, tenant.items(), balance.difference()), (70, 8, 0));
 }
 
 /// Items that are left out of a request are refused if the rest is accepted; else the request is.

@@ -184,7 +184,7 @@ fn items_are_limited_by_what_the_books_say() {
     let limits = Limits { items, ..Limits::default() };
     let table = Arc::new(Table::new(vec![(books.clone(), limits)], None));
     let route = table.route(&books).unwrap();
-    let counts = tidegate_ledger::Counts { signal: tidegate_ledger::Signal::Logs, items: 50, bytes: 1 };
+    let counts = tidegate_ledger::Counts::of(tidegate_ledger::Signal::Logs, 50, 1);
     let hold = table.enter(NOW, route, None, 1, u64::MAX).unwrap();
     books.open().hand_over(counts).accept();
     drop(hold);

@@ -90,6 +90,7 @@ pub(super) fn outgoing_len(meta: &Meta, settings: &Settings) -> usize {
         // Labels are spelled out with every sample, among much that is the same in all documents.
         (Protocol::RemoteWrite1, _) => raw_len.saturating_mul(6),
         (Protocol::RemoteWrite2, _) => raw_len.saturating_mul(12),
+        (Protocol::Intake, _) => raw_len.saturating_mul(4),
         // Names are said with every value, and the resource with every item.
         (_, Signal::Metrics) => raw_len.saturating_mul(6),
         _ => raw_len.saturating_mul(4),
@@ -181,6 +182,7 @@ async fn written(
             runs.push(place, 0, body.items);
             continue;
         }
+        share.passed = body.taken.others(raw).await;
         let mut symbols = Symbols::new();
         let _charge = match version_of(body) {
             Some(Version::V2) => Some(room.charge(Symbols::bytes_for(raw)).await?),

@@ -138,6 +138,7 @@ impl Sending<'_> {
             raw_len: raw.len(),
             items: u64::from(record.meta.items),
             received_at_ns: record.meta.received_at_ns,
+            taken: self.pipeline.consumer.signals_within(&record.meta),
         };
         let mut symbols = Symbols::new();
         let table = match version_of(&body) {
@@ -212,7 +213,8 @@ impl Sending<'_> {
         };
         let begun = self.begun(oversize);
         let Progress { mut number, end, left, sent, faults, refusals, .. } = begun;
-        let mut shares = vec![begun.share];
+        let passed = body.taken.others(source.raw()).await;
+        let mut shares = vec![Share { passed, ..begun.share }];
         source.go_to(begun.mark);
         let mut ended = false;
         while !ended {

@@ -23,6 +23,8 @@ pub(super) struct Share {
     pub(super) said: u64,
     /// Items of which there are no documents, where the translation counts them.
     pub(super) left_out: Option<u64>,
+    /// Items that the sink is not configured to take.
+    pub(super) passed: u64,
     /// Documents that were not wanted, and those that were too large.
     pub(super) rejected: u64,
     pub(super) too_large: u64,
@@ -63,15 +65,16 @@ pub(super) struct Runs(Vec<Run>);
 impl Share {
     /// What of the record is lost once everything else is done.
     pub(super) fn losses(&self) -> Losses {
-        let left_out = self.left_out.unwrap_or_else(|| self.items.saturating_sub(self.said));
-        let said = self.items.saturating_sub(left_out);
+        let items = self.items.saturating_sub(self.passed);
+        let left_out = self.left_out.unwrap_or_else(|| items.saturating_sub(self.said));
+        let said = items.saturating_sub(left_out);
         // Where documents are not items, as many of these are lost in proportion.
         let of = |lost: u64| match self.documents {
             0 => 0,
             documents => u64::try_from((u128::from(lost) * u128::from(said)).div_ceil(u128::from(documents)))
                 .unwrap_or(u64::MAX),
         };
-        let mut losses = Losses::of(Dropped::Untranslatable, left_out);
+        let mut losses = Losses::of(Dropped::Untranslatable, left_out).and(Losses::passed_over(self.passed));
         losses.add(Dropped::Rejected, of(self.rejected));
         losses.add(Dropped::TooLarge, of(self.too_large));
         losses

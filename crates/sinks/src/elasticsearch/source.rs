@@ -112,6 +112,11 @@ impl<'a> Source<'a> {
         Source { raw, body, prefix, tenant, settings, room, request, mark, chunk: None, series, ended: false }
     }
 
+    /// The decoded body.
+    pub(super) fn raw(&self) -> &'a [u8] {
+        self.raw
+    }
+
     pub(super) fn mark(&self) -> Mark {
         self.mark
     }
@@ -174,7 +179,10 @@ impl<'a> Source<'a> {
                 series.pass_over(&mut Reversed::default());
                 self.mark.cursor = series.place();
             }
-            (Protocol::Intake, ..) => self.mark.place = self.mark.place.past_item(),
+            (Protocol::Intake, ..) => {
+                let kinds = self.body.taken.kinds();
+                self.mark.place = documents::past_event(kinds, self.raw, self.mark.place);
+            }
             _ => {
                 self.mark.place = match spoken(self.body) {
                     Some(wire::Signal::Metrics) => self.mark.place.past_document(),
@@ -305,7 +313,10 @@ impl<'a> Source<'a> {
             let mut page = Page::new(space.get_mut(..end).unwrap_or_default());
             let place = self.mark.place;
             let written = match signal {
-                None => documents::from_intake(raw, place, prefix, &settings, &mut page),
+                None => {
+                    let kinds = self.body.taken.kinds();
+                    documents::from_intake_of(kinds, raw, place, prefix, &settings, &mut page)
+                }
                 Some(signal) => documents::from_otlp(signal, raw, place, prefix, &settings, &mut page),
             };
             let len = page.len();

@@ -2,9 +2,9 @@
 
 use super::{Failure, Lake, now_ns, wait};
 use crate::egress_budget::{NoRoom, Turn};
+use crate::losses::Losses;
 use crate::otlp::spoken;
 use crate::pieces::Pieces;
-use tidegate_journal::Meta;
 use tidegate_lake::{Position, Pushed};
 use tidegate_ledger::Dropped;
 use tidegate_wire::output::Full;
@@ -13,12 +13,13 @@ use tidegate_wire::output::Full;
 const PIECE: usize = 256 << 10;
 
 impl Lake {
-    /// Pushes all that is said of a record. An item for which there is no room at all is too large, alone.
+    /// Pushes all that is said of a record of so many items, of which some are not to be taken. An item for which there
+    /// is no room at all is too large, alone.
     pub(super) fn push_pieces(
         &mut self,
         position: &Position,
         mut pieces: impl Pieces,
-        meta: &Meta,
+        (all, others): (u64, u64),
     ) -> Result<Pushed, Failure> {
         let Lake { writer, room, runtime, stop, .. } = self;
         let mut batch = writer.batch(position, now_ns()).map_err(Failure::Lake)?;
@@ -68,12 +69,12 @@ impl Lake {
         }
         drop((window, turn));
         let mut pushed = batch.end().map_err(Failure::Lake)?;
+        let items = all.saturating_sub(others);
         if !is_pushed {
             let why = if too_large > 0 { Dropped::TooLarge } else { Dropped::Untranslatable };
-            return Err(Failure::Lost(why));
+            return Err(Failure::Nothing(Losses::of(why, items).and(Losses::passed_over(others))));
         }
         // Of an event there may be several rows.
-        let items = u64::from(meta.items);
         pushed.dropped.too_large = pushed.dropped.too_large.saturating_add(too_large).min(items);
         pushed.dropped.malformed += items.saturating_sub(booked);
         Ok(pushed)

@@ -120,6 +120,7 @@ impl Sending<'_> {
     async fn send_pieces(&mut self, sequence: u64, batch: Batch) -> Result<Alone, Dropped> {
         let whole = Whole { key: batch.key, meta: batch.meta };
         let meta = whole.meta;
+        let taken = self.pipeline.consumer.signals_within(&meta);
         let Pipeline { room, tools, .. } = &mut *self.pipeline;
         let Some(compressor) = tools.as_mut() else { return Ok(Alone::Later) };
         let raw = outbound_request::opened(batch, compressor, room).await.map_err(Why::reason)?;
@@ -147,7 +148,7 @@ impl Sending<'_> {
                 Box::pin(self.send_all(pieces, whole, &mut cut)).await
             }
             (Protocol::Intake, _) => {
-                let pieces = Events::new(body, meta.received_at_ns, &from);
+                let pieces = Events::new(body, meta.received_at_ns, taken, &from);
                 Box::pin(self.send_all(pieces, whole, &mut cut)).await
             }
             (Protocol::Bulk, _) => {
@@ -168,9 +169,13 @@ impl Sending<'_> {
         }
         if matches!(meta.protocol, Protocol::Intake | Protocol::Bulk) {
             // Items of the record that are none of those.
-            let unsaid = u64::from(meta.items).saturating_sub(cut.booked);
-            cut.losses =
-                cut.losses.but(Dropped::Untranslatable).and(Losses::of(Dropped::Untranslatable, unsaid));
+            let others = taken.others(body).await;
+            let unsaid = u64::from(meta.items).saturating_sub(cut.booked.saturating_add(others));
+            cut.losses = cut
+                .losses
+                .but(Dropped::Untranslatable)
+                .and(Losses::of(Dropped::Untranslatable, unsaid))
+                .and(Losses::passed_over(others));
         }
         self.pipeline.settle([sequence], cut.losses);
         Ok(Alone::Settled)

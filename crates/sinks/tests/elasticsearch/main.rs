@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::large_futures, reason = "a test")]
 
 mod failures;
+mod intake;
 mod need;
 mod node;
 mod oversize;

@@ -30,6 +30,8 @@ pub(crate) struct Rig {
     pub(crate) health: Health,
     part: usize,
     memory: u64,
+    /// What the sink takes.
+    pub(crate) signals: Signals,
     /// Whose data is put in.
     pub(crate) tenant: Tenant,
     /// The number of the next document.
@@ -64,15 +66,16 @@ impl Rig {
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
         let tenant = Tenant::NONE;
-        Rig { dir, arena, journal, ledger, letters, turn, health, part, memory, tenant, next }
+        let signals = Signals::ALL;
+        Rig { dir, arena, journal, ledger, letters, turn, health, part, memory, signals, tenant, next }
     }
 
     /// The same after a restart of the process.
     pub(crate) fn restarted(self) -> Rig {
-        let Rig { dir, arena, journal, ledger, letters, part, memory, next, .. } = self;
+        let Rig { dir, arena, journal, ledger, letters, part, memory, signals, next, .. } = self;
         assert!(journal.close(60 * SECOND));
         drop((arena, journal, ledger, letters));
-        Rig::of(part, memory, dir, next)
+        Rig { signals, ..Rig::of(part, memory, dir, next) }
     }
 
     /// Puts the next `count` documents into the journal, each with `padding` bytes; `action` is what they begin with.
@@ -106,11 +109,7 @@ impl Rig {
         let mut window = self.arena.window(Share::Ingest, body.len()).await.unwrap();
         window.append(body).unwrap();
         let open = self.ledger.source("test").unwrap().open();
-        let counts = Counts {
-            signal: tidegate_ledger::Signal::Logs,
-            items: u64::from(meta.items),
-            bytes: body.len() as u64,
-        };
+        let counts = Counts::of(tidegate_ledger::Signal::Logs, u64::from(meta.items), body.len() as u64);
         let handed_over = open.hand_over(counts);
         self.journal.append(Batch { meta, window, from: 0, len: body.len() }).await.unwrap();
         handed_over.accept();
@@ -126,7 +125,7 @@ impl Rig {
             ledger: &self.ledger,
             when_full: WhenFull::Block,
             health: &self.health,
-            signals: Signals::ALL,
+            signals: self.signals,
             dead_letters: &self.letters,
             tap: None,
         };

@@ -8,7 +8,7 @@ use tidegate_ledger::Dropped;
 use tidegate_sinks::ElasticsearchSettings;
 
 /// Waits until something is so, however slow the machine is.
-async fn until(mut is_so: impl FnMut() -> bool) {
+pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
     let waiting = async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -59,8 +59,9 @@ pub(crate) fn numbers(signal: Signal, raw: &[u8]) -> Vec<u64> {
     for resource in nested(raw, 1) {
         for scope in nested(resource, 2) {
             for item in nested(scope, 2) {
-                let text = nested(item, u32::from(field_of_number(signal))).next().unwrap();
-                found.push(str::from_utf8(text).unwrap().parse().unwrap());
+                // What was not made here has no number, and none that was.
+                let text = nested(item, u32::from(field_of_number(signal))).next().unwrap_or_default();
+                found.push(str::from_utf8(text).unwrap().parse().unwrap_or(u64::MAX));
             }
         }
     }

@@ -36,6 +36,8 @@ pub(crate) struct Rig {
     pub(crate) health: Health,
     part: usize,
     total: u64,
+    /// What the sink takes.
+    pub(crate) signals: Signals,
     /// Whose data is put in.
     pub(crate) tenant: Tenant,
     /// The number of the next item.
@@ -69,15 +71,16 @@ impl Rig {
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
         let tenant = Tenant::NONE;
-        Rig { dir, arena, journal, ledger, letters, turn, health, part, total, tenant, next }
+        let signals = Signals::ALL;
+        Rig { dir, arena, journal, ledger, letters, turn, health, part, total, signals, tenant, next }
     }
 
     /// The same after a restart of the process.
     pub(crate) fn restarted(self) -> Rig {
-        let Rig { dir, arena, journal, ledger, letters, part, total, next, .. } = self;
+        let Rig { dir, arena, journal, ledger, letters, part, total, signals, next, .. } = self;
         assert!(journal.close(60 * SECOND));
         drop((arena, journal, ledger, letters));
-        Rig::of((part, total), dir, next)
+        Rig { signals, ..Rig::of((part, total), dir, next) }
     }
 
     pub(crate) fn letters_dir(&self) -> PathBuf {
@@ -126,7 +129,7 @@ impl Rig {
         let mut window = self.arena.window(Share::Ingest, body.len()).await.unwrap();
         window.append(body).unwrap();
         let open = self.ledger.source("test").unwrap().open();
-        let counts = Counts { signal: tidegate_ledger::Signal::Traces, items, bytes: body.len() as u64 };
+        let counts = Counts::of(tidegate_ledger::Signal::Traces, items, body.len() as u64);
         let handed_over = open.hand_over(counts);
         self.journal.append(Batch { meta, window, from: 0, len: body.len() }).await.unwrap();
         handed_over.accept();
@@ -142,7 +145,7 @@ impl Rig {
             ledger: &self.ledger,
             when_full: WhenFull::Block,
             health: &self.health,
-            signals: Signals::ALL,
+            signals: self.signals,
             dead_letters: &self.letters,
             tap: None,
         };

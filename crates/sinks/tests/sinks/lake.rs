@@ -287,6 +287,75 @@ async fn large_bodies_become_rows_piece_by_piece() {
     assert_eq!(rig.turn.available_permits(), 1);
 }
 
+/// How many rows a table of the lake has.
+fn rows_of(rig: &Rig, table: Table) -> u64 {
+    let column = if table == Table::MetricPoints { "series_id" } else { "service_name" };
+    let query = Query { columns: vec![column.to_owned()], ..Query::new(table) };
+    let rows =
+        tidegate_lake::scan(&folder(rig), &query).unwrap().map(|batch| batch.unwrap().num_rows() as u64);
+    rows.sum()
+}
+
+/// An agent's body of several signals: 55 spans, 3 metricsets and 2 errors.
+async fn put_mixed(rig: &Rig, compressed: bool) {
+    let raw = tidegate_load::elastic_apm::AGENTS[3].busy;
+    let body = if compressed { snappy(raw.as_bytes()) } else { raw.as_bytes().to_vec() };
+    let encoding = if compressed { Encoding::Snappy } else { Encoding::Identity };
+    rig.append_in(encoding, Signal::Events, Protocol::Intake, &body, raw.len(), 60).await;
+}
+
+/// Of a body of several signals a lake gets the events of those that it takes; the others pass it by.
+#[tokio::test]
+async fn a_lake_gets_of_a_body_the_signals_that_it_takes() {
+    for choice in 1..8 {
+        let is_taken = |place: u32| choice & (1 << place) != 0;
+        let signals = [Signal::Traces, Signal::Metrics, Signal::Logs].into_iter().enumerate();
+        let signals =
+            signals.filter(|(place, _)| is_taken(*place as u32)).map(|(_, signal)| signal).collect();
+        let mut rig = Rig::new(1, 256 << 10);
+        rig.signals = signals;
+        let lake = Running::start(&rig, |settings| settings);
+        put_mixed(&rig, false).await;
+        put_mixed(&rig, true).await;
+        // Nothing of this is taken but by who takes metrics.
+        let raw = tidegate_load::elastic_apm::AGENTS[3].idle;
+        let items = raw.lines().count() as u64 - 1;
+        let body = raw.as_bytes();
+        rig.append_in(Encoding::Identity, Signal::Events, Protocol::Intake, body, body.len(), items).await;
+        lake.stop_when_read(&rig).await;
+        let of = |place: u32, events: u64| if is_taken(place) { events } else { 0 };
+        let (spans, metricsets, errors) = (of(0, 110), of(1, 6 + items), of(2, 4));
+        let delivered = spans + metricsets + errors;
+        let page = rig.assert_closed(0);
+        let expected = (delivered, 120 + items - delivered, vec![]);
+        assert_eq!((page.delivered, page.passed, page.dropped), expected, "{choice}");
+        assert_eq!((rows_of(&rig, Table::Spans), rows_of(&rig, Table::Logs)), (spans, errors), "{choice}");
+        assert_eq!(rows_of(&rig, Table::MetricPoints) > 0, is_taken(1), "{choice}");
+    }
+}
+
+/// A crash after the commit and before the cursor moves: what passed the lake by is booked as that, too.
+#[tokio::test]
+async fn what_passes_a_lake_by_outlives_a_crash() {
+    let mut rig = Rig::new(1, 1 << 20);
+    let signals = [Signal::Logs].into_iter().collect();
+    rig.signals = signals;
+    let lake = Running::start(&rig, |settings| settings);
+    put_mixed(&rig, true).await;
+    put_mixed(&rig, false).await;
+    reading(&rig).await;
+    let crashed = tempfile::tempdir().unwrap();
+    copy(&rig.dir.path().join("journal"), &crashed.path().join("journal"));
+    lake.stop_when_read(&rig).await;
+    copy(&folder(&rig), &crashed.path().join("lake"));
+    let mut rig = rig.restarted_in(crashed);
+    rig.signals = signals;
+    Running::start(&rig, |settings| settings).stop_when_read(&rig).await;
+    let page = rig.assert_closed(0);
+    assert_eq!((page.delivered, page.passed, page.dropped), (4, 116, vec![]));
+    assert_eq!(rows_of(&rig, Table::Logs), 4);
+}
+
 /// As a client would send it.
 fn snappy(raw: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();

@@ -39,6 +39,21 @@ async fn other_signals_pass_a_sink_by() {
     rig.assert_exact(&peer.report());
 }
 
+/// Remote write has no way to say what Elastic's agents measure: it is not counted as lost.
+#[tokio::test]
+async fn metricsets_pass_remote_write_by() {
+    let mut rig = Rig::new(10, 1 << 20);
+    rig.signals = [Signal::Metrics].into_iter().collect();
+    let peer = peer(Behaviour::Healthy);
+    for signal in [Signal::Metrics, Signal::Events] {
+        rig.append_of(signal, Protocol::Intake, b"events", 6, 4).await;
+        rig.put(Version::V1, 0..10, 1).await;
+    }
+    rig.drain(settings(&peer)).await;
+    let page = rig.assert_closed(0);
+    assert_eq!((page.delivered, page.passed, page.dropped), (20, 8, vec![]));
+}
+
 /// A sink to which nothing comes that it takes does not keep the journal from being emptied.
 #[tokio::test]
 async fn a_sink_without_work_moves_on() {

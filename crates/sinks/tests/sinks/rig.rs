@@ -198,7 +198,7 @@ impl Rig {
         let mut window = self.arena.window(Share::Ingest, body.len()).await.unwrap();
         window.append(body).unwrap();
         let open = self.ledger.source("test").unwrap().open();
-        let counts = Counts { signal: tidegate_ledger::Signal::Metrics, items, bytes: body.len() as u64 };
+        let counts = Counts::of(tidegate_ledger::Signal::Metrics, items, body.len() as u64);
         let handed_over = open.hand_over(counts);
         self.journal.append(Batch { meta, window, from: 0, len: body.len() }).await.unwrap();
         handed_over.accept();

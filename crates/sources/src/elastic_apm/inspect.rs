@@ -8,7 +8,7 @@ use crate::body::{Inspection, Received, Unfinished, decode};
 use tidegate_admission::{Gate, Passage, Refused, Room, Size};
 use tidegate_arena::Share;
 use tidegate_journal::{Encoding, Protocol as Layout, Signal};
-use tidegate_ledger::Refusal;
+use tidegate_ledger::{Counts, Refusal, Signal as Booked};
 use tidegate_wire::intake;
 
 /// What a body may become, in lengths of itself, where that is long: agents' lines are much alike, and become about
@@ -28,9 +28,51 @@ pub(super) enum Verdict {
     Useless(Box<Report>),
 }
 
+/// How many events of each signal there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Items {
+    pub(super) traces: u32,
+    pub(super) metrics: u32,
+    pub(super) logs: u32,
+}
+
+impl Items {
+    /// Those that were counted; nothing where they are more than a record can have.
+    fn of(counts: &intake::Counts) -> Option<Items> {
+        let count = |events: u64| u32::try_from(events).ok();
+        count(counts.events)?;
+        Some(Items {
+            traces: count(counts.traces)?,
+            metrics: count(counts.metrics)?,
+            logs: count(counts.logs)?,
+        })
+    }
+
+    /// All of them.
+    pub(super) fn all(self) -> u32 {
+        self.traces.saturating_add(self.metrics).saturating_add(self.logs)
+    }
+
+    /// The signal of the record: theirs, if they are of one.
+    pub(super) fn signal(self) -> Signal {
+        match (self.traces, self.metrics, self.logs) {
+            (_, 0, 0) => Signal::Traces,
+            (0, _, 0) => Signal::Metrics,
+            (0, 0, _) => Signal::Logs,
+            _ => Signal::Events,
+        }
+    }
+
+    /// What the books get of a body of `bytes` bytes as it came.
+    pub(super) fn counts(self, bytes: u64) -> Counts {
+        let traces = Counts::of(Booked::Traces, self.traces.into(), bytes);
+        traces.and(Booked::Metrics, self.metrics.into()).and(Booked::Logs, self.logs.into())
+    }
+}
+
 /// What a checked body holds.
 pub(super) struct Content {
-    pub(super) items: u32,
+    pub(super) items: Items,
     /// Lines that were refused.
     pub(super) refused: u64,
     pub(super) raw_len: u32,
@@ -96,7 +138,8 @@ impl ElasticApm {
             (Encoding::Identity, None) => Size { kept: raw_len, decoded: 0, item: 0 },
             _ => Size { kept: as_sent, decoded: raw_len, item: 0 },
         };
-        gate.judge(Layout::Intake, Signal::Traces, size)?;
+        // Of which signals it is, is known when all of it was read.
+        gate.judge(Layout::Intake, Signal::Events, size)?;
         if stranger && !self.is_heard(raw) {
             return Err(Refused::new(Refusal::Forbidden, UNHEARD).into());
         }
@@ -113,19 +156,19 @@ impl ElasticApm {
                 return Ok(Checked::Useless(report));
             }
         };
-        let items = u32::try_from(counts.events).map_err(|_| Refused::too_large(self.limits.max_body))?;
+        let items = Items::of(&counts).ok_or_else(|| Refused::too_large(self.limits.max_body))?;
         let mut content =
             Content { items, refused: counts.refused, raw_len: 0, as_sent, encoding, report: None };
         let mut kept = raw_len;
         let is_cut = report.is_some();
         if let Some(mut report) = report {
             report.accepted = counts.events;
-            if items == 0 {
+            if items.all() == 0 {
                 return Ok(Checked::Useless(report));
             }
             content.report = Some(report);
         }
-        if items > 0 && (is_cut || browser.is_some()) {
+        if items.all() > 0 && (is_cut || browser.is_some()) {
             kept = self.cut(gate, body, (is_cut, browser), room)?;
             content.encoding = Encoding::Identity;
         }
@@ -134,7 +177,7 @@ impl ElasticApm {
             Encoding::Identity => Size { kept, decoded: 0, item },
             _ => Size { kept: as_sent, decoded: kept, item },
         };
-        gate.judge(Layout::Intake, Signal::Traces, size)?;
+        gate.judge(Layout::Intake, items.signal(), size)?;
         content.raw_len = u32::try_from(kept).map_err(|_| Refused::too_large(self.limits.max_body))?;
         Ok(Checked::Useful(content))
     }

@@ -31,7 +31,8 @@ async fn captured_bodies_are_journalled_as_they_came() {
             let (meta, journalled) = rig.journalled(&mut follower).await;
             assert!(journalled == body, "{} {name}", agent.name);
             let expected = Meta {
-                signal: Signal::Traces,
+                // They have events of all of them.
+                signal: Signal::Events,
                 protocol: Protocol::Intake,
                 encoding,
                 items: events,
@@ -44,6 +45,35 @@ async fn captured_bodies_are_journalled_as_they_came() {
     }
     let books = rig.books_of("elastic_apm");
     assert_eq!((books.accepted, books.items.iter().map(|(_, items)| items).sum::<u64>()), (24, items));
+}
+
+/// A body is journalled as what it holds, and its items are booked as what each of them is.
+#[tokio::test]
+async fn events_are_journalled_and_booked_by_their_signal() {
+    const SPAN: &str = r#"{"span":{"id":"0123456789abcdef","trace_id":"0123456789abcdef0123456789abcdef","parent_id":"0123456789abcdef","name":"n","type":"t","start":0,"duration":1}}"#;
+    const ERROR: &str = r#"{"error":{"id":"0123456789abcdef0123456789abcdef","log":{"message":"m"}}}"#;
+    const METRICS: &str = r#"{"metricset":{"samples":{"a":{"value":1}}}}"#;
+    const WRONG: &str = r#"{"error":[]}"#;
+    let rig = Rig::new();
+    let mut follower = rig.follow();
+    for (lines, status, signal, items) in [
+        (&[SPAN, SPAN][..], 202, Signal::Traces, 2),
+        (&[METRICS], 202, Signal::Metrics, 1),
+        (&[ERROR], 202, Signal::Logs, 1),
+        (&[ERROR, METRICS, SPAN, ERROR], 202, Signal::Events, 4),
+        (&[ERROR, SPAN], 202, Signal::Events, 2),
+        // What was refused is of no signal.
+        (&[WRONG, SPAN, SPAN, WRONG], 400, Signal::Traces, 2),
+    ] {
+        let body = format!("{METADATA}{}\n", lines.join("\n"));
+        let answer = rig.post(PATH, &[NDJSON], body.as_bytes()).await;
+        assert_eq!(answer.status, status, "{lines:?} {}", answer.text());
+        let (meta, _) = rig.journalled(&mut follower).await;
+        assert_eq!((meta.signal, meta.items), (signal, items), "{lines:?}");
+    }
+    let books = rig.books_of("elastic_apm");
+    use tidegate_ledger::Signal::{Logs, Metrics, Traces};
+    assert_eq!(books.items, [(Metrics, 2), (Logs, 4), (Traces, 6)]);
 }
 
 /// The number of events is said to who asks for it, and to nobody else.

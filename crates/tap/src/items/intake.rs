@@ -1,8 +1,9 @@
 //! Items of Elastic APM's intake: events, as their agents wrote them.
 
-use super::{Items, Left, enough};
-use tidegate_journal::Meta;
+use super::{Items, LOOKED_AT, Left, enough};
+use tidegate_journal::{Meta, Signal};
 use tidegate_wire::intake::{Event, Kind, Object, Text, Value, events};
+use tidegate_wire::otlp;
 
 /// The longest event that is shown in its own JSON; of longer ones the beginning is shown, as a text.
 const LONGEST: usize = 8 << 10;
@@ -18,6 +19,12 @@ pub(super) fn walk(items: &mut Items<'_>, meta: &Meta, raw: &[u8]) -> Left {
 }
 
 fn event(items: &mut Items<'_>, meta: &Meta, service: &[u8], event: Event<'_>) -> Option<()> {
+    let signal = signal_of(event.kind);
+    let is_wanted = items.look.signal.is_none_or(|wanted| !meta.is_mixed() || signal == Some(wanted));
+    if !is_wanted && items.looked_at < LOOKED_AT {
+        items.looked_at += 1;
+        return Some(());
+    }
     let fields = event.fields();
     let mut name = Vec::new();
     if let Some(text) = name_of(event.kind, fields) {
@@ -26,6 +33,9 @@ fn event(items: &mut Items<'_>, meta: &Meta, service: &[u8], event: Event<'_>) -
     items.item(service, &name, |line| {
         let micros = fields.find(b"timestamp").and_then(Value::number).and_then(|number| number.integer());
         let ns = micros.and_then(|micros| u64::try_from(micros).ok()?.checked_mul(1000));
+        if let Some(signal) = signal.filter(|_| meta.is_mixed()) {
+            line.text("signal", signal.name().as_bytes());
+        }
         line.time("time", ns.unwrap_or(meta.received_at_ns));
         line.text("event", event.kind.name().as_bytes());
         line.text("name", &name);
@@ -34,6 +44,16 @@ fn event(items: &mut Items<'_>, meta: &Meta, service: &[u8], event: Event<'_>) -
             Ok(json) if json.len() <= LONGEST && !json.contains(['\r', '\n']) => line.plain("fields", json),
             _ => line.text("fields", fields.raw()),
         }
+    })
+}
+
+/// The signal of an event.
+fn signal_of(kind: Kind) -> Option<Signal> {
+    kind.signal().map(|signal| match signal {
+        otlp::Signal::Traces => Signal::Traces,
+        otlp::Signal::Metrics => Signal::Metrics,
+        otlp::Signal::Logs => Signal::Logs,
+        otlp::Signal::Profiles => Signal::Profiles,
     })
 }
 

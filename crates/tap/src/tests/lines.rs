@@ -137,6 +137,29 @@ fn intake_events_are_shown() {
     assert_eq!(shown("service=shop-go&name=SELECT+t6", &[(plain, raw.to_vec())]).len(), 5);
 }
 
+/// Of a record of several signals each event says its own, and those are shown that are wanted.
+#[test]
+fn events_of_a_mixed_record_say_their_signal() {
+    let agent = tidegate_load::elastic_apm::AGENTS[0];
+    let raw = agent.busy.as_bytes();
+    let events = agent.busy.lines().count() as u32 - 1;
+    let mixed = Meta { protocol: Protocol::Intake, ..meta(Signal::Events, events, raw) };
+    let mut all = 0;
+    for (signal, kinds) in
+        [("traces", &["span", "transaction"][..]), ("metrics", &["metricset"]), ("logs", &["error"])]
+    {
+        let shown = shown(&format!("signal={signal}"), &[(mixed, raw.to_vec())]);
+        assert!(!shown.is_empty(), "{signal}");
+        for line in &shown {
+            assert_eq!(line["signal"], signal, "{line}");
+            assert!(kinds.contains(&line["event"].as_str().unwrap()), "{line}");
+        }
+        all += shown.len();
+    }
+    assert_eq!((all, shown("", &[(mixed, raw.to_vec())]).len()), (events as usize, events as usize));
+    assert!(shown("signal=profiles", &[(mixed, raw.to_vec())]).is_empty());
+}
+
 /// Documents are shown as they were sent, and so is what is none.
 #[test]
 fn documents_are_shown() {

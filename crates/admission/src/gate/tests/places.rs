@@ -53,7 +53,7 @@ async fn a_wait_is_paid_for() {
     let size = size_of_val(&rig.gate.append_later(
         waiting,
         rig.source.open(),
-        Counts { signal: tidegate_ledger::Signal::Metrics, items: 1, bytes: 1 },
+        Counts::of(tidegate_ledger::Signal::Metrics, 1, 1),
         Batch {
             meta: Meta {
                 tenant: Tenant::NONE,

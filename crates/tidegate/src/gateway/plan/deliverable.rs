@@ -8,7 +8,7 @@ use std::fmt;
 use tidegate_admission::{Bound, Deliverable};
 use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config};
-use tidegate_sinks::Need;
+use tidegate_sinks::{Need, Signals};
 
 /// What windows may take beyond the requested length: a step of the arena each for the compressed and the decoded body.
 const ROUNDING: u64 = 2 * (64 << 10);
@@ -69,8 +69,11 @@ pub(crate) fn sufficient(
 /// The bounds that follow from the sinks of `config` and from the memory that `planned` gives each of them.
 pub(super) fn bounds(config: &Config, planned: &Planned) -> Deliverable {
     Deliverable::new(|protocol, signal| {
-        let sinks =
-            config.sinks.values().filter(|sink| sink.signals().iter().any(|it| journal_signal(it) == signal));
+        let takes = |sink: &&config::Sink| {
+            let signals: Signals = sink.signals().iter().map(journal_signal).collect();
+            signals.take(protocol, signal)
+        };
+        let sinks = config.sinks.values().filter(takes);
         let bounds = sinks.filter_map(|sink| {
             let kind = kinds::of(sink);
             let (need, item) = (kind.need(protocol, signal)?, kind.largest_item(planned.slice));

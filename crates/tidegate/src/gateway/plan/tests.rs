@@ -9,6 +9,23 @@ fn settings_in(group: &str) -> Vec<String> {
     properties.keys().cloned().collect()
 }
 
+/// What a sink takes of a mixed record is as bounded as what it takes whole; who takes nothing of it bounds nothing.
+#[test]
+fn mixed_records_are_bounded_by_who_takes_any_of_them() {
+    use tidegate_journal::{Protocol, Signal};
+    let planned = |signals: &str| {
+        let text = format!(
+            "sinks: {{a: {{type: elasticsearch, endpoints: [\"http://h:1\"], signals: [{signals}]}}}}\n"
+        );
+        of(&tidegate_config::parse("test", &text, &|_| None).unwrap()).deliverable
+    };
+    for signals in ["logs", "traces", "metrics", "logs, metrics"] {
+        assert!(planned(signals).bound(Protocol::Intake, Signal::Events).factor > 0, "{signals}");
+    }
+    assert_eq!(planned("logs").bound(Protocol::Intake, Signal::Traces).factor, 0);
+    assert_eq!(planned("logs").bound(Protocol::Bulk, Signal::Events).factor, 0);
+}
+
 /// The largest body of a source is one that fits in a window, whichever source it is.
 #[test]
 fn the_largest_body_of_every_source_is_in_the_plan() {

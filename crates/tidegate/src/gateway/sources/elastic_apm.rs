@@ -12,7 +12,12 @@ pub(super) const KIND: SourceKind = SourceKind {
     max_body_setting: "sources.elastic_apm.max_body",
     max_body: |sources| sources.elastic_apm.max_body.get(),
     max_received: |sources| sources.elastic_apm.max_body.get(),
-    records: &[(Protocol::Intake, Signal::Traces)],
+    records: &[
+        (Protocol::Intake, Signal::Traces),
+        (Protocol::Intake, Signal::Metrics),
+        (Protocol::Intake, Signal::Logs),
+        (Protocol::Intake, Signal::Events),
+    ],
     thread_bytes: 0,
     allowance: |limits| &limits.elastic_apm,
     shown: |config| {

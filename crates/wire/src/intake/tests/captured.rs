@@ -17,7 +17,15 @@ fn what_agents_send_is_accepted() {
             let mut lines = body.split_inclusive('\n').filter(|line| !line.trim().is_empty()).map(str::len);
             let metadata = lines.next().unwrap();
             let (events, largest_item) = (lines.clone().count() as u64, metadata + lines.max().unwrap());
-            let expected = Counts { events, refused: 0, largest_item };
+            let of = |kinds: &[&str]| {
+                let begins =
+                    |line: &&str| kinds.iter().any(|kind| line.starts_with(&format!("{{\"{kind}\":")));
+                body.lines().filter(begins).count() as u64
+            };
+            let (traces, metrics, logs) =
+                (of(&["transaction", "span"]), of(&["metricset"]), of(&["error", "log"]));
+            let expected = Counts { events, traces, metrics, logs, refused: 0, largest_item };
+            assert_eq!(traces + metrics + logs, events);
             assert_eq!(counts, Some(Ok(expected)), "{}", agent.name);
         }
     }

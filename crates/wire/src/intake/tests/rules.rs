@@ -173,7 +173,7 @@ fn lines_are_utf8() {
     let mut refused = Vec::new();
     let counts = check(&body, LONGEST_LINE, |range, fault| refused.push((range, fault.problem)));
     let largest_item = METADATA.len() + 1 + "{\"log\":{\"message\":\"é\"}}\n".len();
-    assert_eq!(counts, Ok(Counts { events: 2, refused: 1, largest_item }));
+    assert_eq!(counts, Ok(Counts { events: 2, logs: 2, refused: 1, largest_item, ..Counts::default() }));
     assert_eq!(refused, [(good..bad, Problem::Utf8)]);
 }
 
@@ -185,7 +185,7 @@ fn the_metadata_come_first() {
     assert_eq!(refused("\n \r\n"), Ok(Counts::default()));
     assert_eq!(
         refused(&format!("\r\n{METADATA}\r\n\r\n{{\"log\":{{}}}}\r\n")),
-        Ok(Counts { events: 1, refused: 0, largest_item: METADATA.len() + 2 + 12 })
+        Ok(Counts { events: 1, logs: 1, largest_item: METADATA.len() + 2 + 12, ..Counts::default() })
     );
     let said = |body: &str| refused(body).unwrap_err().fault.to_string();
     assert_eq!(said("{\"log\":{}}"), "validation error: 'metadata' required before the first log");
