@@ -8,8 +8,9 @@ use tidegate_arena::{Arena, Share};
 use tidegate_http1::{Certificate, Settings};
 use tokio::time::{Instant, Sleep};
 
-/// How often an idle connection that has grown looks whether others lack what it is charged.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often an idle connection that has grown looks whether others lack what it is charged. Longer than clients wait that
+/// are told to come back in a second or two, for want of that memory: their connection is not to end meanwhile.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// The deadlines of a connection, and of the calls on it, with one timer.
 pub(super) struct Deadlines<'a> {

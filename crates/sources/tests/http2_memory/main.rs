@@ -165,7 +165,7 @@ async fn what_streams_leave_in_the_codec_is_paid_for_and_let_go() {
         // One that has not grown waits for as long as it likes.
         let clients = on_clients(open(1).await, |client| client.call(1, 0)).await;
         let held = rig.arena.try_charge(Share::Ingest, rig.arena.free(Share::Ingest)).unwrap();
-        tokio::time::sleep(Duration::from_millis(2500)).await;
+        tokio::time::sleep(Duration::from_millis(5500)).await;
         assert_eq!(rig.http2.open(), 1);
         drop((held, clients));
     })
