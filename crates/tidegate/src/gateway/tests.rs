@@ -4,6 +4,7 @@
 use super::*;
 use rustix::process::{DumpableBehavior, dumpable_behavior};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -53,8 +54,11 @@ fn sinks() -> Vec<(String, String)> {
     let sink = |kind: &Value| {
         let name = kind["properties"]["type"]["const"].as_str().unwrap();
         let required = kind["required"].as_array().unwrap().iter().map(|setting| setting.as_str().unwrap());
+        // There is a short form where it is not required, and one of the two has to be.
+        let endpoints = kind["properties"].get("endpoints").map(|_| "endpoints");
+        let required: BTreeSet<_> = required.chain(endpoints).collect();
         let url = |setting| format!(", {setting}: 'http://127.0.0.1:1/path'");
-        let urls: String = required.filter(|setting| *setting != "type").map(url).collect();
+        let urls: String = required.into_iter().filter(|setting| *setting != "type").map(url).collect();
         (name.to_owned(), format!("{{type: {name}{urls}}}"))
     };
     kinds.iter().map(sink).collect()
