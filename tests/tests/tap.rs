@@ -145,7 +145,10 @@ fn mistakes_are_told() {
     let admin = rig.gateway.admin().to_string();
     for (args, words) in [
         (vec!["--admin", &admin, "--sink", "colector"], "there is no sink `colector`"),
-        (vec!["--admin", &admin, "--source", "kafka"], "the sources are elastic_apm, elasticsearch, otlp"),
+        (
+            vec!["--admin", &admin, "--source", "kafka"],
+            "the sources are elastic_apm, elasticsearch, http, otlp",
+        ),
         (vec!["--admin", "127.0.0.1:1"], "is it running"),
         (vec!["--admin", "nonsense"], "write an address and a port"),
         (vec!["--admin", &admin, "--for", "soon"], "--for soon"),
