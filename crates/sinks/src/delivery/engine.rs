@@ -265,8 +265,10 @@ impl<P: SinkProtocol> Pipeline<P> {
             SideLane::Ready(request) => Some(request),
             SideLane::Free | SideLane::InFlight => None,
         };
-        let main = !self.ready.is_empty() && self.in_flight() < self.limits.max_in_flight;
-        let trial = if main || side.is_some() { self.endpoints.next_trial() } else { None };
+        // What is to wait longer than an endpoint is left alone tries none: its own time comes.
+        let is_due = |request: &P::Request| P::stand(request).not_before.is_none_or(|at| at <= now);
+        let main = self.in_flight() < self.limits.max_in_flight && self.ready.iter().any(is_due);
+        let trial = if main || side.is_some_and(is_due) { self.endpoints.next_trial() } else { None };
         let requests = self.ready.iter().chain(side);
         let delayed =
             requests.filter_map(|request| P::stand(request).not_before).filter(|at| *at > now).min();
