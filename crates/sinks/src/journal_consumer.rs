@@ -18,6 +18,9 @@ use tidegate_tap::{At, Tap};
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
 pub(crate) const PASSING: Duration = Duration::from_secs(1);
 
+/// So many records are passed over before other tasks run.
+const PASSED: u32 = 64;
+
 /// A sink's way through the journal, with its page in the books: neither moves without the other.
 pub(crate) struct JournalConsumer {
     follower: Tapped,
@@ -147,11 +150,17 @@ impl JournalConsumer {
     /// The next record; nothing when the journal was closed and everything was read. What the quota took
     /// and what cannot be read is entered in the books on the way.
     pub(crate) async fn next(&mut self) -> Option<Record> {
+        let mut passed = 0_u32;
         loop {
             match self.follower.next().await {
                 Ok(Some(event)) => {
                     if let Some(record) = self.record(event) {
                         return Some(record);
+                    }
+                    // A backlog of what the sink does not take is no reason to keep others waiting.
+                    passed += 1;
+                    if passed.is_multiple_of(PASSED) {
+                        tokio::task::yield_now().await;
                     }
                 }
                 Ok(None) => return None,
