@@ -94,7 +94,11 @@ struct State {
 /// Files that are read again when they change.
 struct Watched {
     tls: Tls,
+    /// Of what is in use.
     stamps: Stamps,
+    /// Of what could not be used, and was said to be so. It is tried again: a file that nobody may read yet looks the same
+    /// when it can be read.
+    refused: Option<Stamps>,
     looked_at: Instant,
 }
 
@@ -153,8 +157,12 @@ impl Client {
         };
         // Before the files are read: a change in between is seen as one.
         let stamps = settings.tls.stamps().filter(|_| secure);
-        let watched =
-            stamps.map(|stamps| Watched { tls: settings.tls.clone(), stamps, looked_at: Instant::now() });
+        let watched = stamps.map(|stamps| Watched {
+            tls: settings.tls.clone(),
+            stamps,
+            refused: None,
+            looked_at: Instant::now(),
+        });
         let dialer = Dialer::new(uri, secure, settings, proxies)?;
         let connections = Arc::new(dialer.connections());
         let state = Mutex::new(State { dialer, connections, watched });
@@ -234,12 +242,19 @@ impl State {
         }
         watched.looked_at = Instant::now();
         let stamps = watched.tls.stamps().filter(|stamps| *stamps != watched.stamps)?;
-        watched.stamps = stamps;
-        let connector = self.dialer.connector_with(&watched.tls, true);
-        Some(connector.map(|connector| {
-            self.dialer.connector = connector;
-            self.dial_anew();
-        }))
+        match self.dialer.connector_with(&watched.tls, true) {
+            Ok(connector) => {
+                (watched.stamps, watched.refused) = (stamps, None);
+                self.dialer.connector = connector;
+                self.dial_anew();
+                Some(Ok(()))
+            }
+            Err(_) if watched.refused.as_ref() == Some(&stamps) => None,
+            Err(error) => {
+                watched.refused = Some(stamps);
+                Some(Err(error))
+            }
+        }
     }
 }
 
