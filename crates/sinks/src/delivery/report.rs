@@ -17,9 +17,12 @@ pub(crate) struct Report {
     sink: String,
     health: Health,
     dead_letters: DeadLetters,
-    /// When a rejection was logged last, and when a failure.
+    /// When each was logged last.
     rejection_logged: Option<Instant>,
     failure_logged: Option<Instant>,
+    index_logged: Option<Instant>,
+    /// An endpoint has failed, and it was not the time to say so.
+    unlogged: bool,
 }
 
 impl Report {
@@ -30,6 +33,8 @@ impl Report {
             dead_letters: context.dead_letters.clone(),
             rejection_logged: None,
             failure_logged: None,
+            index_logged: None,
+            unlogged: false,
         }
     }
 
@@ -65,7 +70,9 @@ impl Report {
         retry_at: Option<SystemTime>,
     ) {
         // An endpoint whose queue is full now and then fails and works by turns.
-        if newly && is_time(&mut self.failure_logged) {
+        self.unlogged |= newly;
+        if self.unlogged && is_time(&mut self.failure_logged) {
+            self.unlogged = false;
             tracing::warn!(sink = self.sink, url = %Shown(uri), error, "the peer does not take requests now; trying again");
         }
         self.health.failed(error, retry_at);
@@ -74,7 +81,7 @@ impl Report {
 
     /// Documents wait for an index that takes nothing now; the peer works.
     pub(crate) fn held_up(&mut self, documents: u64, error: &str, indexes: &str) {
-        if is_time(&mut self.failure_logged) {
+        if is_time(&mut self.index_logged) {
             tracing::warn!(
                 sink = self.sink,
                 indexes,
