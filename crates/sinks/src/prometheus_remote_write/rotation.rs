@@ -5,6 +5,11 @@ use crate::http::Peer;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// An endpoint that fails slowly is left alone for so many times as long as its round took, where another works: so that it
+/// costs no more than a tenth of the time, and at most this long.
+const TIMES: u32 = 10;
+const LONGEST: Duration = Duration::from_secs(300);
+
 /// The endpoints, at least one.
 pub(super) struct Rotation<P = Peer> {
     all: Vec<Endpoint<P>>,
@@ -17,6 +22,8 @@ struct Endpoint<P> {
     backoff: Backoff,
     /// It failed: left alone until then.
     left_until: Option<Instant>,
+    /// When its last round began.
+    begun: Option<Instant>,
 }
 
 /// An endpoint of the rotation, for one round.
@@ -25,7 +32,7 @@ pub(super) struct Turn(usize);
 
 impl<P> Rotation<P> {
     pub(super) fn new(peers: Vec<P>, backoff: &Backoff) -> Rotation<P> {
-        let endpoint = |peer| Endpoint { peer, backoff: backoff.clone(), left_until: None };
+        let endpoint = |peer| Endpoint { peer, backoff: backoff.clone(), left_until: None, begun: None };
         Rotation { all: peers.into_iter().map(endpoint).collect(), next: 0 }
     }
 
@@ -35,6 +42,9 @@ impl<P> Rotation<P> {
         let left = |at: &usize| self.all.get(*at).map(|one| one.left_until.filter(|until| *until > now));
         let turn = (0..count).map(|ahead| (self.next + ahead) % count).min_by_key(left).unwrap_or(0);
         self.next = (turn + 1) % count;
+        if let Some(endpoint) = self.all.get_mut(turn) {
+            endpoint.begun = Some(now);
+        }
         Turn(turn)
     }
 
@@ -65,9 +75,13 @@ impl<P> Rotation<P> {
         asked: Option<Duration>,
         now: Instant,
     ) -> Duration {
+        let mut others = self.all.iter().enumerate().filter(|(at, _)| *at != turn.0);
+        let another_works = others.any(|(_, other)| other.left_until.is_none_or(|until| until <= now));
         if let Some(endpoint) = self.all.get_mut(turn.0) {
             // One step of the backoff for all requests of a round.
             let wait = if first { endpoint.backoff.wait(asked) } else { asked.unwrap_or_default() };
+            let took = endpoint.begun.map_or(Duration::ZERO, |begun| now.saturating_duration_since(begun));
+            let wait = if another_works { wait.max((took * TIMES).min(LONGEST)) } else { wait };
             let before = endpoint.left_until.filter(|_| !first);
             endpoint.left_until = Some(before.unwrap_or(now).max(now + wait));
         }
@@ -101,6 +115,18 @@ mod tests {
         assert_eq!(rotation.turn(later), Turn(1));
         rotation.works(Turn(1));
         assert_eq!(rotation.turn(now), Turn(0));
+    }
+
+    /// One that fails only after a timeout does not get every other round.
+    #[test]
+    fn one_that_fails_slowly_is_left_alone_for_longer() {
+        let mut rotation = rotation(&[0, 1]);
+        let now = Instant::now();
+        assert_eq!(rotation.turn(now), Turn(0));
+        let late = now + 30_000 * MS;
+        assert_eq!(rotation.failed(Turn(0), true, None, late), Duration::ZERO);
+        assert_eq!([(); 2].map(|()| rotation.turn(late + 299_000 * MS)), [Turn(1), Turn(1)]);
+        assert_eq!(rotation.turn(late + 301_000 * MS), Turn(0));
     }
 
     /// When all of them fail, the one that is left alone for the shortest time is tried after that time.
