@@ -17,8 +17,9 @@ pub(super) struct Request<'a> {
 impl<'a> Request<'a> {
     /// Of a head that was let in, so its form is known to be right.
     pub(super) fn of(head: &'a [u8], prefix: u16) -> Request<'a> {
-        let head = str::from_utf8(head).unwrap_or_default().trim_ascii_start();
-        let mut lines = head.split('\n').map(str::trim_ascii);
+        // Line by line: the value of a header may be in any encoding.
+        let text = |line: &'a [u8]| str::from_utf8(line).unwrap_or_default().trim_ascii();
+        let mut lines = head.split(|byte| *byte == b'\n').map(text).skip_while(|line| line.is_empty());
         let mut words = lines.next().unwrap_or_default().split(' ');
         let (Some(method), Some(target)) = (words.next(), words.next()) else { return Request::default() };
         // An absolute target names the host first.
@@ -76,6 +77,9 @@ mod tests {
         assert_eq!(request, wanted);
         assert_eq!(request.parameter("pipeline").unwrap(), "a b");
         assert_eq!(decoded(request.parts().next().unwrap(), false), "logs-{x}");
+        let odd =
+            Request::of(b"\r\nPOST /_bulk?pipeline=p HTTP/1.1\r\nX-App: caf\xe9\r\nHost: es\r\n\r\n", 0);
+        assert_eq!((odd.path, odd.query, odd.host), ("/_bulk", "pipeline=p", "es"));
         let absolute = Request::of(b"GET http://es:9200/_bulk HTTP/1.1\r\nHost: other\r\n\r\n", 0);
         assert_eq!((absolute.path, absolute.host), ("/_bulk", "es:9200"));
     }
