@@ -68,7 +68,9 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
             };
             let (parts, body) = request.into_parts();
             let stream = body.stream_id().as_u32();
-            if let Some((preparation, charge)) = prepare(server, &flow, peer.ip(), &parts) {
+            if let Some((preparation, charge)) =
+                prepare(server, &flow, peer.ip(), (&parts, body.is_end_stream()))
+            {
                 let way = flow.body(stream, false);
                 let (server, flow, certificate) = (&*server, &*flow, certificate.as_deref());
                 calls.push(Box::pin(async move {
@@ -154,12 +156,19 @@ fn rest(server: &Inner, flow: &Flow) -> Option<Charge> {
 
 /// What has to be waited for before a request can be decided on, and what its head is charged meanwhile. Without memory
 /// it is decided on at once, and told to come back.
-fn prepare(server: &Inner, flow: &Flow, peer: IpAddr, parts: &Parts) -> Option<(Preparation, Charge)> {
+fn prepare(
+    server: &Inner,
+    flow: &Flow,
+    peer: IpAddr,
+    (parts, has_end): (&Parts, bool),
+) -> Option<(Preparation, Charge)> {
     let preparation = server.http.gate().prepare(&Fields(&parts.headers), peer)?;
     if flow.is_refused() {
         return None;
     }
-    let charge = server.arena.try_charge(Share::Ingest, u64::from(HEADERS) + call::BYTES).ok()?;
+    // Its body comes meanwhile, and lies in the codec.
+    let body = if has_end { 0 } else { u64::from(WINDOW) };
+    let charge = server.arena.try_charge(Share::Ingest, u64::from(HEADERS) + call::BYTES + body).ok()?;
     Some((preparation, charge))
 }
 

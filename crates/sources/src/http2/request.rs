@@ -11,8 +11,8 @@ use crate::http::Ticket;
 use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::SendResponse;
-use http::Method;
 use http::request::Parts;
+use http::{Method, Response, StatusCode};
 use std::net::SocketAddr;
 use tidegate_arena::{Charge, Share};
 use tidegate_http1::{
@@ -32,6 +32,8 @@ pub(super) struct Start {
     length: Option<usize>,
     /// The answer has no body.
     is_head: bool,
+    /// The client waits for `100 Continue`.
+    expects: bool,
     /// What the request's state is charged.
     charge: Charge,
 }
@@ -48,13 +50,13 @@ pub(super) fn admit(
     let is_head = parts.method == Method::HEAD;
     let service = &server.http;
     let decided = parse_head(&head, peer, certificate, |head| {
-        service.admit(head).map(|admitted| (admitted, head.length()))
+        service.admit(head).map(|admitted| (admitted, head.length(), head.expects_continue()))
     });
     let refused = |refusal, ticket: Option<&Ticket>| {
         service.refuse(refusal, Context { peer, ticket, received: head.len() })
     };
     let reply = match decided {
-        Ok(Ok((Admitted { max_body, ticket }, length))) => {
+        Ok(Ok((Admitted { max_body, ticket }, length, expects))) => {
             let bytes = BYTES + head.capacity() as u64;
             let charge =
                 if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, bytes).ok() };
@@ -66,7 +68,7 @@ pub(super) fn admit(
                 Length::Sized(length) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
                 Length::Chunked => None,
             };
-            return Some((Start { ticket, max_body, head, length, is_head, charge }, respond));
+            return Some((Start { ticket, max_body, head, length, is_head, expects, charge }, respond));
         }
         Ok(Err(reply)) => reply,
         Err(refusal) => refused(refusal, None),
@@ -84,9 +86,15 @@ pub(super) async fn serve(
     mut body: RecvStream,
     mut respond: SendResponse<Bytes>,
 ) {
-    let Start { ticket, max_body, head, length, is_head, charge } = start;
+    let Start { ticket, max_body, head, length, is_head, expects, charge } = start;
     if server.http.is_patient(&ticket) {
         way.be_patient();
+    }
+    if expects && !body.is_end_stream() {
+        let mut go_on = Response::new(());
+        *go_on.status_mut() = StatusCode::CONTINUE;
+        // It fails only where nobody waits any more.
+        let _ = respond.send_informational(go_on);
     }
     let intake = Intake { server, flow, way: &way, most: max_body, passage: ticket.passage() };
     let received = intake.whole(&mut body, &head, length).await;
@@ -94,7 +102,12 @@ pub(super) async fn serve(
     drop(head);
     let reply = match received {
         Ok(window) => server.http.answer(ticket, Whole::received(window, begin)).await,
-        Err(refused) => server.http.refuse_body(&ticket, refused),
+        Err(refused) => {
+            let reply = server.http.refuse_body(&ticket, refused);
+            // What it held of the limits is free while the rest of the body is thrown away.
+            drop(ticket);
+            reply
+        }
     };
     let is_refused = reply.status() >= 400;
     answer::reply(&mut respond, reply, is_head);

@@ -142,3 +142,22 @@ async fn a_body_that_is_too_long_is_refused() {
         assert_eq!(rig.books_of("elasticsearch").refused, [(Refusal::TooLarge, 1)]);
     }
 }
+
+/// A client that waits for `100 Continue` is told to go on.
+#[tokio::test]
+async fn who_waits_to_be_told_to_go_on_is_told() {
+    let rig = Rig::new();
+    let request = http::Request::post("http://test/intake/v2/events").header(NDJSON.0, NDJSON.1);
+    let request = request.header("expect", "100-continue").body(()).unwrap();
+    let status = rig
+        .serve(async |address| {
+            let mut client = client::connect(address).await.ready().await.unwrap();
+            let (mut answer, mut body) = client.send_request(request, false).unwrap();
+            let told = std::future::poll_fn(|context| answer.poll_informational(context)).await;
+            assert_eq!(told.unwrap().unwrap().status(), 100);
+            body.send_data(bytes::Bytes::from_static(EVENTS), true).unwrap();
+            answer.await.unwrap().status()
+        })
+        .await;
+    assert_eq!(status, 202);
+}
