@@ -304,10 +304,9 @@ impl Gate {
             batch.meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
         }
         let fits = self.fits(&open, &batch.meta);
-        if let Some(tap) = self.0.tap.as_ref().filter(|_| fits.is_ok()) {
+        if let (Some(tap), Some(source), Ok(())) = (&self.0.tap, open.source(), &fits) {
             let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
-            let at = open.source().map_or(At::Source, |source| At::Named(source.name()));
-            tap.offer(at, &batch.meta, body);
+            tap.offer(At::Source(source.name()), &batch.meta, body);
         }
         let queued = match (fits, self.place()) {
             // Queued here and not when the future is first polled: so a connection's task has room for the wait

@@ -160,30 +160,18 @@ impl Points {
     /// Whether a record that passes here is one of those to be looked at.
     pub(crate) fn take(&self, at: At<'_>, meta: &Meta) -> bool {
         let here = match (at, &self.source, &self.sink) {
-            (At::Source, None, sink) => sink.is_none(),
-            (At::Source, Some(source), _) => {
-                [ANY, source_of(meta.protocol), meta.protocol.name()].contains(&source.as_str())
-            }
-            (At::Named(_), None, sink) => sink.is_none(),
-            (At::Named(name), Some(source), _) => {
-                [ANY, name, meta.protocol.name()].contains(&source.as_str())
+            (At::Source(_), None, sink) => sink.is_none(),
+            // A protocol's name that is also a source's means that source: several journal the same protocol.
+            (At::Source(name), Some(source), _) => {
+                let source = source.as_str();
+                [ANY, name].contains(&source)
+                    || (source == meta.protocol.name() && !SOURCES.contains(&source))
             }
             (At::Sink(name), _, Some(sink)) => [ANY, name].contains(&sink.as_str()),
             (At::Sink(_), _, None) => false,
         };
         let may_have = |signal| signal == meta.signal || (meta.is_mixed() && Meta::MIXED.contains(&signal));
         here && self.signal.is_none_or(may_have)
-    }
-}
-
-/// The source that receives a protocol.
-pub(crate) fn source_of(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::RemoteWrite1 | Protocol::RemoteWrite2 => "prometheus_remote_write",
-        Protocol::Otlp | Protocol::OtlpJson => "otlp",
-        Protocol::Intake => "elastic_apm",
-        Protocol::Bulk => "elasticsearch",
-        other => other.name(),
     }
 }
 

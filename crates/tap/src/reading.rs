@@ -3,7 +3,7 @@
 use crate::decode::{self, NotShown, decode};
 use crate::items::{Items, Left};
 use crate::line::{LONGEST_LINE, Line};
-use crate::look::{Look, source_of};
+use crate::look::Look;
 use crate::watch::{Caught, CaughtBody, LONGEST_BODY, Watch};
 use std::sync::Arc;
 
@@ -94,10 +94,8 @@ fn start(caught: &Caught) -> String {
     let meta = &caught.meta;
     let mut line = Line::default();
     line.begin("{\"at\":");
-    match &caught.sink {
-        None => line.join("source", source_of(meta.protocol)),
-        Some(name) => line.join("sink", name),
-    }
+    let (place, name) = &caught.at;
+    line.join(place, name);
     // Of several, each item says its own.
     if !meta.is_mixed() {
         line.text("signal", meta.signal.name().as_bytes());

@@ -24,18 +24,16 @@ const TRIES: usize = 64;
 /// Where a record passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At<'a> {
-    /// The source that received it, which its protocol tells, has handed it to the journal.
-    Source,
     /// The source of this name has received it and handed it to the journal.
-    Named(&'a str),
+    Source(&'a str),
     /// The sink of this name has taken it from the journal.
     Sink(&'a str),
 }
 
 /// A record that was caught.
 pub(crate) struct Caught {
-    /// The sink's name; none at the source.
-    pub(crate) sink: Option<Box<str>>,
+    /// `source` or `sink`, and its name.
+    pub(crate) at: (&'static str, Box<str>),
     pub(crate) meta: Meta,
     pub(crate) body: CaughtBody,
 }
@@ -199,12 +197,12 @@ impl Queue {
             Some(body) if body.len() > LONGEST_BODY => CaughtBody::TooLong(body.len()),
             Some(body) => CaughtBody::Whole(body.into()),
         };
-        let sink = match at {
-            At::Source | At::Named(_) => None,
-            At::Sink(name) => Some(name.into()),
+        let at = match at {
+            At::Source(name) => ("source", name.into()),
+            At::Sink(name) => ("sink", name.into()),
         };
         self.bytes += copied;
-        self.records.push_back(Caught { sink, meta: *meta, body });
+        self.records.push_back(Caught { at, meta: *meta, body });
         true
     }
 }

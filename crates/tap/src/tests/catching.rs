@@ -14,7 +14,7 @@ fn a_closed_tap_allocates_nothing() {
     let meta = meta(Signal::Traces, 10, &body);
     let counted = allocation_counter::measure(|| {
         for _ in 0..1_000 {
-            tap.offer(At::Source, &meta, Some(&body));
+            tap.offer(At::Source("otlp"), &meta, Some(&body));
             tap.offer(At::Sink("out"), &meta, Some(&body));
         }
     });
@@ -29,7 +29,7 @@ fn what_is_not_wanted_is_not_copied() {
     let body = request(otlp::Signal::Traces, 10);
     let (traces, logs) = (meta(Signal::Traces, 10, &body), meta(Signal::Logs, 10, &body));
     let counted = allocation_counter::measure(|| {
-        tap.offer(At::Source, &logs, Some(&body));
+        tap.offer(At::Source("otlp"), &logs, Some(&body));
         tap.offer(At::Sink("other"), &logs, Some(&body));
         tap.offer(At::Sink("out"), &traces, Some(&body));
     });
@@ -41,14 +41,20 @@ fn what_is_not_wanted_is_not_copied() {
 /// Several sources may journal the same protocol, and each is seen under its own name.
 #[test]
 fn a_source_is_known_by_its_name() {
-    let tap = Tap::new(arena());
-    let reading = open(&tap, "source=http").unwrap();
     let body = request(otlp::Signal::Logs, 10);
     let logs = meta(Signal::Logs, 10, &body);
-    tap.offer(At::Named("otlp"), &logs, Some(&body));
-    assert_eq!(reading.waiting(), 0);
-    tap.offer(At::Named("http"), &logs, Some(&body));
-    assert_eq!(reading.waiting(), 1);
+    for (look, [of_otlp, of_both]) in [("source=http", [0, 1]), ("source=otlp", [1, 1]), ("source=*", [1, 2])]
+    {
+        let tap = Tap::new(arena());
+        let reading = open(&tap, look).unwrap();
+        tap.offer(At::Source("otlp"), &logs, Some(&body));
+        assert_eq!(reading.waiting(), of_otlp, "{look}");
+        tap.offer(At::Source("http"), &logs, Some(&body));
+        assert_eq!(reading.waiting(), of_both, "{look}");
+        let said = lines(&reading);
+        let of_http = said.iter().filter(|line| line["at"] == "source:http").count();
+        assert_eq!(of_http > 0, look != "source=otlp", "{look}: {said:?}");
+    }
 }
 
 /// However much passes: at most so many records and bytes are held, the others are counted.
@@ -58,15 +64,15 @@ fn a_full_queue_takes_nothing_more_and_counts_it() {
     let reading = open(&tap, "").unwrap();
     let body = vec![0; 1_000];
     let small = meta(Signal::Traces, 10, &body);
-    (0..1_000).for_each(|_| tap.offer(At::Source, &small, Some(&body)));
+    (0..1_000).for_each(|_| tap.offer(At::Source("otlp"), &small, Some(&body)));
     assert_eq!((reading.waiting(), reading.missed(), reading.missed()), (RECORDS, 1_000 - RECORDS as u64, 0));
     lines(&reading);
     let body = vec![0; LONGEST_BODY];
     let large = meta(Signal::Traces, 10, &body);
-    (0..10).for_each(|_| tap.offer(At::Source, &large, Some(&body)));
+    (0..10).for_each(|_| tap.offer(At::Source("otlp"), &large, Some(&body)));
     assert_eq!((reading.waiting(), reading.missed()), (4, 6));
     lines(&reading);
-    tap.offer(At::Source, &large, Some(&body));
+    tap.offer(At::Source("otlp"), &large, Some(&body));
     assert_eq!((reading.waiting(), reading.missed()), (1, 0), "there is room again");
 }
 
@@ -83,7 +89,7 @@ fn what_is_charged_is_enough() {
     assert!(body.len() > 64 << 10 && body.len() <= LONGEST_BODY && raw.len() <= 1 << 20, "{}", body.len());
     let counted = allocation_counter::measure(|| {
         let reading = open(&tap, "").unwrap();
-        (0..100).for_each(|_| tap.offer(At::Source, &gzip, Some(&body)));
+        (0..100).for_each(|_| tap.offer(At::Source("otlp"), &gzip, Some(&body)));
         assert!(reading.missed() > 0);
         while reading.write_next(&mut |_| true).is_some() {}
         drop(reading);
@@ -100,7 +106,7 @@ fn nobody_waits_for_the_queue() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
     let meta = meta(Signal::Traces, 1, &[]);
-    reading.holding(|| tap.offer(At::Source, &meta, Some(&[])));
+    reading.holding(|| tap.offer(At::Source("otlp"), &meta, Some(&[])));
     assert_eq!((reading.waiting(), reading.missed()), (0, 1));
 }
 
@@ -118,14 +124,14 @@ fn a_tap_closes_by_itself() {
     assert_eq!(used(), LOOK_BYTES);
     drop(reading);
     (1..OPEN_FOR).for_each(|_| tap.tick());
-    tap.offer(At::Source, &meta, Some(&body));
+    tap.offer(At::Source("otlp"), &meta, Some(&body));
     let reading = open(&tap, "").unwrap();
     assert_eq!(reading.waiting(), 1, "what passes between two readings is kept");
     drop(reading);
     (0..OPEN_FOR).for_each(|_| tap.tick());
     assert!(!tap.is_open());
     assert_eq!(used(), 0);
-    tap.offer(At::Source, &meta, Some(&body));
+    tap.offer(At::Source("otlp"), &meta, Some(&body));
     assert_eq!(open(&tap, "").unwrap().waiting(), 0);
 }
 
@@ -139,7 +145,7 @@ fn several_look_at_a_time() {
     assert_eq!(refused("id=e"), Some(Refused::Taken));
     assert_eq!(refused("id=a"), Some(Refused::Reading));
     let body = vec![0; 1_000];
-    (0..4).for_each(|_| tap.offer(At::Source, &meta(Signal::Traces, 10, &body), Some(&body)));
+    (0..4).for_each(|_| tap.offer(At::Source("otlp"), &meta(Signal::Traces, 10, &body), Some(&body)));
     assert_eq!(readings.iter().map(Reading::waiting).collect::<Vec<_>>(), [4, 0, 2, 4]);
     let first = readings.remove(0);
     drop(readings);
@@ -149,7 +155,7 @@ fn several_look_at_a_time() {
     lines(&first);
     drop(first);
     let body = vec![0; 1_000];
-    tap.offer(At::Source, &meta(Signal::Traces, 10, &body), Some(&body));
+    tap.offer(At::Source("otlp"), &meta(Signal::Traces, 10, &body), Some(&body));
     assert_eq!(open(&tap, "id=a&service=x").unwrap().waiting(), 1, "items are chosen when they are shown");
     assert_eq!(open(&tap, "id=a&signal=logs").unwrap().waiting(), 0);
 }

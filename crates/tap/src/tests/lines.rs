@@ -12,8 +12,18 @@ use tidegate_load::{Model, Timeline, otlp};
 fn shown(query: &str, records: &[(Meta, Vec<u8>)]) -> Vec<Value> {
     let tap = Tap::new(arena());
     let reading = open(&tap, query).unwrap();
-    records.iter().for_each(|(meta, body)| tap.offer(At::Source, meta, Some(body)));
+    records.iter().for_each(|(meta, body)| tap.offer(At::Source(source_of(meta.protocol)), meta, Some(body)));
     lines(&reading)
+}
+
+/// The source that records of a protocol usually come from.
+fn source_of(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::RemoteWrite1 | Protocol::RemoteWrite2 => "prometheus_remote_write",
+        Protocol::Intake => "elastic_apm",
+        Protocol::Bulk => "elasticsearch",
+        _ => "otlp",
+    }
 }
 
 fn otlp(signal: otlp::Signal, items: u64) -> (Meta, Vec<u8>) {
@@ -209,7 +219,7 @@ fn what_is_not_shown_is_said() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "sink=*").unwrap();
     let tenant = Tenant::new("team \"a\"").unwrap();
-    tap.offer(At::Source, &whole, None);
+    tap.offer(At::Source("otlp"), &whole, None);
     tap.offer(At::Sink("out"), &Meta { tenant, ..whole }, None);
     let unread = lines(&reading);
     assert_eq!(unread.len(), 1);
@@ -223,7 +233,7 @@ fn what_has_no_room_is_counted() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
     let (meta, body) = otlp(otlp::Signal::Logs, 100);
-    tap.offer(At::Source, &meta, Some(&body));
+    tap.offer(At::Source("otlp"), &meta, Some(&body));
     let mut room = 30;
     let mut out = |_: &str| {
         room -= 1;
