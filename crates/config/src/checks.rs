@@ -3,6 +3,7 @@
 mod access;
 mod in_the_clear;
 mod sinks;
+mod sources;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -25,6 +26,7 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
     access::check(config, &mut clashes);
     journal(config, &mut clashes);
     sinks::check(config, &mut clashes);
+    sources::check(config, &mut clashes);
     clashes
 }
 
