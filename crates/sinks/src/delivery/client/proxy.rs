@@ -27,6 +27,16 @@ impl Path {
     /// The path to the `https` endpoint at `uri`.
     pub(super) fn to(uri: &Uri, proxies: &Matcher, tcp: HttpConnector) -> Path {
         let Some(proxy) = proxy_for(uri, proxies) else { return Path::Direct(tcp) };
+        if !is_supported(&proxy) {
+            // Without its credentials, which are in its URL.
+            let (proxy, endpoint) = (proxy.uri().scheme_str(), uri.host());
+            tracing::warn!(
+                proxy,
+                endpoint,
+                "the environment names a proxy that is none of HTTP; this endpoint is reached directly"
+            );
+            return Path::Direct(tcp);
+        }
         let tunnel = Tunnel::new(proxy.uri().clone(), tcp);
         Path::Proxy(Box::new(match proxy.basic_auth() {
             Some(credentials) => tunnel.with_auth(credentials.clone()),
@@ -40,8 +50,14 @@ fn proxy_for(uri: &Uri, proxies: &Matcher) -> Option<Intercept> {
     let host = uri.host()?.trim_matches(['[', ']']);
     let is_local = host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    // Others than HTTP proxies are not supported.
-    proxies.intercept(uri).filter(|proxy| !is_local && proxy.uri().scheme_str() == Some("http"))
+    // Requests in the clear would be read by it.
+    let is_secret = uri.scheme_str() == Some("https");
+    proxies.intercept(uri).filter(|_| is_secret && !is_local)
+}
+
+/// Whether a proxy speaks plain HTTP: not SOCKS, nor HTTP over TLS.
+fn is_supported(proxy: &Intercept) -> bool {
+    proxy.uri().scheme_str() == Some("http")
 }
 
 impl Service<Uri> for Path {
@@ -100,8 +116,15 @@ mod tests {
         }
         let none = Matcher::builder().build();
         assert!(proxy_for(&"https://api.example".parse().unwrap(), &none).is_none());
-        let socks = Matcher::builder().https("socks5://proxy.example:1080").build();
-        assert!(proxy_for(&"https://api.example".parse().unwrap(), &socks).is_none());
+        for (proxy, supported) in [
+            ("http://proxy.example:3128", true),
+            ("https://proxy.example:3129", false),
+            ("socks5://proxy.example:1080", false),
+        ] {
+            let proxies = Matcher::builder().https(proxy).build();
+            let proxy = proxy_for(&"https://api.example".parse().unwrap(), &proxies).unwrap();
+            assert_eq!(is_supported(&proxy), supported, "{:?}", proxy.uri());
+        }
     }
 
     /// The proxy learns the host and its own credentials, and nothing of the request.
