@@ -107,6 +107,7 @@ impl HttpLogs {
         most: usize,
     ) -> Result<Translated, Unfinished> {
         let as_sent = body.range.len();
+        let mut decoded = as_sent;
         let request =
             Request { layout: form.layout, resource: form.labels.resource(), received_ns: now_ns() };
         let done = match room {
@@ -122,6 +123,7 @@ impl HttpLogs {
             }
             Some(room) => {
                 decode::decode(gate, form.encoding, body, room, most)?;
+                decoded = room.len();
                 let needed = measure(&request, room).map_err(Refused::malformed)?.max(1);
                 // What came is not needed any more, and so its window is free.
                 let Received { window, range } = body;
@@ -137,7 +139,12 @@ impl HttpLogs {
         let counts = check(otlp::Signal::Logs, body.bytes()).map_err(Refused::malformed)?;
         if counts.items > 0 {
             let size = Size { kept: done.len, decoded: 0, item: counts.largest_item };
-            gate.judge(Layout::Otlp, Signal::Logs, size)?;
+            // Short lines become longer, so half of it may do, whatever the bound of what they become is.
+            let shorter = |refused: Refused| match refused.reason {
+                Refusal::TooLarge => Refused::too_large(decoded / 2),
+                _ => refused,
+            };
+            gate.judge(Layout::Otlp, Signal::Logs, size).map_err(shorter)?;
         }
         match (u32::try_from(done.len), u32::try_from(counts.items)) {
             (Ok(raw_len), Ok(items)) => {
