@@ -70,6 +70,7 @@ forks:
 ## measure; prints a table and writes bench/results/
 bench: setup
 	cargo build --release -p tidegate
+	cargo build --release -p tidegate-bench
 	bench/run
 
 ## format, lints, licences

@@ -62,7 +62,7 @@ fn half_sent_uploads_are_in_nobodys_way() {
     );
     assert!(each <= 8 << 10, "{each} bytes each");
     // Processor time, which is the same however many others want the machine; how long a request takes is for
-    // `tidegate bench apm-uploads` to say.
+    // `tidegate-bench apm-uploads` to say.
     assert!(beside <= 3 * usual + Duration::from_millis(100), "{beside:?}, {usual:?} before");
     for mut upload in uploads {
         end(&mut upload);

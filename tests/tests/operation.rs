@@ -386,9 +386,11 @@ fn reference_commands_print_what_they_promise() {
     let man = tidegate(&["man"]).succeeded();
     assert!(man.contains(".TH tidegate") && man.contains("journal"), "{man}");
     let help = tidegate(&["--help"]).succeeded();
-    for command in ["run", "check", "plan", "demo", "bench", "lake", "journal", "completions", "man"] {
+    for command in ["run", "check", "plan", "demo", "lake", "journal", "completions", "man"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} is not in the help:\n{help}");
     }
+    let moved = tidegate(&["bench", "--seconds", "5", "idle"]);
+    assert!(moved.code == Some(1) && moved.stderr.contains("tidegate-bench"), "{moved:?}");
     // Secrets stay secret.
     let sink = json!({"type": "prometheus_remote_write", "url": "http://127.0.0.1:1/",
         "headers": {"authorization": "Bearer hunter3"}});

@@ -11,6 +11,7 @@
 mod compare;
 mod demo;
 mod drive;
+#[cfg(feature = "drivers")]
 pub mod elastic_apm;
 pub mod hostile;
 mod http;
@@ -23,6 +24,7 @@ mod sink;
 mod target;
 pub mod volley;
 
+#[cfg(feature = "drivers")]
 #[cfg(test)]
 mod tests;
 

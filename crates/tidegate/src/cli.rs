@@ -54,11 +54,6 @@ pub(crate) enum Command {
     ///
     /// Everything is kept under the data folder; look at it with `tidegate lake cat metric_points`, `spans` and `logs`.
     Demo(DemoArgs),
-    /// Measure what this gateway costs, each figure against its bar
-    ///
-    /// Starts gateways on free ports of loopback, loads them, and prints a table. Takes about three minutes
-    /// and 6 GiB of disk; the fewer other programs are at work, the better.
-    Bench(BenchArgs),
     /// Look at what passes a source or a sink, live, as NDJSON
     ///
     /// Asks a running gateway for what it receives, or for what a sink takes, and prints a line for each span, log
@@ -97,6 +92,13 @@ pub(crate) enum Command {
     },
     /// Print the manual page, in roff
     Man,
+    /// Moved to a program of its own, `tidegate-bench`
+    #[command(hide = true)]
+    Bench {
+        /// Whatever it was told
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -139,28 +141,6 @@ pub(crate) enum CheckFormat {
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// What to measure; everything by default
-    #[arg(value_name = "NAME")]
-    pub(crate) names: Vec<String>,
-    /// Say what can be measured, and do nothing
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// How long the loaded part of each measurement takes
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=600))]
-    pub(crate) seconds: u64,
-    /// Coarser and sooner: 3 seconds, and a journal of 512 MiB to start with
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Where the gateways keep their data: a disk, not memory. By default the folder for temporary files
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
-    /// Write the figures to this file as well, in JSON
-    #[arg(long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,6 @@
 //! The commands, one file each.
 
 mod admin;
-pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod elasticsearch;

@@ -62,7 +62,6 @@ fn run(command: Command) -> Outcome {
         Command::Check(args) => commands::check::check(&args),
         Command::Plan(args) => commands::check::plan(&args),
         Command::Demo(args) => commands::demo::demo(&args),
-        Command::Bench(args) => commands::bench::bench(&args),
         Command::Tap(args) => commands::tap::tap(&args),
         Command::Lake(command) => commands::lake::lake(&command),
         Command::Journal(command) => commands::journal::journal(&command),
@@ -73,5 +72,11 @@ fn run(command: Command) -> Outcome {
         Command::Example => commands::print::example(),
         Command::Completions { shell } => commands::print::completions(shell),
         Command::Man => commands::print::man(),
+        Command::Bench { arguments: _ } => {
+            let build = "cargo build --release -p tidegate-bench";
+            Err(Failure(format!(
+                "`tidegate bench` is a program of its own: run `tidegate-bench` with the same arguments ({build})"
+            )))
+        }
     }
 }

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Coding, Signal};
+use super::{Coding, Signal, post};
 use crate::http::{Connection, Failure};
 use crate::target::Target;
 
@@ -111,14 +111,7 @@ impl Client {
     ) -> Result<Answer, Failure> {
         match self {
             Client::Http(connection, target) => {
-                let head = format!(
-                    "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: tidegate-load\r\n\
-                     Content-Type: application/x-protobuf\r\nContent-Encoding: {}\r\nContent-Length: {}\r\n\r\n",
-                    signal.path(),
-                    target.authority,
-                    coding.name(),
-                    body.len()
-                );
+                let head = post(signal, target, coding.name(), body.len());
                 let response = connection.send(head.as_bytes(), body, deadline).await?;
                 Ok(Answer {
                     taken: response.status == 200,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::drive::now_ns;
-use super::{Client, Coding, Request, Signal, Transport};
+use super::{Request, Signal, now_ns, post};
 use crate::demo::Trickled;
+use crate::http::Connection;
 use crate::target::Target;
 
 /// Spans, and as many log records, that the trickle sends each time.
@@ -22,7 +22,7 @@ pub async fn trickle(target: &Target, every: Duration, mut stop: watch::Receiver
     let mut trickled = Trickled::default();
     let mut beat = interval(every);
     beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut client = None;
+    let mut connection = None;
     let mut first = 0;
     loop {
         tokio::select! {
@@ -34,7 +34,7 @@ pub async fn trickle(target: &Target, every: Duration, mut stop: watch::Receiver
         }
         for signal in [Signal::Traces, Signal::Logs] {
             let request = Request { signal, items: TRICKLE_ITEMS, first, time_ns: now_ns() };
-            match send(target, &mut client, signal, &request.encode()).await {
+            match send(target, &mut connection, signal, &request.encode()).await {
                 Ok(true) => trickled.accepted += 1,
                 Ok(false) | Err(_) => trickled.failed += 1,
             }
@@ -45,15 +45,16 @@ pub async fn trickle(target: &Target, every: Duration, mut stop: watch::Receiver
 
 async fn send(
     target: &Target,
-    client: &mut Option<Client>,
+    connection: &mut Option<Connection>,
     signal: Signal,
     body: &[u8],
 ) -> Result<bool, crate::http::Failure> {
-    let mut open = match client.take().filter(Client::is_reusable) {
+    let mut open = match connection.take().filter(Connection::is_reusable) {
         Some(open) => open,
-        None => Client::open(Transport::Http, target, PATIENCE).await?,
+        None => Connection::open(target, PATIENCE).await?,
     };
-    let answer = Box::pin(open.send(signal, Coding::Identity, body, PATIENCE)).await?;
-    *client = Some(open);
-    Ok(answer.taken)
+    let head = post(signal, target, "identity", body.len());
+    let answer = Box::pin(open.send(head.as_bytes(), body, PATIENCE)).await?;
+    *connection = Some(open);
+    Ok(answer.status == 200)
 }

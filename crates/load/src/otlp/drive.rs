@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Client, Coding, Request, Signal, Transport};
+use super::{Client, Coding, Request, Signal, Transport, now_ns};
 use crate::drive::OnRefused;
 use crate::numbers::Numbers;
 use crate::target::Target;
@@ -203,11 +203,6 @@ async fn attempt(
     let answer = open.send(profile.signal, profile.coding, body, profile.answer_within).await?;
     *client = Some(open);
     Ok(answer)
-}
-
-pub(super) fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Report {

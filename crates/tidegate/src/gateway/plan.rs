@@ -26,7 +26,7 @@ use tidegate_tls::{CONNECTION_BYTES, WORKER_BYTES};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// What a parked connection takes: its task, its socket's registration, its timer. `tidegate bench
+/// What a parked connection takes: its task, its socket's registration, its timer. `tidegate-bench
 /// connections` measures 1.8 KiB.
 const CONNECTION: u64 = 2 * KIB;
 /// Threads beside the workers, their helpers, the sinks' and the upkeep's: the main one, the journal's, the

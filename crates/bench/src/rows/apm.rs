@@ -1,8 +1,8 @@
 //! Elastic APM: processor time and allocations per event, from gzip batches to the journal.
 
-use super::figure::{Bar, Bench, Figure, Row, median};
-use super::subject::{Folder, Subject};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::subject::{Folder, Subject};
 use tidegate_load::elastic_apm::{Sent, batches, drive_blocking};
 
 pub(super) const ROW: Row = Row {

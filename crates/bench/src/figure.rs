@@ -1,45 +1,46 @@
 //! What is measured: a row of the bench, and the figures that come of it.
 
+use crate::Args;
 use crate::Failure;
-use crate::cli::BenchArgs;
+use crate::subject::Program;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Something that can be measured.
-pub(super) struct Row {
-    pub(super) name: &'static str,
-    pub(super) what: &'static str,
-    pub(super) measure: fn(&Bench) -> Result<Vec<Figure>, Failure>,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) measure: fn(&Bench) -> Result<Vec<Figure>, Failure>,
 }
 
 /// One figure and its bar.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Figure {
-    pub(super) name: &'static str,
+pub(crate) struct Figure {
+    pub(crate) name: &'static str,
     /// What it says, with its unit.
-    pub(super) what: String,
-    pub(super) bar: Bar,
-    pub(super) measured: f64,
+    pub(crate) what: String,
+    pub(crate) bar: Bar,
+    pub(crate) measured: f64,
     /// What it was worked out from.
-    pub(super) details: Vec<(&'static str, f64)>,
+    pub(crate) details: Vec<(&'static str, f64)>,
 }
 
 /// What a figure must reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Bar {
+pub(crate) enum Bar {
     AtMost(f64),
     AtLeast(f64),
 }
 
 impl Bar {
-    pub(super) fn value(self) -> f64 {
+    pub(crate) fn value(self) -> f64 {
         match self {
             Bar::AtMost(value) | Bar::AtLeast(value) => value,
         }
     }
 
     /// Whether `measured` reaches it, as precisely as it is printed.
-    pub(super) fn is_met(self, measured: f64) -> bool {
+    pub(crate) fn is_met(self, measured: f64) -> bool {
         let printed = (measured * 100.0).round() / 100.0;
         match self {
             Bar::AtMost(value) => printed <= value,
@@ -49,27 +50,30 @@ impl Bar {
 }
 
 /// How to measure.
-pub(super) struct Bench {
+pub(crate) struct Bench {
     /// How long the loaded part of a row takes.
-    pub(super) seconds: Duration,
+    pub(crate) seconds: Duration,
     /// How large the journal is with which a gateway is started.
-    pub(super) backlog: u64,
+    pub(crate) backlog: u64,
     /// Where gateways under test keep their data.
-    pub(super) dir: PathBuf,
+    pub(crate) dir: PathBuf,
+    /// What is measured.
+    pub(crate) subject: Program,
 }
 
 impl Bench {
-    pub(super) fn new(args: &BenchArgs) -> Result<Bench, Failure> {
+    pub(crate) fn new(args: &Args) -> Result<Bench, Failure> {
         let dir = args.dir.clone().unwrap_or_else(std::env::temp_dir);
         std::fs::create_dir_all(&dir).map_err(|error| format!("making {}: {error}", dir.display()))?;
         let seconds = Duration::from_secs(if args.quick { 3 } else { args.seconds });
         let backlog = if args.quick { 512 << 20 } else { 5 << 30 };
-        Ok(Bench { seconds, backlog, dir })
+        let subject = Program::find(args.subject.as_deref())?;
+        Ok(Bench { seconds, backlog, dir, subject })
     }
 }
 
 /// The middle one; of an even number, the lower of the two.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len().saturating_sub(1) / 2;
     values.get(middle).copied().unwrap_or(f64::NAN)

@@ -1,12 +1,13 @@
 //! The figures as people read them, and as programs do.
 
-use super::figure::{Bar, Figure};
+use crate::Args;
 use crate::Failure;
-use crate::cli::BenchArgs;
+use crate::figure::{Bar, Figure};
+use crate::subject::Program;
 use serde_json::{Value, json};
 
 /// A table in Markdown that is readable as it is.
-pub(super) fn table(figures: &[Figure]) -> String {
+pub(crate) fn table(figures: &[Figure]) -> String {
     let head = ["what", "bar", "measured", "of the bar", ""].map(str::to_owned);
     let rows: Vec<[String; 5]> = std::iter::once(head).chain(figures.iter().map(row)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -59,7 +60,7 @@ fn number(value: f64) -> String {
 }
 
 /// Everything that is known, in JSON.
-pub(super) fn json(figures: &[Figure], args: &BenchArgs) -> Result<String, Failure> {
+pub(crate) fn json(figures: &[Figure], args: &Args, subject: &Program) -> Result<String, Failure> {
     let figures = figures.iter().map(|figure| {
         let details: serde_json::Map<String, Value> =
             figure.details.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
@@ -74,7 +75,7 @@ pub(super) fn json(figures: &[Figure], args: &BenchArgs) -> Result<String, Failu
         })
     });
     let all = json!({
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": subject.version,
         "at": jiff::Timestamp::now().to_string(),
         "seconds": args.seconds,
         "quick": args.quick,

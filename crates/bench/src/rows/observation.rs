@@ -1,8 +1,8 @@
 //! One observation of a histogram: its time, and whether it allocates.
 
 use super::bare::processor_time;
-use super::figure::{Bar, Bench, Figure, Row, median};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
 use std::hint::black_box;
 use tidegate_arena::heap;
 use tidegate_meters::{Buckets, Histogram};

@@ -1,9 +1,9 @@
 //! What syncing costs: the rate with `fsync` against that with `page_cache`.
 
-use super::figure::{Bar, Bench, Figure, Row, median};
-use super::subject::{Folder, Subject};
 use super::traffic::Traffic;
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::subject::{Folder, Subject};
 use std::time::Duration;
 use tidegate_load::Limit;
 

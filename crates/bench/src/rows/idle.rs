@@ -1,8 +1,8 @@
 //! Resident memory of a gateway that nobody uses.
 
-use super::figure::{Bar, Bench, Figure, Row};
-use super::subject::{Folder, Subject};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row};
+use crate::subject::{Folder, Subject};
 use std::time::Duration;
 
 pub(super) const ROW: Row = Row {

@@ -1,9 +1,9 @@
 //! Starting with a long journal: how soon it listens, and what that takes of memory.
 
-use super::figure::{Bar, Bench, Figure, Row};
-use super::subject::{Folder, Subject};
 use super::traffic::Traffic;
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row};
+use crate::subject::{Folder, Subject};
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! Resident memory of connections that have nothing to say.
 
-use super::figure::{Bar, Bench, Figure, Row};
-use super::subject::{Folder, Subject};
 use super::traffic::Traffic;
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row};
+use crate::subject::{Folder, Subject};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,9 +1,9 @@
 //! Resident memory of connections with TLS that have nothing to say.
 
 use super::connections::{REQUEST, allow_files, settled};
-use super::figure::{Bar, Bench, Figure, Row};
-use super::subject::{Folder, Subject};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row};
+use crate::subject::{Folder, Subject};
 use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};

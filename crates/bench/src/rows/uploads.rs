@@ -1,9 +1,9 @@
 //! Elastic APM's agents keep uploads open: what such an upload takes, and whether others notice.
 
 use super::connections::{allow_files, settled};
-use super::figure::{Bar, Bench, Figure, Row, median};
-use super::subject::{Folder, Subject};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::subject::{Folder, Subject};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

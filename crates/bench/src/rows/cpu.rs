@@ -1,10 +1,10 @@
 //! Processor time per sample: the whole process against the bare cost of reading the same bytes.
 
 use super::bare::Bare;
-use super::figure::{Bar, Bench, Figure, Row, median};
-use super::subject::{Folder, Subject};
 use super::traffic::{PER_REQUEST, Traffic};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::subject::{Folder, Subject};
 use std::time::Duration;
 use tidegate_load::{Behaviour, Check, CheckingSink, Limit};
 

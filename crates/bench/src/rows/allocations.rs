@@ -1,9 +1,9 @@
 //! Heap allocations per request, from the socket to the journal.
 
-use super::figure::{Bar, Bench, Figure, Row};
-use super::subject::{Folder, Subject};
 use super::traffic::Traffic;
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row};
+use crate::subject::{Folder, Subject};
 use tidegate_load::Limit;
 
 pub(super) const ROW: Row = Row {

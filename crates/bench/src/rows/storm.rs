@@ -1,8 +1,8 @@
 //! A storm: what refusing costs, and that memory holds, when everybody sends more than is allowed.
 
-use super::figure::{Bar, Bench, Figure, Row, median};
-use super::subject::{Folder, Subject};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::subject::{Folder, Subject};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_load::volley::{Volley, fire_blocking};

@@ -1,8 +1,8 @@
 //! Elasticsearch: bytes of documents for a second of a core, taken as `_bulk` and sent on as `_bulk`.
 
-use super::figure::{Bar, Bench, Figure, Row, median};
-use super::subject::{Folder, Subject};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::subject::{Folder, Subject};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! OTLP: processor time per million spans, into the journal and on to a receiver.
 
-use super::figure::{Bar, Bench, Figure, Row, median};
-use super::subject::{Folder, Subject};
 use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::subject::{Folder, Subject};
 use std::time::Duration;
 use tidegate_load::otlp::{Coding, OtlpSink, Profile, Report, Signal, Transport, drive_blocking};
 use tidegate_load::{Behaviour, OnRefused, Target};

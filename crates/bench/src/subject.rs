@@ -1,7 +1,7 @@
-//! A gateway under test: this program, in a process of its own, in a folder that goes with it.
+//! A gateway under test: a process of its own, in a folder that goes with it.
 
-use super::figure::Bench;
 use crate::Failure;
+use crate::figure::Bench;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -18,66 +18,97 @@ const POLL: Duration = Duration::from_millis(20);
 const LONGEST_ANSWER: usize = 4 << 20;
 
 /// A running gateway. Dropping it ends it.
-pub(super) struct Subject {
+pub(crate) struct Subject {
     process: Child,
     http: SocketAddr,
     admin: SocketAddr,
     /// From starting the process to the first connection that it accepted.
-    pub(super) listening_after: Duration,
+    pub(crate) listening_after: Duration,
 }
 
-/// A folder for one gateway. Dropping it deletes it.
-pub(super) struct Folder(PathBuf);
+/// A folder for one gateway, and the program to start in it. Dropping it deletes the folder.
+pub(crate) struct Folder {
+    path: PathBuf,
+    program: PathBuf,
+}
+
+/// The program under test.
+#[derive(Debug)]
+pub(crate) struct Program {
+    path: PathBuf,
+    /// What it calls itself: its version, and its commit where it knows that.
+    pub(crate) version: String,
+}
+
+impl Program {
+    /// The program `named`, or else the `tidegate` in the folder of this one.
+    pub(crate) fn find(named: Option<&Path>) -> Result<Program, Failure> {
+        let path = match named {
+            Some(named) => named.to_owned(),
+            None => std::env::current_exe()?.with_file_name("tidegate"),
+        };
+        let asked = Command::new(&path).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let asked = asked.map_err(|error| {
+            let build = "build it with `cargo build --release -p tidegate`, or name it with --subject";
+            format!("starting the gateway to measure, {}: {error}; {build}", path.display())
+        })?;
+        let said = String::from_utf8_lossy(&asked.stdout);
+        match said.trim().strip_prefix("tidegate ") {
+            Some(version) if asked.status.success() => Ok(Program { path, version: version.to_owned() }),
+            _ => Err(Failure(format!("{} is no tidegate: --version does not say so", path.display()))),
+        }
+    }
+}
 
 /// What a process has used, from `/proc`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Used {
-    pub(super) user: Duration,
-    pub(super) system: Duration,
+pub(crate) struct Used {
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
 }
 
 impl Used {
-    pub(super) fn since(self, before: Used) -> Used {
+    pub(crate) fn since(self, before: Used) -> Used {
         Used {
             user: self.user.saturating_sub(before.user),
             system: self.system.saturating_sub(before.system),
         }
     }
 
-    pub(super) fn total(self) -> Duration {
+    pub(crate) fn total(self) -> Duration {
         self.user + self.system
     }
 }
 
 impl Folder {
-    pub(super) fn new(bench: &Bench) -> Result<Folder, Failure> {
+    pub(crate) fn new(bench: &Bench) -> Result<Folder, Failure> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("tidegate-bench-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
         let path = bench.dir.join(name);
         std::fs::create_dir(&path).map_err(|error| format!("making {}: {error}", path.display()))?;
-        Ok(Folder(path))
+        Ok(Folder { path, program: bench.subject.path.clone() })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.0
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         // What is left behind is in a folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
 impl Subject {
     /// Starts a gateway that keeps its data in `folder`, with these settings beside addresses and data.
-    pub(super) fn start(folder: &Folder, settings: &str) -> Result<Subject, Failure> {
+    pub(crate) fn start(folder: &Folder, settings: &str) -> Result<Subject, Failure> {
         Subject::start_listening(folder, "", settings)
     }
 
     /// The same, with these settings of `listen` beside the addresses.
-    pub(super) fn start_listening(folder: &Folder, listen: &str, settings: &str) -> Result<Subject, Failure> {
+    pub(crate) fn start_listening(folder: &Folder, listen: &str, settings: &str) -> Result<Subject, Failure> {
         let (http, admin) = (free_address()?, free_address()?);
         let file = folder.path().join("tidegate.yaml");
         let data = folder.path().join("data");
@@ -87,7 +118,7 @@ impl Subject {
         );
         std::fs::write(&file, config).map_err(|error| format!("writing {}: {error}", file.display()))?;
         let begun = Instant::now();
-        let process = Command::new(std::env::current_exe()?)
+        let process = Command::new(&folder.program)
             .args(["--log", "error", "run", "--config"])
             .arg(&file)
             .stdin(Stdio::null())
@@ -108,22 +139,22 @@ impl Subject {
         Ok(subject)
     }
 
-    pub(super) fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         Target::remote_write(self.http)
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.http
     }
 
     /// The processor time that it has used.
-    pub(super) fn used(&self) -> Result<Used, Failure> {
+    pub(crate) fn used(&self) -> Result<Used, Failure> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
         used_in(&stat).ok_or_else(|| Failure::from("/proc/PID/stat is not as expected"))
     }
 
     /// A line of its `/proc/PID/status` that is in kB, such as `VmRSS`, in bytes.
-    pub(super) fn memory(&self, line: &str) -> Result<f64, Failure> {
+    pub(crate) fn memory(&self, line: &str) -> Result<f64, Failure> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let value = status.lines().find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
         let kib = value.and_then(|value| value.trim().strip_suffix(" kB")?.parse::<f64>().ok());
@@ -131,13 +162,13 @@ impl Subject {
     }
 
     /// The sum of a meter's series.
-    pub(super) fn meter(&self, name: &str) -> Result<f64, Failure> {
+    pub(crate) fn meter(&self, name: &str) -> Result<f64, Failure> {
         let text = self.metrics().map_err(|error| format!("reading /metrics of the gateway: {error}"))?;
         meter_in(&text, name).ok_or_else(|| Failure(format!("/metrics has no {name}")))
     }
 
     /// Waits until its sinks have settled everything that it accepted.
-    pub(super) fn wait_until_settled(&self) -> Result<(), Failure> {
+    pub(crate) fn wait_until_settled(&self) -> Result<(), Failure> {
         let begun = Instant::now();
         while self.meter("tidegate_sink_lag_bytes")? > 0.0 {
             if begun.elapsed() > PATIENCE {
@@ -149,7 +180,7 @@ impl Subject {
     }
 
     /// Ends it as an operator does.
-    pub(super) fn stop(mut self) -> Result<(), Failure> {
+    pub(crate) fn stop(mut self) -> Result<(), Failure> {
         self.signal(Signal::TERM);
         let begun = Instant::now();
         while self.process.try_wait()?.is_none() {
