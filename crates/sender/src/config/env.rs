@@ -1,10 +1,10 @@
-//! Environment variables of both conventions. One table: names, meaning, and what they do.
+//! Environment variables of OpenTelemetry and Elastic APM, in one table.
 
 use super::{Builder, Compression, Protocol};
 use crate::class::Signal;
 use std::time::Duration;
 
-/// An environment variable that is read.
+/// A supported environment variable.
 pub struct Setting {
     /// Its name; `{signal}` stands for `TRACES`, `LOGS` and `METRICS`, and nothing.
     pub name: &'static str,
@@ -13,12 +13,11 @@ pub struct Setting {
     apply: fn(&mut Builder, Option<Signal>, &str) -> Result<(), String>,
 }
 
-/// All variables, in the order in which they are read: later ones win. `OTEL_*` decide for OTLP; as soon as
-/// `ELASTIC_APM_SERVER_URL` (or `_URLS`) is set and no OTLP endpoint is, the sender speaks intake v2.
+/// All variables, in the order of reading: later ones override earlier ones.
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "OTEL_SDK_DISABLED",
-        what: "`true`: take all events, send none",
+        what: "`true`: accept events, but send none",
         apply: |builder, _, value| {
             builder.disabled |= truth(value)?;
             Ok(())
@@ -26,7 +25,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_RESOURCE_ATTRIBUTES",
-        what: "`key=value,…`, percent-encoded: what is true of all events",
+        what: "`key=value,…`, percent-encoded: attributes of the resource",
         apply: |builder, _, value| {
             for (key, value) in pairs(value)? {
                 put(builder, &key, value);
@@ -41,16 +40,16 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_EXPORTER_OTLP_{signal}_PROTOCOL",
-        what: "`http/protobuf`; with `grpc` or `http/json` it is sent all the same, with a warning; `grpc` also has port 4317 taken for 4318",
+        what: "`http/protobuf`; with `grpc` or `http/json` the sender warns and uses `http/protobuf`; with `grpc` it also replaces port 4317 by 4318",
         apply: |_, _, value| match value {
-            // What they come to is seen when the endpoints are known.
+            // Resolved when the endpoints are known.
             "http/protobuf" | GRPC | JSON => Ok(()),
-            _ => Err("is not spoken here: set http/protobuf".to_owned()),
+            _ => Err("is not supported: set http/protobuf".to_owned()),
         },
     },
     Setting {
         name: "OTEL_EXPORTER_OTLP_{signal}_ENDPOINT",
-        what: "where to; without a signal `/v1/…` is appended, with one it is taken as it is",
+        what: "URL; `/v1/…` is appended to the general one, but not to a signal's own",
         apply: |builder, signal, value| {
             match signal.and_then(|signal| builder.signal_endpoints.get_mut(signal as usize)) {
                 Some(endpoint) => *endpoint = Some(value.to_owned()),
@@ -61,7 +60,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_EXPORTER_OTLP_{signal}_HEADERS",
-        what: "`key=value,…`, percent-encoded: headers of every request, or of those of the signal",
+        what: "`key=value,…`, percent-encoded: headers of every request, or of the signal's requests",
         apply: |builder, signal, value| {
             builder.headers.extend(pairs(value)?.into_iter().map(|(name, value)| (signal, name, value)));
             Ok(())
@@ -69,7 +68,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_EXPORTER_OTLP_{signal}_TIMEOUT",
-        what: "milliseconds that a request may take (one value for all signals: the last one read)",
+        what: "request timeout in milliseconds (one value for all signals: the last one read)",
         apply: |builder, _, value| {
             builder.timeout = Duration::from_millis(number(value)?);
             Ok(())
@@ -89,7 +88,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_EXPORTER_OTLP_{signal}_CERTIFICATE",
-        what: "PEM file with the authorities to trust, instead of the system's",
+        what: "PEM file with the certificate authorities to trust, instead of the system's",
         apply: |builder, _, value| {
             builder.authorities = Some(value.into());
             Ok(())
@@ -97,7 +96,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_EXPORTER_OTLP_{signal}_CLIENT_CERTIFICATE",
-        what: "PEM file with this program's certificate",
+        what: "PEM file with the client certificate",
         apply: |builder, _, value| {
             builder.identity.get_or_insert_default().0 = value.into();
             Ok(())
@@ -105,7 +104,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_EXPORTER_OTLP_{signal}_CLIENT_KEY",
-        what: "PEM file with the key to it",
+        what: "PEM file with its private key",
         apply: |builder, _, value| {
             builder.identity.get_or_insert_default().1 = value.into();
             Ok(())
@@ -113,7 +112,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "OTEL_BSP_SCHEDULE_DELAY",
-        what: "milliseconds that an event waits for others at most",
+        what: "longest time in milliseconds that an event waits to be batched",
         apply: |builder, _, value| {
             builder.flush_interval = Duration::from_millis(number(value)?);
             Ok(())
@@ -129,7 +128,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ELASTIC_APM_SERVER_URL",
-        what: "where to, in intake v2; `/intake/v2/events` is appended",
+        what: "URL of an Elastic APM Server; `/intake/v2/events` is appended",
         apply: |builder, _, value| {
             server(builder, value);
             Ok(())
@@ -167,7 +166,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ELASTIC_APM_GLOBAL_LABELS",
-        what: "`key=value,…`: what is true of all events",
+        what: "`key=value,…`: attributes of the resource",
         apply: |builder, _, value| {
             for (key, value) in pairs(value)? {
                 put(builder, &key, value);
@@ -177,7 +176,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ELASTIC_APM_SERVER_TIMEOUT",
-        what: "how long a request may take: `5s`, `500ms`, `1m`",
+        what: "request timeout: `5s`, `500ms`, `1m`",
         apply: |builder, _, value| {
             builder.timeout = duration(value)?;
             Ok(())
@@ -185,7 +184,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ELASTIC_APM_API_REQUEST_TIME",
-        what: "how long an event waits for others at most: `10s`",
+        what: "longest time that an event waits to be batched: `10s`",
         apply: |builder, _, value| {
             builder.flush_interval = duration(value)?;
             Ok(())
@@ -193,7 +192,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ELASTIC_APM_API_REQUEST_SIZE",
-        what: "how large a request grows, uncompressed: `750kb`",
+        what: "largest uncompressed request: `750kb`",
         apply: |builder, _, value| {
             builder.batch_bytes = size(value)?;
             Ok(())
@@ -201,7 +200,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ELASTIC_APM_API_BUFFER_SIZE",
-        what: "memory of the ring: `1mb`",
+        what: "size of the ring: `1mb`",
         apply: |builder, _, value| {
             builder.ring_bytes = size(value)?;
             Ok(())
@@ -209,7 +208,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ELASTIC_APM_VERIFY_SERVER_CERT",
-        what: "`false`: send to whoever answers",
+        what: "`false`: accept any server certificate",
         apply: |builder, _, value| {
             builder.unverified = !truth(value)?;
             Ok(())
@@ -217,7 +216,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "ELASTIC_APM_SERVER_CA_CERT_FILE",
-        what: "PEM file with the authorities to trust, instead of the system's",
+        what: "PEM file with the certificate authorities to trust, instead of the system's",
         apply: |builder, _, value| {
             builder.authorities = Some(value.into());
             Ok(())
@@ -237,21 +236,21 @@ const GRPC: &str = "grpc";
 const JSON: &str = "http/json";
 
 impl Builder {
-    /// The defaults, changed by the environment: see [`SETTINGS`].
+    /// The defaults, overridden by the environment: see [`SETTINGS`].
     pub fn from_env() -> Builder {
         Builder::from_variables(|name| std::env::var(name).ok())
     }
 
-    /// The same with variables from elsewhere. Empty ones count as not set.
+    /// The same, with variables from another source. Empty variables count as unset.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Builder {
         let mut builder = Builder::default();
         for setting in SETTINGS {
-            // The general one first, so that the one of a signal has the last word.
+            // General variables first, so that the signal's own takes precedence.
             for signal in [None].into_iter().chain(Signal::ALL.map(Some)) {
                 let Some(name) = setting.name_for(signal) else { continue };
                 let Some(value) = variable(&name).filter(|value| !value.trim().is_empty()) else { continue };
                 if let Err(problem) = (setting.apply)(&mut builder, signal, value.trim()) {
-                    // Values of headers may be secret.
+                    // Header values may be secret.
                     let shown = if name.ends_with("HEADERS") { "…" } else { value.trim() };
                     builder.mistakes.push(format!("{name}: `{shown}` {problem}"));
                 }
@@ -261,8 +260,7 @@ impl Builder {
         builder
     }
 
-    /// A program that is set up for gRPC, or JSON, sends protobuf over HTTP, which the same peers take: better
-    /// than not to start.
+    /// A program configured for gRPC or JSON sends protobuf over HTTP instead.
     fn fall_back_to_http(&mut self, variable: impl Fn(&str) -> Option<String>) {
         let value = |signal: Option<Signal>| {
             let name = match signal {
@@ -332,7 +330,7 @@ fn server(builder: &mut Builder, url: &str) {
     }
 }
 
-/// One peer's secret must not go to another.
+/// Never send one endpoint's secret to another.
 fn elastic_header(builder: &mut Builder, value: String) -> Result<(), String> {
     if !goes_to_otlp(builder) {
         builder.headers.retain(|(_, name, _)| name != "Authorization");
