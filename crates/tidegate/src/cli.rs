@@ -1,33 +1,33 @@
-//! The command line: what can be said, and the help texts, which are the reference.
+//! The command line and its help texts, which are the reference.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// A telemetry gateway that holds its memory budget and loses nothing that it acknowledged.
+/// A telemetry gateway with bounded memory that never loses acknowledged data
 ///
 /// tidegate receives metrics, logs and traces (OTLP, Prometheus Remote-Write, Elasticsearch's `_bulk`, Elastic APM),
-/// puts them in a journal on disk, answers, and hands them on to every configured sink: other receivers of OTLP,
-/// Prometheus-compatible servers, Elasticsearch and OpenSearch, and a lake of Parquet files. When something downstream
-/// is slow, the journal grows and memory does not.
+/// writes them to a journal on disk, acknowledges them, and forwards them to every configured sink: OTLP receivers,
+/// Prometheus-compatible servers, Elasticsearch and OpenSearch, and a lake of Parquet files. When a sink is slow, the
+/// journal grows and memory does not.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate", version = crate::VERSION, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Cli {
-    /// What to log: error, warn, info, debug or trace, also by module (`info,tidegate_sinks=debug`)
+    /// Log level: error, warn, info, debug or trace, also by module (`info,tidegate_sinks=debug`)
     #[arg(long, global = true, env = "TIDEGATE_LOG", default_value = "info", value_name = "LEVEL")]
     pub(crate) log: String,
-    /// How to log: for people, or one JSON object a line. By default for people on a terminal, else JSON
+    /// Log format: text, or one JSON object per line. Default: text on a terminal, else JSON
     #[arg(long, global = true, env = "TIDEGATE_LOG_FORMAT", value_enum, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Plain text.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -35,50 +35,50 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Run the gateway
     ///
-    /// Without a configuration it listens on 127.0.0.1:4318 and keeps the journal and a lake under
-    /// ./tidegate-data.
+    /// Without a configuration it listens on 127.0.0.1:4318 and stores the journal and a lake under ./tidegate-data.
     ///
-    /// SIGTERM and SIGINT: stop accepting, answer what is in flight, sync, leave.
-    /// SIGHUP: read the configuration again and take over its sinks and what sources, tenants and addresses may
-    /// send; read certificates and credentials again. Other settings that changed are named, and need a restart.
-    /// An invalid configuration is reported, and the old one stays.
+    /// SIGTERM and SIGINT: stop accepting, answer requests in flight, sync, exit. SIGHUP: reload the configuration
+    /// and apply changes to sinks, limits, tenants and access rights; reload certificates and credentials. The log
+    /// names other changed settings, which need a restart. An invalid configuration is reported, and the old one
+    /// stays in effect.
     Run(ConfigArgs),
-    /// Check a configuration, and whether it fits in its memory
+    /// Check a configuration, and whether its memory budget is sufficient
     ///
-    /// Prints every error with its line, or the effective configuration with secrets masked. Files that the
-    /// configuration names are looked at: those that cannot be used are errors too.
+    /// Prints every error with its line, or the effective configuration with secrets masked. Also checks the files
+    /// named by the configuration: an unusable file is an error.
     Check(CheckArgs),
-    /// Print who may use how much memory, and the largest body that fits
+    /// Print the memory plan, and the largest body that fits
     Plan(ConfigArgs),
-    /// Run the gateway with no configuration and send it a trickle of telemetry
+    /// Run the gateway with the default configuration and send it sample telemetry
     ///
-    /// Everything is kept under the data folder; look at it with `tidegate lake cat metric_points`, `spans` and `logs`.
+    /// Stores everything under the data folder; inspect it with `tidegate lake cat metric_points`, `spans` and
+    /// `logs`.
     Demo(DemoArgs),
-    /// Look at what passes a source or a sink, live, as NDJSON
+    /// Show items that pass a source or a sink, live, as NDJSON
     ///
-    /// Asks a running gateway for what it receives, or for what a sink takes, and prints a line for each span, log
-    /// record, metric point and sample. It costs the gateway nothing before and after, and never slows the flow:
-    /// what passes faster than it can be shown is passed over and counted, on standard error. Of a record 200
-    /// items are shown, and of one longer than 256 KiB as it came, or 1 MiB decompressed, only what it was.
+    /// Connects to a running gateway and prints one line per span, log record, metric point and sample that it
+    /// receives, or that a sink reads. The gateway pays nothing before and after, and tap never slows the flow: items
+    /// that arrive faster than they can be printed are skipped and counted on standard error. Tap shows at most 200
+    /// items of a record, and only a summary of a record longer than 256 KiB as received or 1 MiB decompressed.
     ///
-    /// Ends at Ctrl-C, or after --count lines, or after --for.
+    /// Ends on Ctrl-C, after --count lines, or after --for.
     Tap(TapArgs),
-    /// Look into the lake
+    /// Inspect the lake
     #[command(subcommand)]
     Lake(LakeCommand),
-    /// Look into the journal
+    /// Inspect the journal
     #[command(subcommand)]
     Journal(JournalCommand),
-    /// Prepare Elasticsearch or OpenSearch for what a sink writes
+    /// Prepare Elasticsearch or OpenSearch for a sink's documents
     #[command(subcommand)]
     Elasticsearch(ElasticsearchCommand),
-    /// Make a token, an API key or a password's hash, and the line about it for the file of credentials
+    /// Generate a token, an API key or a password hash, with its line for the credentials file
     ///
-    /// Prints the secret first, which is kept nowhere, and then the line for `access.credentials_file` or
-    /// `access.admin_credentials_file`, which has a hash of it. A running gateway reads the file again when it changes.
-    /// A password is read from standard input.
+    /// Prints the secret first, which is not stored anywhere, and then the line with its hash for
+    /// `access.credentials_file` or `access.admin_credentials_file`. A running gateway reloads the file when it
+    /// changes. A password is read from standard input.
     Token(TokenArgs),
-    /// Print a configuration of another program as one of tidegate
+    /// Convert another program's configuration to tidegate's
     #[command(subcommand)]
     Import(ImportCommand),
     /// Print the JSON Schema of the configuration, for editors
@@ -92,10 +92,10 @@ pub(crate) enum Command {
     },
     /// Print the manual page, in roff
     Man,
-    /// Moved to a program of its own, `tidegate-bench`
+    /// Moved to the separate program `tidegate-bench`
     #[command(hide = true)]
     Bench {
-        /// Whatever it was told
+        /// Ignored arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
@@ -103,9 +103,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
-    /// Thanos Receive's limits (`--receive.limits-config-file`), as limits of tenants
+    /// Limits of Thanos Receive (`--receive.limits-config-file`), as tenant limits
     ///
-    /// What has no counterpart is said in comments.
+    /// Settings without a counterpart become comments.
     ThanosLimits {
         /// The file
         file: PathBuf,
@@ -128,10 +128,10 @@ pub(crate) struct CheckArgs {
     pub(crate) format: CheckFormat,
 }
 
-/// How `check` prints what is wrong.
+/// How `check` prints errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// For people
+    /// Plain text
     Text,
     /// One JSON object on standard output, for editors and pipelines
     Json,
@@ -145,25 +145,25 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
-    /// By what name its owner is known; an API key has it as its id, and a password as its user
+    /// Name of the credential; the id of an API key, the user name of a password
     pub(crate) name: String,
-    /// What to make
+    /// Kind of credential
     #[arg(long, value_enum, value_name = "KIND", default_value_t = TokenKind::Bearer)]
     pub(crate) kind: TokenKind,
-    /// The tenant that it speaks for; `*` for a proxy, whose header names it. Without it: the default tenant only
+    /// Tenant that it acts for; `*` for a proxy whose header names the tenant. Default: the default tenant only
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
-    /// What it may do over Elasticsearch's `_bulk` beside `create` and `index`: update, delete, script, pipeline, with
-    /// commas
+    /// Actions allowed over Elasticsearch's `_bulk` in addition to `create` and `index`: update, delete, script,
+    /// pipeline, separated by commas
     #[arg(long, value_name = "ACTIONS")]
     pub(crate) bulk: Option<String>,
-    /// The indices that it may write to over `_bulk`: patterns with `*` and `{tenant}`, with commas. Without it: all but
-    /// those that begin with a dot
+    /// Indices allowed over `_bulk`: patterns with `*` and `{tenant}`, separated by commas. Default: all whose names
+    /// do not begin with a dot
     #[arg(long, value_name = "PATTERNS")]
     pub(crate) indices: Option<String>,
 }
 
-/// What identifies somebody.
+/// The kind of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TokenKind {
     /// `Authorization: Bearer TOKEN`
@@ -176,11 +176,11 @@ pub(crate) enum TokenKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct TapArgs {
-    /// What this source receives: otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, or `*`. All of it by default,
-    /// unless --sink is given
+    /// Show items received by this source: otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, or `*`.
+    /// Default: all sources, unless --sink is given
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
-    /// What this sink takes from the journal; `*` for all sinks
+    /// Show items that this sink reads from the journal; `*` for all sinks
     #[arg(long, value_name = "NAME")]
     pub(crate) sink: Option<String>,
     /// Only metrics, logs, traces or profiles
@@ -192,16 +192,16 @@ pub(crate) struct TapArgs {
     /// Only spans, events or metrics of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Only lines that have this text
+    /// Only lines that contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) contains: Option<String>,
-    /// Only one of so many records (requests as they came)
+    /// Only one in N records (requests as received)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) every: u32,
-    /// End after so many lines
+    /// Stop after N lines
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<u64>,
-    /// End after this time: 30s, 5m
+    /// Stop after this time: 30s, 5m
     #[arg(long = "for", value_name = "DURATION")]
     pub(crate) duration: Option<String>,
     #[command(flatten)]
@@ -210,21 +210,21 @@ pub(crate) struct TapArgs {
     pub(crate) config: ConfigArgs,
 }
 
-/// Where a running gateway is asked.
+/// The address of a running gateway.
 #[derive(Debug, Args)]
 pub(crate) struct AdminArgs {
     /// The gateway's admin address; by default the configuration's `listen.admin`
     #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     pub(crate) admin: Option<String>,
-    /// The token for the admin address, where that asks for one. A file is better: arguments can be seen by others
+    /// Token for the admin address, if it requires one. Prefer a file: other users can see arguments
     #[arg(long, env = "TIDEGATE_ADMIN_TOKEN", hide_env_values = true, hide = true, value_name = "TOKEN")]
     pub(crate) admin_token: Option<String>,
-    /// A file with the token for the admin address, where that asks for one; or set TIDEGATE_ADMIN_TOKEN
+    /// File with the token for the admin address, if it requires one; or set TIDEGATE_ADMIN_TOKEN
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
 }
 
-/// Where the data folder is: said directly, or by a configuration.
+/// The data folder, given directly or by a configuration.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
     /// The data folder; by default that of the configuration, or ./tidegate-data
@@ -242,13 +242,13 @@ pub(crate) enum LakeCommand {
     Cat(Box<CatArgs>),
     /// Read every file and compare it with the manifest
     Verify(DataArgs),
-    /// Print statements that make views over the lake for another program
+    /// Print SQL statements that create views over the lake
     Views(ViewsArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ViewsArgs {
-    /// For DuckDB, with the names and shapes of the ClickHouse exporter's tables
+    /// For DuckDB, with the names and columns of the ClickHouse exporter's tables
     #[arg(long, required = true)]
     pub(crate) duckdb: bool,
     #[command(flatten)]
@@ -259,7 +259,7 @@ pub(crate) struct ViewsArgs {
 pub(crate) struct CatArgs {
     /// The table: metric_points, metric_histograms, spans or logs. By default metric_points, or with --trace spans
     pub(crate) table: Option<String>,
-    /// Only rows of the last so long, by their own time: 1m, 2h30m, 7d
+    /// Only rows of this last period, by their own timestamps: 1m, 2h30m, 7d
     #[arg(long, value_name = "DURATION", conflicts_with = "from")]
     pub(crate) last: Option<String>,
     /// Only rows from this time on (RFC 3339)
@@ -281,7 +281,7 @@ pub(crate) struct CatArgs {
     /// Only spans, events or metrics of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Only log records that have this text in their body
+    /// Only log records whose body contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) contains: Option<String>,
     /// Only log records of this severity and above: trace, debug, info, warn, error, fatal, or 1 to 24
@@ -290,27 +290,27 @@ pub(crate) struct CatArgs {
     /// Only rows with this label or attribute (name=value) or without it (name!=value); may be given several times
     #[arg(long = "label", value_name = "MATCHER")]
     pub(crate) labels: Vec<String>,
-    /// At most so many rows
+    /// Print at most N rows
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Only these columns, separated by commas
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) data: DataArgs,
 }
 
-/// How rows are printed.
+/// The output format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns, for people
+    /// Aligned columns
     Table,
-    /// One JSON object a line
+    /// One JSON object per line
     Ndjson,
-    /// Comma-separated, as RFC 4180 says
+    /// Comma-separated values, as in RFC 4180
     Csv,
 }
 
@@ -318,18 +318,18 @@ pub(crate) enum Format {
 pub(crate) enum JournalCommand {
     /// List segments and cursors
     Ls(DataArgs),
-    /// Read every record and check it
+    /// Read and check every record
     Verify(DataArgs),
-    /// Forget the cursor of a sink that is gone for good, and what it had not sent
+    /// Forget the cursor of a removed sink, and drop its unsent data
     ///
-    /// Asks the gateway that has the journal open, or does it itself when none has. A sink that is configured in a
-    /// running gateway is not forgotten: take it out first, and have the configuration read again (SIGHUP).
+    /// Asks the gateway that has the journal open, or does it directly if none has. A sink that a running gateway is
+    /// configured with cannot be forgotten: remove it from the configuration and reload it first (SIGHUP).
     Forget(ForgetArgs),
-    /// List what sinks could not deliver
+    /// List dead letters: items that sinks could not deliver
     DeadLetters(DataArgs),
-    /// Send what sinks could not deliver once more: into a running gateway, as new requests
+    /// Resend dead letters to a running gateway, as new requests
     ///
-    /// Each letter keeps its tenant, so this takes an admin's token where the gateway has credentials or tenants.
+    /// Each dead letter keeps its tenant, so this requires an admin token if the gateway has credentials or tenants.
     Resend(ResendArgs),
 }
 
@@ -347,17 +347,17 @@ pub(crate) struct ForgetArgs {
 pub(crate) struct ResendArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Only what this sink could not deliver
+    /// Only dead letters of this sink
     #[arg(long, value_name = "NAME")]
     pub(crate) sink: Option<String>,
     /// Where to send it; by default the configuration's `listen.http`
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// The admin's token to send it with. A file is better: arguments can be seen by others
+    /// Admin token to send. Prefer a file: other users can see arguments
     #[arg(long, env = "TIDEGATE_TOKEN", hide_env_values = true, hide = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
-    /// A file with an admin's token (`access.admin_credentials_file`), which a gateway with credentials or tenants asks
-    /// for; or set TIDEGATE_TOKEN
+    /// File with an admin token (`access.admin_credentials_file`), required by a gateway with credentials or tenants;
+    /// or set TIDEGATE_TOKEN
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
@@ -375,10 +375,10 @@ mod tests {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ElasticsearchCommand {
-    /// Put the index templates of a sink's documents where it sends them
+    /// Install the index templates for a sink's documents at its endpoints
     ///
-    /// What came as documents needs none of them: their senders have their own. Templates that are there already
-    /// under the same names are replaced.
+    /// Documents received over `_bulk` need no template: their clients have their own. Replaces existing templates of
+    /// the same names.
     Setup(SetupArgs),
 }
 
@@ -386,7 +386,7 @@ pub(crate) enum ElasticsearchCommand {
 pub(crate) struct SetupArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// The sink, where there are several of type `elasticsearch`
+    /// Name of the sink, if several have the type `elasticsearch`
     #[arg(long, value_name = "NAME")]
     pub(crate) sink: Option<String>,
     /// Print the requests instead of sending them
