@@ -53,7 +53,7 @@ fn addresses(config: &Config, clashes: &mut Vec<Clash>) {
                     message: format!(
                         "`listen.{other}` ({before}) and `listen.{name}` ({address}) are the same address"
                     ),
-                    help: "give one of them another port".to_owned(),
+                    help: "change the port of one of them".to_owned(),
                 });
             }
         }
@@ -66,8 +66,7 @@ fn journal(config: &Config, clashes: &mut Vec<Clash>) {
         clashes.push(Clash {
             about: vec![path(["journal", "quota"]), path(["journal", "segment"])],
             message: format!("`journal.quota` ({quota}) does not hold two segments of {segment}"),
-            help: "raise `journal.quota` or lower `journal.segment`: the oldest segment can only be removed \
-                   whole, while the newest is being written"
+            help: "raise `journal.quota` or lower `journal.segment`: segments are deleted whole, and the newest is still being written"
                 .to_owned(),
         });
     }

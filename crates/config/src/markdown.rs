@@ -26,7 +26,7 @@ pub fn markdown() -> String {
         out.push_str(&format!("- **{}**: {}\n", capital(kind_of(scalar)), scalar.notation));
     }
     out.push_str("\n## Everything\n\nEvery setting with its default. ");
-    out.push_str("What is commented out has no default, or is not there by default.\n\n```yaml\n");
+    out.push_str("Settings in comments have no default, or are absent by default.\n\n```yaml\n");
     out.push_str(&example());
     out.push_str("```\n");
     out
@@ -91,7 +91,7 @@ fn words(scalar: &ScalarShape) -> String {
 
 fn default(field: &Field) -> String {
     match &field.default {
-        None => "**must be given**".to_owned(),
+        None => "**required**".to_owned(),
         Some(Plain::Text(text)) => format!("`{text}`"),
         Some(Plain::List(items)) => format!("`[{}]`", items.join(", ")),
         Some(Plain::Unset | Plain::Map(_)) => String::new(),
@@ -133,7 +133,10 @@ fn collect_notations<'f>(fields: &'f [Field], found: &mut Vec<&'f ScalarShape>) 
 
 /// "a size" without its article.
 fn kind_of(scalar: &ScalarShape) -> &'static str {
-    scalar.what.split_once(' ').map_or(scalar.what, |(_, kind)| kind)
+    match scalar.what.split_once(' ') {
+        Some(("a" | "an", kind)) => kind,
+        _ => scalar.what,
+    }
 }
 
 fn capital(word: &str) -> String {

@@ -35,41 +35,42 @@ use crate::values::{Bytes, Name};
 settings! {
     /// The whole configuration. The default is what runs when nothing is configured.
     pub struct Config {
-        /// The bound on the resident memory of the whole process. Without it: the cgroup's memory limit less what the
-        /// kernel needs beside it, at most three quarters of the limit; or 256 MiB when there is none.
+        /// Upper bound on the resident memory of the whole process. Default: the cgroup's memory limit minus the
+        /// kernel's share, at most three quarters of the limit; 256 MiB without a cgroup limit.
         memory: Option<Bytes> = None,
-        /// The folder for the journal, the lake, and everything else that must survive a restart.
-        /// One running tidegate per folder.
+        /// The folder for the journal, the lake, and all other persistent state. Only one running tidegate may use a
+        /// folder.
         data: PathBuf = PathBuf::from("./tidegate-data"),
-        /// Whether a crash may write the memory of the process, with telemetry and secrets in it, to a core dump. Without
-        /// it profilers and debuggers of users other than root cannot attach either. Needs a restart.
+        /// Whether a crash may write a core dump, which contains telemetry and secrets from memory. While false, only
+        /// root can attach a profiler or debugger. A change takes effect after a restart.
         core_dumps: bool = false,
-        /// Where to listen.
+        /// Listening addresses.
         listen: Listen = Listen::default(),
-        /// Who may send, and who may look.
+        /// Authentication of clients and admins.
         access: Access = Access::default(),
-        /// The journal on disk: everything that was acknowledged waits here until every sink has it.
+        /// The journal on disk. Acknowledged data stays here until every sink has delivered it.
         journal: Journal = Journal::default(),
-        /// What is received. All sources share the addresses `listen.http` and `listen.grpc`, and are told apart by path.
+        /// The protocols received. All sources share the addresses `listen.http` and `listen.grpc` and are
+        /// distinguished by path.
         sources: Sources = Sources::default(),
-        /// What clients may use up.
+        /// Limits on the resources that clients may use.
         limits: Limits = Limits::default(),
-        /// Who sends, where one gateway serves several owners of data.
+        /// Tenants: the owners of the data, if one gateway serves several.
         tenants: Tenants = Tenants::default(),
-        /// Where everything goes, each sink under a name of its own: every sink gets everything that it can take. At
-        /// most 64. Without any: one lake named `lake`.
+        /// Destinations, each with a unique name. Every sink receives all data that it supports. At most 64. Default:
+        /// one lake named `lake`.
         sinks: BTreeMap<Name, Sink> = default_sinks(),
     }
 }
 
 impl Config {
-    /// Whether there are tenants: where one is required, and where credentials may name some.
+    /// Whether tenants exist: either a request must have one, or credentials may name one.
     pub fn has_tenants(&self) -> bool {
         self.tenants.are_on() || self.access.credentials_file.is_some()
     }
 }
 
-/// What stands in for missing sinks.
+/// The sinks of a configuration without `sinks`.
 pub(crate) fn default_sinks() -> BTreeMap<Name, Sink> {
     "lake".parse().map(|name| (name, Sink::Lake(LakeSink::default()))).into_iter().collect()
 }

@@ -100,7 +100,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             list.iter().find(|entry| entry.key == "type" && !matches!(entry.node.value, Value::Null))
         else {
             let at = self.here(node);
-            self.refuse(&at, "it has no `type`", format!("add a `type`: {}", any_of(known)));
+            self.refuse(&at, "`type` is missing", format!("add a `type`: {}", any_of(known)));
             return None;
         };
         let Value::Scalar(word) = &kind.node.value else {

@@ -160,8 +160,10 @@ impl<T: Scalar> Setting for T {
                 Err(Invalid { message, help }) => reader.refuse(&node.at, &message, help),
             },
             Value::Null => reader.refuse(&node.at, "a value is missing", expected()),
-            Value::Sequence(_) => reader.refuse(&node.at, "a list cannot stand here", expected()),
-            Value::Mapping(_) => reader.refuse(&node.at, "a group of settings cannot stand here", expected()),
+            Value::Sequence(_) => reader.refuse(&node.at, "a list is not allowed here", expected()),
+            Value::Mapping(_) => {
+                reader.refuse(&node.at, "a group of settings is not allowed here", expected())
+            }
             Value::Broken => {}
         }
         None

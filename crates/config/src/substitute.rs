@@ -113,9 +113,9 @@ fn resolve(
         None => (reference, None),
     };
     if !is_name(name) {
-        let message = "this is not a reference to an environment variable".to_owned();
+        let message = "this is not a valid reference to an environment variable".to_owned();
         let help = "write `${NAME}` or `${NAME:-default}`, with letters, digits and `_` in the name, \
-                    `${file:PATH}` for the content of a file, or `$$` for a dollar sign";
+                    `${file:PATH}` for the contents of a file, or `$$` for a dollar sign";
         return Err(Unsubstituted { message, help: help.to_owned(), at });
     }
     match (environment(name), default) {

@@ -12,7 +12,7 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
         if !address.ip().is_loopback() && !config.listen.tls.is_on(listener) && !config.listen.insecure {
             clashes.push(Clash {
                 about: vec![vec!["listen".to_owned(), listener.to_string()]],
-                message: format!("`listen.{listener}` ({address}) can be reached by others, and does not speak TLS"),
+                message: format!("`listen.{listener}` ({address}) is reachable from other machines and does not use TLS"),
                 help: format!(
                     "give a certificate in `listen.tls`{}; or, where the network is trusted or a proxy before tidegate \
                      speaks TLS, set `listen.insecure: true`",
@@ -26,8 +26,8 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     if tenants.credentials && config.access.credentials_file.is_none() {
         clashes.push(Clash {
             about: vec![path(["tenants", "credentials"])],
-            message: "`tenants.credentials` is set, and there are no credentials".to_owned(),
-            help: "give `access.credentials_file`".to_owned(),
+            message: "`tenants.credentials` is set, but no credentials are configured".to_owned(),
+            help: "set `access.credentials_file`".to_owned(),
         });
     }
     let asks = |shown: &Shown<'_>| shown.client_auth != ClientAuth::None;
@@ -38,7 +38,8 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     {
         clashes.push(Clash {
             about: vec![path(["tenants", "certificate"])],
-            message: "`tenants.certificate` is set, and no client is asked for a certificate".to_owned(),
+            message: "`tenants.certificate` is set, but no listener asks clients for a certificate"
+                .to_owned(),
             help: "set `listen.tls.client_auth` to `required`, or to `optional`".to_owned(),
         });
     }
@@ -46,8 +47,8 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     if config.access.header.is_some() && config.access.credentials_file.is_none() {
         clashes.push(Clash {
             about: vec![path(["access", "header"])],
-            message: "`access.header` may carry a token, and no token is known".to_owned(),
-            help: "give `access.credentials_file`".to_owned(),
+            message: "`access.header` is set, but no tokens are configured".to_owned(),
+            help: "set `access.credentials_file`".to_owned(),
         });
     }
 }
@@ -64,8 +65,8 @@ fn bulk(config: &Config, clashes: &mut Vec<Clash>) {
     };
     if config.access.credentials_file.is_some() {
         clash(
-            "`access.bulk` says what everybody may do, and `access.credentials_file` says who may send",
-            "write `bulk=…` on the lines of that file whose owners may do that, and remove this",
+            "`access.bulk` and `access.credentials_file` exclude each other",
+            "remove `access.bulk`, and write `bulk=…` on the lines of the credentials file instead",
         );
     }
     if bulk.contains(&BulkAction::Script) && !bulk.contains(&BulkAction::Update) {
@@ -88,8 +89,7 @@ fn admin(config: &Config, clashes: &mut Vec<Clash>) {
     clashes.push(Clash {
         about: vec![path(["listen", "admin"])],
         message: format!("`listen.admin` ({address}) can be reached by others, and {missing}"),
-        help: "leave it on 127.0.0.1 and reach it through a tunnel or a proxy; or give `access.admin_credentials_file` \
-               and set `listen.insecure: true`"
+        help: "keep it on 127.0.0.1 and reach it through a tunnel or a proxy; or set `access.admin_credentials_file` and `listen.insecure: true`"
             .to_owned(),
     });
 }
@@ -107,12 +107,12 @@ fn certificates(config: &Config, clashes: &mut Vec<Clash>) {
         (Some(_), None) => clash(
             "cert_file",
             "`listen.tls` has a `cert_file` and no `key_file`",
-            "a certificate is shown only together with its key: give both",
+            "a certificate requires its key: set both",
         ),
         (None, Some(_)) => clash(
             "key_file",
             "`listen.tls` has a `key_file` and no `cert_file`",
-            "a certificate is shown only together with its key: give both",
+            "a certificate requires its key: set both",
         ),
         _ => {}
     }
@@ -131,7 +131,7 @@ fn certificates(config: &Config, clashes: &mut Vec<Clash>) {
     if asks && tls.client_ca_file.is_none() && (!tls.is_any_on() || Listener::ALL.into_iter().any(inherits)) {
         clash(
             "client_auth",
-            "`listen.tls.client_auth` asks for certificates that nobody could have signed",
+            "`listen.tls.client_auth` asks for client certificates, but no authority is configured",
             "give `client_ca_file`",
         );
     }
@@ -141,7 +141,7 @@ fn certificates(config: &Config, clashes: &mut Vec<Clash>) {
     if !asks && tls.client_ca_file.is_some() && !Listener::ALL.into_iter().any(is_used) {
         clash(
             "client_ca_file",
-            "`listen.tls.client_ca_file` is given, and clients are not asked for a certificate",
+            "`listen.tls.client_ca_file` is set, but clients are not asked for a certificate",
             "set `client_auth` to `required`, or to `optional`",
         );
     }
@@ -149,8 +149,8 @@ fn certificates(config: &Config, clashes: &mut Vec<Clash>) {
     if config.listen.http == config.listen.grpc && http != grpc {
         clash(
             "listeners",
-            "`listen.http` and `listen.grpc` are one address, and only one of them is in `listen.tls.listeners`",
-            "name both or neither, or give them addresses of their own",
+            "`listen.http` and `listen.grpc` are the same address, but only one of them is in `listen.tls.listeners`",
+            "list both or neither, or give them different addresses",
         );
     }
 }
@@ -170,7 +170,7 @@ fn own(config: &Config, clashes: &mut Vec<Clash>) {
             clash(
                 there,
                 format!("`listen.tls.{listener}` has a `{there}` and no `{missing}`"),
-                "a certificate is shown only together with its key: give both",
+                "a certificate requires its key: set both",
             );
             continue;
         }
@@ -183,8 +183,8 @@ fn own(config: &Config, clashes: &mut Vec<Clash>) {
         if listener.address(&config.listen).is_none() {
             clash(
                 first,
-                format!("`listen.tls.{listener}` is about an address that there is not"),
-                "give the address too, or remove this",
+                format!("`listen.tls.{listener}` configures an address that does not exist"),
+                "set the address in `listen`, or remove this",
             );
             continue;
         }
@@ -203,16 +203,16 @@ fn own(config: &Config, clashes: &mut Vec<Clash>) {
             clash(
                 "client_auth",
                 format!(
-                    "`listen.tls.{listener}.client_auth` asks for certificates that nobody could have signed"
+                    "`listen.tls.{listener}.client_auth` asks for client certificates, but no authority is configured"
                 ),
-                "give `client_ca_file`, here or in `listen.tls`",
+                "set `client_ca_file`, here or in `listen.tls`",
             );
         }
         if !asks && client_ca_file.is_some() {
             clash(
                 "client_ca_file",
                 format!(
-                    "`listen.tls.{listener}.client_ca_file` is given, and clients are not asked for a certificate"
+                    "`listen.tls.{listener}.client_ca_file` is set, but clients are not asked for a certificate"
                 ),
                 "set `client_auth` to `required`, or to `optional`",
             );
@@ -239,8 +239,8 @@ fn default_tenants(config: &Config, clashes: &mut Vec<Clash>) {
         if tenants.default_at(listener).is_some() && listener.address(&config.listen).is_none() {
             clash(
                 listener,
-                format!("`tenants.default_at.{listener}` is about an address that there is not"),
-                "give the address in `listen`, or remove this",
+                format!("`tenants.default_at.{listener}` configures an address that does not exist"),
+                "set the address in `listen`, or remove this",
             );
         }
     }
@@ -248,9 +248,9 @@ fn default_tenants(config: &Config, clashes: &mut Vec<Clash>) {
     if config.listen.http == config.listen.grpc && of(Listener::Http) != of(Listener::Grpc) {
         clash(
             Listener::Grpc,
-            "`listen.http` and `listen.grpc` are one address, and `tenants.default_at` names different tenants for them"
+            "`listen.http` and `listen.grpc` are the same address, but `tenants.default_at` names different tenants for them"
                 .to_owned(),
-            "name the same for both, or give them addresses of their own",
+            "name the same tenant for both, or give them different addresses",
         );
     }
 }

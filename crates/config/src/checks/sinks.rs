@@ -57,7 +57,7 @@ fn folders(config: &Config, clashes: &mut Vec<Clash>) {
             clashes.push(Clash {
                 about: vec![path(["sinks", name.as_str(), "path"]), path(["sinks", name.as_str()])],
                 message: format!("sinks `{first}` and `{name}` both write to {}", folder.display()),
-                help: "give each lake a `path` of its own".to_owned(),
+                help: "give each lake its own `path`".to_owned(),
             });
         } else {
             folders.insert(folder, name);
@@ -87,7 +87,7 @@ fn loops(config: &Config, name: &Name, key: &str, urls: &[Url], clashes: &mut Ve
                     message: format!(
                         "`sinks.{name}.{key}` is this gateway's own address `listen.{setting}` ({address})"
                     ),
-                    help: "it would send everything to itself, for ever; give the address of the next system"
+                    help: "it would send everything to itself in a loop; set the address of another system"
                         .to_owned(),
                 });
                 break;
@@ -104,7 +104,7 @@ fn waits(name: &Name, backoff: &Backoff, clashes: &mut Vec<Clash>) {
                 "`sinks.{name}.backoff.min` ({}) is above its `max` ({})",
                 backoff.min, backoff.max
             ),
-            help: "the wait grows from `min` to `max`".to_owned(),
+            help: "the delay grows from `min` to `max`".to_owned(),
         });
     }
 }
@@ -115,7 +115,7 @@ fn keys(name: &Name, tls: &Tls, clashes: &mut Vec<Clash>) {
         clashes.push(Clash {
             about: vec![vec!["sinks".into(), name.to_string(), "tls".into(), format!("{there}_file")]],
             message: format!("`sinks.{name}.tls` has a `{there}_file` and no `{missing}_file`"),
-            help: "a certificate is shown only together with its key: give both".to_owned(),
+            help: "a certificate requires its key: set both".to_owned(),
         });
     }
 }
@@ -129,9 +129,9 @@ fn tenant_header(
 ) {
     let Some(header) = header else { return };
     let help = if header.as_str() == "authorization" || header.as_str().starts_with("grpc-") {
-        "name another header, such as `X-Scope-OrgID`: this one has another meaning"
+        "choose another header, such as `X-Scope-OrgID`: this one has its own meaning in HTTP"
     } else if headers.contains_key(header) {
-        "take it out of `headers`, or take `tenant_header` out: then all data goes to that one tenant"
+        "remove it from `headers`, or remove `tenant_header`: then all data goes to that one tenant"
     } else {
         return;
     };

@@ -25,8 +25,7 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     let own = path(["sources", "http", "path"]);
     let is_plain = served.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\"<>\\^`{|}".contains(&byte));
     if !is_plain || served == "/" {
-        let message =
-            format!("`sources.http.path` ({given:?}) is no path that requests can have of their own");
+        let message = format!("`sources.http.path` ({given:?}) is not a valid path for requests");
         return clash(
             vec![own],
             message,

@@ -5,33 +5,33 @@ use crate::declare::{choices, settings};
 use crate::values::HeaderName;
 
 settings! {
-    /// Who may send, and who may look. Without `credentials_file` whoever can connect may send.
+    /// Authentication of clients and admins. Without `credentials_file`, every client that can connect may send.
     pub struct Access {
-        /// A file with those who may send: a line for each token, password, API key or client certificate, with a hash of
-        /// its secret, the tenant that it speaks for (`tenant=NAME`; the default one where it names none; `tenant=*` for a
-        /// proxy), and what it may do over `_bulk` (`bulk=…`, `indices=…`). `tidegate token` makes lines. It is read again
+        /// File with client credentials: one line per token, password, API key or client certificate, with the hash
+        /// of its secret, its tenant (`tenant=NAME`; default: the default tenant; `tenant=*` for a proxy), and its
+        /// rights over `_bulk` (`bulk=…`, `indices=…`). `tidegate token` generates lines. tidegate reloads the file
         /// when it changes.
         credentials_file: Option<PathBuf> = None,
-        /// A header that may carry a token in place of `Authorization`, such as `X-Api-Key`.
+        /// Name of a header that may carry a token instead of `Authorization`, such as `X-Api-Key`.
         header: Option<HeaderName> = None,
-        /// What everybody may do over Elasticsearch's `_bulk` beside `create` and `index`, where there is no
-        /// `credentials_file`. Where there is one, each of its lines says so: `bulk=update,delete`.
+        /// Actions allowed to every client over Elasticsearch's `_bulk`, in addition to `create` and `index`, if no
+        /// `credentials_file` is set. With one, each line grants its own: `bulk=update,delete`.
         bulk: Option<Vec<BulkAction>> = None,
-        /// The same kind of file as `credentials_file`, with admins: those who may use the admin address, and send dead
-        /// letters again (`tidegate journal resend`). Without it whoever can connect may use that address, and nobody may
-        /// send again where there are credentials or tenants.
+        /// File with admin credentials, in the format of `credentials_file`. Admins may use the admin address and
+        /// resend dead letters (`tidegate journal resend`). Without it, every client that can connect may use the
+        /// admin address, and no client may resend dead letters if credentials or tenants are configured.
         admin_credentials_file: Option<PathBuf> = None,
     }
 }
 
 choices! {
-    /// What senders may do over `_bulk` only where that is said.
+    /// Actions over `_bulk` that require an explicit grant.
     pub enum BulkAction is "an action" {
-        /// Change documents.
+        /// Update documents.
         Update = "update",
         /// Delete documents.
         Delete = "delete",
-        /// Have scripts run, in updates.
+        /// Run scripts in updates.
         Script = "script",
         /// Choose the ingest pipeline.
         Pipeline = "pipeline",
@@ -39,76 +39,76 @@ choices! {
 }
 
 settings! {
-    /// The certificate that is shown to those who connect. All files are in PEM, and are read again when they change.
+    /// The server certificate. All files are PEM; tidegate reloads them when they change.
     pub struct ListenTls {
-        /// The certificate, with those that lead to its authority. With this, `listeners` speak TLS and nothing else.
+        /// Server certificate chain. With it, the addresses in `listeners` accept only TLS.
         cert_file: Option<PathBuf> = None,
-        /// The key of `cert_file`.
+        /// Private key of `cert_file`.
         key_file: Option<PathBuf> = None,
-        /// The authorities that sign for clients.
+        /// Certificate authorities that sign client certificates.
         client_ca_file: Option<PathBuf> = None,
-        /// Whether clients show a certificate.
+        /// Whether clients must present a certificate.
         client_auth: ClientAuth = ClientAuth::None,
-        /// Which addresses speak TLS with this certificate. One that has a certificate of its own, below, speaks TLS
-        /// anyway.
+        /// The addresses that use TLS with this certificate. An address with its own certificate, below, uses TLS in
+        /// any case.
         listeners: Vec<Listener> = Listener::ALL.to_vec(),
-        /// What `listen.http` has of its own.
+        /// Settings for `listen.http` only.
         http: ListenerTls = ListenerTls::default(),
-        /// What `listen.grpc` has of its own.
+        /// Settings for `listen.grpc` only.
         grpc: ListenerTls = ListenerTls::default(),
-        /// What `listen.elasticsearch` has of its own.
+        /// Settings for `listen.elasticsearch` only.
         elasticsearch: ListenerTls = ListenerTls::default(),
-        /// What `listen.apm` has of its own.
+        /// Settings for `listen.apm` only.
         apm: ListenerTls = ListenerTls::default(),
     }
 }
 
 settings! {
-    /// What one address shows and asks for in the place of what the others do. What is not set is as in `listen.tls`.
+    /// TLS settings of one address. Settings left out are those of `listen.tls`.
     pub struct ListenerTls {
-        /// The certificate, with those that lead to its authority.
+        /// Server certificate chain.
         cert_file: Option<PathBuf> = None,
-        /// The key of `cert_file`.
+        /// Private key of `cert_file`.
         key_file: Option<PathBuf> = None,
-        /// The authorities that sign for clients.
+        /// Certificate authorities that sign client certificates.
         client_ca_file: Option<PathBuf> = None,
-        /// Whether clients show a certificate.
+        /// Whether clients must present a certificate.
         client_auth: Option<ClientAuth> = None,
     }
 }
 
 choices! {
-    /// Whether clients show a certificate.
+    /// Whether clients must present a certificate.
     pub enum ClientAuth is "one of these" {
-        /// They are not asked.
+        /// Not requested.
         None = "none",
-        /// They may.
+        /// Requested, but may be absent.
         Optional = "optional",
-        /// They must.
+        /// Required.
         Required = "required",
     }
 }
 
-/// What an address that speaks TLS shows, and whom it asks for what.
+/// The effective TLS settings of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown<'a> {
     /// The certificate.
     pub cert_file: &'a Path,
     /// Its key.
     pub key_file: &'a Path,
-    /// The authorities that sign for clients, where those are asked.
+    /// Certificate authorities that sign client certificates, if clients are asked for one.
     pub client_ca_file: Option<&'a Path>,
-    /// Whether clients show a certificate.
+    /// Whether clients must present a certificate.
     pub client_auth: ClientAuth,
 }
 
 impl ListenTls {
-    /// What an address has of its own.
+    /// The settings specific to an address.
     pub fn own(&self, listener: Listener) -> &ListenerTls {
         listener.tls(self)
     }
 
-    /// What this address shows, if it speaks TLS.
+    /// The effective settings of this address, if it uses TLS.
     pub fn shown(&self, listener: Listener) -> Option<Shown<'_>> {
         let own = self.own(listener);
         let common = || (&self.cert_file, &self.key_file);
@@ -123,17 +123,17 @@ impl ListenTls {
         Some(Shown { cert_file, key_file, client_ca_file: client_ca_file.map(PathBuf::as_path), client_auth })
     }
 
-    /// Whether this address speaks TLS.
+    /// Whether this address uses TLS.
     pub fn is_on(&self, listener: Listener) -> bool {
         self.shown(listener).is_some()
     }
 
-    /// Whether any does.
+    /// Whether any address uses TLS.
     pub fn is_any_on(&self) -> bool {
         Listener::ALL.into_iter().any(|listener| self.is_on(listener))
     }
 
-    /// The different things that addresses show: those that are alike are there once.
+    /// The distinct TLS settings of all addresses.
     pub fn all_shown(&self) -> Vec<Shown<'_>> {
         let mut all = Vec::new();
         for shown in Listener::ALL.into_iter().filter_map(|listener| self.shown(listener)) {

@@ -5,7 +5,7 @@ use crate::declare::{choices, settings};
 use crate::values::{Bytes, HeaderName, IndexGlob, TenantName};
 
 settings! {
-    /// How much may be sent to each source by everybody together. Whatever is not set is not limited.
+    /// Limits for each source, shared by all its clients. Without a value there is no limit.
     pub struct SourceLimits {
         /// OpenTelemetry, over HTTP and gRPC.
         otlp: Allowance = Allowance::default(),
@@ -21,72 +21,73 @@ settings! {
 }
 
 settings! {
-    /// How much may be sent. Whatever is not set is not limited. What is more is answered 429 with a `Retry-After` that
-    /// says when it will be let in; Prometheus sends again after that only with `retry_on_http_429: true`.
+    /// Rate and size limits. Without a value there is no limit. A request above a limit is answered 429 with a
+    /// `Retry-After` header that gives the wait; Prometheus retries 429 only with `retry_on_http_429: true`.
     pub struct Allowance {
-        /// Requests a second.
+        /// Requests per second.
         requests_per_second: Option<u32> [1..=1_000_000_000] = None,
-        /// Requests at once after a pause. Without it: those of one second.
+        /// Burst size in requests. Default: the number allowed in one second.
         requests_burst: Option<u32> [1..=1_000_000_000] = None,
-        /// Items (samples, log records, spans, events) a second. They are known when a request was read, so one that
-        /// has more than is left is taken, and the next ones wait until that is made up for.
+        /// Items (samples, log records, spans, events) per second. The number is known only after a request has been
+        /// read, so a request larger than the remaining allowance is accepted, and the following requests wait until
+        /// the deficit is made up.
         items_per_second: Option<u32> [1..=1_000_000_000] = None,
-        /// Items at once after a pause. Without it: those of one second.
+        /// Burst size in items. Default: the number allowed in one second.
         items_burst: Option<u32> [1..=1_000_000_000] = None,
-        /// Bytes of bodies a second, as they are sent.
+        /// Body bytes per second, as sent.
         bytes_per_second: Option<Bytes> [Bytes::kib(1)..=Bytes::gib(1024)] = None,
-        /// Bytes at once after a pause. Without it: those of one second. A body that is larger passes when nothing else
-        /// was sent before, and the next ones wait until that is made up for.
+        /// Burst size in bytes. Default: the number allowed in one second. A larger body is accepted if the allowance
+        /// is full, and the following requests wait until the deficit is made up.
         bytes_burst: Option<Bytes> [Bytes::kib(1)..=Bytes::gib(1024)] = None,
-        /// Requests at a time.
+        /// Concurrent requests.
         requests_at_once: Option<u32> [1..=1_000_000] = None,
-        /// Bytes of bodies at a time. A body that is larger than that passes alone.
+        /// Body bytes of concurrent requests. A larger body is accepted only alone.
         bytes_at_once: Option<Bytes> [Bytes::kib(1)..=Bytes::gib(1024)] = None,
-        /// Bytes of one body, when decompressed. A larger one is answered 413.
+        /// Largest decompressed body. A larger one is answered 413.
         request_bytes: Option<Bytes> [Bytes::kib(1)..=Bytes::gib(1024)] = None,
-        /// Items of one request. One with more is answered 413.
+        /// Most items in one request. A request with more is answered 413.
         request_items: Option<u32> [1..=1_000_000_000] = None,
     }
 }
 
 settings! {
-    /// Who sends, where one gateway serves several owners of data. A tenant is required when one of `certificate`,
-    /// `credentials`, `header`, `default_at` and `default` is set. Where there are credentials (`access.credentials_file`),
-    /// each speaks for the tenant that its line names, or else for the default one, and a header that names another is
-    /// answered 403; `tenant=*` on the line of a proxy lets the header choose. The tenant's name goes with its data into the
-    /// journal. When memory is short, each tenant may hold its fair part of it: one that floods is answered
-    /// 503, and one that does not notices nothing.
+    /// Tenants: the owners of the data, if one gateway serves several. A tenant is required when one of
+    /// `certificate`, `credentials`, `header`, `default_at` and `default` is set. With credentials
+    /// (`access.credentials_file`), each credential acts for the tenant on its line, or else for the default tenant,
+    /// and a header that names another tenant is answered 403; `tenant=*` on the line of a proxy lets the header
+    /// choose. The journal stores the tenant's name with its data. When memory is short, each tenant is limited to
+    /// its fair share: a tenant that floods is answered 503, and the others are unaffected.
     pub struct Tenants {
-        /// The field of the client's certificate that names the tenant. Where this is set, nothing else counts, and a
-        /// request without it is refused. Needs a listener that asks for certificates.
+        /// Field of the client's certificate that names the tenant. If set, it is the only source of the tenant's
+        /// name, and a request without it is refused. Requires a listener that requests client certificates.
         certificate: Option<CertificateField> = None,
-        /// Whether every credential has to name a tenant, where there is no default one. The tenant that a credential
-        /// names counts in any case.
+        /// Whether every credential must name a tenant, if there is no default tenant. A tenant named by a credential
+        /// applies in any case.
         credentials: bool = false,
-        /// The header that names the tenant, such as `X-Scope-OrgID` or `THANOS-TENANT`. Without credentials anybody can
-        /// write anything into it, unless a proxy before tidegate sees to that; with them it counts where the credential
-        /// says `tenant=*`.
+        /// Header that names the tenant, such as `X-Scope-OrgID` or `THANOS-TENANT`. Without credentials any client
+        /// can write it, unless a proxy in front of tidegate sets it; with credentials it applies only to those with
+        /// `tenant=*`.
         header: Option<HeaderName> = None,
-        /// The tenant of a request that does not name one. Without it, such a request is answered 400.
+        /// Tenant of requests that name none. Without it, such a request is answered 400.
         default: Option<TenantName> = None,
-        /// The same for what comes to one address, in the place of `default`.
+        /// Default tenant per address, instead of `default`.
         default_at: DefaultAt = DefaultAt::default(),
-        /// The indices that each tenant may write to over Elasticsearch's `_bulk`, where neither its credential (`indices=…`)
-        /// nor its entry in `overrides` says; others are answered 403, item by item. Without it: all but those that begin
-        /// with a dot, which only a credential can allow.
+        /// Index patterns that each tenant may write to over Elasticsearch's `_bulk`, unless its credential
+        /// (`indices=…`) or its entry in `overrides` has patterns. An item for another index is answered 403.
+        /// Default: every index whose name does not begin with a dot; only a credential can allow those.
         indices: Option<Vec<IndexGlob>> = None,
-        /// How many tenants are told apart. Those that come when there are so many share one entry, named `other`, with
-        /// its limits and its part of the memory; their data keeps its tenant's name. Each takes about 1 KiB of memory.
+        /// Most tenants tracked separately. Further tenants share one entry named `other`, with its limits and its
+        /// share of the memory; their data keeps its tenant's name. Each entry takes about 1 KiB of memory.
         most: u32 [1..=250] = 200,
-        /// How much each tenant may send that has no entry in `overrides`.
+        /// Limits for each tenant without an entry in `overrides`.
         limits: Allowance = Allowance::default(),
-        /// How much one tenant may send, by its name, in the place of `limits`.
+        /// Limits for one tenant, by its name, instead of `limits`.
         overrides: BTreeMap<TenantName, TenantOverride> = BTreeMap::new(),
     }
 }
 
 settings! {
-    /// The tenant of a request that came to an address and does not name one.
+    /// Default tenant of each address.
     pub struct DefaultAt {
         /// At `listen.http`.
         http: Option<TenantName> = None,
@@ -100,13 +101,13 @@ settings! {
 }
 
 settings! {
-    /// How much one tenant may send.
+    /// Limits and rights of one tenant.
     pub struct TenantOverride {
-        /// Its weight where memory is short: it may hold this many times what a tenant without a weight may.
+        /// Weight when memory is short: its share is this many times that of a tenant without a weight.
         weight: u32 [1..=1000] = 1,
-        /// Its limits. Whatever is not set is not limited.
+        /// Its limits. Without a value there is no limit.
         limits: Allowance = Allowance::default(),
-        /// The indices that it may write to over `_bulk`, in the place of `tenants.indices`.
+        /// Index patterns that it may write to over `_bulk`, instead of `tenants.indices`.
         indices: Option<Vec<IndexGlob>> = None,
     }
 }
@@ -131,7 +132,7 @@ impl Tenants {
         named || listeners.any(|listener| self.default_at(listener).is_some()) || self.default.is_some()
     }
 
-    /// The tenant of what comes to this address without a name, where that is not the one of all addresses.
+    /// The default tenant of this address, if it differs from that of all addresses.
     pub fn default_at(&self, listener: Listener) -> Option<&TenantName> {
         listener.tenant(&self.default_at)
     }

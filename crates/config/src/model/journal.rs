@@ -4,35 +4,35 @@ use crate::values::Bytes;
 settings! {
     /// The journal on disk.
     pub struct Journal {
-        /// What must have happened before a request is acknowledged.
+        /// When a request is acknowledged.
         durability: Durability = Durability::Fsync,
-        /// How much disk the journal may take.
+        /// Most disk space for the journal.
         quota: Bytes [Bytes::mib(2)..=Bytes::gib(1 << 20)] = Bytes::gib(20),
-        /// What happens when the quota is used up because a sink is behind.
+        /// What to do when the quota is used up because a sink is behind.
         when_full: WhenFull = WhenFull::Block,
-        /// The size of one file of the journal. Space is given back a file at a time.
+        /// Size of one journal file. Disk space is freed one file at a time.
         segment: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(64),
     }
 }
 
 choices! {
-    /// What must have happened before a request is acknowledged.
+    /// When a request is acknowledged.
     pub enum Durability is "a durability" {
-        /// It is on disk: survives a power cut.
+        /// After it is on disk: survives a power failure.
         Fsync = "fsync",
-        /// The operating system has it: survives a crash or kill of tidegate, not a power cut.
+        /// After the operating system has it: survives a crash of tidegate, but not a power failure.
         PageCache = "page_cache",
-        /// Every sink has it; nothing is written to disk. What waits is bounded by `memory`.
+        /// After every sink has delivered it; nothing is written to disk. `memory` bounds the waiting data.
         Memory = "memory",
     }
 }
 
 choices! {
-    /// What happens when the journal's quota is used up.
+    /// What to do when the journal's quota is used up.
     pub enum WhenFull is "a policy" {
-        /// New requests are refused until a sink has caught up. Loses nothing.
+        /// Refuse new requests until a sink has caught up. Loses nothing.
         Block = "block",
-        /// The oldest data that the slowest sink still has to send is dropped, and counted as dropped.
+        /// Drop the oldest data that the slowest sink has not sent, and count it as dropped.
         DropOldest = "drop_oldest",
     }
 }

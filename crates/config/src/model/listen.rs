@@ -5,33 +5,33 @@ use crate::declare::settings;
 use crate::values::{HostName, UnixSocket};
 
 settings! {
-    /// Where to listen.
+    /// Listening addresses.
     pub struct Listen {
-        /// Every HTTP protocol, told apart by path.
+        /// Every HTTP protocol, distinguished by path.
         http: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4318)),
-        /// The same protocols again, where OpenTelemetry's clients expect gRPC. Both addresses take HTTP/1.1 and
-        /// HTTP/2 alike; give it the address of `http` to listen on one only.
+        /// The same protocols, on the default port of gRPC clients. Both addresses accept HTTP/1.1 and HTTP/2; set it
+        /// to the address of `http` to listen on only one.
         grpc: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4317)),
-        /// Elasticsearch alone, with the paths that it has itself: for clients that cannot have a path of their own
-        /// before them. Elasticsearch listens on port 9200.
+        /// The Elasticsearch API alone, at Elasticsearch's own paths: for clients that cannot add a path prefix.
+        /// Elasticsearch's port is 9200.
         elasticsearch: Option<SocketAddr> = None,
-        /// The same protocols once more, where agents of Elastic APM look for their server: that is port 8200.
+        /// The same protocols as `http`, on the default port of Elastic APM agents, 8200.
         apm: Option<SocketAddr> = None,
-        /// The same protocols once more on a Unix socket, for senders on this machine that may write to it: the file's
-        /// group may (mode 0660). TLS and bounds for each peer do not apply there; its clients count as coming from
-        /// 127.0.0.1. A `.lock` file beside the socket keeps it one gateway's.
+        /// The same protocols as `http`, on a Unix socket, for local senders in the socket's group (mode 0660). TLS
+        /// and per-client limits do not apply; clients count as 127.0.0.1. A `.lock` file beside the socket prevents
+        /// a second gateway from using it.
         unix: Option<UnixSocket> = None,
-        /// Operation: `/metrics`, `/status`, `/health`, `/ready`. Not to be reachable by strangers.
+        /// Operations: `/metrics`, `/status`, `/health`, `/ready`. Do not expose it to untrusted networks.
         admin: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4319)),
-        /// Names by which `admin` may be asked, besides `localhost` and its own address (any address where it listens on
-        /// all): what stands in the `Host` of scrapers and browsers, without the port. Requests by other names are
-        /// answered 421, since any page in a browser can have a name of its own lead here.
+        /// Host names of the admin address, in addition to `localhost` and its own address (any address, if it
+        /// listens on all): the `Host` header of scrapers and browsers, without the port. Requests for other names
+        /// are answered 421, as protection against DNS rebinding.
         admin_hosts: Option<Vec<HostName>> = None,
-        /// TLS for those who send.
+        /// TLS for clients.
         tls: ListenTls = ListenTls::default(),
-        /// Whether an address that others can reach may be served without TLS: what is sent there, tokens and passwords
-        /// with it, can be read and changed on its way. Only where the network itself is trusted, or a proxy before
-        /// tidegate speaks TLS.
+        /// Whether a non-loopback address may be served without TLS. Everything sent there, including tokens and
+        /// passwords, can be read and changed on the network. Only for trusted networks, or behind a proxy that
+        /// terminates TLS.
         insecure: bool = false,
     }
 }

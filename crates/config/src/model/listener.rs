@@ -1,4 +1,4 @@
-//! The kinds of listeners that take telemetry.
+//! The listeners for telemetry.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use crate::declare::choices;
 use crate::values::TenantName;
 
 choices! {
-    /// An address under `listen` that takes telemetry.
+    /// A listening address for telemetry.
     pub enum Listener is "a listener" {
         /// `listen.http`
         Http = "http",
@@ -22,7 +22,7 @@ choices! {
     }
 }
 
-/// Where the settings of a listener are.
+/// Accessors for the settings of a listener.
 struct Settings {
     /// In `listen`.
     address: fn(&Listen) -> Option<SocketAddr>,
@@ -33,7 +33,7 @@ struct Settings {
 }
 
 impl Listener {
-    /// A line for each kind: nothing else in this crate tells them apart.
+    /// The settings of each listener: the only place in this crate that tells listeners apart.
     const fn settings(self) -> Settings {
         macro_rules! at {
             ($name:ident, $address:expr) => {
@@ -58,7 +58,7 @@ impl Listener {
         (self.settings().tls)(tls)
     }
 
-    /// The tenant of requests that name none.
+    /// The default tenant of its requests.
     pub(super) fn tenant(self, tenants: &DefaultAt) -> Option<&TenantName> {
         (self.settings().tenant)(tenants).as_ref()
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::setting::{Field, Section};
 
-    /// Each has its place in all three groups of settings, and is led to that and to no other's.
+    /// Each listener reads its own settings from all three groups, and no other's.
     #[test]
     fn every_listener_has_settings_of_its_own() {
         let names = |fields: Vec<Field>| fields.iter().map(|field| field.name).collect::<Vec<_>>();

@@ -19,18 +19,17 @@ use crate::declare::{choices, kinds};
 use crate::values::{HeaderName, Secret, Url};
 
 kinds! {
-    /// Where everything goes.
+    /// Destinations.
     pub enum Sink: SinkSettings {
-        /// Parquet files in folders by the hour in which it was received, for DuckDB, Trino and `tidegate lake cat`.
+        /// Parquet files in folders by hour of receipt, for DuckDB, Trino and `tidegate lake cat`.
         Lake(LakeSink) = "lake",
-        /// Anything that takes Prometheus remote write: Prometheus, Mimir, Thanos, VictoriaMetrics,
-        /// another tidegate.
+        /// A Prometheus remote write receiver: Prometheus, Mimir, Thanos, VictoriaMetrics, another tidegate.
         PrometheusRemoteWrite(RemoteWriteSink) = "prometheus_remote_write",
-        /// Anything that takes OTLP: an OpenTelemetry Collector, a vendor, another tidegate.
+        /// An OTLP receiver: an OpenTelemetry Collector, a vendor, another tidegate.
         Otlp(OtlpSink) = "otlp",
         /// Elasticsearch 8 and 9, and OpenSearch.
         Elasticsearch(ElasticsearchSink) = "elasticsearch",
-        /// Takes everything and forgets it: for measuring and for trying things out.
+        /// Discards everything: for measurements and trials.
         Blackhole(BlackholeSink) = "blackhole",
     }
 }
@@ -49,31 +48,31 @@ choices! {
     }
 }
 
-/// What the rest of the program asks of the settings of a sink, whatever its kind.
+/// The settings that all kinds of sinks have in common.
 pub(crate) trait SinkSettings {
-    /// The signals that it takes; everything else passes it by.
+    /// The signals that it receives; the sink skips everything else.
     fn signals(&self) -> &[Signal];
 
-    /// What happens to what it has not sent when the journal is full.
+    /// What to do with its unsent data when the journal is full.
     fn when_full(&self, journal: &Journal) -> WhenFull {
         journal.when_full
     }
 
-    /// Where it sends, if that is over the network.
+    /// Its network destination, if it has one.
     fn outbound(&self) -> Option<Outbound<'_>> {
         None
     }
 
-    /// The folder that is this sink's alone, if it has one, when `data` is the data folder.
+    /// The folder that only this sink uses, if it has one; `data` is the data folder.
     fn folder(&self, _data: &Path) -> Option<PathBuf> {
         None
     }
 
-    /// Finds values that are each valid, but not beside each other, and that only this kind has.
+    /// Reports values that are valid alone but conflict with each other, for this kind only.
     fn check(&self, _check: &mut SinkCheck<'_>) {}
 }
 
-/// Where a sink sends, and what it shows there.
+/// The network destination of a sink and its credentials.
 pub(crate) struct Outbound<'a> {
     /// The setting with the URLs.
     pub(crate) setting: &'static str,
@@ -89,17 +88,17 @@ pub(crate) struct Outbound<'a> {
 }
 
 impl Sink {
-    /// The signals that it takes; everything else passes it by.
+    /// The signals that it receives; the sink skips everything else.
     pub fn signals(&self) -> &[Signal] {
         self.settings().signals()
     }
 
-    /// What happens to what it has not sent when the journal is full.
+    /// What to do with its unsent data when the journal is full.
     pub fn when_full(&self, journal: &Journal) -> WhenFull {
         self.settings().when_full(journal)
     }
 
-    /// The URLs that it sends to; none where that is not over the network.
+    /// Its URLs; none if it does not send over the network.
     pub fn urls(&self) -> &[Url] {
         self.settings().outbound().map_or(&[], |outbound| outbound.urls)
     }

@@ -4,21 +4,21 @@ use crate::declare::settings;
 use crate::values::{Bytes, Name};
 
 settings! {
-    /// What is received.
+    /// The protocols received.
     pub struct Sources {
         /// OpenTelemetry: traces, metrics, logs and profiles, over HTTP at `/v1/traces`, `/v1/metrics`, `/v1/logs`
         /// and `/v1development/profiles`, and over gRPC.
         otlp: OtlpSource = OtlpSource::default(),
         /// Prometheus remote write 1.0 and 2.0, at `/api/v1/write` and `/api/v1/receive`.
         prometheus_remote_write: RemoteWriteSource = RemoteWriteSource::default(),
-        /// Elasticsearch, as far as those go who send documents to it: `_bulk`, and what clients ask before they send.
-        /// Under the path `prefix`, and on an address of its own where `listen.elasticsearch` gives one.
+        /// The part of the Elasticsearch API that shippers use: `_bulk`, and the requests that clients make before
+        /// it. Served under the path `prefix`, and on a separate address if `listen.elasticsearch` is set.
         elasticsearch: ElasticsearchSource = ElasticsearchSource::default(),
-        /// Elastic APM: the intake of its agents at `/intake/v2/events`, their configuration at `/config/v1/agents`, and
-        /// who is there at `/` for those who say that they are agents.
+        /// Elastic APM: events from its agents at `/intake/v2/events`, agent configuration at `/config/v1/agents`,
+        /// and server information at `/` for requests from agents.
         elastic_apm: ElasticApmSource = ElasticApmSource::default(),
-        /// Log records from whatever can send HTTP, under the path `path`: each line of `text/plain` and each object of
-        /// `application/x-ndjson` and `application/json` is one.
+        /// Log records from any HTTP client, under the path `path`: each line of `text/plain` and each object of
+        /// `application/x-ndjson` and `application/json` becomes one record.
         http: HttpLogsSource = HttpLogsSource::default(),
     }
 }
@@ -26,13 +26,13 @@ settings! {
 settings! {
     /// Prometheus remote write.
     pub struct RemoteWriteSource {
-        /// The largest request, measured when decompressed. A larger one is answered 413.
+        /// Largest decompressed request. A larger one is answered 413.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(32),
-        /// The most labels of a series. A series with more is refused; the others of its request are not.
+        /// Most labels per series. A series with more is refused; the other series of its request are accepted.
         max_labels: u32 [1..=4096] = 1024,
-        /// The longest name of a label, likewise.
+        /// Longest label name. A series with a longer one is refused.
         max_label_name: Bytes [Bytes::new(16)..=Bytes::kib(64)] = Bytes::kib(4),
-        /// The longest value of a label, likewise.
+        /// Longest label value. A series with a longer one is refused.
         max_label_value: Bytes [Bytes::new(16)..=Bytes::mib(1)] = Bytes::kib(64),
     }
 }
@@ -40,8 +40,8 @@ settings! {
 settings! {
     /// OpenTelemetry.
     pub struct OtlpSource {
-        /// The largest request, as sent and when decompressed. A larger one is answered 413, or
-        /// `RESOURCE_EXHAUSTED` over gRPC.
+        /// Largest request, both as sent and decompressed. A larger one is answered 413, or `RESOURCE_EXHAUSTED` over
+        /// gRPC.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(64),
     }
 }
@@ -49,12 +49,12 @@ settings! {
 settings! {
     /// Elasticsearch.
     pub struct ElasticsearchSource {
-        /// The path under which it is served beside the other sources. Clients send to `http://HOST:PORT` and this;
-        /// those that cannot have a path need `listen.elasticsearch`.
+        /// Path prefix on the shared addresses. Clients send to `http://HOST:PORT` plus this prefix; clients that
+        /// cannot have a path need `listen.elasticsearch`.
         prefix: String = "/elasticsearch".to_owned(),
-        /// The version that it says it has. Clients refuse those that are older than themselves.
+        /// Version that it reports. Clients refuse servers older than themselves.
         version: String = "8.19.0".to_owned(),
-        /// The largest request, as sent and when decompressed. A larger one is answered 413.
+        /// Largest request, both as sent and decompressed. A larger one is answered 413.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(64),
     }
 }
@@ -62,16 +62,16 @@ settings! {
 settings! {
     /// Elastic APM.
     pub struct ElasticApmSource {
-        /// The largest request, as sent and when decompressed. A larger one is answered 413.
+        /// Largest request, both as sent and decompressed. A larger one is answered 413.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(64),
-        /// The longest line of a request. A longer one is refused; those around it are not.
+        /// Longest line of a request. A longer one is refused; the other lines are accepted.
         max_event: Bytes [Bytes::kib(1)..=Bytes::mib(64)] = Bytes::kib(300),
-        /// The version of APM Server that agents are told. From 8.0 on they do not send what is not sampled.
+        /// Version of APM Server reported to agents. From 8.0 on, agents do not send unsampled transactions.
         version: String = "8.19.0".to_owned(),
-        /// Agents in browsers.
+        /// Agents in browsers (RUM).
         rum: RumSource = RumSource::default(),
-        /// What agents are told to do, for each service and environment under a name of its own. The most specific one
-        /// counts, the service before the environment.
+        /// Central configuration for agents: one named entry per service and environment. The most specific entry
+        /// applies; the service takes precedence over the environment.
         agents: BTreeMap<Name, ApmAgents> = BTreeMap::new(),
     }
 }
@@ -79,37 +79,36 @@ settings! {
 settings! {
     /// Log records in JSON or plain text.
     pub struct HttpLogsSource {
-        /// The path under which it is served.
+        /// The path of this source.
         path: String = "/ingest/logs".to_owned(),
-        /// The largest request, as sent and when decompressed. A larger one is answered 413.
+        /// Largest request, both as sent and decompressed. A larger one is answered 413.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(16),
     }
 }
 
 settings! {
-    /// Elastic APM in browsers, whose agents have no secret by which to know them.
+    /// Elastic APM in browsers, whose agents have no credentials.
     pub struct RumSource {
-        /// Whether they are heard, at `/intake/v2/rum/events`. Otherwise they are answered 403.
+        /// Whether to accept them, at `/intake/v2/rum/events`. Otherwise they are answered 403.
         enabled: bool = false,
-        /// How many events a second one address may send, and three times as many at once. More are answered 429.
+        /// Events per second and client address, with bursts of three times as many. More are answered 429.
         events_per_second: u32 [1..=1_000_000] = 300,
-        /// Whether they are heard without credentials where `access.credentials_file` asks everybody else for them. Such
-        /// events belong to the default tenant, whatever a header says.
+        /// Whether to accept them without credentials, even if `access.credentials_file` requires credentials from
+        /// other clients. Such events belong to the default tenant; a tenant header is ignored.
         anonymous: bool = true,
-        /// The agents that are heard without credentials, by the names that they give themselves. Others are answered
-        /// 403.
+        /// Names of the agents accepted without credentials, as reported by the agents. Others are answered 403.
         anonymous_agents: Vec<String> = vec!["rum-js".to_owned(), "js-base".to_owned()],
     }
 }
 
 settings! {
-    /// What the agents of a service are told.
+    /// Configuration for the agents of a service.
     pub struct ApmAgents {
-        /// The service; every one that is not named elsewhere when this is empty.
+        /// The service; empty: every service not named in another entry.
         service: String = String::new(),
-        /// The environment; every one that is not named elsewhere when this is empty.
+        /// The environment; empty: every environment not named in another entry.
         environment: String = String::new(),
-        /// Settings by the names under which agents take them, such as `transaction_sample_rate`.
+        /// Settings under the agents' own names, such as `transaction_sample_rate`.
         settings: BTreeMap<Name, String> = BTreeMap::new(),
     }
 }

@@ -89,9 +89,7 @@ impl FromStr for Bytes {
             / 10_u128.pow(u32::try_from(decimals.len()).unwrap_or_default());
         let bytes = u128::from(whole) * u128::from(size) + part;
         match u64::try_from(bytes) {
-            Ok(0) => {
-                Err(Invalid::new(format!("{} is no size at all", quote(text)), "write at least one byte"))
-            }
+            Ok(0) => Err(Invalid::new(format!("{} is not a size", quote(text)), "write at least one byte")),
             Ok(bytes) => Ok(Bytes(bytes)),
             Err(_) => Err(too_large()),
         }
@@ -130,7 +128,7 @@ impl Scalar for Bytes {
     const WHAT: &'static str = "a size";
     const EXAMPLE: &'static str = "64MiB";
     const NOTATION: &'static str = "A number with a unit: `KiB`, `MiB`, `GiB`, `TiB` (steps of 1024) or `KB`, `MB`, \
-         `GB`, `TB` (steps of 1000), for example `64MiB` or `1.5GB`. Without a unit it is a count of bytes.";
+         `GB`, `TB` (steps of 1000), for example `64MiB` or `1.5GB`. A number without a unit is in bytes.";
 
     fn parse(text: &str) -> Result<Bytes, Invalid> {
         text.parse()

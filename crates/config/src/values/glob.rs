@@ -31,10 +31,10 @@ impl FromStr for IndexGlob {
         if text.starts_with('.') {
             return refuse(
                 format!(
-                    "{} would allow a whole tenant to write to indices that begin with a dot",
+                    "{} would let every client of the tenant write to indices whose names begin with a dot",
                     quote(text)
                 ),
-                "name them on the line of the credential that may: `indices=.name-*`",
+                "grant them on the line of one credential instead: `indices=.name-*`",
             );
         }
         let allowed =
@@ -42,7 +42,7 @@ impl FromStr for IndexGlob {
         let rest = text.replace("{tenant}", "");
         if text.is_empty() || text.len() > LONGEST || !rest.bytes().all(allowed) {
             return refuse(
-                format!("{} cannot match names of indices", quote(text)),
+                format!("{} is not a valid index pattern", quote(text)),
                 "use lower case letters, digits, `-_.+@`, `*` for any characters and `{tenant}` for the tenant's name",
             );
         }

@@ -128,7 +128,7 @@ impl FromStr for HeaderName {
         if RESERVED.contains(&name.as_str()) {
             return Err(Invalid::new(
                 format!("the header {} cannot be set", quote(text)),
-                "remove it: what stands in it is decided by the protocol",
+                "remove it: the protocol sets this header",
             ));
         }
         Ok(HeaderName(name))

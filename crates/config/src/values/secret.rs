@@ -38,7 +38,7 @@ impl FromStr for Secret {
         if !visible || text.len() > LONGEST || text.trim() != text {
             return Err(Invalid::new(
                 "this cannot be the value of an HTTP header",
-                "use visible ASCII characters on one line, at most 8 KiB of them, with no blank at either end",
+                "use at most 8 KiB of visible ASCII characters on one line, without blanks at either end",
             ));
         }
         Ok(Secret(text.to_owned()))
@@ -49,7 +49,7 @@ impl Scalar for Secret {
     const SECRET: bool = true;
     const WHAT: &'static str = "a secret text";
     const EXAMPLE: &'static str = "Bearer ${TOKEN}";
-    const NOTATION: &'static str = "Text that is masked wherever tidegate shows it. Better kept out of the file: `${NAME}`, `${file:PATH}`.";
+    const NOTATION: &'static str = "Text that is masked wherever tidegate shows it. Preferably not in the configuration itself: `${NAME}`, `${file:PATH}`.";
 
     fn parse(text: &str) -> Result<Secret, Invalid> {
         text.parse()

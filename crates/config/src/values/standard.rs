@@ -72,8 +72,8 @@ impl Scalar for String {
 impl Scalar for PathBuf {
     const WHAT: &'static str = "a path";
     const EXAMPLE: &'static str = "/var/lib/tidegate";
-    const NOTATION: &'static str = "A file or folder; relative to where tidegate was started, unless the setting \
-         says otherwise.";
+    const NOTATION: &'static str = "A file or folder; relative to the working directory of tidegate, unless the setting \
+         specifies another base.";
 
     fn parse(text: &str) -> Result<PathBuf, Invalid> {
         if text.is_empty() || text.contains('\0') {
@@ -82,7 +82,7 @@ impl Scalar for PathBuf {
         if text.starts_with("~/") {
             let help = "write it in full, or as `${HOME}/…`";
             return Err(Invalid::new(
-                format!("{} starts with `~`, which only a shell knows", quote(text)),
+                format!("{} starts with `~`, which only a shell expands", quote(text)),
                 help,
             ));
         }

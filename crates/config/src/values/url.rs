@@ -191,8 +191,8 @@ fn is_host(host: &str) -> bool {
 impl Scalar for Url {
     const WHAT: &'static str = "a URL";
     const EXAMPLE: &'static str = "http://127.0.0.1:9090/api/v1/write";
-    const NOTATION: &'static str = "`http` or `https`, a host, perhaps a port, a path. No user name or password: \
-         those belong into `headers`.";
+    const NOTATION: &'static str = "`http` or `https`, a host, an optional port, a path. No user name or password: \
+         set those in `headers`.";
 
     // What cannot be taken apart cannot be masked.
     const SHOWN_WHEN_WRONG: bool = false;

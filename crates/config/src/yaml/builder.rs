@@ -95,13 +95,13 @@ impl Builder<'_, '_> {
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
                 Some(node) => self.complete(node, 0)?,
                 None => {
-                    self.flaws.note(&at, "this alias stands inside of what it refers to", "remove it");
+                    self.flaws.note(&at, "this alias refers to a value that contains it", "remove it");
                     self.complete(Node::new(at, Value::Broken), 0)?;
                 }
             },
             // Its name may be a secret that begins with a star.
             Event::UnresolvedAlias(_) => {
-                let help = "mark what it refers to with `&` and its name, further up; quote a value that begins with `*`";
+                let help = "define the anchor with `&` and its name above this line; quote a value that begins with `*`";
                 self.flaws.note(&at, "this alias refers to nothing", help);
                 self.complete(Node::new(at, Value::Broken), 0)?;
             }
@@ -288,7 +288,7 @@ impl Builder<'_, '_> {
             }
             ErrorKind::RecursionLimitExceeded => "a configuration needs no more than six levels",
             ErrorKind::DirectiveDisallowed => "remove the line that starts with `%`",
-            _ => "look at the indentation, and at quotes and brackets that are open here or further up",
+            _ => "check the indentation, and look for unclosed quotes and brackets here or above",
         };
         self.flaws.note(&(at..at), format!("this is not valid YAML: {}", error.info()), help);
     }

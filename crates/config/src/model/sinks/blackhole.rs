@@ -2,10 +2,10 @@ use super::{Signal, SinkSettings};
 use crate::declare::settings;
 
 settings! {
-    /// A sink that forgets.
+    /// A sink that discards everything.
     pub struct BlackholeSink {
-        /// What is taken; everything else passes it by. Bodies are not looked into: of Elastic APM one with several
-        /// signals is taken whole.
+        /// Signals to accept; the sink skips everything else. It does not look into bodies: it accepts an Elastic APM
+        /// body with several signals as a whole.
         signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles],
     }
 }

@@ -9,67 +9,66 @@ use crate::values::{Bytes, Duration, HeaderName, IndexPattern, Secret, Url};
 settings! {
     /// Elasticsearch or OpenSearch.
     pub struct ElasticsearchSink {
-        /// The nodes, one or several of the same cluster: requests go to them in turn, and one that fails is left out
-        /// until it answers again. A path before `/_bulk` may be given. An `https` one on another machine is reached
-        /// through the proxy that the environment names in `HTTPS_PROXY`, unless `NO_PROXY` names it.
+        /// The nodes: one, or several of the same cluster. Requests rotate between them; a failing node is left out
+        /// until it answers again. A URL may have a path before `/_bulk`. An `https` node on another machine is
+        /// reached through the proxy in the environment variable `HTTPS_PROXY`, unless `NO_PROXY` names the node.
         endpoints: Vec<Url>,
-        /// What the nodes are.
+        /// The product that the nodes run.
         product: Product = Product::Elasticsearch,
-        /// The API key to show, as Elasticsearch gives it: encoded in base64.
+        /// API key, base64-encoded as Elasticsearch issues it.
         api_key: Option<Secret> = None,
-        /// The user to be, where there is no `api_key`.
+        /// User name, if there is no `api_key`.
         user: Option<String> = None,
-        /// The password of `user`.
+        /// Password of `user`.
         password: Option<Secret> = None,
         /// How requests are compressed.
         compression: BulkCompression = BulkCompression::Gzip,
-        /// How documents are made of OpenTelemetry's signals and of Elastic APM's events. What came as documents
-        /// stays as it is.
+        /// Schema of the documents made from OpenTelemetry signals and Elastic APM events. Documents received over
+        /// `_bulk` stay unchanged.
         mapping: Mapping = Mapping::Otel,
-        /// The dataset of what does not name one: it becomes the middle of the data stream's name.
+        /// Dataset for data without one: the middle part of the data stream's name.
         dataset: String = "generic".to_owned(),
-        /// The namespace of what does not name one: it becomes the end of the data stream's name.
+        /// Namespace for data without one: the last part of the data stream's name.
         namespace: String = "default".to_owned(),
-        /// A pattern for names of indexes, for example `telemetry-{service.name}-{yyyy.MM.dd}`: what is made here goes
-        /// there instead of to data streams, with an `_id` always. The date is that of the document's time. What
-        /// fields say becomes lower case, with `_` for what a name may not have.
+        /// Pattern for index names, for example `telemetry-{service.name}-{yyyy.MM.dd}`: documents made by tidegate
+        /// go to this index instead of a data stream, and always have an `_id`. The date comes from the document's
+        /// timestamp. Field values are converted to lower case; characters not allowed in an index name become `_`.
         index: Option<IndexPattern> = None,
-        /// Whether documents without an `_id` get one, made of their place in the journal. What has to be sent again
-        /// then makes no duplicates. Elasticsearch takes documents without it somewhat faster.
+        /// Whether documents without an `_id` get one, derived from their position in the journal. Retries then
+        /// create no duplicates. Elasticsearch indexes documents without `_id` somewhat faster.
         ids: bool = true,
-        /// Whether documents of metrics get one, too. Time series data streams of Elasticsearch refuse it.
+        /// Whether metric documents get an `_id`, too. Elasticsearch's time series data streams reject it.
         metric_ids: bool = true,
-        /// What is sent; the sink passes over everything else. Profiles have no documents.
+        /// Signals to send; the sink skips everything else. Profiles cannot be sent as documents.
         signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs],
-        /// The most requests in flight at once; `max_request_bytes` times that is the most bytes. How many there are
-        /// follows from how fast the nodes answer.
+        /// Most concurrent requests; times `max_request_bytes` this is the most bytes in flight. The actual number
+        /// adapts to the nodes' response times.
         max_in_flight: u32 [1..=64] = 4,
-        /// The largest request, measured before compression. Queued documents are joined up to this.
+        /// Largest request before compression. Queued documents are batched up to this size.
         max_request_bytes: Bytes [Bytes::kib(64)..=Bytes::mib(100)] = Bytes::mib(8),
-        /// How long to wait for more before a request that is not full is sent.
+        /// How long an incomplete batch waits for more data.
         linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::milliseconds(200),
-        /// How long an answer may take before the request is sent again.
+        /// Response timeout; after it the request is retried.
         timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(60),
-        /// How long to wait between attempts.
+        /// Delay between attempts.
         backoff: Backoff = Backoff::default(),
         /// Headers to add to every request. Their values are never shown.
         headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
-        /// A header that says whose data a request carries, for example `X-Scope-OrgID`: the name of the tenant with
-        /// which the data came. What came without one is sent without the header.
+        /// Header for the tenant's name, for example `X-Scope-OrgID`. A request contains the data of one tenant only;
+        /// data without a tenant is sent without the header.
         tenant_header: Option<HeaderName> = None,
-        /// Whom to trust and who to be, for endpoints that begin with `https`.
+        /// TLS settings for `https` endpoints.
         tls: Tls = Tls::default(),
-        /// Whether keys, passwords and tokens may go to another machine over plain `http`: everybody on the way can read
-        /// them. Only where the network itself is trusted.
+        /// Whether keys, passwords and tokens may be sent to another machine over plain `http`, where anyone on the
+        /// network can read them. Only for trusted networks.
         insecure: bool = false,
-        /// What happens when this sink is so far behind that the journal is full. Without it: as
-        /// `journal.when_full` says.
+        /// What to do when this sink is so far behind that the journal is full. Default: `journal.when_full`.
         when_full: Option<WhenFull> = None,
     }
 }
 
 choices! {
-    /// What speaks Elasticsearch's protocol.
+    /// The product behind the `_bulk` API.
     pub enum Product is "a product" {
         /// Elasticsearch 8 and 9.
         Elasticsearch = "elasticsearch",
@@ -81,7 +80,7 @@ choices! {
 choices! {
     /// How requests are compressed.
     pub enum BulkCompression is "a compression" {
-        /// Not at all.
+        /// No compression.
         None = "none",
         /// gzip.
         Gzip = "gzip",
@@ -89,11 +88,11 @@ choices! {
 }
 
 choices! {
-    /// The shape of documents.
+    /// The schema of documents.
     pub enum Mapping is "a mapping" {
-        /// OpenTelemetry's own words, as in the Collector's mode `otel`.
+        /// The schema of the OpenTelemetry Collector's mapping mode `otel`.
         Otel = "otel",
-        /// The Elastic Common Schema, as Elastic APM writes.
+        /// The Elastic Common Schema, as written by Elastic APM.
         Ecs = "ecs",
     }
 }
@@ -127,16 +126,17 @@ impl SinkSettings for ElasticsearchSink {
         let name = check.name;
         if self.user.is_some() != self.password.is_some() {
             let there = if self.user.is_some() { "user" } else { "password" };
-            let message = format!("`sinks.{name}` has a `{there}` alone");
-            check.clash(there, message, "give `user` and `password` together, or an `api_key`");
+            let message = format!("`sinks.{name}` has a `{there}` but not the other one");
+            check.clash(there, message, "set `user` and `password` together, or an `api_key`");
         }
         if self.user.is_some() && self.api_key.is_some() {
             let message = format!("`sinks.{name}` has an `api_key` and a `user`");
-            check.clash("user", message, "one of them is enough: take the other out");
+            check.clash("user", message, "remove one of them");
         }
         if self.signals.contains(&Signal::Profiles) {
-            let message = format!("`sinks.{name}.signals` has profiles, of which there are no documents");
-            check.clash("signals", message, "leave them out; a sink of type `otlp` takes them");
+            let message =
+                format!("`sinks.{name}.signals` contains profiles, which cannot be sent as documents");
+            check.clash("signals", message, "remove them; a sink of type `otlp` accepts profiles");
         }
         if let Some((setting, _)) = [("dataset", &self.dataset), ("namespace", &self.namespace)]
             .into_iter()
@@ -148,7 +148,7 @@ impl SinkSettings for ElasticsearchSink {
     }
 }
 
-/// Whether a text can be the dataset or the namespace of a data stream.
+/// Whether a text is valid as the dataset or namespace of a data stream.
 fn is_stream_part(text: &str) -> bool {
     let allowed =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'.';

@@ -9,29 +9,29 @@ use crate::values::{Bytes, Duration};
 settings! {
     /// A lake of Parquet files.
     pub struct LakeSink {
-        /// The lake's folder. Without it: `lake` in the folder `data`.
+        /// The lake's folder. Default: `lake` in the folder `data`.
         path: Option<PathBuf> = None,
-        /// Whether the group of the lake's folder may read the lake: files get mode 0640 and folders 0750, instead of 0600
-        /// and 0700. Needs a `path` outside of `data`, which is the gateway's alone.
+        /// Whether the folder's group may read the lake: files get mode 0640 and folders 0750, instead of 0600 and
+        /// 0700. Requires a `path` outside of `data`, which only the gateway may enter.
         group_readable: bool = false,
-        /// What is kept; everything else passes it by. There is no table for profiles.
+        /// Signals to store; the sink skips everything else. There is no table for profiles.
         signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs],
-        /// When what is old is removed, by whole hours of the time at which it was received: whichever comes first.
+        /// When old data is deleted, in whole hours of receipt: as soon as one of the two limits is exceeded.
         retention: Retention = Retention::default(),
-        /// The longest time for which a file is filled before it is finished and can be read.
+        /// Longest time before a file is finished and becomes readable.
         file_age: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::seconds(60),
-        /// The size at which a file is finished.
+        /// Size at which a file is finished.
         file_bytes: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(128),
     }
 }
 
 settings! {
-    /// When old files of a lake are removed.
+    /// When old files of a lake are deleted.
     pub struct Retention {
-        /// How long an hour is kept after its end: all files with what was received in it are removed together. The
-        /// newest hour always stays.
+        /// How long to keep an hour after its end; all files with data received in that hour are deleted together.
+        /// The newest hour is always kept.
         age: Duration [Duration::hours(1)..=Duration::days(3_650)] = Duration::days(7),
-        /// The oldest hours are removed while the lake takes more than this. The newest always stays.
+        /// Largest size of the lake; beyond it the oldest hours are deleted. The newest hour is always kept.
         bytes: Bytes [Bytes::mib(1)..=Bytes::gib(1 << 20)] = Bytes::gib(20),
     }
 }
@@ -58,8 +58,7 @@ impl SinkSettings for LakeSink {
             check.clash_with(
                 ["journal", "durability"],
                 format!(
-                    "`journal.durability: memory` and the lake `{name}` cannot be together: a request would be \
-                     answered when the lake has finished a file, which takes minutes"
+                    "`journal.durability: memory` and the lake `{name}` cannot be combined: a request would wait until the lake has finished a file, which takes minutes"
                 ),
                 "set `durability: page_cache` or `fsync`, or configure `sinks` without a lake",
             );
@@ -67,8 +66,8 @@ impl SinkSettings for LakeSink {
         if self.signals.contains(&Signal::Profiles) {
             check.clash(
                 "signals",
-                format!("`sinks.{name}.signals` has profiles, which a lake has no table for"),
-                "leave them out; a sink of type `otlp` takes them",
+                format!("`sinks.{name}.signals` contains profiles, but a lake has no table for them"),
+                "remove them; a sink of type `otlp` accepts profiles",
             );
         }
         if self.group_readable && LakeSink::folder(self, &config.data).starts_with(&config.data) {

@@ -9,63 +9,62 @@ use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
 settings! {
     /// A receiver of OTLP.
     pub struct OtlpSink {
-        /// The receivers, one or several that are the same to the sender: requests go to them in turn, and one
-        /// that fails is left out until it answers again. For HTTP the path before `/v1/traces` may be given. An `https`
-        /// one on another machine is reached through the proxy that the environment names in `HTTPS_PROXY`, unless
-        /// `NO_PROXY` names it.
+        /// The receivers: one, or several equivalent ones. Requests rotate between them; a failing endpoint is left
+        /// out until it answers again. For HTTP, a URL may have a path before `/v1/traces`. An `https` endpoint on
+        /// another machine is reached through the proxy in the environment variable `HTTPS_PROXY`, unless `NO_PROXY`
+        /// names the endpoint.
         endpoints: Vec<Url>,
-        /// How to speak to them.
+        /// Transport protocol.
         protocol: OtlpTransport = OtlpTransport::Grpc,
         /// How requests are compressed.
         compression: Compression = Compression::Gzip,
-        /// Whether the receivers read a body of several gzip members or zstd frames. Then what came compressed
-        /// is joined as it came, without being decompressed.
+        /// Whether the receivers accept a body of several gzip members or zstd frames. If so, compressed requests are
+        /// batched without decompressing them.
         join_members: bool = false,
-        /// What is sent; the sink passes over everything else.
+        /// Signals to send; the sink skips everything else.
         signals: Vec<Signal> = vec![Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles],
-        /// The most requests in flight at once. How many there are follows from how fast the receivers answer.
+        /// Most concurrent requests. The actual number adapts to the receivers' response times.
         max_in_flight: u32 [1..=256] = 8,
-        /// The largest request, measured before compression. Queued requests are joined up to this.
+        /// Largest request before compression. Queued requests are batched up to this size.
         max_request_bytes: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(4),
-        /// How long to wait for more before a request that is not full is sent.
+        /// How long an incomplete batch waits for more data.
         linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::milliseconds(100),
-        /// How long an answer may take before the request is sent again.
+        /// Response timeout; after it the request is retried.
         timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(10),
-        /// How long to wait between attempts.
+        /// Delay between attempts.
         backoff: Backoff = Backoff::default(),
         /// Headers to add to every request, for example `authorization`. Their values are never shown.
         headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
-        /// A header that says whose data a request carries, for example `X-Scope-OrgID`: the name of the tenant with
-        /// which the data came. What came without one is sent without the header.
+        /// Header for the tenant's name, for example `X-Scope-OrgID`. A request contains the data of one tenant only;
+        /// data without a tenant is sent without the header.
         tenant_header: Option<HeaderName> = None,
-        /// Whom to trust and who to be, for endpoints that begin with `https`.
+        /// TLS settings for `https` endpoints.
         tls: Tls = Tls::default(),
-        /// Whether keys, passwords and tokens may go to another machine over plain `http`: everybody on the way can read
-        /// them. Only where the network itself is trusted.
+        /// Whether keys, passwords and tokens may be sent to another machine over plain `http`, where anyone on the
+        /// network can read them. Only for trusted networks.
         insecure: bool = false,
-        /// What happens when this sink is so far behind that the journal is full. Without it: as
-        /// `journal.when_full` says.
+        /// What to do when this sink is so far behind that the journal is full. Default: `journal.when_full`.
         when_full: Option<WhenFull> = None,
     }
 }
 
 settings! {
-    /// Encryption on the way out.
+    /// TLS towards the receivers.
     pub struct Tls {
-        /// A PEM file with the certificates that sign for the receivers. Without it: those of the system.
+        /// PEM file with the certificate authorities to trust. Default: the system's.
         ca_file: Option<PathBuf> = None,
-        /// A PEM file with the certificate to show, when the receivers ask for one.
+        /// PEM file with the client certificate, if the receivers require one.
         cert_file: Option<PathBuf> = None,
-        /// A PEM file with the key of `cert_file`.
+        /// PEM file with the private key of `cert_file`.
         key_file: Option<PathBuf> = None,
-        /// The name that the receivers' certificates must be for, where that is not the host of the endpoint: for
-        /// example behind an address or a tunnel.
+        /// Host name that the receivers' certificates must match, if it differs from the endpoint's, for example
+        /// behind an IP address or a tunnel.
         server_name: Option<String> = None,
     }
 }
 
 choices! {
-    /// How to speak OTLP.
+    /// Transports of OTLP.
     pub enum OtlpTransport is "a transport" {
         /// gRPC over HTTP/2.
         Grpc = "grpc",
@@ -77,11 +76,11 @@ choices! {
 choices! {
     /// How requests are compressed.
     pub enum Compression is "a compression" {
-        /// Not at all.
+        /// No compression.
         None = "none",
-        /// gzip, which every receiver reads.
+        /// gzip, supported by every receiver.
         Gzip = "gzip",
-        /// zstd: smaller and cheaper, where the receiver reads it.
+        /// zstd: smaller and cheaper than gzip, if the receiver supports it.
         Zstd = "zstd",
     }
 }

@@ -9,98 +9,96 @@ use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
 settings! {
     /// A receiver of Prometheus remote write.
     pub struct RemoteWriteSink {
-        /// The receivers, each with its path: one or several that are the same to the sender. Requests go to them in
-        /// turn, and one that fails is left out for a while. An `https` one on another machine is reached through the
-        /// proxy that the environment names in `HTTPS_PROXY`, unless `NO_PROXY` names it.
+        /// The receivers' URLs, with paths: one, or several equivalent ones. Requests rotate between them; a failing
+        /// endpoint is left out for a while. An `https` endpoint on another machine is reached through the proxy in
+        /// the environment variable `HTTPS_PROXY`, unless `NO_PROXY` names the endpoint.
         endpoints: Option<Vec<Url>> = None,
-        /// The only receiver: short for `endpoints` with one URL.
+        /// Short for `endpoints` with one URL.
         url: Option<Url> = None,
-        /// The version of the protocol to send.
+        /// Protocol version to send.
         protocol: Protocol = Protocol::Auto,
-        /// How many requests may be in flight at once. With more than one, series are split between
-        /// them by hash, so that each series still arrives in order.
+        /// Concurrent requests. With more than one, series are assigned to lanes by hash, so each series still
+        /// arrives in order.
         lanes: u32 [1..=64] = 1,
-        /// The largest request, measured before compression. Queued requests are joined up to this.
+        /// Largest request before compression. Queued requests are batched up to this size.
         max_request_bytes: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(8),
-        /// The most samples in one request.
+        /// Most samples in one request.
         max_request_samples: u32 [1..=10_000_000] = 20_000,
-        /// How long to wait for more before a request that is not full is sent.
+        /// How long an incomplete batch waits for more data.
         linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::milliseconds(100),
-        /// How long an answer may take before the request is sent again.
+        /// Response timeout; after it the request is retried.
         timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(30),
-        /// How long to wait between attempts.
+        /// Delay between attempts.
         backoff: Backoff = Backoff::default(),
         /// Headers to add to every request, for example `authorization` or `x-scope-orgid`. Their
         /// values are never shown.
         headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
-        /// A header that says whose data a request carries, for example `X-Scope-OrgID`: the name of the tenant with
-        /// which the data came. What came without one is sent without the header.
+        /// Header for the tenant's name, for example `X-Scope-OrgID`. A request contains the data of one tenant only;
+        /// data without a tenant is sent without the header.
         tenant_header: Option<HeaderName> = None,
-        /// Whom to trust and who to be, for endpoints that begin with `https`.
+        /// TLS settings for `https` endpoints.
         tls: Tls = Tls::default(),
-        /// Whether keys, passwords and tokens may go to another machine over plain `http`: everybody on the way can read
-        /// them. Only where the network itself is trusted.
+        /// Whether keys, passwords and tokens may be sent to another machine over plain `http`, where anyone on the
+        /// network can read them. Only for trusted networks.
         insecure: bool = false,
-        /// How metrics that came as OTLP become series.
+        /// Translation of OTLP metrics to Prometheus series.
         otlp: Translation = Translation::default(),
-        /// What happens when this sink is so far behind that the journal is full. Without it: as
-        /// `journal.when_full` says.
+        /// What to do when this sink is so far behind that the journal is full. Default: `journal.when_full`.
         when_full: Option<WhenFull> = None,
     }
 }
 
 settings! {
-    /// The wait between attempts.
+    /// Delay between attempts.
     pub struct Backoff {
-        /// The wait before the second attempt. It doubles from one to the next, with jitter. A longer
-        /// `Retry-After` of the receiver counts instead.
+        /// Delay before the second attempt. It doubles with each further attempt, with jitter. A longer `Retry-After`
+        /// of the receiver takes precedence.
         min: Duration [Duration::milliseconds(1)..=Duration::hours(1)] = Duration::milliseconds(30),
-        /// The longest wait between two attempts.
+        /// Longest delay between two attempts.
         max: Duration [Duration::milliseconds(1)..=Duration::hours(1)] = Duration::seconds(5),
     }
 }
 
 settings! {
-    /// How metrics that came as OTLP become series.
+    /// Translation of OTLP metrics to Prometheus series.
     pub struct Translation {
-        /// How names are made.
+        /// Translation strategy for names.
         naming: Naming = Naming::UnderscoreEscapingWithSuffixes,
-        /// Attributes of the resource that become labels of each of its series, for example
-        /// `k8s.namespace.name`.
+        /// Resource attributes that become labels of each series of the resource, for example `k8s.namespace.name`.
         promote: Option<Vec<String>> = None,
-        /// Whether series have `otel_scope_…` labels, from the scope that they were recorded in.
+        /// Whether series have `otel_scope_…` labels from their instrumentation scope.
         scope_labels: bool = true,
-        /// Whether there is a `target_info` for each resource, with its attributes as labels.
+        /// Whether to send a `target_info` series per resource, with its attributes as labels.
         target_info: bool = true,
-        /// What becomes of sums and histograms that say how much came since the last time. A sum that may fall and
-        /// exponential histograms are refused either way.
+        /// What to do with delta sums and delta histograms. Non-monotonic delta sums and delta exponential histograms
+        /// are refused either way.
         deltas: Deltas = Deltas::Refuse,
-        /// The most series that are added up; about 110 bytes each. A histogram is one for each bucket and
-        /// two more. Points of further series are refused, until others are not heard of for an hour.
+        /// Most delta series to accumulate; about 110 bytes each. A histogram counts as one series per bucket plus
+        /// two. Points of further series are refused until others have been idle for an hour.
         delta_series: u32 [1..=100_000_000] = 10_000,
     }
 }
 
 choices! {
-    /// What becomes of points that say how much came since the last time.
+    /// What to do with delta points.
     pub enum Deltas is "a way to treat deltas" {
-        /// They are dropped and counted.
+        /// Drop and count them.
         Refuse = "refuse",
-        /// They are added up to what Prometheus takes for a counter. It begins again when tidegate is restarted.
+        /// Convert them to cumulative counters, which start again from zero when tidegate restarts.
         Accumulate = "accumulate",
     }
 }
 
 choices! {
-    /// How names are made of those of OTLP, by the words that Prometheus has for it.
+    /// How metric names are translated, with Prometheus's names for the strategies.
     pub enum Naming is "a way to make names" {
-        /// What names may not have becomes `_`; units and `_total` are appended.
+        /// Invalid characters become `_`; units and `_total` are appended.
         UnderscoreEscapingWithSuffixes = "UnderscoreEscapingWithSuffixes",
-        /// What names may not have becomes `_`.
+        /// Invalid characters become `_`.
         UnderscoreEscapingWithoutSuffixes = "UnderscoreEscapingWithoutSuffixes",
-        /// Names stay as they are, with units and `_total` appended.
+        /// Names stay unchanged, with units and `_total` appended.
         NoUTF8EscapingWithSuffixes = "NoUTF8EscapingWithSuffixes",
-        /// Names stay as they are.
+        /// Names stay unchanged.
         NoTranslation = "NoTranslation",
     }
 }
@@ -108,11 +106,11 @@ choices! {
 choices! {
     /// The version of Prometheus remote write to send.
     pub enum Protocol is "a protocol version" {
-        /// As it was received; as 1.0 to a receiver that does not take 2.0.
+        /// As received; as 1.0 to a receiver without 2.0.
         Auto = "auto",
         /// Always 1.0.
         V1 = "1.0",
-        /// 2.0, and 1.0 only after the receiver has refused 2.0 with 415.
+        /// 2.0; falls back to 1.0 if the receiver answers 415.
         V2 = "2.0",
     }
 }
@@ -143,11 +141,11 @@ impl SinkSettings for RemoteWriteSink {
         let (name, setting) = (check.name, self.setting());
         match (&self.endpoints, &self.url) {
             (Some(endpoints), Some(url)) if !endpoints.contains(url) => {
-                let message = format!("`sinks.{name}.url` is none of its `endpoints`");
+                let message = format!("`sinks.{name}.url` is not one of its `endpoints`");
                 check.clash(
                     "url",
                     message,
-                    "`url` is short for `endpoints` with one URL: give one of the two",
+                    "`url` is short for `endpoints` with one URL: set only one of the two",
                 );
             }
             _ if self.endpoints().is_empty() => {
@@ -166,7 +164,7 @@ impl SinkSettings for RemoteWriteSink {
 }
 
 impl RemoteWriteSink {
-    /// Where it sends to.
+    /// The receivers' URLs.
     pub fn endpoints(&self) -> &[Url] {
         match (&self.endpoints, &self.url) {
             (Some(endpoints), _) => endpoints,
