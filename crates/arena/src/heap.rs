@@ -40,7 +40,7 @@ impl<A> Counting<A> {
     }
 }
 
-/// What the counting allocator has seen. All zero when it is not installed.
+/// Totals of the counting allocator. All zero when it is not installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heap {
     /// Bytes allocated and not freed.
@@ -49,7 +49,7 @@ pub struct Heap {
     pub allocations: u64,
 }
 
-/// What the whole process's heap holds now.
+/// Bytes on the heap of the whole process.
 pub fn heap() -> Heap {
     let live: i64 = STRIPES.iter().map(|stripe| stripe.live.load(Relaxed)).sum();
     let allocations = STRIPES.iter().map(|stripe| stripe.allocations.load(Relaxed)).sum();

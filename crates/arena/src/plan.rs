@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Declared {
     /// Who: `connections`, `binary`, `meters` …
     pub owner: &'static str,
-    /// What one of them is, in words.
+    /// A short description of one of them.
     pub what: &'static str,
     /// The most there can be.
     pub count: u64,
@@ -72,12 +72,12 @@ impl Plan {
         self.floors
     }
 
-    /// What all declarations may take together, in bytes.
+    /// The total of all declarations, in bytes.
     pub fn overhead(&self) -> u64 {
         self.declared.iter().fold(0, |sum, declared| sum.saturating_add(declared.bytes()))
     }
 
-    /// What is left for payload: the arena's total, in bytes.
+    /// The rest, available for payload: the arena's total, in bytes.
     pub fn payload(&self) -> u64 {
         self.memory.saturating_sub(self.overhead())
     }
@@ -102,7 +102,7 @@ impl Plan {
             "the configuration needs {} of memory, {missing} more than `memory: {memory}` allows.\n",
             Bytes(needed)
         );
-        // What would be a small part of what is missing helps nobody.
+        // A small part of the missing memory would help nobody.
         let helps = |declared: &&Declared| {
             declared.setting.is_some() && declared.bytes() >= (needed - self.memory) / 20
         };

@@ -1,7 +1,7 @@
 //! The named shares of the budget, and their floors.
 
-/// Who memory is for. Declared from upstream to downstream: when memory is short, what moves data out
-/// borrows before what takes data in.
+/// The users of memory, from upstream to downstream: when memory is short, shares that move data out borrow before
+/// shares that take data in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Share {
     /// Bodies as they are received, until the journal has them.
@@ -12,7 +12,7 @@ pub enum Share {
     Agents,
     /// The lake writer's columns and pages.
     Lake,
-    /// What is read back from the journal to be sent.
+    /// Data read back from the journal for sending.
     Egress,
 }
 

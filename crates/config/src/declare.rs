@@ -206,7 +206,7 @@ macro_rules! kinds {
                 match self { $( $name::$variant(_) => $word, )* }
             }
 
-            /// What all kinds have in common.
+            /// The settings that all kinds have in common.
             pub(crate) fn settings(&self) -> &dyn $common {
                 match self { $( $name::$variant(settings) => settings, )* }
             }

@@ -1,4 +1,4 @@
-//! What two configurations differ in.
+//! The difference between two configurations.
 
 use crate::model::Config;
 use crate::setting::{Plain, Setting};

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where.
+//! Errors in a configuration, with their positions.
 
 mod excerpt;
 mod render;
@@ -24,9 +24,9 @@ pub struct Errors {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong, as a sentence without its full stop.
+    /// The error, as a sentence without its full stop.
     pub message: String,
-    /// What to do about it; empty where nothing can be said.
+    /// The remedy; empty if there is none.
     pub help: String,
     /// Where it stands; none when the file as a whole is meant.
     pub place: Option<Place>,
@@ -52,9 +52,9 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({help})")]
 pub struct Invalid {
-    /// What is wrong with the value.
+    /// The error in the value.
     pub message: String,
-    /// What to write instead.
+    /// A valid alternative.
     pub help: String,
 }
 

@@ -1,4 +1,4 @@
-//! From a file to a checked configuration.
+//! Loads and checks a configuration file.
 
 use std::fs::File;
 use std::io::Read;

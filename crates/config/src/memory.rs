@@ -49,8 +49,8 @@ pub fn windows(memory: Bytes, connections: u32) -> usize {
     by_memory.clamp(1024, 16 * 1024).max(connections as usize + BESIDE_CONNECTIONS)
 }
 
-/// What the kernel may charge to the control group beside the `memory` of a process with so many connections: sockets,
-/// the page tables of windows, and a working page cache.
+/// Memory that the kernel may charge to the control group in addition to `memory`, for this many connections:
+/// sockets, the page tables of windows, and a working page cache.
 pub fn kernel_needs(memory: Bytes, connections: u32) -> Bytes {
     const SOCKET: u64 = 5 << 10;
     const PAGE_TABLE: u64 = 4 << 10;

@@ -202,7 +202,7 @@ fn is_name(entry: &Entry) -> bool {
         && entry.key.bytes().all(allowed)
 }
 
-/// What to write for a shape, in words.
+/// A description of the valid values of a shape.
 fn wanted(shape: &Shape) -> String {
     match shape {
         Shape::Scalar(scalar) => format!("{}, for example `{}`", scalar.what, scalar.example),

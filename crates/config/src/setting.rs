@@ -1,4 +1,4 @@
-//! What a setting is: something that reads itself from the file, describes itself, and writes itself.
+//! A setting: reads itself from the file, describes itself, and writes itself.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -17,7 +17,7 @@ pub(crate) const MOST_ENTRIES: usize = 64;
 pub(crate) trait Setting: Sized {
     /// Reads the value; notes what is wrong with it and returns none when it cannot.
     fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<Self>;
-    /// What may be written here: for the reference, the schema and the messages.
+    /// The valid values: for the reference, the schema and the messages.
     fn shape() -> Shape;
     /// The value as one would write it.
     fn plain(&self) -> Plain;

@@ -27,7 +27,7 @@ pub(crate) use url::without_url_secrets;
 use crate::error::{Invalid, any_of, quote};
 use crate::suggest::nearest;
 
-/// What to say of a word that is none of the words to choose from.
+/// The error message for a word that is not one of the choices.
 pub(crate) fn no_such_word(text: &str, words: &[&str]) -> Invalid {
     let help = match nearest(text, words.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),

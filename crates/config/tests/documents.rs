@@ -1,4 +1,4 @@
-//! What is said about the settings elsewhere is what they are.
+//! The generated documents match the settings.
 
 use std::fs;
 use std::path::Path;

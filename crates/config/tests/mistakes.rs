@@ -76,7 +76,7 @@ fn a_file_that_cannot_be_read_is_an_error_with_its_path() {
     assert!(load(&huge).is_ok());
 }
 
-/// What stands in a variable is never repeated where it would be a secret.
+/// Messages never repeat a secret variable's value.
 #[test]
 fn a_secret_is_not_repeated_in_a_message() {
     let text =
@@ -89,8 +89,7 @@ fn a_secret_is_not_repeated_in_a_message() {
     assert!(message.contains("2 errors") && !message.contains("hunter2"), "{message}");
 }
 
-/// What stands in a file takes the place of a reference, and no message repeats it, whatever is wrong with it and
-/// whichever setting it is in.
+/// A file's contents replace a reference, and no message repeats them, whatever the error and whichever the setting.
 #[test]
 fn a_secret_from_a_file_is_used_and_never_repeated() {
     let folder = tempfile::tempdir().unwrap();

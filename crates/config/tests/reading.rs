@@ -1,4 +1,4 @@
-//! What is written is what one gets, and no text does harm.
+//! Settings read as written, and no text causes a panic.
 
 use std::path::PathBuf;
 
@@ -174,7 +174,7 @@ fn the_example_is_the_default_and_what_it_leaves_out_is_valid() {
 
     let environment = |_: &str| Some("x".to_owned());
     let uncommented: String = example.lines().map(uncomment).collect::<Vec<_>>().join("\n");
-    // What is left out may need something else: an address of its own, or another word elsewhere.
+    // Omitting one setting may require another: its own address, or another word elsewhere.
     let uncommented = uncommented
         .replace("elasticsearch: 127.0.0.1:4318", "elasticsearch: 127.0.0.1:9200")
         .replace("apm: 127.0.0.1:4318", "apm: 127.0.0.1:8200")

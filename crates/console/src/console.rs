@@ -13,7 +13,7 @@ use tidegate_arena::{Arena, Declared, Floors, PAGE, Share, Window};
 use tidegate_http1::{Admitted, Body, Context, Head, Refusal, Reply, Service, Settings};
 use tidegate_tap::{Look, Tap};
 
-/// Who is asked.
+/// The gateway that answers requests.
 pub trait Gateway: Send + Sync + 'static {
     /// How everything is now. Texts in it must hold no secrets.
     fn status(&self) -> Status;
@@ -68,7 +68,7 @@ pub struct Console {
 /// The most bytes of an answer.
 pub const LONGEST_ANSWER: usize = 512 << 10;
 
-/// What is served.
+/// The page that a request addresses.
 pub const PATHS: [&str; 6] = ["/status", "/status.json", "/metrics", "/health", "/ready", "/tap"];
 
 /// So many of the longest answers can be on their way at a time; of usual ones, many more.
@@ -237,7 +237,7 @@ impl Console {
     }
 }
 
-/// What a request was let in for.
+/// The access granted to a request.
 #[derive(Debug, Clone)]
 pub struct Ticket(Route);
 

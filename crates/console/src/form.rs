@@ -22,7 +22,7 @@ impl Form {
         }
     }
 
-    /// What `head` asks for: `?format=` decides, else `Accept`. Nothing when the format is not known.
+    /// The format that `head` requests: `?format=` takes precedence over `Accept`. `None` for an unknown format.
     pub(crate) fn wanted(head: &Head<'_>) -> Option<Form> {
         let format = head.query().into_iter().flat_map(|query| query.split('&'));
         match format.filter_map(|pair| pair.strip_prefix("format=")).next_back() {

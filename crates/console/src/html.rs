@@ -4,7 +4,7 @@ use crate::page::{Align, Block, Cell, Gauge, Page, Section, Table, Tone};
 use crate::state::State;
 use std::fmt::{self, Write};
 
-/// What stands where the rest did not fit. It closes what may be open; browsers ignore what is not.
+/// Replaces the part that did not fit. It closes elements that may be open; browsers ignore surplus end tags.
 pub(crate) const CUT: &str = "</table></dl></section>\n<p class=\"say bad\">Cut here: the page would be longer \
     than the 512 KiB that the console may use.</p>\n</main>\n</html>\n";
 

@@ -1,4 +1,4 @@
-//! What `/status` says, before it is HTML or text: one description for both.
+//! The contents of `/status`, independent of HTML or text.
 
 mod books;
 mod handshakes;
@@ -47,11 +47,11 @@ pub(crate) struct Section {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// What a section is made of.
+/// A building block of a section.
 pub(crate) enum Block {
     /// A sentence.
     Say(Cell),
-    /// What the next blocks are about.
+    /// The heading of the next blocks.
     About(String),
     /// Names and values.
     Facts(Vec<(&'static str, Cell)>),
@@ -129,7 +129,7 @@ impl Cell {
         Cell::new(crate::human::Count(count).to_string())
     }
 
-    /// What is not known, or not there.
+    /// The placeholder for an unknown or missing value.
     pub(crate) fn none() -> Cell {
         Cell { text: "–".to_owned(), tone: Tone::Dim }
     }

@@ -1,4 +1,4 @@
-//! What the kernel counts as this process's memory.
+//! The kernel's count of this process's memory.
 
 use serde::Serialize;
 use std::fs::File;
@@ -23,7 +23,7 @@ const LONGEST: usize = 1 << 20;
 const LINE: usize = 64;
 
 impl Resident {
-    /// What the kernel counts now. Takes no heap.
+    /// The kernel's current count. Allocates nothing.
     ///
     /// # Errors
     /// When the file cannot be read, as on systems without `/proc`.

@@ -1,13 +1,13 @@
-//! What an answer is written on: a window of the console's own memory, up to a bound.
+//! The output buffer of a response: a window of the console's own memory, up to a bound.
 
 use crate::console::LONGEST_ANSWER;
 use std::fmt;
 use std::io;
 use tidegate_arena::{Arena, Refused, Share, Window};
 
-/// What is kept free for the note that something was cut.
+/// Space reserved for the note that the page was cut.
 const NOTE: usize = 1 << 10;
-/// What is taken at once: most answers need no more.
+/// The size of the first chunk: most responses need no more.
 pub(crate) const FIRST: usize = 32 << 10;
 
 /// An answer being written. What does not fit is not written, and everything after it neither.

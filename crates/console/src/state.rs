@@ -10,13 +10,13 @@ use tidegate_arena::Share;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// What comes in goes out.
+    /// Data flows in and out.
     Flowing,
-    /// What comes in is refused or made to wait, because the memory, the disk or the connections are used up.
+    /// New data is refused or delayed, because memory, disk or connections are used up.
     PushingBack,
-    /// What comes in is taken, and piles up on disk because a sink fails or is too slow.
+    /// New data is accepted and accumulates on disk because a sink fails or is too slow.
     Spilling,
-    /// What piled up is going out.
+    /// The backlog is shrinking.
     Draining,
     /// The process was told to stop, and answers what is in flight.
     Stopping,
@@ -49,7 +49,7 @@ impl State {
 }
 
 impl Verdict {
-    /// What `status` amounts to. The worst that is true gives the word; all that is true gives the reason.
+    /// The verdict on `status`. The worst true condition gives the word; all true conditions give the reason.
     pub fn of(status: &Status) -> Verdict {
         let late = Late::of(status);
         let pushing = pushing_back(status);
@@ -111,7 +111,7 @@ fn pushing_back(status: &Status) -> Vec<String> {
 struct Late<'a> {
     worst: Option<(&'a Sink, Duration)>,
     count: usize,
-    /// What came in lately, in items a second.
+    /// The recent rate of received items, per second.
     arriving: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What the gateway knows of itself at one moment: plain numbers, as the gateway fills them in.
+//! The gateway's state at one moment: plain numbers, filled in by the gateway.
 //!
 //! As JSON, bytes and counts are numbers, lengths of time are seconds (`…_seconds`), moments are RFC 3339.
 
@@ -38,7 +38,7 @@ pub struct Status {
     pub uptime: Duration,
     /// The process was told to stop.
     pub stopping: bool,
-    /// Who holds memory, and who may.
+    /// Memory: reservations and use.
     pub memory: Memory,
     /// The journal, between the sources and the sinks.
     pub journal: Journal,
@@ -46,13 +46,13 @@ pub struct Status {
     pub sinks: Vec<Sink>,
     /// Sinks that are not configured any more, and whose cursors hold back the journal.
     pub left_behind: Vec<LeftBehind>,
-    /// Who sends, where tenants are told apart.
+    /// The tenants' traffic, if there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenants: Option<Tenants>,
     /// How TLS handshakes end, where any address speaks TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<Handshakes>,
-    /// What came in, and what became of it.
+    /// Items received, and their outcomes.
     #[serde(serialize_with = "raw::books")]
     pub books: Balance,
 }

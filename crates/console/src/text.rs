@@ -3,7 +3,7 @@
 use crate::page::{Align, Block, Cell, Gauge, Page, Section, Table, Tone};
 use std::fmt::{self, Write};
 
-/// What stands where the rest did not fit.
+/// Replaces the part that did not fit.
 pub(crate) const CUT: &str =
     "\n[cut here: the answer would be longer than the 512 KiB that the console may use]\n";
 
@@ -22,7 +22,7 @@ pub(crate) fn write(page: &Page, out: &mut dyn Write) -> fmt::Result {
 }
 
 fn gauge(gauge: &Gauge, out: &mut dyn Write) -> fmt::Result {
-    // What is resident, where that is known, else what is set aside.
+    // Resident memory if known, else the reservation.
     let level = match gauge.marks.first() {
         Some((_, percent)) => *percent,
         None => gauge.parts.iter().map(|part| part.percent).sum(),

@@ -1,4 +1,4 @@
-//! What a document costs: logs and spans of OTLP in both mappings, and what agents of Elastic APM send.
+//! The cost of a document: OTLP logs and spans in both mappings, and Elastic APM events.
 //!
 //! `cargo bench -p tidegate-elastic --bench documents`. Throughput is in documents; how long they are is printed. Asserted
 //! first: a body of many documents allocates no more than one of few.
@@ -98,7 +98,7 @@ fn spans(count: usize) -> Vec<u8> {
     ExportTraceServiceRequest { resource_spans }.encode_to_vec()
 }
 
-/// What an agent sent, over and over.
+/// An agent's events, repeated.
 fn events(count: usize) -> Vec<u8> {
     let mut lines = AGENTS[0].busy.lines();
     let metadata = lines.next().unwrap_or_default();
@@ -107,7 +107,7 @@ fn events(count: usize) -> Vec<u8> {
     all.flat_map(|line| [line, "\n"]).collect::<String>().into_bytes()
 }
 
-/// What is measured: its name, a body of so many items, how it is translated, and into what.
+/// A case: its name, a body with this many items, its translation, and the output format.
 type Subject = (&'static str, fn(usize) -> Vec<u8>, Translate, &'static [(&'static str, Mapping)]);
 
 /// Translates a body whole.

@@ -4,11 +4,11 @@
 //! [`from_otlp`] says OTLP in one of two [`Mapping`]s, [`from_intake`] what agents of Elastic send, and
 //! [`to_otlp_logs`] reads documents as log records. `design/documents.md` argues what becomes of what.
 //!
-//! - What is written goes to a [`Sheet`], which somebody else has paid for. When it is full the last document that
-//!   did not fit is taken back, and the translation goes on at a [`Place`] with the next sheet.
+//! - Documents are written to a [`Sheet`], whose memory the caller has charged. When it is full, the last, incomplete
+//!   document is removed, and the translation goes on at a [`Place`] with the next sheet.
 //! - A document's `_id` is made of the caller's prefix and the place of the item, so the same body gives the same
 //!   documents whenever and in whatever pieces it is sent, and a resend makes no duplicates.
-//! - What the documents do not say is counted in [`Untranslatable`].
+//! - Parts that documents cannot express are counted in [`Untranslatable`].
 
 mod ecs;
 mod fields;
@@ -36,7 +36,7 @@ use tidegate_wire::intake::Kinds;
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::output::Full;
 
-/// What shape documents have.
+/// The schema of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mapping {
     /// OpenTelemetry's own words: `resource.attributes`, `attributes`, `body.text`, as the Collector's exporter
@@ -48,7 +48,7 @@ pub enum Mapping {
     Ecs,
 }
 
-/// Whose index templates and bulk requests.
+/// The product that receives index templates and bulk requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Flavour {
     /// Elasticsearch 8 and 9: each metric names the template of its field.
@@ -58,12 +58,12 @@ pub enum Flavour {
     OpenSearch,
 }
 
-/// What can be chosen.
+/// The options of a translation.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'s> {
-    /// What shape documents have.
+    /// The schema of documents.
     pub mapping: Mapping,
-    /// Who reads them.
+    /// The receiving product.
     pub flavour: Flavour,
     /// The dataset of what does not say one (`data_stream.dataset` among its attributes), nor has one by its mapping.
     pub dataset: &'s str,
@@ -75,7 +75,7 @@ pub struct Settings<'s> {
     /// The pattern of the names of indexes, where documents do not go to data streams. Whether a document is there is
     /// then for its `_id` to say, which all have.
     pub index: Option<&'s Index>,
-    /// Whose data it is; empty where nobody said.
+    /// The tenant; empty if there is none.
     pub tenant: &'s str,
     /// When the body was received, in nanoseconds since the Unix epoch, for what has no time of its own.
     pub received: u64,
@@ -122,20 +122,20 @@ impl Place {
     }
 }
 
-/// What came of a translation.
+/// The result of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Written {
     /// Items of the body that are said: log records, spans, points.
     pub items: u64,
     /// Documents, of which spans may have several, and several points may have one.
     pub documents: u64,
-    /// What is not said.
+    /// The parts left out.
     pub untranslatable: Untranslatable,
     /// Where to go on: the sheet was full.
     pub next: Option<Place>,
 }
 
-/// What documents do not say.
+/// The parts that documents cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Untranslatable {
     /// Items that are left out: points without a name or a number, histograms whose bounds do not ascend.

@@ -1,8 +1,7 @@
 //! Intake events as OTLP: transactions and spans as spans, errors and logs as log records, metricsets as points of
 //! metrics. `design/intake.md` has the mapping, and argues that nothing is lost in it.
 //!
-//! What `null`, an empty object or an empty list says in an event is what leaving the field out says, and so it is
-//! left out.
+//! `null`, an empty object and an empty list mean the same as a missing field in an event, and are left out.
 
 mod attributes;
 mod ids;
@@ -24,7 +23,7 @@ use tidegate_wire::otlp::Signal;
 use tidegate_wire::output::Full;
 use writer::{Name, Writer};
 
-/// What was written.
+/// The output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Translated {
     /// The length of the request.

@@ -14,7 +14,7 @@ pub(crate) fn inner(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
     tidegate_wire::json::inner(text, |piece| out.put(piece))
 }
 
-/// What is put becomes the inside of a JSON string.
+/// Writes into a JSON string.
 pub(crate) struct Inside<'o, O>(pub(crate) &'o mut O);
 
 impl<O: Output> Output for Inside<'_, O> {
@@ -58,7 +58,7 @@ pub(crate) fn double(bits: u64, out: &mut impl Output) -> Result<bool, Full> {
     Ok(true)
 }
 
-/// What `arguments` say, without escapes.
+/// Formats `arguments` without escapes.
 pub(crate) fn formatted(arguments: fmt::Arguments<'_>, out: &mut impl Output) -> Result<(), Full> {
     struct Through<'o, O>(&'o mut O);
     impl<O: Output> Write for Through<'_, O> {

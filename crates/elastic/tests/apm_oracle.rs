@@ -52,7 +52,7 @@ impl Asked {
         Asked { name: name.to_owned(), request, journalled: body }
     }
 
-    /// What is wrong with its first line, or whether its event is taken.
+    /// The error in its first line, or whether its event is accepted.
     fn is_taken(&self) -> Result<bool, String> {
         let counts = check(self.journalled.as_bytes(), LONGEST_LINE, |_, _| {});
         counts.map(|counts| counts.events > 0).map_err(|refused| refused.fault.to_string())
@@ -98,8 +98,8 @@ fn compared(all: &[Asked], strict: bool) -> usize {
     count
 }
 
-/// What APM Server refuses and tidegate takes: types of fields far inside. What is of another type there is left out
-/// of the document.
+/// Events that APM Server refuses and tidegate accepts: wrong types of deeply nested fields. Documents leave such
+/// fields out.
 fn is_lenient(messages: &[String]) -> bool {
     let is_known = |message: &String| {
         ["HTTPHeader", "data read error", "failed to parse the provided time"]
@@ -110,7 +110,7 @@ fn is_lenient(messages: &[String]) -> bool {
     !messages.is_empty() && messages.iter().all(is_known)
 }
 
-/// What tidegate refuses and APM Server takes: lines that are no JSON to the end.
+/// Events that tidegate refuses and APM Server accepts: lines with trailing garbage after the JSON.
 fn is_strict(line: &str) -> bool {
     serde_json::from_str::<Value>(line).is_err()
 }
@@ -159,7 +159,7 @@ fn answers_are_those_of_apm_server() {
     }
 }
 
-/// What a browser's request says besides is in the documents.
+/// The documents contain the other properties of a browser's request.
 #[test]
 fn browsers_are_told_as_by_apm_server() {
     let metadata = |more: &str| {

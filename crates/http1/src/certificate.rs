@@ -1,4 +1,4 @@
-//! Who is at the other end, as far as the transport knows.
+//! The peer's identity, as known to the transport.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

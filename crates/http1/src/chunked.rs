@@ -36,7 +36,7 @@ enum State {
     Done,
 }
 
-/// What one call undid.
+/// The output of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Undone {
     /// Where the body's bytes end now.

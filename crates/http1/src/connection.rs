@@ -1,8 +1,8 @@
 //! One connection: requests one after the other, and nothing held in between.
 //!
-//! What lives across an await here is what an idle connection costs. So nothing large is passed to an
-//! async function by value (its future would hold it twice), no await stands inside a `match` that owns
-//! something, and a reply is written as soon as it is made: only what the socket did not take is kept.
+//! Every value that lives across an await here adds to the cost of an idle connection. So no async function takes a
+//! large value by value (its future would hold it twice), no await is inside a `match` that owns something, and a
+//! reply is written as soon as it is made: only the bytes that the socket did not accept are kept.
 
 mod intake;
 mod link;
@@ -43,7 +43,7 @@ pub(crate) struct Connection<'a, 's, S: Service, T> {
     served: u32,
 }
 
-/// What arrived behind a request: the beginning of the next.
+/// Bytes received after a request: the beginning of the next.
 enum Ahead {
     Nothing,
     Bytes(Window),
@@ -73,7 +73,7 @@ impl From<io::Error> for Fault {
 /// An answer that is on its way: what of it is left to send, and what follows. Or the end without one.
 type Answered = Result<(Option<Box<Unsent>>, After), Ended>;
 
-/// What follows an answer.
+/// The next step after an answer.
 #[derive(Debug, Clone, Copy)]
 struct After {
     ending: Ending,
@@ -104,7 +104,7 @@ struct Entered<T> {
     unsent: Option<Box<Unsent>>,
 }
 
-/// What was decided on a request.
+/// The decision on a request.
 enum Decided<T> {
     Entered(Entered<T>),
     /// Nothing yet. Apart, since it comes seldom.
@@ -121,7 +121,7 @@ struct Later {
     preparation: Preparation,
 }
 
-/// What woke an idle connection.
+/// The event that woke an idle connection.
 enum Woken {
     Readable,
     Shutdown,
@@ -299,7 +299,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         })
     }
 
-    /// What arrived ahead, where that has a whole head, and where the head is.
+    /// Bytes received ahead, if they hold a whole head, and the head's position.
     fn next_head(&mut self) -> Option<(Window, (usize, usize))> {
         let Ahead::Bytes(window) = &self.ahead else { return None };
         let Ok(Progress::Complete { start, end }) =
@@ -369,7 +369,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
     }
 
-    /// What comes of a request that could not be received.
+    /// The outcome of a request that could not be received.
     fn failed(
         &mut self,
         fault: Fault,
@@ -387,8 +387,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
     }
 
-    /// What follows the answer to a request that the service did not let in. If little of its body is
-    /// missing, that is thrown away and the connection goes on; else it ends.
+    /// The next step after the answer to a request that the service refused. If little of its body is missing, the
+    /// codec discards that and keeps the connection; else it closes it.
     fn declined(&mut self, reply: &Reply, framing: &Framing, mut window: Window) -> After {
         self.served = self.served.saturating_add(1);
         let end = match framing.length {

@@ -33,7 +33,7 @@ pub struct Head<'a> {
 /// one that comes to a [`Server`](crate::Server), now.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error.
 pub fn parse_head<R>(
     bytes: &[u8],
     peer: SocketAddr,
@@ -43,7 +43,7 @@ pub fn parse_head<R>(
     parse(bytes, peer, certificate, coarse_ns(), look)
 }
 
-/// What the codec has to know of a head once it is parsed.
+/// The codec's view of a parsed head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Framing {
     /// Bytes of the head.
@@ -92,12 +92,12 @@ impl<'a> Head<'a> {
         self.path
     }
 
-    /// What follows the `?`, as sent.
+    /// The query after the `?`, as sent.
     pub fn query(&self) -> Option<&'a str> {
         self.query
     }
 
-    /// Whom the request is addressed to: from an absolute target, else from `Host`; may be empty.
+    /// The requested host: from an absolute target, else from `Host`; may be empty.
     pub fn host(&self) -> &'a str {
         self.host
     }

@@ -10,7 +10,7 @@
 //! It leaves to others: who is let in and what an answer says (the service), how many connections there
 //! may be (the acceptor, with [`turn_away`] for those beyond), and running the futures (the worker).
 //!
-//! What is refused and why is in `design/http1.md`.
+//! `design/http1.md` lists refused requests and the reasons.
 
 mod certificate;
 mod chunked;

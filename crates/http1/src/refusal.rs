@@ -44,7 +44,7 @@ pub enum Refusal {
     Memory,
 }
 
-/// What is wrong with a malformed request.
+/// The error in a malformed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flaw {
     /// The first bytes are a TLS handshake.
@@ -139,7 +139,7 @@ impl Refusal {
 }
 
 impl Flaw {
-    /// What is wrong, in a sentence that ends with a line feed.
+    /// The error, as a sentence that ends with a line feed.
     pub const fn text(self) -> &'static str {
         match self {
             Flaw::Tls => "this port speaks plain HTTP, and the client began a TLS handshake; use http://\n",

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tidegate_arena::Arena;
 use tokio::time::{Instant, sleep_until};
 
-/// What all connections of a listener share.
+/// The state shared by all connections of a listener.
 pub struct Server<S> {
     pub(crate) service: S,
     pub(crate) settings: Settings,
@@ -112,7 +112,7 @@ pub fn reply_and_close(mut stream: std::net::TcpStream, reply: &Reply) -> io::Re
     stream.set_nonblocking(true)?;
     stream.write_all(&bytes)?;
     stream.shutdown(std::net::Shutdown::Write)?;
-    // What has arrived is taken out: closing a socket with bytes unread sends a reset after the answer.
+    // Drain the received bytes: closing a socket with unread bytes sends a reset after the answer.
     let mut sink = [0; 4 << 10];
     for _ in 0..16 {
         match stream.read(&mut sink) {

@@ -1,4 +1,4 @@
-//! What the codec asks of those who answer requests.
+//! The interface between the codec and the services that answer requests.
 
 use crate::head::Head;
 use crate::refusal::Refusal;
@@ -9,15 +9,15 @@ use std::ops::{Deref, Range};
 use std::pin::Pin;
 use tidegate_arena::Window;
 
-/// Who answers requests. One value serves all connections of a [`Server`](crate::Server).
+/// Answers requests. One value serves all connections of a [`Server`](crate::Server).
 pub trait Service: Send + Sync + 'static {
-    /// What the head decided and the handling of the body needs: tenant, protocol version, route. It
-    /// lives in the connection's task while a request is in progress, so keep it small. Dropped without
-    /// [`answer`](Self::answer) when the request is refused or its client disappears.
+    /// The state from the head that the body's handler needs: tenant, protocol version, route. It lives in the
+    /// connection's task during a request, so keep it small. It is dropped without [`answer`](Self::answer) when the
+    /// request is refused or its client disconnects.
     type Ticket: Send;
 
-    /// What has to be waited for before [`admit`](Self::admit) can decide: nearly always nothing. It is asked once for
-    /// each request, and has an end of its own.
+    /// A future that [`admit`](Self::admit) must await before it can decide: nearly always none. The codec asks once
+    /// per request, and the future ends by itself.
     fn prepare(&self, _head: &Head<'_>) -> Option<Preparation> {
         None
     }
@@ -63,12 +63,12 @@ pub struct Admitted<T> {
     pub ticket: T,
 }
 
-/// What is known of a request that the codec refuses.
+/// Properties of a request that the codec refuses.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a, T> {
-    /// Who sent it.
+    /// The client.
     pub peer: SocketAddr,
-    /// What [`Service::admit`] decided, when it got that far.
+    /// The decision of [`Service::admit`], if it was reached.
     pub ticket: Option<&'a T>,
     /// Bytes of it that were received, head included.
     pub received: usize,

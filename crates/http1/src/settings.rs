@@ -6,7 +6,7 @@ use tidegate_arena::Share;
 /// The limits and deadlines of every connection of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Whom the memory of requests is charged to.
+    /// The share charged for the memory of requests.
     pub share: Share,
     /// The most bytes of a head, request line included.
     pub max_head: usize,

@@ -1,4 +1,5 @@
-//! What the codec needs of a transport: readiness before a buffer, reads and writes without one of its own.
+//! The codec's requirements on a transport: readiness before it takes a buffer, and reads and writes without an
+//! internal buffer.
 
 use crate::certificate::Certificate;
 use std::io;

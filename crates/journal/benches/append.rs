@@ -1,4 +1,4 @@
-//! What an append costs: 16 who append and wait, with and without a sink that reads and completes everything.
+//! The cost of an append: 16 appenders that wait, with and without a sink that reads and completes everything.
 //!
 //! `cargo bench -p tidegate-journal`. The folder is made where `TMPDIR` says: the disk there is what is
 //! measured.

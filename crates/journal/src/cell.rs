@@ -89,7 +89,7 @@ impl Cell {
         self.write_errors.load(Ordering::Relaxed)
     }
 
-    /// What was dropped and not told, once; else whether another record may be handed out.
+    /// A loss not yet reported, once; else whether another record may be handed out.
     pub(crate) fn before_next(&self) -> Result<bool, (Passed, u64, u64)> {
         let mut state = lock(&self.state);
         match std::mem::take(&mut state.untold) {
@@ -259,7 +259,7 @@ impl Cell {
         }
     }
 
-    /// Who is to be woken.
+    /// The task to wake.
     pub(crate) fn waker(&self) -> Option<Waker> {
         lock(&self.waker).take()
     }

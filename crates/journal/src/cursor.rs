@@ -15,7 +15,7 @@ const MAGIC: [u8; 4] = [0xF5, b'T', b'C', 1];
 const BITMAP: usize = IN_FLIGHT / 8;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What a sink writes beside its position, to be given back to it after a restart. Opaque here.
+/// The sink's own data beside its position, returned to it after a restart. Opaque here.
 pub type Book = [u8; BOOK];
 
 /// One sink's progress.
@@ -60,7 +60,7 @@ struct Flight {
     gap: bool,
 }
 
-/// What a jump passed over.
+/// The records skipped by a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Passed {
     pub(crate) records: u64,
@@ -172,7 +172,7 @@ impl Cursor {
         self.flight.back().map_or(self.low, |last| last.sequence + 1)
     }
 
-    /// What was completed before the last restart, of the records from `from` up to before `to`.
+    /// The records completed before the last restart, in `from..to`.
     fn restored_between(&self, from: u64, to: u64) -> Passed {
         let within = self.restored.iter().filter(|(sequence, _)| (from..to).contains(sequence));
         within.fold(Passed::default(), |sum, (_, items)| Passed {
@@ -249,7 +249,7 @@ impl Cursor {
                 let items = items_after.saturating_sub(before);
                 completed += items;
                 entry.items -= items.min(entry.items);
-                // What is left came after that.
+                // The rest arrived after that.
                 entry.received_at_ns = entry.received_at_ns.max(received_at_ns);
                 break;
             }

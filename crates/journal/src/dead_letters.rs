@@ -1,4 +1,4 @@
-//! What a peer rejected for good, kept so that somebody can look at it and send it again.
+//! Items that a peer rejected permanently, kept for inspection and resending.
 //!
 //! Two files in a folder of their own, framed as segments are. When the newer one is half of what is allowed,
 //! it takes the place of the older one: so the bound holds, and the newest half at least is there. A letter is
@@ -40,9 +40,9 @@ pub struct DeadLetters(Arc<Inner>);
 pub struct DeadLetter<'a> {
     /// Which sink could not deliver it.
     pub sink: &'a str,
-    /// What the peer said.
+    /// The peer's message.
     pub reason: &'a str,
-    /// What is known about the body.
+    /// The body's metadata.
     pub meta: &'a Meta,
     /// The body, as it would be sent.
     pub body: &'a [u8],
@@ -50,7 +50,7 @@ pub struct DeadLetter<'a> {
 
 struct Inner {
     files: Arc<dyn Files>,
-    /// What one of the two files may hold, in bytes.
+    /// Largest size of each of the two files, in bytes.
     half: u64,
     state: Mutex<State>,
 }
@@ -88,7 +88,7 @@ impl DeadLetters {
             }
             state.key = walker.key().unwrap_or(state.key);
             if name == NEWER {
-                // What is behind the last whole header was being written when the process ended.
+                // The bytes after the last whole header were being written when the process ended.
                 file.set_len(end)?;
                 (state.file, state.end) = (Some(file), end);
             }

@@ -36,7 +36,7 @@ impl Folder {
             Err(Errno::WOULDBLOCK) => return Err(OpenError::InUse { pid: owner(&file), dir }),
             Err(error) => return Err(failed("lock it", error)),
         }
-        // Who has it is only told to people: failing to write that down is no reason not to start.
+        // The lock holder's name is informational: failing to write it does not stop the start.
         let pid = format!("{}\n", std::process::id());
         let written =
             rustix::fs::ftruncate(&file, 0).and_then(|()| rustix::io::pwrite(&file, pid.as_bytes(), 0));

@@ -33,7 +33,7 @@ pub struct Committer {
     cell: Arc<Cell>,
 }
 
-/// What a sink comes across.
+/// An event in a sink's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A record. It is in flight until it is completed.
@@ -55,11 +55,11 @@ pub struct Record {
     pub(crate) bytes_after: u64,
     /// The length of its body as it is kept, in bytes.
     pub body_len: u32,
-    /// What is known about the body.
+    /// The body's metadata.
     pub meta: Meta,
 }
 
-/// What a [`Follower::commit_through`] or [`Follower::commit_each`] completed.
+/// The result of [`Follower::commit_through`] or [`Follower::commit_each`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completed {
     /// Items of the records that it completed: without those that the quota took in the meantime.
@@ -150,7 +150,7 @@ impl Follower {
         if let Some(event) = self.reader.next(shared, cell)? {
             return Poll::Ready(Ok(Some(event)));
         }
-        // Who publishes a record looks for wakers afterwards; so look for records after leaving one.
+        // A publisher looks for wakers after publishing; so look for records after registering one.
         cell.wait(context.waker());
         let closed = shared.closed.load(Ordering::Acquire);
         match self.reader.next(shared, cell)? {

@@ -49,11 +49,11 @@ pub struct SegmentInfo {
 pub struct RecordInfo {
     /// Where it begins in the file, in bytes.
     pub offset: u64,
-    /// What it takes, in bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Bytes stepped over before it: damaged, or never written.
     pub skipped: u64,
-    /// What its header says of its body; nothing when that uses codes that this version does not know.
+    /// The header's metadata about its body; `None` if it uses codes unknown to this version.
     pub meta: Option<Meta>,
     /// The length of its body as it is kept, in bytes.
     pub body_len: u32,
@@ -67,7 +67,7 @@ pub struct RecordInfo {
     pub whole: bool,
 }
 
-/// What [`verify`] found.
+/// The result of [`verify`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// Segments read.

@@ -34,9 +34,9 @@ pub struct Journal {
     owner: Arc<Owner>,
 }
 
-/// What is appended: `len` bytes of a window, from `from` on (before it, a request's head may stand).
+/// The data to append: `len` bytes of a window, starting at `from` (a request's head may precede them).
 pub struct Batch {
-    /// What is known about the body.
+    /// The body's metadata.
     pub meta: Meta,
     /// Where the body is. It is given back when the body is durable, or refused.
     pub window: Window,
@@ -46,7 +46,7 @@ pub struct Batch {
     pub len: usize,
 }
 
-/// What was appended is durable.
+/// The append is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     /// The record's number.
@@ -272,7 +272,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// What an append would be refused with now, when that is known without trying.
+    /// The error that an append would get now, if that is known without trying.
     #[inline]
     pub fn barred(&self) -> Option<Refused> {
         self.shared.queue.barred(|| self.shared.clock.monotonic_ns()).and_then(Result::err)
@@ -284,7 +284,7 @@ impl Journal {
         lock(&self.shared.log).observer = Some(Box::new(observer));
     }
 
-    /// What tells this journal from others: it stays the same as long as its files are there.
+    /// The journal's identity: constant as long as its files exist.
     pub fn id(&self) -> u64 {
         self.shared.salt
     }

@@ -1,5 +1,5 @@
-//! What the writer, the sinks and the owner know in common: which segments there are and how far they may be
-//! read. O(segments) and O(sinks), never more.
+//! The state shared by the writer, the sinks and the owner: the segments, and how far each may be read. O(segments)
+//! and O(sinks), never more.
 
 use crate::cell::Cell;
 use crate::clock::Clock;

@@ -1,11 +1,11 @@
-//! What is known about a batch without looking into its body.
+//! A batch's metadata, known without reading its body.
 
 use std::fmt;
 
 /// The longest tenant name, in bytes.
 pub const TENANT_MAX: usize = 128;
 
-/// Whose data it is: up to [`TENANT_MAX`] bytes of UTF-8, held inline so that copying costs no allocation.
+/// The tenant: up to [`TENANT_MAX`] bytes of UTF-8, held inline so that copying does not allocate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tenant {
     /// Invariant: the first `len` of `bytes` are UTF-8, the others are zero.
@@ -46,7 +46,7 @@ macro_rules! code {
         pub enum $name { $($(#[$each])* $variant = $code,)+ }
 
         impl $name {
-            /// What the byte `code` stands for, or nothing when this version does not know it.
+            /// The meaning of the byte `code`; `None` if this version does not know it.
             pub const fn from_u8(code: u8) -> Option<$name> {
                 match code { $($code => Some($name::$variant),)+ _ => None }
             }
@@ -60,7 +60,7 @@ macro_rules! code {
 }
 
 code! {
-    /// What kind of telemetry a batch holds.
+    /// A batch's kind of telemetry.
     Signal {
         /// Samples, histograms, exemplars and their metadata.
         Metrics = 0 "metrics",
@@ -111,12 +111,12 @@ code! {
     }
 }
 
-/// What travels with a body.
+/// The metadata that travels with a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meta {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Tenant,
-    /// What it holds.
+    /// The signals.
     pub signal: Signal,
     /// How it is laid out.
     pub protocol: Protocol,

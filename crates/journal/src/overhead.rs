@@ -1,4 +1,4 @@
-//! What the journal takes of memory beside the windows that bodies come in, to be declared before it starts.
+//! The journal's memory in addition to the windows of bodies, declared before it starts.
 
 use crate::cursor::Cursor;
 use crate::log::Outcome;
@@ -29,7 +29,7 @@ impl Settings {
             + HEADER
             + TENANT_MAX
             + 3 * size_of::<usize>();
-        // What comes next, and what is read again, each through a buffer.
+        // The next records and the re-read ones, each through a buffer.
         let sink = Cursor::most_bytes() + 2 * READ_AHEAD + SUNDRIES;
         let segments = self.quota / self.segment_bytes.max(1) + 2;
         let declared = |what, count: u64, each: usize, setting| Declared {

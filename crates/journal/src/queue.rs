@@ -24,7 +24,7 @@ struct State<T, R> {
     free: Vec<u32>,
     /// Queued slots in the order of arrival.
     waiting: VecDeque<u32>,
-    /// What every submission is answered until the given time.
+    /// The answer to every submission until the given time.
     barred: Option<(R, u64)>,
     closed: bool,
     /// Something other than an item wants the writer's attention.
@@ -67,7 +67,7 @@ enum Phase<T, R> {
     Done(R),
 }
 
-/// What one slot takes, with its places in the two lists of slots, in bytes.
+/// Memory of one slot with its entries in the two lists, in bytes.
 pub(crate) const fn slot_len<T, R>() -> usize {
     size_of::<Slot<T, R>>() + 2 * size_of::<u32>()
 }
@@ -83,7 +83,7 @@ pub(crate) enum Declined<R> {
     Barred(R),
 }
 
-/// What [`Queue::turn`] found.
+/// The result of [`Queue::turn`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// The turn: for items, or a call, or because the wait is over.
@@ -254,7 +254,7 @@ impl<T, R: Copy> Queue<T, R> {
         self.may_be_barred.store(true, Relaxed);
     }
 
-    /// What submissions are answered now, while they are.
+    /// The answer to submissions, while one is set.
     #[inline]
     pub(crate) fn barred(&self, now: impl FnOnce() -> u64) -> Option<R> {
         if !self.may_be_barred.load(Relaxed) {

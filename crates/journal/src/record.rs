@@ -114,7 +114,7 @@ impl Header {
         plausible.then_some(header)
     }
 
-    /// What it says about its body, or nothing when it uses codes that this version does not know.
+    /// Its metadata about the body; `None` if it uses codes unknown to this version.
     pub(crate) fn meta(&self, tenant: Tenant) -> Option<Meta> {
         Some(Meta {
             tenant,
@@ -127,7 +127,7 @@ impl Header {
         })
     }
 
-    /// What follows the header and comes before the body, in bytes.
+    /// The bytes between the header and the body.
     pub(crate) fn prefix(&self) -> usize {
         usize::from(self.tenant_len) + usize::from(self.note_len)
     }
@@ -143,8 +143,8 @@ impl Header {
     }
 }
 
-/// What all records carry of the segment that begins with the record `first`, in the journal with the random
-/// identity `salt`. Different for any two segments, and unknown to whoever does not know the identity.
+/// The mark in all records of the segment that begins with the record `first`, in the journal with the random
+/// identity `salt`. It differs between any two segments, and cannot be guessed without the identity.
 pub(crate) fn key(salt: u64, first: u64) -> u64 {
     salt ^ spread(first)
 }
@@ -162,7 +162,7 @@ fn spread(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// What a record takes on disk, in bytes.
+/// A record's size on disk, in bytes.
 pub(crate) fn size_of_record(prefix: usize, body: u32) -> u64 {
     (HEADER as u64 + prefix as u64 + u64::from(body)).next_multiple_of(ALIGN)
 }
@@ -204,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What is written is read back, and no single flipped bit goes unnoticed.
+        /// A written record reads back, and every single flipped bit is detected.
         #[test]
         fn headers_round_trip(
             longs in any::<[u64; 3]>(), items_before in 0..u64::MAX / 2, ints in any::<[u32; 4]>(),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-/// What was found when a journal was opened.
+/// The result of opening a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovery {
     /// Segments that are there to be read.

@@ -9,7 +9,7 @@ const SPARE: &str = ".spare";
 /// Digits in a name: as many as the largest sequence has.
 const DIGITS: usize = 20;
 
-/// What is known about one segment without opening it.
+/// A segment's properties, known without opening it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// The sequence of its first record; its name says it, so damage cannot hide it.
@@ -46,12 +46,12 @@ pub(crate) fn file_name(first: u64, damaged: bool) -> String {
     format!("{first:0DIGITS$}{suffix}")
 }
 
-/// What a damaged segment is called that is kept for people to look at.
+/// The file name of a damaged segment kept for inspection.
 pub(crate) fn kept_name(first: u64) -> String {
     format!("{first:0DIGITS$}{KEPT}")
 }
 
-/// What a segment is called that is consumed, and whose file is to be written over.
+/// The file name of a consumed segment whose file will be reused.
 pub(crate) fn spare_name(first: u64) -> String {
     format!("{first:0DIGITS$}{SPARE}")
 }

@@ -1,4 +1,4 @@
-//! What an owner decides, and what they may be told.
+//! The owner's settings, and the errors reported to it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub enum Durability {
     Memory,
 }
 
-/// What happens to a sink that is too far behind when the quota is full.
+/// The treatment of a sink that is too far behind when the quota is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenFull {
     /// Appends are refused until it has moved on.
@@ -75,7 +75,7 @@ pub enum Refused {
     /// The disk does not take it now; waiting may help.
     #[error("the journal cannot write now: {trouble}")]
     Disk {
-        /// What is wrong.
+        /// The error.
         trouble: Trouble,
         /// When it is worth another try, from how fast sinks have been freeing space.
         retry_after: Duration,
@@ -91,7 +91,7 @@ pub enum Refused {
     Unfit,
 }
 
-/// What is wrong with the disk.
+/// The disk's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// The quota is used up by what sinks have not completed yet.
@@ -123,9 +123,9 @@ pub enum OpenError {
     Io {
         /// The folder.
         dir: String,
-        /// What was being done.
+        /// The failed operation.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A sink's name cannot be the name of a file.

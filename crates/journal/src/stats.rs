@@ -9,9 +9,9 @@ use std::time::Duration;
 /// The journal at one moment. Counters count since it was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// What its segments take on disk, in bytes; also those kept aside.
+    /// The segments' size on disk, in bytes, including those kept aside.
     pub bytes: u64,
-    /// What they may take, in bytes.
+    /// The quota, in bytes.
     pub quota: u64,
     /// How many segments there are.
     pub segments: usize,

@@ -51,7 +51,7 @@ impl Times {
     fn thin_out(&mut self, now_ns: u64) {
         let mut newer: Option<Mark> = None;
         let mut kept = self.marks.len();
-        // From the newest on; what is kept moves to the end.
+        // Newest first; the kept ones move to the end.
         for at in (0..self.marks.len()).rev() {
             let (Some(mark), older) = (self.marks.get(at).copied(), at.checked_sub(1)) else { continue };
             let older = older.and_then(|older| self.marks.get(older)).copied();

@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 /// How much is read ahead, in bytes: small records come several to a system call.
 pub(crate) const READ_AHEAD: usize = 16 << 10;
-/// What is stepped over when the device cannot read a place, in bytes.
+/// Bytes skipped when the device cannot read a position.
 const UNREADABLE: u64 = 4 << 10;
 
 /// Reads one segment through a buffer of [`READ_AHEAD`] bytes. It never reads behind the `end` it is given,
 /// so what it has buffered never changes.
 pub(crate) struct Walker {
     file: Arc<dyn File>,
-    /// What every record carries here; learnt from the first whole header when it is not known.
+    /// The mark of every record here; learnt from the first whole header if it is unknown.
     key: Option<u64>,
     buffer: Box<[u8]>,
     at: u64,
     filled: usize,
-    /// What may be read ahead to: the end that the last search was given.
+    /// The limit for reading ahead: the end given to the last search.
     end: u64,
 }
 
@@ -84,7 +84,7 @@ impl Walker {
         end
     }
 
-    /// Whose the record at `at` is; nothing when the name is not what was written.
+    /// The tenant of the record at `at`; `None` if the name was not the written one.
     pub(crate) fn tenant(&mut self, at: u64, header: &Header) -> Option<Tenant> {
         let name = self.prefix(at, header)?.get(..usize::from(header.tenant_len))?;
         Tenant::new(str::from_utf8(name).ok()?)
@@ -107,7 +107,7 @@ impl Walker {
         let Some(prefix) = self.prefix(at, header) else { return Ok(false) };
         let sum = crc32c::crc32c(prefix);
         let start = at + (HEADER + header.prefix()) as u64;
-        // What is buffered already needs no system call.
+        // Buffered data needs no system call.
         let ahead = self.buffered(start);
         let (head, rest) = body.split_at_mut(ahead.len().min(body.len()));
         head.copy_from_slice(ahead.get(..head.len()).unwrap_or_default());

@@ -30,10 +30,10 @@ pub(crate) const BREATH_NS: u64 = 1_000_000_000;
 /// Records in one system call, three slices each (what goes before the body, the body, the padding): well
 /// below `IOV_MAX`, and small enough for the stack.
 const RECORDS: usize = 85;
-/// What the kernel keeps and reads as a whole, in bytes. Less in tests, whose segments are small, so that
-/// something of what was there before is left in them.
+/// The unit in which the kernel caches and reads, in bytes. Smaller in tests, whose segments are small, so that old
+/// data remains in them.
 const PAGE: u64 = if cfg!(test) { 64 } else { 4096 };
-/// What follows the last record: at least as many zeros as a header is long.
+/// The minimum after the last record: as many zeros as a header is long.
 const MARK: [u8; PAGE as usize + HEADER] = [0; PAGE as usize + HEADER];
 const PADDING: [u8; ALIGN as usize] = [0; ALIGN as usize];
 
@@ -51,7 +51,7 @@ impl Entry {
         self.window.get(self.from..self.from + self.len as usize).unwrap_or_default()
     }
 
-    /// What its window takes of memory, in bytes.
+    /// The memory of its window, in bytes.
     pub(crate) fn charged(&self) -> u64 {
         self.window.charged() as u64
     }
@@ -86,7 +86,7 @@ impl Tail {
         Ok(Tail { file, others, first, end, capacity })
     }
 
-    /// What the thread number `hand` syncs by.
+    /// The descriptor that writer thread number `hand` syncs.
     fn of(&self, hand: usize) -> &Arc<dyn File> {
         hand.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(&self.file)
     }
@@ -112,7 +112,7 @@ pub(crate) struct Writer {
     starts: Vec<usize>,
 }
 
-/// What [`Writer::begin`] did.
+/// The result of [`Writer::begin`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begun {
     /// There is nothing to be synced.
@@ -155,7 +155,7 @@ impl Writer {
         !self.group.is_empty()
     }
 
-    /// What is to be done now and then, when it is due.
+    /// Periodic work, if it is due.
     pub(crate) fn upkeep(&mut self) {
         let now = self.shared.clock.monotonic_ns();
         if now >= self.next_tick || self.shared.starved.load(Ordering::Relaxed) {
@@ -329,7 +329,7 @@ impl Writer {
 }
 
 impl Shared {
-    /// What appends are answered that the disk does not take, and everybody else for a moment.
+    /// The answer to appends that the disk does not accept, and to all others for a moment.
     fn refusal(&self, trouble: Trouble) -> Refused {
         let retry_after = Duration::from_millis(self.retry_after_ms.load(Ordering::Relaxed));
         let refused = Refused::Disk { trouble, retry_after };
@@ -375,7 +375,7 @@ fn write_chunk(
     Ok(end)
 }
 
-/// What a failed call means for those who append.
+/// The error that a failed call becomes for appenders.
 pub(crate) fn trouble(error: &io::Error) -> Trouble {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {

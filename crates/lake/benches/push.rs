@@ -1,4 +1,4 @@
-//! What a sample costs on its way into the lake: from the view of a body to bytes in a file.
+//! The cost of a sample on its way into the lake: from the view of a body to bytes in a file.
 //!
 //! `cargo bench -p tidegate-lake`
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a bench")]

@@ -1,4 +1,4 @@
-//! What can go wrong, as sentences.
+//! The errors, as sentences.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,21 @@ pub enum Error {
     /// The operating system said no.
     #[error("{doing} `{}`: {source}", path.display())]
     Io {
-        /// What was being done: "writing".
+        /// The operation: "writing".
         doing: &'static str,
         /// To which file or folder.
         path: PathBuf,
-        /// What was answered.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Parquet could not encode or decode.
     #[error("{doing} `{}`: {source}", path.display())]
     Parquet {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
         /// Which file.
         path: PathBuf,
-        /// What parquet said.
+        /// The error from parquet.
         source: parquet::errors::ParquetError,
     },
     /// Columns could not be put together.
@@ -32,7 +32,7 @@ pub enum Error {
     /// The slice of memory is too small.
     #[error("the lake writer was given {given} bytes of memory and needs at least {smallest}: give it more")]
     Slice {
-        /// What was given, in bytes.
+        /// The given size, in bytes.
         given: u64,
         /// The least that it works in, in bytes.
         smallest: u64,
@@ -48,7 +48,7 @@ pub enum Error {
     ReadBack {
         /// Which file.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         what: String,
     },
     /// An earlier error made the writer forget what it had not committed.
@@ -67,7 +67,7 @@ pub enum Error {
     /// The query asks for what rows of the table do not have.
     #[error("the table {table} has no {what}: ask without that, or ask another table")]
     Condition {
-        /// What was asked for.
+        /// The requested item.
         what: &'static str,
         /// The table's name.
         table: &'static str,

@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_files::Access;
 
-/// What all files of one table have in common.
+/// The properties that all files of one table share.
 pub(crate) struct Kind {
     table: Table,
-    /// Who may read the files.
+    /// The mode of the files.
     access: Access,
     properties: WriterPropertiesPtr,
     schema: TypePtr,

@@ -50,7 +50,7 @@ impl Out for Counter {
 /// Keys that are sorted, those of the objects around them included: it bounds the memory that sorting takes.
 pub(crate) const SORTED: usize = 1024;
 
-/// What JSON may take for each byte of the message: a control character, or an empty `bytes` in an array.
+/// Most JSON bytes per byte of the message: a control character, or an empty `bytes` in an array.
 pub(crate) const WIDEST: usize = 6;
 
 /// Attributes of the objects that are being written.
@@ -257,10 +257,10 @@ fn is_list(map: Map<'_>) -> bool {
     map.entries().any(|entry| entry.key.starts_with(b"$"))
 }
 
-/// What is open in [`write_deep`].
+/// An open container in [`write_deep`].
 enum Open<'a> {
     Array(Values<'a>),
-    /// What is on the stack beyond the first number, of which that at the second is next.
+    /// The stack entries above the first number; the second number is the next of them.
     Sorted(usize, usize),
     Unsorted(Attributes<'a>),
     List(Attributes<'a>),

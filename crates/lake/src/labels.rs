@@ -7,7 +7,7 @@ use xxhash_rust::xxh64::Xxh64;
 
 pub(crate) const METRIC_NAME: &[u8] = b"__name__";
 
-/// What one look at the labels of a series tells.
+/// The properties of a series, found in one pass over its labels.
 #[derive(Debug)]
 pub(crate) struct Labelled<'a> {
     /// xxh64, seed 0, over name, 0xFF, value, 0xFF of every label in order. Equal labels give equal numbers;

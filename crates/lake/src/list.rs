@@ -1,4 +1,4 @@
-//! What there is, hour by hour.
+//! Lists the lake's contents by hour.
 
 use crate::layout::{Hour, Layout};
 use crate::{Error, Table, manifest};

@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// What an hour's manifest says.
+/// The contents of an hour's manifest.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) lines: Vec<Line>,

@@ -1,4 +1,4 @@
-//! What is known about metric families: Remote-Write 1.0 sends it apart from the series.
+//! Metadata of metric families: Remote-Write 1.0 sends it separately from the series.
 
 use std::collections::{HashMap, VecDeque};
 use tidegate_wire::remote_write::Metadata;
@@ -17,7 +17,7 @@ pub(crate) mod kind {
 /// Texts longer than this are cut: a description is a sentence.
 const LONGEST: usize = 1024;
 
-/// What is known about one family.
+/// The metadata of one family.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Family {
     pub(crate) kind: u32,

@@ -1,4 +1,4 @@
-//! From OTLP's views to rows.
+//! Converts OTLP views to rows.
 
 mod metrics;
 

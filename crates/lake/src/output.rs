@@ -71,7 +71,7 @@ impl<W: Write> Output<W> {
     fn write_rows(&mut self, batch: &RecordBatch) -> std::io::Result<()> {
         let asked = |name: &str| self.columns.iter().any(|column| column == name);
         let beside = |name: &str| match name {
-            // Who asks for both sees which of the two it is.
+            // A caller of both learns which of the two it is.
             "value" => Some("value_int").filter(|integers| !asked(integers)),
             name => nanoseconds_of(name),
         };

@@ -91,7 +91,7 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// What is held is what was paid, and all of it comes back.
+    /// All memory held is charged, and all of it is returned.
     #[test]
     fn the_pool_is_whole_again_when_all_is_cleared() {
         let pool = Pool::new(1 << 20);
@@ -113,7 +113,7 @@ mod tests {
         values.clear();
         lists.clear();
         assert_eq!(free(), 1 << 20);
-        // What is kept for the next texts makes way for others.
+        // Chunks kept for the next texts give way to others.
         assert!(!pool.shared.spare.lock().unwrap().is_empty());
         let mut others = Chunks::<u64>::new(&pool, 0);
         let again = allocation_counter::measure(|| while others.push(0).is_ok() {});

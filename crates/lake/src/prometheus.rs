@@ -1,4 +1,4 @@
-//! From remote write's views to rows.
+//! Converts remote write views to rows.
 
 use crate::labels::write_object;
 use crate::run::{Exact, ExemplarRow, Head, NotTaken, Value, stale_flag};
@@ -16,14 +16,14 @@ pub struct Position {
     pub received_at_ns: u64,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pushed {
     /// Rows that were taken.
     pub rows: u64,
-    /// What was not.
+    /// The skipped parts.
     pub dropped: Dropped,
-    /// What has become part of the lake meanwhile.
+    /// The parts committed to the lake meanwhile.
     pub commit: Option<Commit>,
 }
 
@@ -41,8 +41,8 @@ impl Pushed {
 pub struct Dropped {
     /// Labels or buckets that do not fit in an empty row group of this slice.
     pub too_large: u64,
-    /// What the tables have no form for: not UTF-8, a time beyond 292,000 years, buckets that do not match their spans,
-    /// more than 8,192 buckets of a histogram or events or links of a span.
+    /// Items that the tables cannot hold: invalid UTF-8, a time beyond 292,000 years, buckets that do not match their
+    /// spans, a histogram with more than 8,192 buckets, a span with more than 8,192 events or links.
     pub malformed: u64,
 }
 

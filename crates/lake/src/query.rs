@@ -1,4 +1,4 @@
-//! What to read.
+//! The query: which rows to read.
 
 use crate::{Error, Table};
 use jiff::Timestamp;
@@ -40,7 +40,7 @@ pub struct Query {
 pub struct Matcher {
     /// The label's name.
     pub name: String,
-    /// What it is compared with.
+    /// The value to compare with.
     pub value: String,
     /// Whether rows with another value match.
     pub negated: bool,

@@ -184,7 +184,7 @@ impl Iterator for Scan {
     fn next(&mut self) -> Option<Self::Item> {
         let advanced = self.advance();
         if advanced.is_err() {
-            // What comes after an error would look like all there is.
+            // Rows after an error would look complete.
             self.left = 0;
         }
         advanced.transpose()

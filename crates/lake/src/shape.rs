@@ -55,7 +55,7 @@ impl Shape {
             return Err(Error::Slice { given: slice, smallest: SMALLEST });
         }
         let slice = usize::try_from(slice.min(LARGEST)).unwrap_or(SMALLEST as usize);
-        // What encoding takes grows slowly with the slice; the rest is for rows.
+        // The encoder's memory grows slowly with the slice; the rest is for rows.
         let rows = slice - ENCODING;
         Ok(Shape {
             pool: rows / 20 * 13,

@@ -118,7 +118,7 @@ pub(crate) mod flag {
     pub(crate) const INT: u8 = 0x40;
     /// There is no value. Not in the column either.
     pub(crate) const NO_VALUE: u8 = 0x80;
-    /// What the column has.
+    /// The column's type.
     pub(crate) const SHOWN: u8 = 0x3f;
 }
 
@@ -312,7 +312,7 @@ impl HistogramColumn {
     }
 }
 
-/// What an exemplar consists of.
+/// The fields of an exemplar.
 pub(crate) fn exemplar_fields() -> Fields {
     Fields::from(vec![
         field(32, "time", timestamp(), false),

@@ -1,4 +1,4 @@
-//! What goes in comes out. Crashes and commits are tested beside the writer.
+//! Data reads back as written. Crashes and commits are tested beside the writer.
 
 #[path = "../tests/support/body.rs"]
 pub(crate) mod body;

@@ -8,7 +8,7 @@ use crate::{Error, Table};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// What [`verify`] found.
+/// The result of [`verify`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Files that are named and as they were written.
@@ -17,7 +17,7 @@ pub struct Report {
     pub rows: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What is wrong, in words: file or manifest, and what it is. At most a thousand are kept.
+    /// The errors: file or manifest, and a description. At most a thousand are kept.
     pub problems: Vec<(PathBuf, String)>,
     /// Problems, those that were not kept included.
     pub problem_count: u64,

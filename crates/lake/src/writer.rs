@@ -53,7 +53,7 @@ pub struct Writer {
 /// Files that were closed for the length of their footers and wait for the commit.
 const MOST_FINISHED: usize = 8;
 
-/// What was pushed since the last commit.
+/// The batches pushed since the last commit.
 struct Open {
     hour: Hour,
     first: u64,
@@ -126,7 +126,7 @@ impl Writer {
         if large { self.close_files() } else { Ok(None) }
     }
 
-    /// What tells a batch from all others: the node and the journal's sequence, eight bytes each.
+    /// A batch's unique id: the node and the journal's sequence, eight bytes each.
     pub(crate) fn batch_id(&self, sequence: u64) -> [u8; 16] {
         (u128::from(self.node) << 64 | u128::from(sequence)).to_be_bytes()
     }

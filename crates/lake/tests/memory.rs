@@ -20,7 +20,7 @@ use std::path::Path;
 use tidegate_lake::{Dropped, Position, Settings, Writer, verify};
 use tidegate_wire::remote_write::{Request, Symbols, Version, view};
 
-/// What zstd may hold beside.
+/// zstd's memory in addition.
 const ZSTD: u64 = 1 << 20;
 
 /// The peak of the writer's allocations in bytes, and the rows that were sent.

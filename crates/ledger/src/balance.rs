@@ -36,7 +36,7 @@ pub struct SourceBalance {
     pub items_refused: Vec<(Refusal, u64)>,
     /// Bytes of accepted bodies, as they came.
     pub bytes: u64,
-    /// What the equation lacks.
+    /// The difference in the equation.
     pub difference: i64,
 }
 
@@ -71,7 +71,7 @@ pub struct SinkBalance {
     pub queued: u64,
     /// Items dropped, by reason; reasons that did not occur are left out.
     pub dropped: Vec<(Dropped, u64)>,
-    /// What the equation lacks: items lost track of when positive, counted twice when negative.
+    /// The difference in the equation: positive if items were lost track of, negative if they were counted twice.
     pub difference: i64,
 }
 

@@ -8,9 +8,9 @@
 //! - for each sink: items accepted since it was attached + replayed
 //!   = delivered + passed over + queued + dropped (by reason).
 //!
-//! What is queued is not counted here but follows from the journal's own numbers, which every record
-//! carries; so the third equation compares two independent counts. A sink's columns are kept beside its
-//! cursor ([`SinkBook`]), so the books still close after a crash.
+//! Queued items are not counted here: their number follows from the journal's own counts in every record, so the
+//! third equation compares two independent counts. A sink's columns are stored with its cursor ([`SinkBook`]), so the
+//! books still balance after a crash.
 //!
 //! Passed over is what a sink is not configured to take, as logs by a sink for metrics: not its business, so
 //! neither delivered nor dropped.

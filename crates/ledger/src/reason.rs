@@ -24,7 +24,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// What happened, in one sentence.
+            /// The reason, in one sentence.
             pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$reason => $sentence,)+

@@ -1,4 +1,4 @@
-/// What kind of telemetry an item is.
+/// The kind of telemetry of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// Samples, histograms, exemplars, metadata.
@@ -26,7 +26,7 @@ impl Signal {
     }
 }
 
-/// What one request carries.
+/// The contents of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// How many items of each signal. Small, since each connection has room for it.

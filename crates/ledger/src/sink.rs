@@ -22,8 +22,8 @@ pub(crate) struct SinkColumns {
     pub(crate) ahead: u64,
 }
 
-/// What became of some items, and where the cursor stands with them: one entry, so that the cursor and the
-/// columns never tell two stories. Both are the journal's numbers, of the records now marked as done.
+/// The outcomes of some items, with the cursor's position: one entry, so that the cursor and the columns always
+/// agree. Both are the journal's counts of the completed records.
 #[derive(Clone, Copy, Debug)]
 pub struct Settled<'a> {
     /// Items that the peer took.

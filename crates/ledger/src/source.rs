@@ -128,7 +128,7 @@ impl Open {
         self.source.as_ref()
     }
 
-    /// Whose it is, where that is known.
+    /// The tenant, if known.
     pub fn tenant(&self) -> Option<&Tenant> {
         self.tenant.as_ref()
     }

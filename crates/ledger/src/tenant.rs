@@ -61,7 +61,7 @@ impl Tenant {
         &self.0.page.title
     }
 
-    /// What its page says now.
+    /// The current values of its page.
     pub fn book(&self) -> TenantBook {
         self.columns().clone()
     }
@@ -98,7 +98,7 @@ impl Tenant {
 }
 
 impl TenantBook {
-    /// What received lacks, or has too much: 0 unless the program is wrong.
+    /// The difference of received and its outcomes: 0 unless the program has a bug.
     pub fn difference(&self) -> u64 {
         let settled = self.accepted + self.refused.iter().sum::<u64>() + self.open;
         self.received.abs_diff(settled)

@@ -1,6 +1,6 @@
-//! What a decision costs: `cargo bench -p tidegate-limit`. For instructions, which do not depend on what else the
-//! machine does, run one of them so many times and take the difference of two counts:
-//! `perf stat -e instructions:u <this program> --run 'limiter: rate, maximum' 1000000`.
+//! The cost of a decision: `cargo bench -p tidegate-limit`. To count instructions, which do not depend on the
+//! machine's load, run one case many times and subtract two counts: `perf stat -e instructions:u <this program> --run
+//! 'limiter: rate, maximum' 1000000`.
 #![allow(missing_docs, reason = "a bench")]
 
 use criterion::Criterion;

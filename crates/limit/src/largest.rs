@@ -3,7 +3,7 @@
 use crate::limiter::Limits;
 use crate::sync::{AtomicU64, Relaxed};
 
-/// What one request of a route or tenant may have at most.
+/// The largest request of a route or tenant.
 #[derive(Debug)]
 pub(crate) struct Largest {
     bytes: AtomicU64,

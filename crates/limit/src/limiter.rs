@@ -7,7 +7,7 @@ use crate::room::Room;
 use crate::sync::{AtomicU64, Relaxed};
 use std::time::Duration;
 
-/// What a limiter is set to. Nothing of it is limited by default.
+/// The settings of a limiter. By default nothing is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Requests a second.

@@ -1,4 +1,4 @@
-//! What counts as one address in every limit on addresses.
+//! The definition of one address for all limits on addresses.
 
 use std::net::IpAddr;
 

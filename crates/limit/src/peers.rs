@@ -28,7 +28,7 @@ pub struct Peers {
 pub struct Seat([u16; 2]);
 
 impl Peers {
-    /// What it keeps, in bytes: a line of the memory plan.
+    /// Its memory, in bytes: a line of the memory plan.
     pub const BYTES: usize = 2 * COUNTS * size_of::<AtomicU32>();
 
     /// At most `most` for each; any number with nothing.

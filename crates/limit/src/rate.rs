@@ -15,10 +15,10 @@ pub struct PerSecond {
 
 /// Lets through at most as many a second as it is set to.
 ///
-/// What is taken is owed until a moment that lies so many intervals ahead. More may be taken while the debt and
-/// it fit the burst, or while nothing is owed: so what is larger than the burst passes too, and is paid off
-/// before the next. In any stretch of time `t`, at most `max(burst, the largest one) + rate × t` pass, however
-/// many threads ask, because one exchange of one number decides.
+/// The state is one number: the time at which all debt is paid. A request passes while the debt and it fit the burst,
+/// or while there is no debt: so a request larger than the burst passes too, and is paid off before the next. In any
+/// period `t`, at most `max(burst, the largest request) + rate × t` pass, however many threads ask, because one
+/// compare-and-swap decides.
 #[derive(Debug)]
 pub struct Rate {
     /// Until when what was taken is owed, as [`Moment`] counts.

@@ -44,13 +44,13 @@ pub enum Denied {
     Tenant(Reached),
     /// Memory is short, and its tenant holds its part of it already: so many bytes.
     Share {
-        /// What the tenant holds.
+        /// The tenant's current use.
         held: u64,
     },
 }
 
-/// What a request has of the limits of its route and its tenant, and of its tenant's part of the memory. Dropping it
-/// gives all of it back.
+/// A request's claims on the limits of its route and tenant, and on its tenant's share of the memory. Dropping it
+/// returns all of them.
 #[derive(Debug)]
 #[must_use = "dropping it gives back what it holds"]
 pub struct Hold {
@@ -60,7 +60,7 @@ pub struct Hold {
     /// Bytes of its body, as far as they are known. Whoever holds it grows it alone; an atomic, so that it can be
     /// lent.
     bytes: AtomicU32,
-    /// What kept it from growing, as its holder numbers that: the one byte that is left beside the others.
+    /// The reason why it could not grow, numbered by its holder: the one byte that is free beside the others.
     note: AtomicU8,
 }
 
@@ -217,7 +217,7 @@ impl Hold {
     /// Its body turns out to have `bytes` in all, while `free` are: enters what is more than before.
     ///
     /// # Errors
-    /// What forbids it; it has what it had then.
+    /// The limit that forbids it; its claims are unchanged.
     pub fn grow(&self, now: Moment, bytes: u64, free: u64) -> Result<(), Denied> {
         let own = self.bytes();
         let more = u64::from(countable(bytes)).saturating_sub(own);

@@ -12,7 +12,7 @@ use tidegate_ledger::{Ledger, Tenant};
 /// The name of the entry that all share who find no room in the table.
 pub const OTHER: &str = "other";
 
-/// What each tenant may use.
+/// The limits of each tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TenantLimits {
     /// Whoever has nothing of its own below.
@@ -21,7 +21,7 @@ pub struct TenantLimits {
     pub overrides: BTreeMap<String, Allowance>,
 }
 
-/// What one tenant may use.
+/// The limits of one tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
     /// Its limits.
@@ -64,7 +64,7 @@ pub struct Tenants {
     /// are taken.
     slots: Box<[AtomicU32]>,
     entries: Box<[OnceLock<Account>]>,
-    /// Who adds an entry holds this.
+    /// Locked while an entry is added.
     adding: Mutex<Adding>,
     ledger: Ledger,
 }
@@ -105,7 +105,7 @@ impl Tenants {
         tenants
     }
 
-    /// What it keeps, in bytes, for `most` names: a line of the memory plan.
+    /// Its memory for `most` names, in bytes: a line of the memory plan.
     pub const fn bytes(most: u16) -> usize {
         let most = most as usize;
         let account = size_of::<OnceLock<Account>>() + Ledger::tenant_bytes();
@@ -257,7 +257,7 @@ impl Account {
     /// Enters that it holds `bytes` more, if it [may](Self::may_hold): for a request that has `own` of them already,
     /// beside which it may hold none.
     pub(crate) fn hold(&self, own: u64, bytes: u64, free: u64) -> bool {
-        // What is decompressed counts too, except for who has nothing else.
+        // Decompressed bytes count too, except for a tenant without other requests.
         let part = self.fair_part(free.saturating_sub(bytes)).saturating_sub(self.decoding());
         take(&self.received, own, bytes, part).is_some()
     }

@@ -83,7 +83,7 @@ impl<K: Copy + Eq + Hash> Throttle<K> {
         Throttle(Arc::new(Inner { lives, key: Key::random(), table: Mutex::new(table) }))
     }
 
-    /// What it keeps, in bytes, for `most` keys: a line of the memory plan.
+    /// Its memory for `most` keys, in bytes: a line of the memory plan.
     pub const fn bytes(most: u32) -> usize {
         most as usize * size_of::<Place<K>>() + Index::bytes(most as usize)
     }

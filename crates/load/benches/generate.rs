@@ -1,4 +1,4 @@
-//! What the generator itself costs, per request of 2,000 series. `cargo bench -p tidegate-load`
+//! The cost of the generator itself, per request of 2,000 series. `cargo bench -p tidegate-load`
 #![allow(missing_docs, reason = "a bench")]
 
 use std::hint::black_box;

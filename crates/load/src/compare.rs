@@ -43,7 +43,7 @@ impl Acked {
     }
 }
 
-/// What was acknowledged, held against what arrived.
+/// Compares the acknowledged items with those that arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Samples acknowledged.

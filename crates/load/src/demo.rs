@@ -14,7 +14,7 @@ use crate::target::Target;
 /// How many series the trickle has.
 pub const TRICKLE_SERIES: usize = HOSTS.len() * PER_HOST;
 
-/// What the trickle holds at most, for the memory plan of the gateway that runs it.
+/// The largest memory of the demo traffic, for the memory plan of the gateway that runs it.
 pub const TRICKLE_BYTES: usize = 512 * 1024;
 
 const HOSTS: [&str; 4] = ["web-1:9100", "web-2:9100", "db-1:9100", "cache-1:9100"];
@@ -27,7 +27,7 @@ const PER_HOST: usize = 1 + CORES.len() * MODES.len() + 3 + CODES.len() * (LE.le
 /// An answer takes at most this long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What became of the trickle.
+/// The result of the demo traffic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trickled {
     /// Requests that were accepted.

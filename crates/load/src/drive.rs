@@ -30,13 +30,13 @@ pub struct Profile {
     pub first: u64,
     /// The protocol's version.
     pub version: Version,
-    /// What requests carry besides samples.
+    /// The contents of requests in addition to samples.
     pub extras: Extras,
     /// When to end.
     pub limit: Limit,
     /// Requests per second of all connections together; as fast as answers come when `None`.
     pub rate: Option<f64>,
-    /// What to do with a request that was refused or not answered.
+    /// The reaction to a refused or unanswered request.
     pub on_refused: OnRefused,
     /// How long an answer may take.
     pub answer_within: Duration,
@@ -58,7 +58,7 @@ pub enum Limit {
     Time(Duration),
 }
 
-/// What to do with a request that was refused or not answered.
+/// The reaction to a refused or unanswered request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRefused {
     /// Send it again after `Retry-After` (but at most after `at_most`), until it is accepted; a refusal that
@@ -102,7 +102,7 @@ pub async fn drive(target: &Target, model: &Arc<Model>, profile: &Profile) -> Re
     for plan in plans(target, model, profile, &latency) {
         senders.spawn(async move {
             let mut report = Report::of(plan.series.len());
-            // What was sent until then is in the report, whether the sender ended or was ended.
+            // The report contains all requests sent so far, whether the sender ended or was ended.
             let _ended = timeout(deadline, Box::pin(send(&plan, &mut report))).await;
             (plan.series.start, report)
         });

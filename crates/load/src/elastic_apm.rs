@@ -1,4 +1,4 @@
-//! What agents of Elastic APM send, as they sent it: decompressed bodies of the intake, for tests and for the bench.
+//! Recorded requests of Elastic APM agents: decompressed bodies of the intake, for tests and for the bench.
 
 mod drive;
 

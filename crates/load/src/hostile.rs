@@ -72,7 +72,7 @@ pub async fn idle(address: SocketAddr, count: usize) -> io::Result<Vec<TcpStream
     Ok(connections)
 }
 
-/// What became of hostile connections.
+/// The results of hostile connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Connections made.
@@ -126,7 +126,7 @@ struct Seen {
     closed: bool,
 }
 
-/// What the other end did without being waited for; `None` when nothing.
+/// Bytes or an end that the peer sent unprompted; `None` if nothing.
 fn look(stream: &TcpStream) -> Option<Seen> {
     let mut answer = [0; 512];
     match stream.try_read(&mut answer) {

@@ -26,7 +26,7 @@ pub enum Failure {
     /// There was no answer in time.
     #[error("there was no answer within {0:?}")]
     Timeout(Duration),
-    /// What came back is not HTTP.
+    /// The response is not HTTP.
     #[error("the answer is not HTTP: {0}")]
     Protocol(&'static str),
 }
@@ -35,7 +35,7 @@ pub enum Failure {
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
-    /// What was read behind the last message.
+    /// The bytes read after the last message.
     rest: Vec<u8>,
     reusable: bool,
 }

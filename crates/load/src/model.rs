@@ -18,7 +18,7 @@ pub struct Model {
 pub struct Series {
     /// Names and values.
     pub labels: Box<[(&'static str, Box<str>)]>,
-    /// What its samples are.
+    /// The type of its samples.
     pub kind: Kind,
     /// Identifies the label set, here and in a [`CheckingSink`](crate::CheckingSink).
     pub key: u64,
@@ -35,7 +35,7 @@ impl Series {
     }
 }
 
-/// What a series' samples are.
+/// The type of a series' samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Sample `k` has the value `k`.
@@ -132,7 +132,7 @@ impl Model {
     }
 }
 
-/// What the series of one scraped pod have in common.
+/// The labels that all series of one scraped pod share.
 struct Pod {
     service: &'static str,
     namespace: &'static str,

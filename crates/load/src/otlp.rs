@@ -28,7 +28,7 @@ pub use request::{ITEM_ATTRIBUTES, NUMBER, Request, numbers};
 #[cfg(feature = "drivers")]
 pub use sink::{Arrived, OtlpSink};
 
-/// What a request carries.
+/// The contents of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// Spans.

@@ -66,11 +66,11 @@ pub struct Batch<'a> {
     pub first: u64,
     /// How many samples of each series.
     pub samples: u64,
-    /// What comes along.
+    /// The additional contents.
     pub extras: Extras,
 }
 
-/// What a request can carry besides samples.
+/// The possible contents of a request in addition to samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// An exemplar for every eighth float series.
@@ -121,7 +121,7 @@ pub fn compress(raw: &[u8], out: &mut Vec<u8>) {
     out.truncate(written);
 }
 
-/// What identifies a label set. `canonical` is room to work in.
+/// The identity of a label set. `canonical` is scratch space.
 pub(crate) fn key_of<'a>(labels: impl Iterator<Item = (&'a [u8], &'a [u8])>, canonical: &mut Vec<u8>) -> u64 {
     canonical.clear();
     for (name, value) in labels {

@@ -131,7 +131,7 @@ impl CheckingSink {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// What arrived so far.
+    /// The items received so far.
     pub fn report(&self) -> Arrivals {
         self.state.seen().arrivals.clone()
     }

@@ -33,7 +33,7 @@ impl FromStr for Target {
     type Err = BadTarget;
 
     fn from_str(url: &str) -> Result<Self, BadTarget> {
-        // What may be a password or a key is not repeated.
+        // Possible passwords and keys are not repeated.
         let is_plain = !url.contains(['@', '?']);
         let bad = || BadTarget(if is_plain { url.chars().take(200).collect() } else { "…".to_owned() });
         let rest = url.strip_prefix("http://").ok_or_else(bad)?;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 16 * 1024;
 
-/// What is sent.
+/// The request to send.
 #[derive(Clone, Debug)]
 pub struct Volley {
     /// A whole request: head and body.
@@ -27,14 +27,14 @@ pub struct Volley {
     pub time: Duration,
 }
 
-/// What came back.
+/// The response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Volleyed {
     /// Answers, by status.
     pub answers: BTreeMap<u16, u64>,
     /// Connections that broke.
     pub broken: u64,
-    /// From the first request to the last answer.
+    /// The time between the first request and the last answer.
     pub elapsed: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What one observation costs. `cargo bench -p tidegate-meters`
+//! The cost of one observation. `cargo bench -p tidegate-meters`
 #![allow(missing_docs, reason = "a bench")]
 
 use std::hint::black_box;

@@ -24,7 +24,7 @@ impl Counter {
         self.0.0.fetch_add(n, Relaxed);
     }
 
-    /// What was counted so far, unscaled.
+    /// The count so far, unscaled.
     pub fn value(&self) -> u64 {
         self.0.0.load(Relaxed)
     }

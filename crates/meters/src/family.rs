@@ -32,7 +32,7 @@ struct Slot<M, const N: usize> {
     meter: M,
 }
 
-/// What a family can be made of.
+/// The meters that can form a family.
 pub trait Meter: Clone + Send + Sync + 'static {
     #[doc(hidden)]
     fn value_now(&self) -> Value;

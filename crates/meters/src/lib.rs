@@ -1,6 +1,6 @@
 //! Meters: fixed-size counters, gauges and histograms with bounded label sets.
 //!
-//! What it promises:
+//! Guarantees:
 //! - a meter's memory is allocated when it is made and never grows; `size_bytes` says how much it is;
 //! - counting and observing never allocate and never lock;
 //! - no label value from outside can make the number of series grow beyond the bound given at creation:

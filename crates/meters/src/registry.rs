@@ -5,7 +5,7 @@ use crate::encode::Exposed;
 use crate::value::{Kind, Readable, Value, Visit};
 use crate::{Buckets, Counter, Family, Gauge, Histogram, Meter, Name, Unit};
 
-/// What every published name begins with.
+/// The prefix of every published name.
 pub const PREFIX: &str = "tidegate";
 
 /// The media type of what [`Registry::encode`] writes.
@@ -55,7 +55,7 @@ pub struct Reading<'a> {
     pub labels: &'a [&'static str],
     /// The labels' values.
     pub values: &'a [&'a str],
-    /// What the numbers are.
+    /// The unit of the numbers.
     pub unit: Unit,
     /// The value, unscaled.
     pub value: Value,

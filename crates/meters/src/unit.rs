@@ -1,4 +1,4 @@
-/// What a meter's numbers are, and so how they are shown. Meters hold integers; only the text is scaled.
+/// The unit of a meter's numbers, and so their display. Meters hold integers; only the text is scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A plain number; nothing is added to the name.
@@ -10,7 +10,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What the name ends in.
+    /// The name's suffix.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::None => "",

@@ -1,6 +1,6 @@
 use crate::histogram::Summary;
 
-/// What kind of meter a series is.
+/// The kind of meter of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows.

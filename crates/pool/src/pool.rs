@@ -11,8 +11,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 /// A thread's stack, in bytes.
 const STACK: usize = 256 << 10;
-/// What a piece of work takes while it is here, in bytes: its closure on the heap, its answer's channel, its
-/// place in the queue. Bodies are not among it: they are payload.
+/// The memory of a queued job, in bytes: its closure on the heap, its answer's channel, its slot in the queue. Bodies
+/// are not included: they are payload.
 const PIECE: usize = 1 << 10;
 
 /// Runs work on threads of its own. A handle; clones are the same pool.
@@ -69,7 +69,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// What a pool of `threads` and `places` takes of memory: its lines in the plan.
+    /// The memory of a pool of `threads` and `places`: its lines in the plan.
     pub fn declared(threads: usize, places: usize) -> [Declared; 2] {
         let line = |what, count: usize, each: usize| Declared {
             owner: "pool",
@@ -102,7 +102,7 @@ impl Pool {
             let _place = place;
             if !tell.is_closed() {
                 let outcome = catch_unwind(AssertUnwindSafe(work));
-                // Who asked may be gone by now.
+                // The caller may be gone by now.
                 let _unheard = tell.send(outcome.map_err(|panic| Failed::Panicked(said(&*panic))));
             }
         }));
@@ -150,7 +150,7 @@ impl Inner {
     /// Does what is queued, until the stop.
     fn serve(&self) {
         while let Some(piece) = self.next() {
-            // What it makes may panic too when nobody wants it and it is dropped.
+            // Its result may panic too when it is dropped because nobody wants it.
             let _done = catch_unwind(AssertUnwindSafe(piece));
         }
     }
@@ -174,7 +174,7 @@ impl Drop for Place {
     }
 }
 
-/// What was said in a panic.
+/// The panic's message.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words").to_owned()

@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// Handshakes at a time, by all threads together.
 const SEATS: usize = 256;
-/// What one is charged: what the client sends, what is sent to it, and the secrets that are being agreed on.
+/// The charge per handshake: the client's bytes, the server's, and the key schedule.
 const CHARGE: u64 = 48 << 10;
 /// The most bytes of messages that are not whole: a client's certificates are the longest.
 const PENDING: usize = LONGEST + (8 << 10);
@@ -40,7 +40,7 @@ pub struct Doorway {
     desk: Arc<Desk>,
 }
 
-/// What all doorways have together.
+/// The state shared by all acceptors.
 struct Desk {
     seats: Semaphore,
     tally: Tally,
@@ -73,7 +73,7 @@ impl Doorway {
         Doorway { identity, arena: arena.clone(), share: *share, limit: *limit, desk: Arc::clone(desk) }
     }
 
-    /// What is shown.
+    /// The certificate to present.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }

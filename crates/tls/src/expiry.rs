@@ -43,7 +43,7 @@ impl ValidUntil {
     /// That of certificates which are verified at `now`: the first of them to expire. One that has expired already was
     /// not needed.
     fn of(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>], now: UnixTime) -> ValidUntil {
-        // What is verified can be read. If it could not, it would be valid no longer than now.
+        // A verified certificate can be parsed. If not, treat it as expiring now.
         let leaf = subject::not_after(leaf).unwrap_or(0);
         let others = others.iter().filter_map(|other| subject::not_after(other));
         ValidUntil(others.filter(|end| *end >= now.as_secs()).fold(leaf, u64::min))

@@ -69,7 +69,7 @@ impl Reason {
         }
     }
 
-    /// What whoever runs the gateway can do about it.
+    /// The remedy for the operator.
     pub const fn advice(self) -> &'static str {
         match self {
             Reason::NotTls => {

@@ -50,9 +50,9 @@ pub enum TlsError {
     File {
         /// Which one.
         file: PathBuf,
-        /// What it should hold.
+        /// The expected contents.
         what: &'static str,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// Clients shall show certificates that nobody could have signed.
@@ -63,12 +63,12 @@ pub enum TlsError {
     Unusable {
         /// The certificate's file.
         file: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
 }
 
-/// What a listener shows. Clones show the same.
+/// A listener's certificate. Clones share it.
 #[derive(Clone)]
 pub struct Identity(Arc<Inner>);
 
@@ -177,7 +177,7 @@ impl Files {
         // The first of these that the client has too. Who needs HTTP/2 has nothing else, as gRPC; who has both is served
         // more of what there is over HTTP/1.1, at a tenth of the memory.
         config.alpn_protocols = vec![b"http/1.1".to_vec(), b"h2".to_vec()];
-        // What clients need to come back without a signature is kept by them: nothing here grows with them.
+        // Clients store their own session state for resumption: nothing here grows with them.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         let sealed = ring::Ticketer::new().map_err(unusable)?;
         config.ticketer = Arc::new(Tickets { sealed, clock: Arc::clone(&config.time_provider) });

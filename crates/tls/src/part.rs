@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use tidegate_arena::{Arena, Charge, PAGE, Refused, Share};
 use tokio::net::TcpStream;
 
-/// Whom parts of records are charged to.
+/// The share charged for partial records.
 #[derive(Clone)]
 pub(crate) struct Purse {
     pub(crate) arena: Arena,

@@ -8,12 +8,12 @@ const CONTENT: usize = (16 << 10) + (2 << 10);
 pub(crate) const LONGEST: usize = HEAD + CONTENT;
 /// The most plain bytes of a record.
 pub(crate) const PLAIN: usize = 16 << 10;
-/// What encryption adds at least.
+/// The smallest overhead of encryption.
 const TAG: usize = 16;
 /// The type of a record that begins a handshake.
 pub(crate) const HANDSHAKE: u8 = 22;
 
-/// What lies at the front of some bytes.
+/// The record at the front of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Front {
     /// So many bytes of whole records, whose plain bytes have room.
@@ -41,7 +41,7 @@ pub(crate) fn front(bytes: &[u8], most: usize, room: usize) -> Front {
         let content = usize::from(u16::from_be_bytes([*high, *low]));
         // Change cipher spec, alert, handshake, application data; any version 3.x.
         if !(20..=23).contains(kind) || *major != 3 || content > CONTENT {
-            // What came before it is said first.
+            // Earlier output is sent first.
             return if end == 0 { Front::Broken } else { Front::Whole(end) };
         }
         if rest.len() < HEAD + content {

@@ -19,7 +19,7 @@ pub(crate) struct Session {
     broken: bool,
 }
 
-/// What came of some records.
+/// The result of processing some records.
 pub(crate) struct Opened {
     /// How many bytes of them are done with.
     pub(crate) used: usize,
@@ -141,7 +141,7 @@ impl Session {
 
     /// Puts the alert that follows an error where it will be sent from.
     fn lament(&mut self) {
-        // What waits to be sent is handed out before anything is looked at, and nothing may be looked at any more.
+        // Pending output is handed out before any input is processed, and maybe no input may be processed any more.
         while self.tls.wants_write() {
             let Ok(ConnectionState::EncodeTlsData(data)) = self.tls.process_tls_records(&mut []).state else {
                 return;

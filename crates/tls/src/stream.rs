@@ -21,12 +21,12 @@ use tokio::net::TcpStream;
 
 /// Records that are taken at a time.
 const TOGETHER: usize = 4;
-/// What is sent at a time: a record of as many plain bytes as it can have.
+/// The unit of sending: a record with as many plaintext bytes as it can have.
 const OUT: usize = PLAIN + 256;
 /// The scratch of a thread that serves connections, in bytes.
 pub const WORKER_BYTES: usize = TOGETHER * LONGEST + OUT;
-/// What an idle connection takes beyond one without TLS, in bytes: its secrets, the certificate that it has shown,
-/// and a task of its own (`cargo test -p tidegate-tls --test idle`).
+/// The memory of an idle connection in addition to one without TLS, in bytes: its secrets, the client's certificate,
+/// and its own task (`cargo test -p tidegate-tls --test idle`).
 pub const CONNECTION_BYTES: usize = 6 << 10;
 
 thread_local! {
@@ -48,7 +48,7 @@ pub struct TlsStream {
     purse: Purse,
 }
 
-/// What was taken of the socket.
+/// The bytes taken from the socket.
 enum Taken {
     /// Whole records of so many bytes.
     Records(usize),
@@ -198,7 +198,7 @@ impl TlsStream {
     /// Sends records, and keeps what the socket does not take.
     fn send_or_keep(&mut self, context: &mut Context<'_>, records: &[u8]) -> io::Result<()> {
         if !self.session.unsent.is_empty() {
-            // What came up while they were made, which is rare, was encrypted before them.
+            // Output that arose while they were made, which is rare, was encrypted before them.
             self.session.unsent.extend_from_slice(records);
             return self.send_on(context);
         }

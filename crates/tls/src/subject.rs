@@ -1,5 +1,4 @@
-//! What a certificate says of its holder: the names in its subject, and until when they hold (RFC 5280, sections 4.1.2.5
-//! and 4.1.2.6).
+//! The holder's names in a certificate's subject, and its expiry (RFC 5280, sections 4.1.2.5 and 4.1.2.6).
 //!
 //! The certificate's signature has been checked, so what is here was signed by an authority that is trusted. It is
 //! read as if it were not: lengths are minimal and definite, and whatever could be read in two ways is not read.
@@ -103,7 +102,7 @@ fn digits(text: &[u8], count: usize) -> Option<(i64, &[u8])> {
     Some((number, rest))
 }
 
-/// What is in a certificate's validity and in its subject.
+/// The validity and the subject of a certificate.
 fn validity_and_subject(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (whole, _) = tagged(der, SEQUENCE)?;
     let (to_be_signed, _) = tagged(whole, SEQUENCE)?;

@@ -1,4 +1,4 @@
-//! What a connection keeps while it waits. A process of its own, since what it measures is the process's heap.
+//! The memory of an idle connection. A separate process, since it measures the heap of the process.
 #![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 #[path = "tls/rig.rs"]
@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 #[global_allocator]
 static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
 
-/// What an idle connection keeps, on the heap and in its task, is less than what the budget counts for it.
+/// An idle connection's memory, on the heap and in its task, is below its charge in the budget.
 #[tokio::test]
 async fn an_idle_connection_keeps_its_secrets_and_nothing_else() {
     const MANY: usize = 20;

@@ -70,7 +70,7 @@ fn a_hot_window_is_paid_for_or_trimmed() {
     let again = arena.try_window(Share::Ingest, MIB - 1).unwrap();
     assert_eq!((again.charged(), arena.usage().idle), (MIB, 0));
     drop(again);
-    // What a sink holds is what it asked for: its part is no larger.
+    // A sink's charges stay within its share.
     let exact = arena.try_window(Share::Egress, MIB / 2).unwrap();
     assert_eq!((exact.charged(), arena.usage().idle), (MIB / 2, 0));
     drop(exact);
@@ -181,7 +181,7 @@ fn pages_that_the_kernel_keeps_are_charged_for_good() {
     assert_eq!((usage.kept_times, usage.kept_bytes, usage.idle), (2, 5 * MIB as u64 / 2, 0));
     assert_eq!(usage.shares[0].used, 5 * MIB as u64 / 2);
 
-    // What is left can be had, and no more; and nothing hangs.
+    // The rest can be charged, but no more; and nothing hangs.
     let rest = 4 * MIB as u64 - usage.kept_bytes - (64 << 10);
     let charge = arena.try_charge(Share::Ingest, rest).unwrap();
     assert_eq!(arena.try_charge(Share::Ingest, PAGE as u64).map(drop), Err(Refused::Short));

@@ -65,7 +65,7 @@ fn folders(config: &Config, clashes: &mut Vec<Clash>) {
     }
 }
 
-/// What every sink has that sends over the network.
+/// Checks common to all sinks that send over the network.
 fn sending(config: &Config, name: &Name, outbound: &Outbound<'_>, clashes: &mut Vec<Clash>) {
     let Outbound { setting, urls, credentials, headers, tenant_header, backoff, tls, insecure } = outbound;
     loops(config, name, setting, urls, clashes);

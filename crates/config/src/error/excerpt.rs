@@ -10,7 +10,7 @@ use super::render::harmless;
 use crate::known::is_setting;
 use crate::values::without_url_secrets;
 
-/// What stands for a word.
+/// The mask for a word.
 const STARS: &str = "***";
 /// Characters that stand between words.
 const BETWEEN: &str = " \t,[]{}\"'";

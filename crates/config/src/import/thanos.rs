@@ -152,7 +152,7 @@ fn remarks(write: &Write) -> String {
     out
 }
 
-/// What a request may have: its own value, else the default's; zero is no limit.
+/// The limit of one request: its own value, else the default's; zero means no limit.
 fn allowance(own: &Request, default: &Request) -> Allowance {
     let bytes = own.size_bytes_limit.or(default.size_bytes_limit).filter(|bytes| *bytes > 0);
     let items = own.samples_limit.or(default.samples_limit).filter(|items| *items > 0);
@@ -199,7 +199,7 @@ write:
       head_series_limit: 0
 ";
 
-    /// What is printed is a configuration, with the limits that Thanos would have kept.
+    /// The output is a valid configuration with the limits that Thanos would have enforced.
     #[test]
     fn limits_are_what_they_were() {
         let text = thanos_limits("limits.yaml", LIMITS).unwrap();

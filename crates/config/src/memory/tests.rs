@@ -34,15 +34,15 @@ fn below(root: &Path, file: &Path) -> String {
 
 const UNLIMITED_V1: &str = "9223372036854771712\n";
 
-/// What is chosen for a limit of so many MiB.
+/// The `memory` chosen for a limit of this many MiB.
 fn of_limit(mib: u64) -> Bytes {
     let text = (mib << 20).to_string();
     let root = machine(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", &text)]);
     Config::default().memory_budget_in(root.path()).bytes
 }
 
-/// What is chosen fits with what `tidegate plan` says that the kernel needs, and wastes little; more connections than
-/// the kernel has room for are not taken.
+/// The chosen value leaves the memory that `tidegate plan` reserves for the kernel, and wastes little; a connection
+/// limit above the kernel's memory is not accepted.
 #[test]
 fn what_is_chosen_and_what_the_kernel_needs_fit_the_limit() {
     for mib in (48..2048).step_by(7) {
@@ -57,7 +57,7 @@ fn what_is_chosen_and_what_the_kernel_needs_fit_the_limit() {
         assert!(budget.bytes.get() <= (mib << 20) / 4 * 3, "{mib} MiB: {budget}");
         assert!((768..=12_000).contains(&connections));
     }
-    // Who says how many connections gets them, and the budget leaves room for them.
+    // An explicit connection limit is honoured, and the budget leaves memory for it.
     let root = machine(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "268435456")]);
     let mut config = Config::default();
     config.limits.connections = Some(8000);

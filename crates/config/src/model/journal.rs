@@ -8,7 +8,7 @@ settings! {
         durability: Durability = Durability::Fsync,
         /// Most disk space for the journal.
         quota: Bytes [Bytes::mib(2)..=Bytes::gib(1 << 20)] = Bytes::gib(20),
-        /// What to do when the quota is used up because a sink is behind.
+        /// Behaviour when the quota is used up because a sink is behind.
         when_full: WhenFull = WhenFull::Block,
         /// Size of one journal file. Disk space is freed one file at a time.
         segment: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(64),
@@ -28,7 +28,7 @@ choices! {
 }
 
 choices! {
-    /// What to do when the journal's quota is used up.
+    /// Behaviour when the journal's quota is used up.
     pub enum WhenFull is "a policy" {
         /// Refuse new requests until a sink has caught up. Loses nothing.
         Block = "block",

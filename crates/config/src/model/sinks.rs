@@ -53,7 +53,7 @@ pub(crate) trait SinkSettings {
     /// The signals that it receives; the sink skips everything else.
     fn signals(&self) -> &[Signal];
 
-    /// What to do with its unsent data when the journal is full.
+    /// Behaviour of its unsent data when the journal is full.
     fn when_full(&self, journal: &Journal) -> WhenFull {
         journal.when_full
     }
@@ -93,7 +93,7 @@ impl Sink {
         self.settings().signals()
     }
 
-    /// What to do with its unsent data when the journal is full.
+    /// Behaviour of its unsent data when the journal is full.
     pub fn when_full(&self, journal: &Journal) -> WhenFull {
         self.settings().when_full(journal)
     }

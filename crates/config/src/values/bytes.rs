@@ -215,7 +215,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is displayed reads back as the same size.
+        /// A displayed size parses back to the same size.
         #[test]
         fn display_reads_back(bytes in 1_u64.., shift in 0_u32..50) {
             let size = Bytes((bytes >> shift).max(1));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is displayed reads back as the same duration.
+        /// A displayed duration parses back to the same duration.
         #[test]
         fn display_reads_back(milliseconds in 0..=LONGEST.milliseconds) {
             let duration = Duration { milliseconds };

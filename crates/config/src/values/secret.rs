@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::error::Invalid;
 use crate::setting::Scalar;
 
-/// What stands for a secret wherever one could be seen.
+/// The mask for a secret wherever it could be seen.
 const MASK: &str = "********";
 
 /// A header's value: it never appears in `Debug`, in messages or in the effective configuration.

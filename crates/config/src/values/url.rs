@@ -10,7 +10,7 @@ use super::name::is_credential;
 use crate::error::{Invalid, quote};
 use crate::setting::Scalar;
 
-/// What stands for the query of a URL, and for a name and a password in it.
+/// The mask for a URL's query, user name and password.
 const MASK: &str = "***";
 
 /// The text without what is secret in the URLs in it: a name and a password before the host, and the query, in which
@@ -194,7 +194,7 @@ impl Scalar for Url {
     const NOTATION: &'static str = "`http` or `https`, a host, an optional port, a path. No user name or password: \
          set those in `headers`.";
 
-    // What cannot be taken apart cannot be masked.
+    // A text that does not parse cannot be masked.
     const SHOWN_WHEN_WRONG: bool = false;
 
     fn parse(text: &str) -> Result<Url, Invalid> {

@@ -1,4 +1,4 @@
-//! From parser events to the tree.
+//! Builds the tree from parser events.
 
 use std::collections::HashMap;
 use std::ops::Range;

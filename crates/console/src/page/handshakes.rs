@@ -1,4 +1,4 @@
-//! Who could not connect.
+//! Failed TLS handshakes.
 
 use super::{Align, Block, Cell, Section, Table};
 use crate::human::Count;

@@ -1,4 +1,4 @@
-//! Who holds memory, and who may.
+//! Memory: reservations and use.
 
 use super::{Align, Block, Cell, Gauge, Part, Section, Table};
 use crate::human::{Count, percent};
@@ -8,7 +8,7 @@ use tidegate_arena::Bytes;
 pub(super) fn gauge(memory: &Memory) -> Gauge {
     let limit = memory.limit;
     let part = |name: &str, bytes| Part { name: name.to_owned(), percent: percent(bytes, limit), bytes };
-    // What is set aside for what is not payload, then who holds payload; what is left is free for payload.
+    // Reservations for everything but payload, then the holders of payload; the rest is free.
     let mut parts = vec![part("declared overhead", memory.overhead())];
     parts.extend(memory.payload.shares.iter().map(|share| part(&share.name, share.used)));
     parts.push(part("hot pages", memory.payload.idle));

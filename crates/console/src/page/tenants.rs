@@ -1,4 +1,4 @@
-//! Who sends.
+//! The tenants and their traffic.
 
 use super::{Align, Block, Cell, Section, Table};
 use crate::human::Count;

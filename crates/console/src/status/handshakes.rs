@@ -18,7 +18,7 @@ pub struct Failed {
     pub reason: &'static str,
     /// How many.
     pub count: u64,
-    /// What to do about it.
+    /// The remedy.
     pub advice: &'static str,
 }
 

@@ -11,7 +11,7 @@ pub struct Journal {
     pub dir: String,
     /// When an append is acknowledged, as the configuration says it: `fsync`.
     pub durability: String,
-    /// What it takes on disk, in bytes.
+    /// Size on disk, in bytes.
     pub bytes: u64,
     /// The most it may take, in bytes.
     pub quota: u64,
@@ -29,7 +29,7 @@ pub struct Journal {
     /// When it is full, should it go on as it did lately; nothing when it does not fill.
     #[serde(rename = "full_in_seconds", serialize_with = "raw::maybe_seconds")]
     pub full_in: Option<Duration>,
-    /// What could not be read.
+    /// Unreadable parts.
     pub damage: Damage,
     /// How often and how long it waited for the disk.
     pub syncs: Syncs,
@@ -37,7 +37,7 @@ pub struct Journal {
     pub trouble: Option<String>,
 }
 
-/// What of the journal could not be read since the process started.
+/// Unreadable parts of the journal since the process started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// Records that were skipped.

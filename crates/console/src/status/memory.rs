@@ -1,4 +1,4 @@
-//! Who holds memory, and who may.
+//! Memory: reservations and use.
 
 use crate::resident::Resident;
 use serde::Serialize;
@@ -11,13 +11,13 @@ pub struct Memory {
     pub limit: u64,
     /// Where the limit comes from, in words: `three quarters of the cgroup's limit of 512 MiB`.
     pub origin: String,
-    /// What the kernel counts; nothing where it does not say.
+    /// The kernel's count; `None` if it is not available.
     pub resident: Option<Resident>,
     /// Bytes allocated on the heap and not freed.
     pub heap_live: u64,
-    /// What is not payload: the plan's lines, in its order.
+    /// Everything but payload: the plan's lines, in its order.
     pub declared: Vec<DeclaredLine>,
-    /// What is left for payload, and who holds it.
+    /// The memory for payload, and its holders.
     pub payload: Payload,
     /// Connections that are open on the ingest port.
     pub connections_open: u64,
@@ -28,9 +28,9 @@ pub struct Memory {
 /// "At most `count` things of at most `each` bytes", and what is known of their use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeclaredLine {
-    /// Who declared it.
+    /// The declaring component.
     pub owner: String,
-    /// What one of them is, in words.
+    /// A short description of one of them.
     pub what: String,
     /// The most there can be.
     pub count: u64,
@@ -38,7 +38,7 @@ pub struct DeclaredLine {
     pub each: u64,
     /// The most that all of them can take.
     pub declared: u64,
-    /// What they take now, where that is known.
+    /// Their current use, if known.
     pub used: Option<u64>,
     /// The most they have taken, where that is known.
     pub peak: Option<u64>,
@@ -55,7 +55,7 @@ pub struct Payload {
     pub shares: Vec<ShareLine>,
 }
 
-/// What one share holds.
+/// The use of one share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShareLine {
     /// Its name.
@@ -73,7 +73,7 @@ pub struct ShareLine {
 }
 
 impl Memory {
-    /// What all that is not payload may take together.
+    /// The limit for everything but payload.
     pub fn overhead(&self) -> u64 {
         self.declared.iter().fold(0, |sum, line| sum.saturating_add(line.declared))
     }
@@ -102,8 +102,7 @@ impl DeclaredLine {
 }
 
 impl Payload {
-    /// What `arena` holds now. Shares that can have nothing of their own and never held anything are left
-    /// out.
+    /// The current use of `arena`. Shares that have no memory of their own and never held any are left out.
     pub fn of(arena: &Arena) -> Payload {
         let usage = arena.usage();
         let in_use = usage.shares.iter().filter(|share| share.floor > 0 || share.peak > 0);

@@ -43,7 +43,8 @@ pub struct Sink {
     pub items_per_second: Option<f64>,
     /// The last thing that went wrong, whether it is over or not.
     pub last_error: Option<LastError>,
-    /// What at the peer takes nothing now while the sink goes on, and how much waits for it: a few by name.
+    /// Destinations at the peer that accept nothing while the sink goes on, and the size of their backlog: a few by
+    /// name.
     pub waiting: Vec<Waiting>,
     /// When the next attempt is made, while one is waited for: it is failing now.
     #[serde(serialize_with = "raw::maybe_moment")]
@@ -82,11 +83,11 @@ pub struct Waiting {
     /// Since when.
     #[serde(serialize_with = "raw::moment")]
     pub since: SystemTime,
-    /// What the peer says, without secrets.
+    /// The peer's message, without secrets.
     pub reason: String,
 }
 
-/// What went wrong last.
+/// The last error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LastError {
     /// In words, without secrets.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Who sends, where tenants are told apart.
+/// The tenants' traffic, if there are tenants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tenants {
     /// How many have an entry of their own.

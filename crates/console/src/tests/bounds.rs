@@ -1,4 +1,4 @@
-//! What is declared for the memory plan is enough.
+//! The console's declaration in the memory plan is sufficient.
 
 use super::sample::troubled;
 use crate::page::Page;
@@ -95,7 +95,7 @@ fn the_largest_status_is_not_cut() {
     }
 }
 
-/// What is declared is what can be held: the arena's total and its lines agree.
+/// The declared size is the largest possible use: the arena's total and its lines agree.
 #[test]
 fn the_declaration_is_the_reservation() {
     let arena = Console::reserve().unwrap();

@@ -66,7 +66,7 @@ fn a_look_opens_the_tap_and_shows_what_was_caught() {
     assert_eq!(lines(&served.ask("GET /tap")).0, 0, "each is shown once");
 }
 
-/// What does not fit into an answer waits for the next; nothing of it is lost on the way.
+/// Items that do not fit into a response wait for the next; none is lost.
 #[test]
 fn answers_are_bounded_and_go_on() {
     let (served, tap) = served();

@@ -25,7 +25,7 @@ fn what_keeps_up_flows() {
     assert_verdict(&status, State::Flowing, "what arrives is accepted, and no sink is configured");
 }
 
-/// What is usual for a sink is not late: a lake gathers rows before it closes a file.
+/// A usual delay of a sink is not late: a lake collects rows before it closes a file.
 #[test]
 fn a_lag_by_design_is_not_late() {
     let mut status = healthy();
@@ -46,7 +46,7 @@ fn a_failing_sink_spills() {
     assert_eq!(Verdict::of(&status).state, State::Flowing);
 }
 
-/// What ended unexpectedly is not waited for until it is late.
+/// An unexpected end is reported at once, not when it is late.
 #[test]
 fn a_sink_that_broke_is_said_at_once() {
     let mut status = healthy();
@@ -108,7 +108,7 @@ fn what_is_used_up_pushes_back() {
     status.memory.payload.shares[0].waiting = 1200;
     assert_verdict(&status, State::PushingBack, "1,200 requests wait for memory of the share `ingest`");
 
-    // What waits to go out does not keep anything from coming in.
+    // A backlog does not stop new data.
     let mut status = healthy();
     status.memory.payload.shares[1].waiting = 1;
     assert_eq!(Verdict::of(&status).state, State::Flowing);

@@ -27,7 +27,7 @@ use crate::json;
 use tidegate_wire::otlp::{AnyValue, Attributes};
 use tidegate_wire::output::Full;
 
-/// What of a resource matters for more than its fields.
+/// The properties of a resource that influence other fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Service<'a> {
     pub(super) name: &'a [u8],

@@ -20,7 +20,7 @@ use tidegate_wire::percent;
 /// Fields of one document, and labels of one.
 const MOST: usize = 1024;
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Said<'a> {
     /// A text.
@@ -43,7 +43,7 @@ pub(super) enum Said<'a> {
     Quoted(AnyValue<'a>),
     /// JSON as it stands, which is an object, a list, a number or a word.
     Json(&'a [u8]),
-    /// What stands between the quotes of a string of JSON.
+    /// The contents of a JSON string, without its quotes.
     Escaped(&'a [u8]),
     /// A number of JSON as a text, or a text.
     Word(intake::Value<'a>),
@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
         self.base = (0, 0);
     }
 
-    /// What was put so far is the resource's.
+    /// Marks the fields written so far as the resource's.
     pub(super) fn end_resource(&mut self) {
         self.base = (self.fields.len(), self.labels.len());
     }
@@ -301,7 +301,7 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// What is behind `object` in the path of something that is in it.
+/// The rest of a member's path after `object`.
 fn below<'p>(path: &'p [u8], object: &[u8]) -> Option<&'p [u8]> {
     path.strip_prefix(object)?.strip_prefix(b".")
 }

@@ -110,7 +110,7 @@ impl<'a> Group<'a> {
         rest.iter().position(|member| !member.is_done).map(|offset| from + offset)
     }
 
-    /// What a document has of the point at `leader`, and its unit.
+    /// The fields that a document takes from the point at `leader`, and its unit.
     pub(super) fn shared(&self, leader: usize) -> Option<(Point<'a>, &'a [u8])> {
         let first = self.members.get(leader)?;
         Some((first.point()?, first.unit))

@@ -11,8 +11,8 @@ const MOST_EACH: usize = 100;
 
 /// A pattern for names of indexes.
 ///
-/// What fields say becomes lower case, and what Elasticsearch allows in no name becomes `_`; each is cut so that the
-/// whole has at most 255 bytes. The pattern's own text is taken as it is.
+/// Field values become lower case, and characters that Elasticsearch forbids become `_`; each is cut so that the name
+/// has at most 255 bytes. The pattern's own text stays unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
     pieces: Vec<Piece>,
@@ -57,7 +57,7 @@ impl Piece {
     }
 }
 
-/// What a name is made of.
+/// A part of a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Of<'a> {
     pub(super) kind: &'static str,

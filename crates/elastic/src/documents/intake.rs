@@ -73,7 +73,7 @@ pub(super) fn past_event(kinds: Kinds, raw: &[u8], place: Place) -> Place {
     }
 }
 
-/// What of the metadata matters for more than its fields.
+/// The properties of the metadata that influence other fields.
 #[derive(Debug, Clone, Copy, Default)]
 struct Agent<'a> {
     service: &'a [u8],

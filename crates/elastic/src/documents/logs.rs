@@ -27,7 +27,7 @@ const DEEPEST: usize = 16;
 /// The longest name of a field that means something here.
 const LONGEST_NAME: usize = 40;
 
-/// What came of a translation.
+/// The result of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Logs {
     /// How many bytes were written.
@@ -209,7 +209,7 @@ fn action(action: &Action<'_>, out: &mut Writer<'_>) {
     }
 }
 
-/// What a field means to a log record.
+/// The meaning of a field in a log record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Time,

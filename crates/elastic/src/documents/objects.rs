@@ -22,9 +22,9 @@ const NESTED: usize = 8;
 #[derive(Debug)]
 pub(super) struct Objects<'a> {
     pairs: Vec<KeyValue<'a>>,
-    /// What is open of a text of JSON that is being written.
+    /// The open containers of a JSON text being written.
     open: Vec<Open<'a>>,
-    /// What is needed to write JSON of anybody's making.
+    /// The state for writing arbitrary JSON.
     names: Names,
     pub(super) lost: u64,
     /// Whether lists may hold values of several kinds: where they are no fields.
@@ -43,7 +43,7 @@ impl Output for Any<'_> {
 /// A list or an object of which a part is written.
 #[derive(Debug)]
 enum Open<'a> {
-    /// What is left of it, and whether it has begun.
+    /// The rest of it, and whether it has begun.
     Array(Values<'a>, bool),
     /// Its attributes are those beyond the first number, of which that at the second is next.
     Map { from: usize, at: usize, is_renaming: bool },

@@ -1,8 +1,8 @@
 //! JSON of anybody's making, written with every key once in its object: Elasticsearch refuses a document in which one
 //! comes twice, however deep and whether it is indexed or not.
 //!
-//! What has none twice is copied as it stands, after one look at it. Of keys that come twice the last counts, as
-//! almost every reader of JSON has it.
+//! An object without duplicate keys is copied unchanged after one pass. Of duplicate keys the last counts, as in
+//! almost every JSON parser.
 
 use crate::json;
 use tidegate_wire::intake::{Array, MAX_DEPTH, Object, Text, Value};
@@ -178,7 +178,7 @@ impl Names {
     }
 }
 
-/// What a name of a field that has no fields in it must not have.
+/// The characters that a leaf field's name must not have.
 fn is_reserved(byte: u8) -> bool {
     matches!(byte, b'.' | b'*' | b'"')
 }
@@ -279,7 +279,7 @@ fn is_key(raw: &[u8], at: usize) -> bool {
     raw.get(at..).unwrap_or_default().trim_ascii_start().first() == Some(&b':')
 }
 
-/// What is before the quote that ends a string.
+/// The part before a string's closing quote.
 fn string(text: &[u8]) -> Option<&[u8]> {
     let mut at = 0;
     loop {
@@ -295,7 +295,7 @@ fn string(text: &[u8]) -> Option<&[u8]> {
 pub(super) struct Unescaped<'a> {
     rest: &'a [u8],
     has_escapes: bool,
-    /// What is left of a character that was written as an escape.
+    /// The rest of a character written as an escape.
     character: [u8; 4],
     left: std::ops::Range<usize>,
 }

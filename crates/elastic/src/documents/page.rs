@@ -42,7 +42,7 @@ impl<'a> Page<'a> {
         Self { space, len: 0 }
     }
 
-    /// What was put.
+    /// The output so far.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         self.space.get(..self.len).unwrap_or_default()

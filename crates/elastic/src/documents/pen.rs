@@ -16,7 +16,7 @@ use tidegate_wire::output::Full;
 /// The most that a translation takes on the heap beyond its sheet, while it runs.
 pub const WORKING_BYTES: usize = Objects::BYTES + Group::BYTES + Fields::BYTES;
 
-/// What is being written, and how far it came.
+/// The document being written, and its state.
 pub(super) struct Pen<'o, 'a, 's, S> {
     pub(super) out: &'o mut S,
     pub(super) settings: &'s Settings<'s>,
@@ -60,7 +60,7 @@ pub(super) struct Origin<'a> {
     pub(super) wishes: Wishes<'a>,
     /// Where their JSON was written last.
     pub(super) said: Option<Range<usize>>,
-    /// What ECS makes of the resource, in that mapping.
+    /// The ECS fields of the resource, in that mapping.
     pub(super) service: Option<Service<'a>>,
 }
 
@@ -149,7 +149,7 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
         self.place = Place { item, part: 0 };
     }
 
-    /// What came of it; `full` when it ended early.
+    /// The result; `full` if it ended early.
     pub(super) fn finished(mut self, full: bool) -> Result<Written, Full> {
         self.out.truncate(self.whole);
         self.done.untranslatable.values += if full { self.lost } else { self.objects.lost };

@@ -12,7 +12,7 @@ pub(super) const MOST_BELOW: usize = 512;
 /// Scales that OpenTelemetry has; beyond them bounds are no doubles or all the same.
 const SCALES: std::ops::RangeInclusive<i32> = -11..=20;
 
-/// What a point is of.
+/// The kind of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     Gauge,
@@ -23,7 +23,7 @@ pub(super) enum Of {
 }
 
 impl Of {
-    /// What the points of a metric are of.
+    /// The kind of a metric's points.
     pub(super) fn metric(data: &Data<'_>) -> Option<Self> {
         let cumulative = |temporality| temporality == temporality::CUMULATIVE;
         Some(match data {
@@ -121,8 +121,8 @@ impl<'a> Point<'a> {
         }
     }
 
-    /// What of it no field says: buckets of what is cumulative, which Elasticsearch would add up again and again;
-    /// quantiles; exemplars; the least, the greatest and the sum beside buckets.
+    /// The parts that no field can express: cumulative buckets, which Elasticsearch would add up repeatedly;
+    /// quantiles; exemplars; the minimum, maximum and sum beside buckets.
     pub(super) fn unsaid(&self) -> u64 {
         let count = |number: usize| number as u64;
         let limits = |min: Option<u64>, max: Option<u64>| u64::from(min.is_some()) + u64::from(max.is_some());

@@ -73,7 +73,7 @@ pub(super) fn letters(text: &[u8]) -> impl Iterator<Item = char> {
     letters.map(move |letter| if is_allowed(&letter) { letter } else { '_' })
 }
 
-/// What attributes say about the data stream.
+/// The data stream named by attributes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wishes<'a> {
     pub(crate) dataset: Option<&'a [u8]>,
@@ -81,7 +81,7 @@ pub(crate) struct Wishes<'a> {
 }
 
 impl<'a> Wishes<'a> {
-    /// What `attributes` say, which overrule `self`.
+    /// The data stream named by `attributes`, which takes precedence over `self`.
     pub(crate) fn overruled(mut self, attributes: Attributes<'a>) -> Self {
         for attribute in attributes {
             if let AnyValue::Text(text) = attribute.value {

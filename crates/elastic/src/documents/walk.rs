@@ -35,7 +35,7 @@ pub(super) fn otlp(
 }
 
 impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
-    /// What all items of a scope have in common.
+    /// The properties that all items of a scope share.
     fn from<T: Item<'a>>(
         &mut self,
         resource: &ResourceGroup<'a, T>,

@@ -35,7 +35,7 @@ pub(super) fn members<'a>(
     }
 }
 
-/// What is not known, and then of each known name the last.
+/// The unknown ones, and then the last of each known name.
 #[cold]
 fn last_of_each<'a>(
     out: &mut Writer<'_>,

@@ -58,7 +58,7 @@ pub(super) fn log(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64)
     out.close(record);
 }
 
-/// What a log event says in fields of its own.
+/// The dedicated fields of a log event.
 #[derive(Default)]
 struct Said<'a> {
     time: Option<Value<'a>>,

@@ -16,7 +16,7 @@ const OF_HISTOGRAM: u8 = 9;
 const DELTA: u64 = 1;
 const CUMULATIVE: u64 = 2;
 
-/// What all samples of a metricset have in common.
+/// The properties that all samples of a metricset share.
 struct Set<'a> {
     fields: Object<'a>,
     time_ns: u64,
@@ -24,7 +24,7 @@ struct Set<'a> {
     is_received: bool,
 }
 
-/// What a sample is said to be.
+/// The type of a sample.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Type {
     Gauge,

@@ -4,7 +4,7 @@ use tidegate_wire::intake::{Object, Text};
 
 /// How many times its length an event may say so.
 const TIMES: usize = 2;
-/// What every event may.
+/// The members common to every event.
 const AT_LEAST: usize = 1 << 10;
 
 /// The bytes of names of enclosing objects that may still be said of one event. Without it, two hundred thousand members

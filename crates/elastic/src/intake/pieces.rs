@@ -15,7 +15,7 @@ pub struct Place {
     samples: usize,
 }
 
-/// What one piece holds.
+/// The contents of one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Portion {
     /// The length of the request.

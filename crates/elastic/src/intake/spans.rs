@@ -23,7 +23,7 @@ mod kind {
     pub(super) const CONSUMER: u64 = 5;
 }
 
-/// What a transaction or a span says in fields of its own.
+/// The dedicated fields of a transaction or a span.
 #[derive(Default)]
 struct Said<'a> {
     id: Option<Value<'a>>,

@@ -1,6 +1,6 @@
-//! What fields of events are called as attributes. What is not named here keeps its name, behind the table's prefix.
+//! The attribute names of event fields. Other fields keep their name, after the table's prefix.
 
-/// What becomes of a member of an object.
+/// The treatment of an object's member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum To {
     /// It is said elsewhere.
@@ -18,13 +18,13 @@ pub(super) enum To {
 /// The members of an object.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// What stands before the names of members that are not known.
+    /// The prefix for names of unknown members.
     pub(super) rest: &'static str,
     pub(super) known: &'static [(&'static str, To)],
 }
 
 impl Table {
-    /// What becomes of a member, and where it stands among the known ones.
+    /// The treatment of a member, and its index among the known ones.
     pub(super) fn of(&self, name: &[u8]) -> Option<(u32, To)> {
         let found = (0..).zip(self.known).find(|(_, (known, _))| known.as_bytes() == name);
         found.map(|(place, (_, to))| (place, *to))
@@ -51,7 +51,7 @@ pub(super) static METADATA: Table = table(
     ],
 );
 
-/// What the source knew of a browser's request.
+/// The source's knowledge of a browser's request.
 static REQUESTED: Table = table(
     "elastic.metadata.tidegate.",
     &[
@@ -158,7 +158,7 @@ static NETWORK: Table = table("elastic.metadata.network.", &[("connection", Into
 static CONNECTION: Table =
     table("elastic.metadata.network.connection.", &[("type", As("network.connection.type"))]);
 
-/// What spans, errors and metrics have in common, which is said in fields of their own.
+/// The dedicated fields that spans, errors and metrics share.
 macro_rules! said_elsewhere {
     ($($name:literal),*; $($other:tt)*) => { &[$(($name, Skip),)* $($other)*] };
 }

@@ -1,4 +1,4 @@
-//! What agents say is said in OTLP, and nothing of it is lost.
+//! Every part of an agent's event appears in OTLP.
 #![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 mod captured;

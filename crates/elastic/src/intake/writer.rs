@@ -21,7 +21,7 @@ pub(crate) fn limit(most: usize, enclosing: usize) -> usize {
     most.saturating_sub(ENDING).max(enclosing.saturating_add(most / FOR_ITEMS))
 }
 
-/// What is kept free to end the messages around an item: the lengths of groups, scopes, and metrics.
+/// Space reserved to close the messages around an item: the lengths of groups, scopes, and metrics.
 const ENDING: usize = 32;
 
 /// A message that is being written: where its first field is.

@@ -15,7 +15,7 @@ pub(crate) struct Request {
     pub(crate) browser: Option<(&'static str, u16, &'static str)>,
 }
 
-/// What APM Server answers, and the documents that Elasticsearch indexes then.
+/// The responses of APM Server, and the documents that Elasticsearch then indexes.
 #[derive(Debug)]
 #[allow(dead_code, reason = "not every test compares all of it")]
 pub(crate) struct Answer {
@@ -82,7 +82,7 @@ impl Answer {
     }
 }
 
-/// What of tidegate's documents is not in those of APM Server, or is in other words: `design/documents.md` says why.
+/// Differences between tidegate's documents and APM Server's: `design/documents.md` gives the reasons.
 const MORE: [&str; 3] = ["span.start.us", "service.id", "transaction.dropped_spans_stats"];
 
 /// Where they differ, in words: nothing where `found` says what `expected` says.

@@ -89,7 +89,7 @@ fn the_limit_is_enforced_before_the_bytes_arrive() {
     assert_eq!(undone(b"ffffffffffffffff\r\n", &[], 4), too_large);
 }
 
-/// What comes with the body and is thrown away is bounded too.
+/// Bytes that accompany the body and are discarded are bounded too.
 #[test]
 fn extensions_and_trailers_are_bounded() {
     let extras = Err(Refusal::Malformed(Flaw::ChunkExtras));

@@ -23,7 +23,7 @@ pub(super) enum Intake {
     },
 }
 
-/// What has to happen next.
+/// The next step.
 #[derive(Debug)]
 pub(super) enum Step {
     Done(Extent),

@@ -29,7 +29,7 @@ pub(crate) struct Link<'a, T> {
     timer: Pin<&'a mut Sleep>,
 }
 
-/// What a read with a deadline came to.
+/// The result of a read with a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
     Bytes(usize),
@@ -201,7 +201,7 @@ impl<'a, T: Stream> Link<'a, T> {
                     self.stream.poll_read(context, nowhere.get_mut(..room).unwrap_or_default())
                 });
                 let read = match read {
-                    // What is left of the limit is less than what there is: it is not taken.
+                    // The remaining limit is less than the available bytes: do not take them.
                     Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
                     read => read?,
                 };
@@ -238,7 +238,7 @@ impl<'a, T: Stream> Link<'a, T> {
     }
 }
 
-/// What the first write of an answer left.
+/// The rest after the first write of an answer.
 #[derive(Debug)]
 pub(crate) struct Unsent {
     /// Of what was put together.
@@ -246,7 +246,7 @@ pub(crate) struct Unsent {
     left: Left,
 }
 
-/// What of an answer's content was not put behind its head.
+/// The part of an answer's content that was not sent with its head.
 #[derive(Debug)]
 pub(crate) struct Left {
     content: Content,

@@ -50,7 +50,7 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
     pub(super) async fn receive_head(&mut self, window: &mut Window) -> Result<(usize, usize), Fault> {
         let deadline = Instant::now() + self.server.settings.head;
         let mut scan = Scan::default();
-        // What a read needs that had too little room.
+        // A read needs this buffer after one that was too small.
         let mut room = 0;
         loop {
             let progress = scan.advance(window, self.server.settings.max_head)?;
@@ -102,7 +102,7 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
         // A client that has begun to send needs no telling.
         let awaits_telling = framing.expects && window.len() == framing.head;
         let mut pace = None;
-        // What a read needs that had too little room.
+        // A read needs this buffer after one that was too small.
         let mut short = 0;
         loop {
             let room = match intake.step(window)? {
@@ -110,7 +110,7 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
                 Step::More { room } => room,
             };
             if patient && pace.is_none() {
-                // What the last request took is more than one needs that has just begun.
+                // The last request's buffer is larger than a new one needs.
                 self.shrink(window);
             }
             let body = window.len().saturating_sub(framing.head).saturating_add(room);

@@ -1,4 +1,4 @@
-//! From the bytes of a whole head to a checked [`Head`].
+//! Parses the bytes of a whole head into a checked [`Head`].
 
 use super::target::{is_authority, target};
 use super::{Framing, Head, Length, MAX_HEADERS, Version, trimmed};
@@ -63,7 +63,7 @@ pub(crate) fn parse<R>(
     Ok(look(&head))
 }
 
-/// What httparse's errors mean. `bytes` begin with the request line.
+/// Translates httparse's errors. `bytes` begin with the request line.
 pub(super) fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
     use httparse::Error;
     Refusal::Malformed(match error {

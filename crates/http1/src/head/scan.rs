@@ -14,7 +14,7 @@ pub(crate) struct Scan {
     start: usize,
 }
 
-/// What [`Scan::advance`] found.
+/// The result of [`Scan::advance`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// More must arrive.

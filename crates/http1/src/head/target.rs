@@ -53,8 +53,8 @@ fn path_and_query<'a>(text: &'a str, authority: Option<&'a str>) -> Option<Targe
     valid.then_some(Target { path, query, authority })
 }
 
-/// What a query may hold besides. Square brackets are not allowed by the letter, but `match[]=` has been
-/// sent by Prometheus' clients for ever.
+/// Additional characters allowed in a query. The RFC does not allow square brackets, but Prometheus clients have
+/// always sent `match[]=`.
 const QUERY: &[u8] = b"/?:@[]";
 
 fn after_scheme(raw: &str) -> Option<&str> {

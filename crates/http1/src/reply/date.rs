@@ -7,7 +7,7 @@ use std::ops::Range;
 /// `Sun, 06 Nov 1994 08:49:37 GMT`
 type Text = [u8; 29];
 
-/// What stands where a date goes.
+/// The placeholder for a date.
 pub(super) const NO_DATE: &[u8] = &[b' '; size_of::<Text>()];
 
 thread_local! {

@@ -17,7 +17,7 @@ pub struct Prepared {
     rest: Box<[u8]>,
 }
 
-/// What a line about the connection and a delay take at most.
+/// Most bytes of the lines for the connection and the delay.
 const ADDED: usize = 64;
 
 impl Prepared {

@@ -3,7 +3,7 @@
 use super::date::with_date;
 use super::{Content, Reply, Shape};
 
-/// What the request and the connection add to an answer.
+/// The parts of an answer that depend on the request and the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ending {
     /// The connection ends with it.
@@ -68,7 +68,7 @@ pub(super) fn fields(reply: &Reply, out: &mut Vec<u8>) {
     number(len as u64, out);
 }
 
-/// What becomes of the connection, where that has to be said.
+/// The `Connection` header, if one is needed.
 #[inline]
 pub(super) fn connection(ending: Ending, out: &mut Vec<u8>) {
     if ending.close {

@@ -15,7 +15,7 @@ fn rendered(reply: &Reply, ending: Ending) -> String {
 
 const OPEN: Ending = Ending { close: false, keep_alive: false, bodiless: false };
 
-/// What goes out is what RFC 9112 asks for, to the byte.
+/// Answers follow RFC 9112 byte for byte.
 #[test]
 fn replies_are_rendered_to_the_byte() {
     let empty = Reply::new(204).numbers(&["A-Written", "B-Written"], [7, 0, 9]);
@@ -87,8 +87,7 @@ fn text_is_put_into_its_shape() {
     assert!(bodiless.ends_with("Content-Length: 4\r\n\r\n"), "{bodiless}");
 }
 
-/// What was prepared is to the byte what the reply would have been, however it is ended, and answers after another
-/// delay each time.
+/// A prepared answer equals the rendered reply byte for byte, with every connection option and every delay.
 #[test]
 fn what_is_prepared_is_what_would_be_rendered() {
     fn quoted(out: &mut Vec<u8>, parts: [&[u8]; 3]) {

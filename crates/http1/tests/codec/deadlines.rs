@@ -146,8 +146,7 @@ fn bodies_wait_for_their_memory_before_they_are_asked_for() {
     }
 }
 
-/// What a client sends after its refusal is read on for a while, and no longer: not when it sends little, not for ever,
-/// and no more than so much.
+/// The codec drains a refused client's bytes only within limits of rate, time and size.
 #[test]
 fn what_is_sent_in_vain_is_read_within_bounds() {
     let refused = "POST /small HTTP/1.1\r\nHost: h\r\nContent-Length: 900000000\r\n\r\n";

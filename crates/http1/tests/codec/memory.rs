@@ -1,5 +1,4 @@
-//! What a connection costs: little while it waits, no allocation per request, and nothing that is not paid
-//! for.
+//! The cost of a connection: little while idle, no allocation per request, and no uncharged memory.
 
 use crate::pipe::{Client, pipe};
 use crate::record::{peer, server, statuses};

@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use tokio::io::AsyncWriteExt;
 
-/// What hyper's server sees in `bytes`.
+/// hyper's result for `bytes`.
 fn seen_by_hyper(bytes: &[u8]) -> Vec<Seen> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -53,7 +53,7 @@ fn sorted(headers: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<(String, Vec<
     headers
 }
 
-/// What this codec sees in `pieces`.
+/// This codec's result for `pieces`.
 fn seen_here<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> (Vec<u16>, Vec<Seen>) {
     let run = run(pieces);
     let in_order = |seen: Seen| Seen { headers: sorted(seen.headers.into_iter()), ..seen };

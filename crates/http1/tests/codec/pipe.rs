@@ -60,7 +60,7 @@ impl Client {
         self.0.lock().unwrap().writes
     }
 
-    /// What the server has answered so far.
+    /// The server's output so far.
     pub(crate) fn answers(&self) -> Vec<u8> {
         self.0.lock().unwrap().answers.clone()
     }

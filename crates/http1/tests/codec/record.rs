@@ -76,7 +76,7 @@ pub(crate) fn peer() -> std::net::SocketAddr {
     ([192, 0, 2, 1], 4000).into()
 }
 
-/// What became of one connection.
+/// The outcome of one connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) ended: Ended,

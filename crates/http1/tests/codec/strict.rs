@@ -1,4 +1,4 @@
-//! What is taken and what is refused, one row each.
+//! Accepted and refused requests, one row each.
 
 use crate::record::{Seen, run};
 use tidegate_http1::{Flaw, Refusal};
@@ -205,7 +205,7 @@ fn only(request: &str) -> Seen {
     run.seen.remove(0)
 }
 
-/// What the grammar allows is taken, and means what it says.
+/// Requests that follow the grammar are accepted, and keep their meaning.
 #[test]
 fn valid_requests_mean_what_they_say() {
     let seen = only(
@@ -228,7 +228,7 @@ fn valid_requests_mean_what_they_say() {
     assert_eq!(seen.method, "GET");
 }
 
-/// Who may send another request on the same connection.
+/// Which clients may send another request on the same connection.
 #[test]
 fn connections_stay_open_as_long_as_both_wish() {
     let rows: &[(&str, usize)] = &[

@@ -14,7 +14,7 @@ const PLACES: usize = 4;
 const APART: u64 = 4096;
 const SUFFIX: &str = ".cursor";
 
-/// What the file of the sink `name` is called.
+/// The file name of the sink `name`.
 pub(crate) fn file_name(name: &str) -> String {
     format!("{name}{SUFFIX}")
 }

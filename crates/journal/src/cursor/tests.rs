@@ -72,7 +72,7 @@ impl Model {
     fn low(&self) -> u64 {
         let open = |fate: &Fate| matches!(fate, Fate::Queued | Fate::InFlight);
         let low = self.fates.iter().position(open).unwrap_or(self.fates.len()) as u64;
-        // What was completed before a restart counts when the sink has come past it.
+        // Completions from before a restart count once the sink has passed them.
         low.min(self.next.max(self.cursor.low))
     }
 

@@ -19,9 +19,9 @@ pub struct Letter {
     pub at_ns: u64,
     /// Which sink could not deliver it.
     pub sink: String,
-    /// What the peer said.
+    /// The peer's message.
     pub reason: String,
-    /// What is known about the body.
+    /// The body's metadata.
     pub meta: Meta,
     /// The body's length, in bytes.
     pub body_len: u32,
@@ -93,7 +93,7 @@ pub fn mark_refused(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
 /// How many letters of a sink are kept to be sent although later ones were.
 pub const MOST_REFUSED: usize = 64;
 
-/// What of a sink's letters was sent. On disk: the numbers, eight bytes each, little-endian.
+/// The resent dead letters of a sink. On disk: their numbers, eight bytes each, little-endian.
 #[derive(Debug, Default)]
 struct Sent {
     /// Up to and with this letter,

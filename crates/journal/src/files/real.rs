@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    /// What is in the journal is its owner's alone, and a link in its place is not followed.
+    /// Journal files belong to their owner alone, and a symbolic link in their place is not followed.
     #[test]
     fn files_are_the_owners_and_links_are_refused() {
         let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What a device writes whole or, when it is cut off, in part, in bytes.
+/// The unit that a device writes wholly or, when cut off, partly, in bytes.
 const SECTOR: usize = 512;
 
 /// Random numbers that a seed repeats.

@@ -73,7 +73,7 @@ fn a_group_behind_another_is_not_smaller() {
     let mut taken = Vec::new();
     let turn = |queue: &Queue<u32, u32>| {
         let now = Some(Duration::ZERO);
-        // What is not worth a turn gets one when the patience ends; only what is queued tells.
+        // A small group is written when the patience ends; only the queue knows its size.
         let worth = lock(&queue.state).is_worth_it();
         assert_eq!(queue.turn(now), Arrival::Open);
         worth

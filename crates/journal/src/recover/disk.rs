@@ -1,5 +1,5 @@
-//! What is on disk: cursors, segments, and the end of the last one. Reads O(segments) headers, one segment
-//! whole, and no more; changes nothing but what no sink can still want.
+//! Reads the state on disk: cursors, segments, and the end of the last one. Reads O(segments) headers, one whole
+//! segment, and no more; changes only files that no sink can still need.
 
 use super::{Recovery, random};
 use crate::cell::Cell;
@@ -30,7 +30,7 @@ pub(super) struct Found {
     pub(super) recovery: Recovery,
 }
 
-/// What was being done when the system refused it.
+/// The operation that the system refused.
 type Failed = (String, io::Error);
 /// A sink's name, and its cursor where it could be read.
 type ReadCursor = (String, Option<(CursorFile, Written)>);
@@ -85,7 +85,7 @@ impl Found {
                 header.filter(|header| header.sequence == *first)
             })
             .collect();
-        // What stands at the start of a file is never a client's, so it says truly whose journal this is.
+        // The start of a file never comes from a client, so it identifies its journal reliably.
         let newest = headers.iter().rev().flatten().next();
         let salt = newest.map(|header| salt_of(header.key, header.sequence)).or(cursors_salt);
         for ((first, (len, marked)), header) in named.into_iter().zip(headers) {

@@ -55,7 +55,7 @@ pub(super) fn id_of(body: &[u8]) -> u64 {
     id
 }
 
-/// What must be true, kept beside the journal.
+/// The invariants, kept beside the journal.
 struct Model {
     files: Simulated,
     clock: Arc<Driven>,
@@ -64,8 +64,8 @@ struct Model {
     durability: Durability,
     /// Somebody who completes nothing, so that nothing is deleted.
     keeper: bool,
-    /// What a restart finds beyond what was acknowledged stays, unless a sync had failed before: then the
-    /// kernel may hold pages that it takes for written and that are not.
+    /// A restart keeps records beyond the acknowledged ones, unless a sync had failed before: then the kernel may
+    /// hold pages that it considers written although they are not.
     found_stays: bool,
     appended: u64,
     /// Acknowledged, or found after a restart: sequence and body.
@@ -140,7 +140,7 @@ impl Model {
         }
     }
 
-    /// What two threads do: each syncs its own group, in any order, and settles it when it is its turn.
+    /// Two threads each sync their own group, in any order, and settle it in turn.
     fn overlap<'a>(&mut self, journal: &'a Journal, writer: &mut Writer) -> Vec<(u64, Appending<'a>)> {
         let [mut one, mut other] = [0, 1].map(|hand| Flight::new(writer.shared.clone(), hand));
         let mut pending = Vec::new();
@@ -196,7 +196,7 @@ impl Model {
                 follower.commit_through(&last, book);
                 self.completed.extend(taken[..done].iter().map(|record| record.sequence));
             }
-            // What was taken and not completed would be in flight for ever.
+            // A record taken and not completed would be in flight forever.
             follower.rewind();
             return;
         }

@@ -251,8 +251,7 @@ fn a_record_inside_a_body_is_never_taken_for_one() {
     assert!(matches!(next(), Event::Record(Record { sequence: 1, .. })));
 }
 
-/// What was refused is not given a number; so an earlier segment may leave records in its file whose numbers
-/// are yet to come.
+/// A refused record gets no number; so an earlier segment may leave records in its file with numbers still to come.
 #[test]
 fn what_an_earlier_segment_left_is_never_taken_for_a_record() {
     let sample = Sample::fresh();

@@ -19,7 +19,7 @@ struct Gated {
 #[derive(Default)]
 struct Gate {
     came: usize,
-    /// What each is told, once it is.
+    /// The answer to each of them.
     words: Vec<Option<bool>>,
     /// How many have gone on.
     gone: usize,

@@ -36,7 +36,7 @@ struct Turns {
     /// Groups written, and groups settled, ever.
     written: u64,
     settled: u64,
-    /// What failed, until the writer has gone back.
+    /// The error, until the writer has recovered.
     broken: Option<Trouble>,
     /// A thread that wrote is gone: nothing is settled any more.
     ended: bool,
@@ -103,9 +103,8 @@ pub(crate) struct Flight {
     pub(super) hand: usize,
     /// Where in the order it is, while it is on its way.
     number: Option<u64>,
-    /// What it is synced by: a description of the file that no other thread syncs by. An error in writing
-    /// back is told once to each description; one that two threads shared could tell the one of an error in
-    /// the other's group, and the other nothing.
+    /// The open file description that it syncs, used by no other thread. The kernel reports a writeback error once
+    /// per description; with a shared one, a thread could receive the error of another's group, and the other none.
     file: Option<Arc<dyn File>>,
     /// Where it ends in its segment, and what the head is behind it.
     end: u64,

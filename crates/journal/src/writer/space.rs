@@ -108,8 +108,8 @@ impl Writer {
         }
     }
 
-    /// What is done about once a second: syncs the cursors, frees space, marks damaged segments, and works
-    /// out how long whoever is refused should wait.
+    /// The work of about once a second: syncs the cursors, frees space, marks damaged segments, and computes how long
+    /// refused clients should wait.
     pub(super) fn tick(&mut self, now: u64) {
         if self.shared.settings.durability != Durability::Memory {
             self.mark_damaged();

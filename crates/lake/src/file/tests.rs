@@ -13,13 +13,13 @@ fn label(serial: &str) -> [Label<'_>; 2] {
     [name, Label { name: b"serial", value: serial.as_bytes() }]
 }
 
-/// What a file holds after some row groups, and what it says that it holds, in bytes.
+/// The size of a file after some row groups, and the size that it reports, in bytes.
 fn measured<R: Run>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u64) {
     let dir = tempfile::tempdir().unwrap();
     let shape = Shape::of(crate::shape::SMALLEST).unwrap();
     let kind = Kind::new(table, &shape, &dir.path().join("spill"), Access::Owner).unwrap();
     let mut file = kind.create(dir.path().join("file")).unwrap();
-    // What the pool keeps for the next rows is not the file's.
+    // Memory that the pool keeps for the next rows is not the file's.
     fill(&mut run);
     run.clear();
     let mut held = 0;

@@ -212,7 +212,7 @@ fn deep(depth: usize, inner: &[u8]) -> Vec<u8> {
     field(0x4a, &[field(0x0a, b"k"), field(0x12, &value)].concat())
 }
 
-/// What such a span's attributes are as JSON.
+/// Such a span's attributes as JSON.
 fn said(depth: usize, inner: &str) -> String {
     let (mut before, mut behind) = (String::new(), String::new());
     for level in (0..depth).rev() {

@@ -10,7 +10,7 @@ use tidegate_wire::otlp::{
     Number, NumberPoint, SummaryPoint, temporality,
 };
 
-/// What the points of one metric are added with.
+/// The context for adding the points of one metric.
 struct Context<'c, 'r, 'a> {
     metric: MetricKey<'a>,
     origin: &'c mut Origin<'r, 'a>,

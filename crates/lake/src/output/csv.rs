@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use std::io::{Result, Write};
 
-/// What a spreadsheet takes for the beginning of a formula, or skips before one.
+/// Characters that a spreadsheet treats as the beginning of a formula, or skips before one.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
 /// A value as a field has it. A text that would be a formula is marked as text; a number is none, whatever its sign.

@@ -98,7 +98,7 @@ fn of_texts(format: Format, texts: Vec<&str>, is_terminal: bool) -> String {
     String::from_utf8(output.finish().unwrap()).unwrap()
 }
 
-/// What a spreadsheet would compute is marked as text, in a file as well; numbers stay numbers.
+/// Text that a spreadsheet would compute is marked as text, also in a file; numbers stay numbers.
 #[test]
 fn csv_has_no_formulas() {
     let texts = vec!["=1+1", "+1", "-1", "@a", "\tb", "\rc", "a=b", "", "'"];

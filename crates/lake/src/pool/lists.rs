@@ -45,7 +45,7 @@ impl List {
 pub(crate) struct Lists<T> {
     pool: Pool,
     chunks: Vec<Vec<T>>,
-    /// What all chunks were paid with.
+    /// The charge for all chunks.
     paid: usize,
 }
 
@@ -151,12 +151,12 @@ impl<T: Listed> Lists<T> {
     }
 }
 
-/// What lists can be of.
+/// The element types of lists.
 pub(crate) trait Listed: Copy + Sized {
     /// A chunk of the usual length, paid for.
     fn take(pool: &Pool) -> Result<Vec<Self>, NotTaken>;
 
-    /// What becomes of a chunk that was given back.
+    /// The fate of a returned chunk.
     fn keep(pool: &Pool, chunk: Vec<Self>);
 }
 

@@ -36,7 +36,7 @@ fn fixed<const N: usize>(bytes: Vec<u8>, nulls: Option<NullBuffer>) -> Result<Ar
     Ok(Arc::new(FixedSizeBinaryArray::try_new(length, Buffer::from_vec(bytes), nulls)?))
 }
 
-/// What most rows do not have, with the rows that do.
+/// Sparse values, with the rows that have them.
 #[derive(Debug)]
 pub(crate) struct Sparse<T> {
     values: Chunks<(u32, T)>,

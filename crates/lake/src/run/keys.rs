@@ -1,4 +1,4 @@
-//! What rows have in common: series, and the texts that describe them, each kept once per run.
+//! Values shared by rows: series, and the texts that describe them, each stored once per run.
 
 mod columns;
 mod otlp;
@@ -271,7 +271,7 @@ fn place(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// What a series' values are, as far as its family's metadata tells.
+/// The type of a series' values, as known from its family's metadata.
 fn point_type_of(labelled: &Labelled<'_>, family: Option<&Family>) -> i32 {
     let ends_with = |suffix: &[u8]| labelled.name.ends_with(suffix);
     match family.map_or(0, |family| family.kind) {

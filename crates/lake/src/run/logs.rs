@@ -103,7 +103,8 @@ impl LogRun {
             let place = Table::Logs.promoted().iter().position(|name| name.as_bytes() == attribute.key);
             match (place, attribute.value) {
                 (Some(place), AnyValue::Text(text)) => match own.get_mut(place) {
-                    // What the resource has, too, stays in the JSON: otherwise nobody could tell whose it was.
+                    // An attribute that the resource has, too, stays in the JSON: otherwise its owner would be
+                    // ambiguous.
                     Some(own) => !std::ptr::eq(*own.get_or_insert(text), text) || has & 1 << place != 0,
                     None => true,
                 },

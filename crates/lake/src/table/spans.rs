@@ -133,7 +133,7 @@ impl SpanColumn {
     }
 }
 
-/// What an event consists of.
+/// The fields of an event.
 pub(crate) fn event_fields() -> Fields {
     Fields::from(vec![
         field(31, "time", timestamp(), false),
@@ -144,7 +144,7 @@ pub(crate) fn event_fields() -> Fields {
     ])
 }
 
-/// What a link consists of.
+/// The fields of a link.
 pub(crate) fn link_fields() -> Fields {
     Fields::from(vec![
         field(41, "trace_id", DataType::FixedSizeBinary(16), false),

@@ -1,4 +1,4 @@
-//! What the columns beside labels, time and value have.
+//! The columns other than labels, time and value.
 
 use super::*;
 use crate::{Format, Output};

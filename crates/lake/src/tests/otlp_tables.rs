@@ -1,4 +1,4 @@
-//! What goes in as OTLP comes out: log records and metrics, field by field.
+//! OTLP data reads back as written: log records and metrics, field by field.
 
 use super::body::{bytes, fixed64, varint, zigzag};
 use super::otlp::{Attr, Attrs, START_NS, attributes, log_record, logs, metrics, trace_id};
@@ -44,7 +44,7 @@ fn every_field_of_a_log_record_is_kept() {
             "trace_id": "00000070000000000000000000000001", "span_id": "0000000000000001",
             "scope_name": "library", "scope_version": "1.2.3", "dropped_attributes": 2,
             "resource": {"host.name": "theirs", "service.name": "shop"},
-            // What the resource has, too, stays; what has the wrong type for its column stays.
+            // Attributes shared with the resource stay; those with the wrong type for their column stay.
             "attributes": {"host.name": "mine", "k8s.pod.name": 4, "n": 1},
             "host.name": "mine", "log.file.path": "/a", "k8s.pod.name": null,
         }),

@@ -94,7 +94,7 @@ fn many_row_groups_lose_nothing() {
     assert_eq!(points(dir.path()).len(), sent);
 }
 
-/// What cannot fit is counted and does not stand in the way of the rest.
+/// Items that cannot fit are counted and do not affect the others.
 #[test]
 fn what_does_not_fit_is_dropped_by_reason() {
     let dir = tempfile::tempdir().unwrap();

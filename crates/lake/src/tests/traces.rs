@@ -1,4 +1,4 @@
-//! What goes in as OTLP comes out: spans, attribute by attribute.
+//! OTLP data reads back as written: spans, attribute by attribute.
 
 use super::body::{bytes, fixed64, varint};
 use super::otlp::{self, Attr, START_NS, span, trace_id, traces};

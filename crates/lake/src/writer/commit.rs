@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// What has become part of the lake.
+/// The committed part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     /// Everything up to this sequence will not be needed again.

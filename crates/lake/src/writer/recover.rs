@@ -133,7 +133,7 @@ fn lock(layout: &Layout) -> Result<File, Error> {
     Ok(file)
 }
 
-/// What an earlier version left to others to read.
+/// Permissions left open by an earlier version.
 fn tighten(layout: &Layout, access: Access) {
     let found = tidegate_files::tighten(layout.root(), access);
     let lake = layout.root().display();

@@ -1,4 +1,4 @@
-//! What a writer is told when it is opened.
+//! The settings of a writer.
 
 use crate::{Error, Retention};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Settings {
     /// Names the journal whose sequences are pushed: a part of file names, and what sequences are compared
     /// under. A journal that begins again at 1 needs another name.
     pub node: String,
-    /// Who may read the lake beside its owner.
+    /// The readers of the lake in addition to its owner.
     pub access: Access,
 }
 

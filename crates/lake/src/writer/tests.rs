@@ -176,7 +176,7 @@ fn age_and_size_end_files() {
     assert_eq!(push(&mut lake, 2, NOW_NS, &large).commit.unwrap().through, 2);
 }
 
-/// What has no rows moves the cursor on all the same, and writes nothing.
+/// A batch without rows still moves the cursor, and writes nothing.
 #[test]
 fn batches_without_rows_are_committed_without_files() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What takes the most memory: many series, long labels, exemplars, wide histograms.
+//! The worst case for memory: many series, long labels, exemplars, wide histograms.
 
 use crate::body::{self, Body, custom_histogram, int_histogram, labels};
 

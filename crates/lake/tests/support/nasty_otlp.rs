@@ -1,5 +1,5 @@
-//! What takes the most memory of OTLP: many resources, long attributes, many events, wide histograms, and
-//! signals that come by turns.
+//! The worst case of OTLP for memory: many resources, long attributes, many events, wide histograms, and alternating
+//! signals.
 
 use crate::body::{bytes, fixed64};
 use crate::otlp::{Attr, START_NS, attributes, log_record, logs, metrics, span, trace_id, traces};

@@ -96,7 +96,7 @@ fn items_are_refused_for_two_reasons_of_one_request() {
     assert!(balance.difference() == 0 && balance.at_rest());
 }
 
-/// What is acknowledged and not written, or written and not acknowledged, shows.
+/// An item acknowledged but not written, or written but not acknowledged, shows.
 #[test]
 fn the_journal_must_agree_with_the_sources() {
     let ledger = ledger(0);
@@ -287,8 +287,8 @@ fn entries_allocate_nothing() {
     assert_eq!(allocations.count_total, 0);
 }
 
-/// What is known to be a tenant's is on its page too, settled as the source's page is, and names that share a page
-/// keep their own.
+/// Items of a known tenant are also on the tenant's page, settled like the source's page; tenants that share a page
+/// keep their names.
 #[test]
 fn a_tenants_page_balances_by_itself() {
     let ledger = ledger(0);

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{ledger, metrics};
 use crate::{Dropped, Head, Refusal, Settled, Sink, SinkBook, Source};
 
-/// What one request comes to.
+/// The totals of one request.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Accepted(u64),

@@ -1,4 +1,4 @@
-//! What a tenant has of the memory in which bodies are decompressed.
+//! A tenant's share of the memory in which bodies are decompressed.
 
 use super::{Denied, Hold, Table, countable};
 use crate::tenants::{Account, TenantId};
@@ -48,7 +48,7 @@ impl Part {
         self.bytes.into()
     }
 
-    /// What its tenant holds in all.
+    /// The tenant's total use.
     pub fn held(&self) -> u64 {
         self.table.account(Some(self.tenant)).map_or(0, Account::held)
     }

@@ -194,8 +194,8 @@ fn items_are_limited_by_what_the_books_say() {
     assert!(table.enter(later, route, None, 1, u64::MAX).is_ok());
 }
 
-/// What a body becomes counts as well as what was received: who decompresses all it may have is refused more of it, and
-/// new requests too, while another passes; and all of it comes back.
+/// A decompressed body counts as well as the received bytes: a tenant that has decompressed up to its share is
+/// refused more memory and new requests, while another tenant passes; and all of it is returned.
 #[test]
 fn what_is_decompressed_counts_for_its_tenant() {
     const TOTAL: u64 = 1_000_000;

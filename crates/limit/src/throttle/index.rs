@@ -1,7 +1,7 @@
 //! Where a key's place is: a table of fixed size that is half empty, probed in steps of one.
 
-/// From hashes to places. Removing closes the gap, so nothing piles up, and the longest search depends on what is
-/// in it now and not on what ever was.
+/// A hash index. Removing an entry closes the gap, so nothing accumulates, and the longest search depends on the
+/// current entries, not on earlier ones.
 #[derive(Debug)]
 pub(super) struct Index {
     slots: Box<[Slot]>,

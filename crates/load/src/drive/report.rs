@@ -6,7 +6,7 @@ use tidegate_meters::Summary;
 
 use crate::compare::Acked;
 
-/// What became of a run's requests.
+/// The results of a run's requests.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Answers, by status.

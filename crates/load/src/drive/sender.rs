@@ -25,7 +25,7 @@ pub(super) struct Plan {
     pub(super) latency: Histogram,
 }
 
-/// What a request carries.
+/// The contents of a request.
 #[derive(Clone)]
 struct Part {
     series: Range<usize>,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was sent, all of which was taken.
+/// The sent items, all of them accepted.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sent {
     /// Requests.

@@ -29,7 +29,7 @@ pub enum Transport {
     Grpc,
 }
 
-/// What came back.
+/// The response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Whether the request was taken.
@@ -58,7 +58,7 @@ pub enum Client {
 pub struct Grpc {
     sender: http2::SendRequest<Message>,
     authority: String,
-    /// What drives the connection, for as long as this is there.
+    /// The task that drives the connection, aborted on drop.
     _connection: JoinSet<()>,
 }
 

@@ -17,7 +17,7 @@ use crate::target::Target;
 pub struct Profile {
     /// How requests travel.
     pub transport: Transport,
-    /// What they carry.
+    /// Their contents.
     pub signal: Signal,
     /// How they are compressed.
     pub coding: Coding,
@@ -29,7 +29,7 @@ pub struct Profile {
     pub requests: u64,
     /// The number of the first item: where an earlier run ended.
     pub first: u64,
-    /// What to do with a request that was refused or not answered.
+    /// The reaction to a refused or unanswered request.
     pub on_refused: OnRefused,
     /// How long an answer may take.
     pub answer_within: Duration,
@@ -64,7 +64,7 @@ impl Profile {
     }
 }
 
-/// What became of a run's requests.
+/// The results of a run's requests.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Answers, by status over HTTP or code over gRPC.
@@ -102,7 +102,7 @@ pub async fn drive(target: &Target, profile: &Profile) -> Report {
         senders.spawn(async move {
             let mut report = Report::default();
             let sending = Box::pin(send(&target, &profile, connection, &mut report));
-            // What was sent until then is in the report, whether the sender ended or was ended.
+            // The report contains all requests sent so far, whether the sender ended or was ended.
             let _ended = timeout(profile.deadline, sending).await;
             report
         });

@@ -33,7 +33,7 @@ const AGENTS: [&str; 3] = [
 /// A request: items `first..first + items`, of one resource and one scope.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// What it carries.
+    /// Its contents.
     pub signal: Signal,
     /// How many items.
     pub items: u64,

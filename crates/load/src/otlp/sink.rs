@@ -37,7 +37,7 @@ pub struct OtlpSink {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What arrived.
+/// The received items.
 #[derive(Clone, Debug, Default)]
 pub struct Arrived {
     /// The numbers of the items of each signal: traces, metrics, logs.
@@ -112,7 +112,7 @@ impl OtlpSink {
         }
     }
 
-    /// What arrived so far.
+    /// The items received so far.
     pub fn report(&self) -> Arrived {
         self.state.arrived().clone()
     }

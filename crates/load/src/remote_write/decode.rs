@@ -9,7 +9,7 @@ use crate::model::Kind;
 pub struct Arrival {
     /// The label set's key.
     pub key: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The value's bits, or the histogram's sum's.
     pub bits: u64,
@@ -30,7 +30,7 @@ impl Arrival {
     }
 }
 
-/// What a request carried.
+/// The contents of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Series.

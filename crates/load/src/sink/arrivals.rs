@@ -4,10 +4,10 @@ use crate::model::Timeline;
 use crate::numbers::Numbers;
 use crate::remote_write::{Arrival, Totals, Version};
 
-/// What arrived at a sink.
+/// The items received at a sink.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
-    /// What arrived of each series, by its label set's key.
+    /// The samples received per series, by its label set's key.
     pub series: HashMap<u64, SeriesArrivals>,
     /// Requests answered, by status.
     pub requests: BTreeMap<u16, u64>,
@@ -15,7 +15,7 @@ pub struct Arrivals {
     pub versions: [u64; 2],
     /// Requests left without an answer.
     pub stalled: u64,
-    /// What the recorded requests carried.
+    /// The contents of the recorded requests.
     pub totals: Totals,
     /// Bytes of the bodies of recorded requests.
     pub body_bytes: u64,
@@ -29,7 +29,7 @@ pub struct Arrivals {
     pub untracked: u64,
 }
 
-/// What arrived of one series.
+/// The samples received of one series.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesArrivals {
     /// The samples' numbers.

@@ -72,7 +72,7 @@ fn planted_faults_are_found() {
     assert!(verdict.examples[0].ends_with("): 1 missing, the first is 1"), "{:?}", verdict.examples);
 }
 
-/// What arrived without an acknowledgement is no fault: the answer may have been lost.
+/// An item that arrived without an acknowledgement is not an error: the answer may have been lost.
 #[test]
 fn unacknowledged_arrivals_are_no_fault() {
     let model = model(2);

@@ -1,4 +1,4 @@
-//! What the generator writes, the decoder reads.
+//! The decoder reads the generator's output.
 
 use std::collections::HashSet;
 

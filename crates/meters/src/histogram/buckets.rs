@@ -18,7 +18,7 @@ enum Find {
 const MAX_BOUNDS: usize = 255;
 
 impl Buckets {
-    /// From `first` to `last`, each power of two cut into `per_octave` (1, 2, 4 or 8) equal buckets. `first`
+    /// Covers `first..=last`, with each power of two divided into `per_octave` (1, 2, 4 or 8) equal buckets. `first`
     /// is rounded down and `last` up to a power of two, and `first` is at least `per_octave`.
     ///
     /// # Panics

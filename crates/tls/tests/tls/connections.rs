@@ -231,7 +231,7 @@ async fn a_record_without_room_waits_in_the_socket() {
         let unread = || rustix::io::ioctl_fionread(&socket).unwrap();
         let ingest =
             || rig.arena.usage().shares.into_iter().find(|share| share.share == Share::Ingest).unwrap();
-        // What was read was paid for, and what is not paid for is still there, whole.
+        // All bytes read are charged, and uncharged bytes stay in the socket.
         while ingest().waiting == 0 || unread() + FREE < request.len() as u64 {
             tokio::task::yield_now().await;
         }

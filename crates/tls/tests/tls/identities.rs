@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidegate_tls::{ClientAuth, Identity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// What a client that comes now is shown.
+/// The certificate presented to a new client.
 async fn shown(rig: &Rig) -> CertificateDer<'static> {
     let config = Arc::new(rig.client(None));
     let (server, client) = tokio::join!(rig.enter(), rig.connect(&config));

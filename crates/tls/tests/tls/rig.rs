@@ -19,7 +19,7 @@ use tidegate_http1::{
 use tidegate_tls::{ClientAuth, Doorway, Failure, Files, Identity, TlsStream};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Who signs.
+/// The certificate authority.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -67,7 +67,7 @@ impl Authority {
     }
 }
 
-/// What a client shows, until it is given something else.
+/// The client's certificate, until it is replaced.
 #[derive(Debug)]
 pub(crate) struct Shows(Mutex<Arc<CertifiedKey>>);
 
@@ -119,7 +119,7 @@ impl Service for Echo {
     }
 }
 
-/// What [`Echo`] says.
+/// The output of [`Echo`].
 pub(crate) fn echo(who: &str, body: &[u8]) -> String {
     let sum = body.iter().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
     format!("{who} {} {sum}", body.len())
@@ -137,7 +137,7 @@ pub(crate) struct Rig {
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 
-/// What time it is, where clients' certificates are looked at.
+/// The current time, where clients' certificates are checked.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock(Arc<AtomicU64>);
 

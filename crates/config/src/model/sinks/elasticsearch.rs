@@ -62,7 +62,7 @@ settings! {
         /// Whether keys, passwords and tokens may be sent to another machine over plain `http`, where anyone on the
         /// network can read them. Only for trusted networks.
         insecure: bool = false,
-        /// What to do when this sink is so far behind that the journal is full. Default: `journal.when_full`.
+        /// Behaviour when this sink is so far behind that the journal is full. Default: `journal.when_full`.
         when_full: Option<WhenFull> = None,
     }
 }

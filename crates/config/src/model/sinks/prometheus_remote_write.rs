@@ -43,7 +43,7 @@ settings! {
         insecure: bool = false,
         /// Translation of OTLP metrics to Prometheus series.
         otlp: Translation = Translation::default(),
-        /// What to do when this sink is so far behind that the journal is full. Default: `journal.when_full`.
+        /// Behaviour when this sink is so far behind that the journal is full. Default: `journal.when_full`.
         when_full: Option<WhenFull> = None,
     }
 }
@@ -70,7 +70,7 @@ settings! {
         scope_labels: bool = true,
         /// Whether to send a `target_info` series per resource, with its attributes as labels.
         target_info: bool = true,
-        /// What to do with delta sums and delta histograms. Non-monotonic delta sums and delta exponential histograms
+        /// Treatment of delta sums and delta histograms. Non-monotonic delta sums and delta exponential histograms
         /// are refused either way.
         deltas: Deltas = Deltas::Refuse,
         /// Most delta series to accumulate; about 110 bytes each. A histogram counts as one series per bucket plus
@@ -80,7 +80,7 @@ settings! {
 }
 
 choices! {
-    /// What to do with delta points.
+    /// Treatment of delta points.
     pub enum Deltas is "a way to treat deltas" {
         /// Drop and count them.
         Refuse = "refuse",

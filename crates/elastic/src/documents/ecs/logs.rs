@@ -32,7 +32,7 @@ impl<'a> Exception<'a> {
         self.message
     }
 
-    /// What of it errors are grouped by: its kind, or its message if it has none.
+    /// The grouping key of errors: the type, or the message if there is none.
     fn group(&self) -> u64 {
         let seed = u64::from(self.kind.is_empty());
         let told = if self.kind.is_empty() { self.message } else { self.kind };
@@ -67,7 +67,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         self.end(1)
     }
 
-    /// What makes a document a log or an error; its dataset.
+    /// The criterion for logs and errors; its dataset.
     pub(super) fn ecs_logged(
         &mut self,
         exception: Option<Exception<'a>>,

@@ -11,7 +11,7 @@ use tidegate_wire::output::Full;
 const SERVER: i32 = 2;
 const CONSUMER: i32 = 5;
 
-/// What attributes say of a span's kind.
+/// A span's kind, from its attributes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Traits<'a> {
     database: Option<&'a [u8]>,

@@ -103,7 +103,7 @@ pub(super) fn links(list: Array<'_>, out: &mut impl Output) -> Result<(), Full> 
     out.put(b"]")
 }
 
-/// What an exception says, found in one walk: causes nest, and each walk reads all that is in them.
+/// The properties of an exception, found in one pass: causes nest, and each pass reads everything inside them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exception<'a> {
     pub(super) kind: Text<'a>,

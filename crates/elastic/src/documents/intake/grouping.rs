@@ -1,11 +1,11 @@
-//! What errors are grouped by, as Elastic APM has it: a hash of the types of an exception and all its causes, the
-//! message without its parameters, and all frames; of messages where there is nothing of that.
+//! The grouping key of errors, as in Elastic APM: a hash of the types of an exception and all its causes, the message
+//! without its parameters, and all frames; of messages if there are none.
 
 use super::frames::Exception;
 use tidegate_wire::intake::{Array, Object, Text, Value};
 use xxhash_rust::xxh64::Xxh64;
 
-/// What is hashed.
+/// The input of the hash.
 struct Key {
     hash: Xxh64,
     is_empty: bool,

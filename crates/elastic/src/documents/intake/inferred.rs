@@ -1,4 +1,4 @@
-//! What APM Server makes of several fields of an event, or of those that are not there.
+//! Fields that APM Server derives from several fields of an event, or from missing ones.
 
 use super::internal::is_internal;
 use super::look::Seen;
@@ -26,7 +26,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         }
     }
 
-    /// Who sent the request that is being told of, and with what.
+    /// The client of the reported request.
     fn client(&mut self, agent: Agent<'a>, seen: &Seen<'a>) {
         let headers = seen.fact(Fact::Headers).object();
         if let Some(headers) = headers {
@@ -199,7 +199,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         is_error
     }
 
-    /// What a metricset is of, and its dataset.
+    /// The kind of a metricset, and its dataset.
     pub(super) fn metricset(&mut self, fields: Object<'a>, seen: &Seen<'a>) -> &'static str {
         let (transaction, span) = (seen.has(Fact::Transaction), seen.has(Fact::Span));
         let samples =

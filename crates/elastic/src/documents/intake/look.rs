@@ -30,7 +30,7 @@ impl<'a> Seen<'a> {
         Self { paths, keeps_unknown: false, path, time: None, service, facts }
     }
 
-    /// What was seen; `null` where it was not there.
+    /// The value found; `null` if there is none.
     pub(super) fn fact(&self, fact: Fact) -> Value<'a> {
         self.facts.get(fact as usize).copied().unwrap_or(Value::Null)
     }

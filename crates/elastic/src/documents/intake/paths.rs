@@ -1,8 +1,8 @@
-//! What becomes of the fields of intake events: the fields of Elastic APM's documents.
+//! The mapping from intake fields to fields of Elastic APM's documents.
 
 use super::Shape;
 
-/// What becomes of a member.
+/// The treatment of a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum To {
     /// It is an object, whose members are looked at.
@@ -27,7 +27,7 @@ pub(super) enum To {
     Duration(&'static str),
     /// A scheme with its colon, for this field.
     Scheme(&'static str),
-    /// What else is said depends on it; and perhaps it is a field besides.
+    /// Influences other fields; may be a field as well.
     Known(Fact, Option<&'static To>),
     /// An object of the user, instead of which nothing counts that the metadata say of one.
     User,
@@ -41,7 +41,7 @@ pub(super) enum To {
     Elsewhere,
 }
 
-/// What of an event matters for more than its own field.
+/// A property of an event that influences other fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fact {
     Type,
@@ -84,7 +84,7 @@ use To::{
     Time, Truth, User, Whole,
 };
 
-/// What becomes of a member of the metadata.
+/// The treatment of a metadata member.
 pub(super) fn of_metadata(path: &[u8]) -> Option<To> {
     Some(match path {
         b"process"
@@ -129,7 +129,7 @@ pub(super) fn of_metadata(path: &[u8]) -> Option<To> {
         b"cloud.service.name" => Text("cloud.service.name"),
         b"network.connection.type" => Text("network.connection.type"),
         b"labels" => Labels,
-        // What the source knew of a browser's request.
+        // The source's knowledge of a browser's request.
         b"tidegate.client" => Text("client.ip"),
         b"tidegate.source" => Text("source.ip"),
         b"tidegate.port" => Whole("source.port"),
@@ -139,7 +139,7 @@ pub(super) fn of_metadata(path: &[u8]) -> Option<To> {
     })
 }
 
-/// What becomes of a member of a transaction.
+/// The treatment of a transaction's member.
 pub(super) fn of_transaction(path: &[u8]) -> Option<To> {
     Some(match path {
         b"id" => Both("transaction.id", "span.id"),
@@ -178,7 +178,7 @@ pub(super) fn of_transaction(path: &[u8]) -> Option<To> {
     })
 }
 
-/// What becomes of a member of a span.
+/// The treatment of a span's member.
 pub(super) fn of_span(path: &[u8]) -> Option<To> {
     Some(match path {
         b"id" => Text("span.id"),
@@ -235,7 +235,7 @@ pub(super) fn of_span(path: &[u8]) -> Option<To> {
     })
 }
 
-/// What becomes of a member of an error.
+/// The treatment of an error's member.
 pub(super) fn of_error(path: &[u8]) -> Option<To> {
     Some(match path {
         b"id" => Text("error.id"),
@@ -257,7 +257,7 @@ pub(super) fn of_error(path: &[u8]) -> Option<To> {
     })
 }
 
-/// What becomes of a member of a metricset.
+/// The treatment of a metricset's member.
 pub(super) fn of_metricset(path: &[u8]) -> Option<To> {
     Some(match path {
         b"samples" => Samples,
@@ -274,7 +274,7 @@ pub(super) fn of_metricset(path: &[u8]) -> Option<To> {
     })
 }
 
-/// What becomes of a member of a log record, whose fields are named as those of the document already.
+/// The treatment of a log record's member; its fields already have the document's names.
 pub(super) fn of_log(path: &[u8]) -> Option<To> {
     Some(match path {
         b"@timestamp" => Time,

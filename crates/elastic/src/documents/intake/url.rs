@@ -39,7 +39,7 @@ pub(super) fn put<'a>(fields: &mut Fields<'a>, text: Text<'a>) {
     }
 }
 
-/// What is before the first `at`, and what is behind it.
+/// The parts before and after the first `at`.
 fn cut(text: &[u8], at: u8) -> (&[u8], &[u8]) {
     let place = text.iter().position(|byte| *byte == at).unwrap_or(text.len());
     let (before, after) = text.split_at_checked(place).unwrap_or_default();

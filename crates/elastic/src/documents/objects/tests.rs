@@ -32,7 +32,7 @@ fn deep(depth: usize) -> Vec<u8> {
     [0x12, 0x12, 0x0a].into_iter().fold(attribute, |inner, tag| field(tag, &inner))
 }
 
-/// What is said of it: objects are objects up to a depth, and texts of JSON from there on.
+/// The expected output: objects down to a depth, and JSON texts below it.
 fn said(depth: usize) -> serde_json::Value {
     use serde_json::{Value, json};
     let value = |levels: std::ops::Range<usize>, inner: Value| {

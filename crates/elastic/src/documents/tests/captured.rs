@@ -57,7 +57,7 @@ fn valid(documents: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-/// What an SDK of OpenTelemetry sends, in both mappings.
+/// Requests of an OpenTelemetry SDK, in both mappings.
 #[test]
 fn bodies_of_an_sdk_become_the_kept_documents() {
     for (signal, name) in [(Signal::Logs, "logs"), (Signal::Traces, "traces"), (Signal::Metrics, "metrics")] {
@@ -76,7 +76,7 @@ fn bodies_of_an_sdk_become_the_kept_documents() {
     }
 }
 
-/// What four agents of Elastic send.
+/// Requests of four Elastic agents.
 #[test]
 fn bodies_of_agents_become_the_kept_documents() {
     for agent in ["go", "java", "nodejs", "python"] {

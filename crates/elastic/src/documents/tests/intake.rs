@@ -56,7 +56,7 @@ proptest! {
         let (text, _) = written(raw.as_bytes());
         prop_assert!(has_no_key_twice(&text), "{}", String::from_utf8_lossy(&text));
         let found = pairs(&text);
-        // What reads JSON keeps the last, too.
+        // JSON parsers keep the last, too.
         let free: Value = serde_json::from_str(&free).unwrap();
         let exception = &found[0].1["error"]["exception"][0];
         for said in [&found[0].1["error"]["custom"]["x"], &exception["attributes"]["y"], &exception["stacktrace"][0]["vars"]["z"]] {

@@ -53,7 +53,7 @@ fn attributes(record: &LogRecord) -> BTreeMap<String, Value> {
     record.attributes.iter().map(|pair| (pair.key.clone(), json_of(&pair.value))).collect()
 }
 
-/// What Filebeat sends is a log record with a body, a level, ids and the rest as attributes.
+/// A Filebeat event becomes a log record with a body, a level, ids and the rest as attributes.
 #[test]
 fn documents_are_log_records() {
     let body = concat!(
@@ -116,7 +116,7 @@ fn documents_are_log_records() {
     assert_eq!(all[1].time_unix_nano, 1_709_210_096_789_000_000);
 }
 
-/// What was written in OpenTelemetry's own words comes back with its body, severity and ids.
+/// A document in OpenTelemetry's schema converts back with its body, severity and ids.
 #[test]
 fn native_documents_come_back() {
     let raw = include_bytes!("../../../../wire/tests/data/otlp/python-logs.pb");
@@ -242,7 +242,8 @@ fn pieces_hold_what_the_whole_holds() {
     assert_eq!(pieces.passed(), 1);
 }
 
-/// What a sink counts with: a document takes at most six times its length, and a little; whatever its names are.
+/// The bound that sinks rely on: a document takes at most six times the item's length plus a constant, whatever its
+/// names.
 #[test]
 fn a_document_is_at_most_six_times_as_long() {
     let many = |member: &str, count: usize| vec![member; count].join(",");

@@ -1,4 +1,4 @@
-//! What points become: which share a document, and what their values are.
+//! Metric points as documents: which points share one, and their values.
 
 use super::super::*;
 use super::otlp::documents;
@@ -136,7 +136,7 @@ fn each_kind_of_metric_has_its_value() {
     assert_eq!(of("summary"), (json!({"sum": 1.5, "value_count": 3}), json!("summary")));
 }
 
-/// What no field can hold is counted, and nothing else is.
+/// Only parts that no field can hold are counted.
 #[test]
 fn what_cannot_be_said_is_counted() {
     let nothing = NumberDataPoint { time_unix_nano: 1, ..NumberDataPoint::default() };

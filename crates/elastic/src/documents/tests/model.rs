@@ -1,4 +1,4 @@
-//! What documents in OpenTelemetry's own words say, worked out over whole objects from what prost decodes.
+//! Expected documents in OpenTelemetry's schema, computed from whole objects that prost decodes.
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};

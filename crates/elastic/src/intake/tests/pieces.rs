@@ -63,7 +63,7 @@ fn metricsets_are_cut_between_samples() {
     assert!(pieces.pass_over() && pieces.pass_over() && !pieces.pass_over() && pieces.is_done());
 }
 
-/// What a sink counts with: an event takes at most ten times its line and that of the metadata, and a little.
+/// The bound that sinks rely on: an event takes at most ten times its line and the metadata's, plus a constant.
 #[test]
 fn an_event_is_at_most_ten_times_as_long() {
     let many = |member: &str, count: usize| vec![member; count].join(",");

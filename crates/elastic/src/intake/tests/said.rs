@@ -1,4 +1,4 @@
-//! What is said in which fields of OTLP, where that is more than a name.
+//! The OTLP fields of members, beyond renaming.
 
 use super::*;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -72,7 +72,7 @@ fn ids_are_bytes_whatever_they_were() {
     assert!(!id("").1 && !id("0123456789abcdef0").1);
 }
 
-/// What does not fit, or is absurd, saturates; nothing panics.
+/// Values out of range saturate; nothing panics.
 #[test]
 fn absurd_numbers_are_said_as_well_as_they_can_be() {
     let odd = span("span", r#","type":"t","timestamp":-5"#);

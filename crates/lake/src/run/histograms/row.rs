@@ -1,4 +1,4 @@
-//! What is kept of a histogram until it is written.
+//! A histogram kept until it is written.
 
 use crate::pool::List;
 use crate::run::Head;

@@ -9,7 +9,7 @@ use crate::table::PROMOTED;
 use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
 use xxhash_rust::xxh64::Xxh64;
 
-/// What all points of an OpenTelemetry metric have in common.
+/// The properties that all points of an OpenTelemetry metric share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MetricKey<'a> {
     pub(crate) name: &'a [u8],
@@ -50,7 +50,7 @@ impl Keys {
         let &Resource { promoted: from_resource, has, hash, .. } =
             self.origins.resource_at(resource).ok_or(no_origin)?;
         let mut own = [None; PROMOTED.len()];
-        // What the resource has, too, stays in the JSON: otherwise nobody could tell whose it was.
+        // An attribute that the resource has, too, stays in the JSON: otherwise its owner would be ambiguous.
         let mut rest = |attribute: &KeyValue<'a>| match (promoted(attribute.key), attribute.value) {
             (Some(place), AnyValue::Text(text)) if has & 1 << place == 0 => match own.get_mut(place) {
                 Some(own) => !std::ptr::eq(*own.get_or_insert(text), text),

@@ -40,7 +40,7 @@ const CALLED: &[(&str, &str)] = &[
     ("exception.message", "exception/message"),
 ];
 
-/// What a prefix stands for; the first that fits counts.
+/// The expansion of a prefix; the first match counts.
 const UNDER: &[(&str, &str)] = &[
     ("elastic.transaction.span_count.", "span_count"),
     ("elastic.transaction.session.", "session"),

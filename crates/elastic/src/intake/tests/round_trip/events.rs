@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 
-/// What a field may be.
+/// The type of a field.
 #[derive(Debug, Clone, Copy)]
 enum Is {
     Text,
