@@ -15,5 +15,6 @@
 
 pub mod documents;
 pub mod intake;
-mod json;
 pub mod templates;
+
+use tidegate_wire::json::write as json;

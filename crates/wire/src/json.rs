@@ -2,6 +2,8 @@
 //!
 //! The pieces go to a closure, so that callers choose the memory, and what is to happen where there is none left. The escapes are those of `serde_json`.
 
+pub mod write;
+
 use std::convert::Infallible;
 
 /// Puts `text` between quotes. What is not UTF-8 stays as it is.

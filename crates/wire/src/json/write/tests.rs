@@ -1,5 +1,7 @@
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
 use super::*;
-use tidegate_wire::output::SliceOutput;
+use crate::output::SliceOutput;
 
 fn written(write: impl FnOnce(&mut SliceOutput<'_>) -> Result<(), Full>) -> String {
     let mut space = [0; 4096];

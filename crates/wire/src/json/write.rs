@@ -1,21 +1,29 @@
-//! Writing JSON to an [`Output`], a piece at a time and without the heap.
+//! Writes JSON to an [`Output`], a piece at a time and without the heap.
+//!
+//! Every function fails with [`Full`] when the output is; it then holds a part that is of no use.
 
+use crate::output::{Full, Output};
 use std::fmt::{self, Write};
-use tidegate_wire::output::{Full, Output};
 
 /// A string between quotes.
-pub(crate) fn string(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    tidegate_wire::json::string(text, |piece| out.put(piece))
+///
+/// # Errors
+/// [`Full`].
+pub fn string(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    super::string(text, |piece| out.put(piece))
 }
 
 /// A string without its quotes.
+///
+/// # Errors
+/// [`Full`].
 #[inline]
-pub(crate) fn inner(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    tidegate_wire::json::inner(text, |piece| out.put(piece))
+pub fn inner(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    super::inner(text, |piece| out.put(piece))
 }
 
 /// Writes into a JSON string.
-pub(crate) struct Inside<'o, O>(pub(crate) &'o mut O);
+pub struct Inside<'o, O>(pub &'o mut O);
 
 impl<O: Output> Output for Inside<'_, O> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
@@ -24,7 +32,10 @@ impl<O: Output> Output for Inside<'_, O> {
 }
 
 /// An integer.
-pub(crate) fn int(value: i64, out: &mut impl Output) -> Result<(), Full> {
+///
+/// # Errors
+/// [`Full`].
+pub fn int(value: i64, out: &mut impl Output) -> Result<(), Full> {
     if value < 0 {
         out.put(b"-")?;
     }
@@ -32,7 +43,10 @@ pub(crate) fn int(value: i64, out: &mut impl Output) -> Result<(), Full> {
 }
 
 /// An integer that is not negative.
-pub(crate) fn unsigned(mut value: u64, out: &mut impl Output) -> Result<(), Full> {
+///
+/// # Errors
+/// [`Full`].
+pub fn unsigned(mut value: u64, out: &mut impl Output) -> Result<(), Full> {
     let mut digits = [0; 20];
     let mut len = 0;
     for digit in digits.iter_mut().rev() {
@@ -48,7 +62,10 @@ pub(crate) fn unsigned(mut value: u64, out: &mut impl Output) -> Result<(), Full
 
 /// A finite double: the shortest digits that mean it, always with a point or an exponent, so that what reads it
 /// takes it for a double. `null` otherwise, since JSON has no other number; returns whether it was finite.
-pub(crate) fn double(bits: u64, out: &mut impl Output) -> Result<bool, Full> {
+///
+/// # Errors
+/// [`Full`].
+pub fn double(bits: u64, out: &mut impl Output) -> Result<bool, Full> {
     let value = f64::from_bits(bits);
     if !value.is_finite() {
         out.put(b"null")?;
@@ -59,7 +76,10 @@ pub(crate) fn double(bits: u64, out: &mut impl Output) -> Result<bool, Full> {
 }
 
 /// Formats `arguments` without escapes.
-pub(crate) fn formatted(arguments: fmt::Arguments<'_>, out: &mut impl Output) -> Result<(), Full> {
+///
+/// # Errors
+/// [`Full`].
+pub fn formatted(arguments: fmt::Arguments<'_>, out: &mut impl Output) -> Result<(), Full> {
     struct Through<'o, O>(&'o mut O);
     impl<O: Output> Write for Through<'_, O> {
         fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -70,7 +90,10 @@ pub(crate) fn formatted(arguments: fmt::Arguments<'_>, out: &mut impl Output) ->
 }
 
 /// Bytes as hexadecimal digits, without quotes.
-pub(crate) fn hex(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
+///
+/// # Errors
+/// [`Full`].
+pub fn hex(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
     for some in bytes.chunks(16) {
         let mut digits = [0; 32];
         for (byte, two) in some.iter().zip(digits.chunks_exact_mut(2)) {
@@ -82,13 +105,19 @@ pub(crate) fn hex(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
 }
 
 /// Bytes in base 64, without quotes.
-pub(crate) fn base64(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    tidegate_wire::base64::encode(bytes, |digits| out.put(digits))
+///
+/// # Errors
+/// [`Full`].
+pub fn base64(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    crate::base64::encode(bytes, |digits| out.put(digits))
 }
 
 /// Nanoseconds since the Unix epoch as `2026-01-31T12:34:56.123456789Z`, with as many groups of three digits after
 /// the point as it takes, at least one.
-pub(crate) fn time(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> {
+///
+/// # Errors
+/// [`Full`].
+pub fn time(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> {
     let (seconds, nanoseconds) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     let (year, month, day) = civil(seconds / 86_400);
     let second_of_day = seconds % 86_400;
@@ -111,14 +140,15 @@ pub(crate) fn time(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> 
 }
 
 /// Year, month, day and hour of a time in nanoseconds since the Unix epoch.
-pub(crate) fn hour(nanoseconds: u64) -> (u64, u64, u64, u64) {
+#[must_use]
+pub fn hour(nanoseconds: u64) -> (u64, u64, u64, u64) {
     let seconds = nanoseconds / 1_000_000_000;
     let (year, month, day) = civil(seconds / 86_400);
     (year, month, day, seconds % 86_400 / 3600)
 }
 
 /// The last digits of a number, as many as there is space for.
-pub(crate) fn decimal(mut value: u64, into: &mut [u8]) -> &[u8] {
+pub fn decimal(mut value: u64, into: &mut [u8]) -> &[u8] {
     for place in into.iter_mut().rev() {
         *place = b'0' + low(value % 10);
         value /= 10;
