@@ -1,4 +1,5 @@
-//! OTLP/JSON to the protobuf that it says, in one pass, without a tree and without the heap.
+//! OTLP/JSON to the protobuf that it says, in one pass, without a tree and without the heap; and protobuf to JSON: see
+//! [`Encoder`].
 //!
 //! The rules are those of the specification, where it differs from the usual mapping of protobuf to JSON:
 //! ids are hexadecimal, enums are integers and never names, names are in lowerCamelCase and no other form,
@@ -16,6 +17,7 @@
 //!
 //! Specification: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>, RFC 8259.
 
+mod encode;
 mod fault;
 mod message;
 mod number;
@@ -28,6 +30,7 @@ mod text;
 mod value;
 mod writer;
 
+pub use encode::{ENCODER_BYTES, Encoder, GROWTH, Layout, Next, Progress};
 pub use fault::{Fault, Reason};
 
 use super::Signal;

@@ -115,7 +115,7 @@ impl<'a, T: Item<'a>> ScopeGroup<'a, T> {
 }
 
 /// The owner and the schema of a group.
-fn group(message: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn group(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let (mut owner, mut schema_url): (&[u8], &[u8]) = (&[], &[]);
     let mut reader = Reader::new(message);
     while let Some(key) = reader.key().ok()? {

@@ -3,7 +3,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test ends where it fails")]
 
 pub(in crate::otlp) mod captured;
-mod normal;
+pub(in crate::otlp) mod normal;
 mod oracle;
 pub(in crate::otlp) mod refuses;
 mod shown;

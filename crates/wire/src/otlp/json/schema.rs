@@ -103,10 +103,10 @@ pub(super) static LOGS: Message = message(0, &[repeated("resourceLogs", 1, Kind:
 pub(super) static METRICS: Message =
     message(0, &[repeated("resourceMetrics", 1, Kind::Message(&RESOURCE_METRICS))]);
 
-static KEY_VALUE: Message =
+pub(super) static KEY_VALUE: Message =
     message(1, &[plain("key", 1, Kind::String), present("value", 2, Kind::Message(&ANY_VALUE))]);
 
-static ANY_VALUE: Message = message(
+pub(super) static ANY_VALUE: Message = message(
     1,
     &[
         choice(1, "stringValue", 1, Kind::String),
@@ -121,7 +121,7 @@ static ANY_VALUE: Message = message(
 static ARRAY: Message = message(1, &[repeated("values", 1, Kind::Message(&ANY_VALUE))]);
 static MAP: Message = message(1, &[attributes("values", 1)]);
 
-static SCOPE: Message = message(
+pub(super) static SCOPE: Message = message(
     1,
     &[
         plain("name", 1, Kind::String),
@@ -131,7 +131,7 @@ static SCOPE: Message = message(
     ],
 );
 
-static RESOURCE: Message = message(
+pub(super) static RESOURCE: Message = message(
     2,
     &[
         attributes("attributes", 1),
@@ -257,7 +257,7 @@ static SCOPE_METRICS: Message = message(
         plain("schemaUrl", 3, Kind::String),
     ],
 );
-static METRIC: Message = message(
+pub(super) static METRIC: Message = message(
     2,
     &[
         plain("name", 1, Kind::String),

@@ -5,6 +5,7 @@
 
 mod accepts;
 mod descriptors;
+mod encoded;
 mod generated;
 mod model;
 mod refuses;

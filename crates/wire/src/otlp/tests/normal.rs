@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::{Exemplar, Metric};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
-pub(super) fn traces(mut request: ExportTraceServiceRequest) -> ExportTraceServiceRequest {
+pub(in crate::otlp) fn traces(mut request: ExportTraceServiceRequest) -> ExportTraceServiceRequest {
     for group in &mut request.resource_spans {
         resource(&mut group.resource);
         for group in &mut group.scope_spans {
@@ -26,7 +26,7 @@ pub(super) fn traces(mut request: ExportTraceServiceRequest) -> ExportTraceServi
     request
 }
 
-pub(super) fn logs(mut request: ExportLogsServiceRequest) -> ExportLogsServiceRequest {
+pub(in crate::otlp) fn logs(mut request: ExportLogsServiceRequest) -> ExportLogsServiceRequest {
     for group in &mut request.resource_logs {
         resource(&mut group.resource);
         for group in &mut group.scope_logs {
@@ -40,7 +40,7 @@ pub(super) fn logs(mut request: ExportLogsServiceRequest) -> ExportLogsServiceRe
     request
 }
 
-pub(super) fn metrics(mut request: ExportMetricsServiceRequest) -> ExportMetricsServiceRequest {
+pub(in crate::otlp) fn metrics(mut request: ExportMetricsServiceRequest) -> ExportMetricsServiceRequest {
     for group in &mut request.resource_metrics {
         resource(&mut group.resource);
         for group in &mut group.scope_metrics {

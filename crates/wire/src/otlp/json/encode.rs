@@ -1,0 +1,404 @@
+//! Writes OTLP's protobuf as JSON: as OTLP/JSON, or as one object for each item.
+//!
+//! Both layouts come from one walk over the tables of [`schema`](super::schema), so nothing that the schema knows is left
+//! out, and a field that is added there is written in both. The walk keeps its own list of open messages: it never calls
+//! itself, it stops wherever the output is full or the turn is over, and goes on from there.
+//!
+//! An object for an item is the message of the protobuf with what encloses it:
+//!
+//! - Names are those of opentelemetry-proto, in snake_case. Times lose their `_unix_nano`: they are RFC 3339.
+//! - Attributes and values are plain JSON: `{"http.status":200}`. Bytes are base64; a double that JSON has no number for is a
+//!   text, `"NaN"`, as in the JSON of protobuf.
+//! - Enumerations are words where they have some: `"kind":"server"`.
+//! - `resource` and `scope` are objects with their attributes, and with the `schema_url` of their group. A point has the
+//!   members of its metric, and the `type` of that.
+//!
+//! Specification: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
+
+mod items;
+mod scalar;
+mod values;
+
+use super::super::{AnyValue, Attributes, MAX_DEPTH, Signal, Values};
+use super::schema::{ANY_VALUE, Field, KEY_VALUE, Kind, Message, RESOURCE, Rule, SCOPE};
+use crate::json::write as json;
+use crate::output::{Full, Output, SliceOutput};
+use crate::proto::{Messages, Reader, low32, zigzag};
+use items::{Item, Items};
+use scalar::{Scalar, UNIX_NANO, base64, double, scalar, snake_case, word};
+
+/// How requests are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// The request as OTLP/JSON has it.
+    Request,
+    /// An object for each item, each on a line of its own: NDJSON.
+    Lines,
+    /// An array of an object for each item.
+    Array,
+}
+
+/// Writes one request as JSON, a part at a time.
+pub struct Encoder<'a> {
+    layout: Layout,
+    items: Items<'a>,
+    /// What is being written, the innermost last.
+    open: Vec<Part<'a>>,
+    stage: Stage,
+}
+
+/// What came of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that were written.
+    pub written: usize,
+    /// What comes next.
+    pub next: Next,
+}
+
+/// What comes after a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing: the request is written.
+    Done,
+    /// More; others may have their turn first.
+    More,
+    /// More, for which the space was too short.
+    Space,
+}
+
+/// The fields of a metric of which one counts.
+const DATA: u8 = 5;
+/// The most fields that a message has.
+const MOST_FIELDS: usize = 16;
+
+/// About how much is written in one part.
+const TURN: usize = 64 << 10;
+/// The deepest list of open messages: deeper values, which no check lets through, are empty.
+const DEEPEST: usize = MAX_DEPTH + 24;
+/// What an [`Encoder`] takes on the heap at most, in bytes: where values nest deep.
+pub const ENCODER_BYTES: usize = DEEPEST.next_power_of_two() * size_of::<Part<'_>>();
+
+/// How many times longer than in protobuf an item with its envelope is at most, beside the names of its own fields.
+pub const GROWTH: usize = 9;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Begin,
+    First,
+    Others,
+    Done,
+}
+
+/// Something that is being written.
+#[derive(Clone)]
+enum Part<'a> {
+    Text(&'static str),
+    /// A message of which nothing is written yet; what comes before it, and behind it.
+    Begin {
+        table: &'static Message,
+        body: &'a [u8],
+        before: &'static str,
+        schema_url: &'a [u8],
+        after: &'static str,
+    },
+    /// A message of which the scalars are written.
+    Message(OpenMessage<'a>),
+    List {
+        members: Members<'a>,
+        is_first: bool,
+        after: &'static str,
+    },
+}
+
+/// A message of which the scalars are written.
+#[derive(Clone)]
+struct OpenMessage<'a> {
+    table: &'static Message,
+    rest: Reader<'a>,
+    /// Lists that are written, by field number.
+    lists: u32,
+    /// Which of the messages that exclude each other counts.
+    chosen: u8,
+    is_first: bool,
+    after: &'static str,
+}
+
+#[derive(Clone)]
+enum Members<'a> {
+    Messages(&'static Message, Messages<'a>),
+    Pairs(Attributes<'a>),
+    Values(Values<'a>),
+}
+
+impl<'a> Encoder<'a> {
+    /// Writes the checked request `raw`. Profiles have no JSON: of them nothing is written.
+    #[must_use]
+    pub fn new(signal: Signal, raw: &'a [u8], layout: Layout) -> Self {
+        Self { layout, items: Items::new(signal, raw), open: Vec::new(), stage: Stage::Begin }
+    }
+
+    /// Writes on, to the start of `space`.
+    pub fn write(&mut self, space: &mut [u8]) -> Progress {
+        let mut written = 0;
+        loop {
+            if self.open.is_empty() && !self.next_item() {
+                return Progress { written, next: Next::Done };
+            }
+            if written >= TURN {
+                return Progress { written, next: Next::More };
+            }
+            let (depth, last) = (self.open.len(), self.open.last().cloned());
+            let mut out = SliceOutput::new(space.get_mut(written..).unwrap_or_default());
+            if self.step(&mut out).is_err() {
+                // As it was before.
+                self.open.truncate(depth.saturating_sub(1));
+                self.open.extend(last);
+                return Progress { written, next: Next::Space };
+            }
+            written += out.len();
+        }
+    }
+
+    /// Opens what comes next at the outermost level; false at the end.
+    fn next_item(&mut self) -> bool {
+        let (begin, between, end) = match (self.layout, self.items.signal) {
+            (Layout::Request, Signal::Traces) => ("{\"resourceSpans\":[", ",", "]}"),
+            (Layout::Request, Signal::Metrics) => ("{\"resourceMetrics\":[", ",", "]}"),
+            (Layout::Request, _) => ("{\"resourceLogs\":[", ",", "]}"),
+            (Layout::Lines, _) => ("", "", ""),
+            (Layout::Array, _) => ("[", ",", "]"),
+        };
+        let item = match self.stage {
+            Stage::Begin => {
+                self.open.push(Part::Text(begin));
+                self.stage = Stage::First;
+                return true;
+            }
+            Stage::First | Stage::Others => self.items.next(self.layout == Layout::Request),
+            Stage::Done => return false,
+        };
+        let Some(item) = item else {
+            self.stage = Stage::Done;
+            self.open.push(Part::Text(end));
+            return true;
+        };
+        let after = if self.layout == Layout::Lines { "}\n" } else { "}" };
+        let members = |(table, body)| Part::Begin { table, body, before: "", schema_url: &[], after: "" };
+        match item {
+            Item::Group(group, body) => {
+                self.open.push(Part::Begin { table: group, body, before: "{", schema_url: &[], after });
+            }
+            Item::One { head, metric, item, resource: (resource, of_resource), scope: (scope, of_scope) } => {
+                self.open.push(Part::Text(after));
+                for (body, schema_url, table, before) in [
+                    (scope, of_scope, &SCOPE, ",\"scope\":{"),
+                    (resource, of_resource, &RESOURCE, ",\"resource\":{"),
+                ] {
+                    if !body.is_empty() || !schema_url.is_empty() {
+                        self.open.push(Part::Begin { table, body, before, schema_url, after: "}" });
+                    }
+                }
+                self.open.push(members(item));
+                self.open.extend(metric.into_iter().flatten().map(members));
+                self.open.push(Part::Text(head));
+            }
+        }
+        if self.stage == Stage::Others {
+            self.open.push(Part::Text(between));
+        }
+        self.stage = Stage::Others;
+        true
+    }
+
+    fn step(&mut self, out: &mut SliceOutput<'_>) -> Result<(), Full> {
+        match self.open.pop() {
+            None => Ok(()),
+            Some(Part::Text(text)) => out.put(text.as_bytes()),
+            Some(Part::Begin { table, body, before, schema_url, after }) => {
+                out.put(before.as_bytes())?;
+                // What has no brace of its own stands behind other members.
+                let mut is_first = !before.is_empty();
+                if !schema_url.is_empty() {
+                    self.name(out, "schemaUrl", &mut is_first)?;
+                    json::string(schema_url, out)?;
+                }
+                let chosen = self.scalars(out, table, body, &mut is_first)?;
+                let rest = Reader::new(body);
+                self.open.push(Part::Message(OpenMessage { table, rest, lists: 0, chosen, is_first, after }));
+                Ok(())
+            }
+            Some(Part::Message(message)) => self.field(out, message),
+            Some(Part::List { members, is_first, after }) => self.member(out, members, is_first, after),
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        self.layout != Layout::Request
+    }
+
+    /// Writes a member's name, as the layout has it.
+    fn name(&self, out: &mut SliceOutput<'_>, name: &str, is_first: &mut bool) -> Result<(), Full> {
+        out.put(if std::mem::take(is_first) { b"\"" } else { b",\"" })?;
+        if self.is_plain() {
+            snake_case(name, out)?;
+        } else {
+            out.put(name.as_bytes())?;
+        }
+        out.put(b"\":")
+    }
+
+    /// Writes the scalars of a message; of one that is there several times the last counts. Returns which of the messages
+    /// that exclude each other counts.
+    fn scalars(
+        &self,
+        out: &mut SliceOutput<'_>,
+        message: &'static Message,
+        body: &'a [u8],
+        is_first: &mut bool,
+    ) -> Result<u8, Full> {
+        let mut last = [None; MOST_FIELDS];
+        let mut chosen = 0;
+        let mut reader = Reader::new(body);
+        while let Ok(Some(key)) = reader.key() {
+            let found = message.fields.iter().position(|field| u32::from(field.number) == key.field);
+            match found.and_then(|at| Some((at, message.fields.get(at)?))) {
+                Some((at, field)) if field.is_scalar() => {
+                    let Some(value) = scalar(field.kind, key, &mut reader) else { break };
+                    for (rival, place) in message.fields.iter().zip(&mut last) {
+                        if rival.choice == field.choice {
+                            *place = None;
+                        }
+                    }
+                    if let Some(place) = last.get_mut(at) {
+                        *place = Some(value);
+                    }
+                    continue;
+                }
+                Some((_, field)) if field.choice == DATA => chosen = field.number,
+                _ => {}
+            }
+            if reader.skip(key).is_err() {
+                break;
+            }
+        }
+        for (field, value) in message.fields.iter().zip(last) {
+            let Some(value) = value else { continue };
+            let is_zero = matches!(value, Scalar::Bits(0) | Scalar::Bytes([]));
+            if is_zero && field.rule == Rule::Plain {
+                continue;
+            }
+            let is_number = self.is_plain() && matches!(field.name, "asInt" | "asDouble");
+            self.name(out, if is_number { "value" } else { field.name }, is_first)?;
+            self.scalar(out, field, value)?;
+        }
+        Ok(chosen)
+    }
+
+    fn scalar(&self, out: &mut SliceOutput<'_>, field: &Field, value: Scalar<'_>) -> Result<(), Full> {
+        let bits = match (field.kind, value) {
+            (Kind::String, Scalar::Bytes(text)) => return json::string(text, out),
+            (Kind::Bytes, Scalar::Bytes(bytes)) => return base64(bytes, out),
+            (_, Scalar::Bytes(id)) => {
+                out.put(b"\"")?;
+                json::hex(id, out)?;
+                return out.put(b"\"");
+            }
+            (_, Scalar::Bits(bits)) => bits,
+        };
+        match field.kind {
+            Kind::Bool => out.put(if bits == 0 { b"false" } else { b"true" }),
+            Kind::Double => double(bits, out),
+            Kind::Zigzag32 => json::int(zigzag(u64::from(low32(bits))), out),
+            Kind::Fixed32 | Kind::Uint32 => json::unsigned(low32(bits).into(), out),
+            Kind::Enum => match word(field.name, low32(bits)).filter(|_| self.is_plain()) {
+                Some(word) => json::string(word.as_bytes(), out),
+                None => json::int(low32(bits).cast_signed().into(), out),
+            },
+            Kind::Fixed64 if self.is_plain() && field.name.ends_with(UNIX_NANO) => json::time(bits, out),
+            Kind::Int64 | Kind::SignedFixed64 => self.long(out, |out| json::int(bits.cast_signed(), out)),
+            _ => self.long(out, |out| json::unsigned(bits, out)),
+        }
+    }
+
+    /// Writes a number of 64 bits, which is a text in OTLP/JSON.
+    fn long<'o>(
+        &self,
+        out: &mut SliceOutput<'o>,
+        write: impl FnOnce(&mut SliceOutput<'o>) -> Result<(), Full>,
+    ) -> Result<(), Full> {
+        let quote: &[u8] = if self.is_plain() { b"" } else { b"\"" };
+        out.put(quote)?;
+        write(out)?;
+        out.put(quote)
+    }
+
+    /// Writes the next field of a message that is no scalar, or its end.
+    fn field(&mut self, out: &mut SliceOutput<'_>, mut message: OpenMessage<'a>) -> Result<(), Full> {
+        loop {
+            let before = message.rest;
+            let Ok(Some(key)) = message.rest.key() else { return out.put(message.after.as_bytes()) };
+            let field = message.table.fields.iter().find(|field| u32::from(field.number) == key.field);
+            if message.rest.skip(key).is_err() {
+                return out.put(message.after.as_bytes());
+            }
+            let Some(field) = field.filter(|field| !field.is_scalar()) else { continue };
+            let nested = match field.kind {
+                Kind::Message(nested) => Some(nested),
+                _ => None,
+            };
+            let is_list = field.rule == Rule::Repeated;
+            let is_written = is_list && message.lists & 1 << field.number != 0;
+            let is_rival = field.choice == DATA && field.number != message.chosen;
+            // An item has no items in it: they are written on their own.
+            let is_outside = self.is_plain() && nested.is_some_and(Message::holds_items);
+            if is_written || is_rival || is_outside {
+                continue;
+            }
+            self.name(out, field.name, &mut message.is_first)?;
+            let Some(nested) = nested else {
+                message.lists |= 1 << field.number;
+                self.open.push(Part::Message(message));
+                return self.numbers(out, field, before.rest());
+            };
+            if is_list {
+                message.lists |= 1 << field.number;
+                self.open.push(Part::Message(message));
+                let number = u32::from(field.number);
+                let is_object = self.is_plain() && std::ptr::eq(nested, &KEY_VALUE);
+                let (start, after) = if is_object { (b"{", "}") } else { (b"[", "]") };
+                let members = if std::ptr::eq(nested, &KEY_VALUE) {
+                    Members::Pairs(Attributes::new(before.rest(), number))
+                } else {
+                    Members::Messages(nested, Messages::new(before.rest(), number))
+                };
+                self.open.push(Part::List { members, is_first: true, after });
+                return out.put(start);
+            }
+            let mut reader = before;
+            let body = reader.key().ok().flatten().and_then(|key| reader.bytes(key).ok()).unwrap_or_default();
+            self.open.push(Part::Message(message));
+            if std::ptr::eq(nested, &ANY_VALUE) {
+                let value = AnyValue::read(body).unwrap_or(AnyValue::Empty);
+                return self.value(out, value, false);
+            }
+            self.open.push(Part::Begin { table: nested, body, before: "{", schema_url: &[], after: "}" });
+            return Ok(());
+        }
+    }
+}
+
+impl Field {
+    /// Whether it is one number or text.
+    fn is_scalar(&self) -> bool {
+        self.rule != Rule::Repeated && !matches!(self.kind, Kind::Message(_))
+    }
+}
+
+impl Message {
+    /// Whether it is an item, or has items as its members.
+    fn holds_items(&self) -> bool {
+        self.is_item
+            || self.fields.iter().any(|field| matches!(field.kind, Kind::Message(inner) if inner.is_item))
+    }
+}
