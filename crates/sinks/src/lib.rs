@@ -14,7 +14,7 @@ mod egress_budget;
 mod elasticsearch;
 mod endpoints;
 mod health;
-mod http;
+mod http_peer;
 mod journal_consumer;
 mod lake;
 mod limit;

@@ -27,7 +27,7 @@ pub use settings::{Naming, Prefer, Settings, Translation};
 use crate::backoff::Backoff;
 use crate::delivery::StartError;
 use crate::egress_budget::EgressBudget;
-use crate::http::Peer;
+use crate::http_peer::Peer;
 use crate::journal_consumer::{JournalConsumer, Record, SinkContext};
 use crate::losses::Losses;
 use crate::need::Need;
@@ -72,7 +72,7 @@ enum Sent {
 
 impl RemoteWrite {
     /// Bytes that each lane takes beyond payload, at each endpoint: buffers of its connection, and the recoder's tables.
-    pub const LANE_BYTES: usize = 2 * crate::http::CONNECTION_BUFFER + snappy::Encoder::BYTES;
+    pub const LANE_BYTES: usize = 2 * crate::http_peer::CONNECTION_BUFFER + snappy::Encoder::BYTES;
 
     /// Bytes that adding up deltas of so many series takes.
     #[must_use]

@@ -2,7 +2,7 @@
 //!
 //! A peer may repeat what it was sent, in the text of an error or in a redirection. So what it says is searched for them.
 
-use crate::http::EXCERPT;
+use crate::http_peer::EXCERPT;
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use std::fmt;

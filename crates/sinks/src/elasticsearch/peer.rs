@@ -6,7 +6,7 @@ use super::settings::Settings;
 use crate::delivery::EndpointError;
 use crate::delivery::client::{Client, ClientSettings, Version};
 use crate::endpoints;
-use crate::http::{chain, delay};
+use crate::http_peer::{chain, delay};
 use crate::secrets::Secrets;
 use crate::tenant;
 use bytes::Bytes;

@@ -8,7 +8,7 @@ use super::settings::{Settings, Transport};
 use crate::delivery::EndpointError;
 use crate::delivery::client::{self, Client, ClientSettings};
 use crate::endpoints;
-use crate::http::chain;
+use crate::http_peer::chain;
 use crate::secrets::Secrets;
 use crate::tenant;
 use bytes::Bytes;

@@ -3,7 +3,7 @@
 use super::rotation::{Rotation, Turn};
 use crate::egress_budget::EgressBudget;
 use crate::health::Health;
-use crate::http::{Answer, NoAnswer, Peer};
+use crate::http_peer::{Answer, NoAnswer, Peer};
 use crate::secrets::Shown;
 use crate::stop::Stop;
 use crate::tenant;

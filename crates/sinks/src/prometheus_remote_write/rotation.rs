@@ -1,7 +1,7 @@
 //! The endpoints of a receiver take turns, a round of requests each; one that fails is left alone for a while.
 
 use crate::backoff::Backoff;
-use crate::http::Peer;
+use crate::http_peer::Peer;
 use std::time::Duration;
 use tokio::time::Instant;
 

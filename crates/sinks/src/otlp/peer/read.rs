@@ -1,7 +1,7 @@
 //! Answers, read to their end and hardly kept: the status, what was rejected, and the beginning of a text.
 
 use super::compressed;
-use crate::http::{chain, delay};
+use crate::http_peer::{chain, delay};
 use crate::otlp::answer::{Answer, Fault, Reason, Said, Status as Code};
 use crate::otlp::response::Response as Taken;
 use crate::otlp::status::{Status, base64_decoded, percent_decoded};
