@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Share, ShareUse};
-use tidegate_journal::{Batch, Journal, Meta, Protocol, Refused as JournalRefused, Signal, Tenant};
+use tidegate_journal::{AppendError as JournalRefused, Batch, Journal, Meta, Protocol, Signal, Tenant};
 use tidegate_ledger::{Counts, HandedOver, Open, Refusal};
 use tidegate_limit::{Moment, Oversize, Table};
 use tidegate_tap::{At, Tap};
@@ -255,7 +255,7 @@ impl Gate {
         if self.0.stopping.load(Relaxed) {
             return Err(stopping().retry_after(self.0.memory.spread(1)));
         }
-        match self.0.journal.barred() {
+        match self.0.journal.append_error() {
             None => Ok(()),
             Some(refused) => Err(self.disk(refused)),
         }
@@ -392,8 +392,8 @@ impl Gate {
 
     fn disk(&self, refused: JournalRefused) -> Refused {
         let standing = match refused {
-            JournalRefused::Disk { trouble: tidegate_journal::Trouble::Quota, .. } => Standing::Quota,
-            JournalRefused::Disk { trouble: tidegate_journal::Trouble::Full, .. } => Standing::DiskFull,
+            JournalRefused::Disk { trouble: tidegate_journal::DiskError::Quota, .. } => Standing::Quota,
+            JournalRefused::Disk { trouble: tidegate_journal::DiskError::Full, .. } => Standing::DiskFull,
             JournalRefused::Unfit => return Refused::too_large(self.most_decoded()),
             _ => Standing::DiskFails,
         };
@@ -430,7 +430,7 @@ enum Queued<'a> {
 /// A body on its way to the disk.
 struct Appending<'a> {
     // Dropped before the slot: the slot is free when the queue's is.
-    queued: tidegate_journal::Appending<'a>,
+    queued: tidegate_journal::AppendFuture<'a>,
     place: Place<'a>,
     handed_over: HandedOver,
     bytes: u64,

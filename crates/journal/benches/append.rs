@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::{
-    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, Start, Tenant, WhenFull,
+    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull,
 };
 
 const APPENDERS: usize = 16;
@@ -62,7 +62,7 @@ fn run(durability: Durability, size: usize, followed: bool) {
         received_at_ns: 0,
     };
     let (appended, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let mut sink = followed.then(|| journal.follow("sink", Start::Head, WhenFull::Block).unwrap());
+    let mut sink = followed.then(|| journal.follow("sink", StartAt::Head, WhenFull::Block).unwrap());
     let (begun, cpu_begun) = (Instant::now(), cpu());
     std::thread::scope(|scope| {
         for _ in 0..APPENDERS {

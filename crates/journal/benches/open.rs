@@ -16,7 +16,7 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::{
-    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, Start, Tenant, WhenFull,
+    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull,
 };
 
 /// Small enough that there are many.
@@ -51,7 +51,7 @@ fn main() {
         received_at_ns: 0,
     };
     let (journal, _) = Journal::open(settings.clone()).unwrap();
-    drop(journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap());
+    drop(journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap());
     let records = (gib << 30) / BODY as u64;
     for _ in 0..records {
         let mut window = arena.try_window(Share::Ingest, BODY).unwrap();
@@ -68,7 +68,7 @@ fn main() {
         recovery.segments,
         peak_kib() - before
     );
-    let mut sink = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let mut sink = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     let mut window = arena.try_window(Share::Egress, BODY).unwrap();
     for _ in 0..records {
         let Some(Event::Record(record)) = sink.next_blocking(Duration::from_secs(1)).unwrap() else {

@@ -2,21 +2,21 @@
 
 pub(crate) mod file;
 
-use crate::record::{Out, u32_at, u64_at};
+use crate::record::{Encoder, u32_at, u64_at};
 use std::collections::VecDeque;
 
 /// How many records a sink may have taken and not completed.
-pub const IN_FLIGHT: usize = 1024;
+pub const MAX_IN_FLIGHT: usize = 1024;
 /// The length of the book that a sink keeps with its cursor, in bytes.
-pub const BOOK: usize = 256;
+pub const CURSOR_METADATA_LEN: usize = 256;
 /// The length of a written cursor, in bytes: it fits a 512-byte sector.
-pub(crate) const WRITTEN: usize = 456;
+pub(crate) const ENCODED_LEN: usize = 456;
 const MAGIC: [u8; 4] = [0xF5, b'T', b'C', 1];
-const BITMAP: usize = IN_FLIGHT / 8;
+const BITMAP: usize = MAX_IN_FLIGHT / 8;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The sink's own data beside its position, returned to it after a restart. Opaque here.
-pub type Book = [u8; BOOK];
+pub type CursorMetadata = [u8; CURSOR_METADATA_LEN];
 
 /// One sink's progress.
 #[derive(Clone)]
@@ -35,10 +35,10 @@ pub(crate) struct Cursor {
     pub(crate) damaged: u64,
     /// The record `low` was received then or later, in nanoseconds since 1970; zero where that is not known.
     received_at_ns: u64,
-    pub(crate) book: Book,
-    /// Records handed out, and gaps passed, from `low` on: at most [`IN_FLIGHT`], and one more where
+    pub(crate) book: CursorMetadata,
+    /// Records handed out, and gaps passed, from `low` on: at most [`MAX_IN_FLIGHT`], and one more where
     /// the last is damaged.
-    flight: VecDeque<Flight>,
+    flight: VecDeque<InFlight>,
     /// Records are completed in order only, so that those in flight need one entry for all of them.
     in_order: bool,
     /// Records beyond `low` that were completed before the last restart and were not met since, or cannot
@@ -47,7 +47,7 @@ pub(crate) struct Cursor {
 }
 
 #[derive(Clone, Copy)]
-struct Flight {
+struct InFlight {
     /// Covers the sequences after the entry before it, up to and with this one.
     sequence: u64,
     items: u64,
@@ -62,7 +62,7 @@ struct Flight {
 
 /// The records skipped by a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Passed {
+pub(crate) struct SkippedRecords {
     pub(crate) records: u64,
     pub(crate) items: u64,
 }
@@ -77,8 +77,8 @@ impl Cursor {
             dropped: 0,
             damaged: 0,
             received_at_ns: 0,
-            book: [0; BOOK],
-            flight: VecDeque::with_capacity(IN_FLIGHT + 1),
+            book: [0; CURSOR_METADATA_LEN],
+            flight: VecDeque::with_capacity(MAX_IN_FLIGHT + 1),
             in_order: false,
             restored: VecDeque::new(),
         }
@@ -87,12 +87,14 @@ impl Cursor {
     /// The most that one takes, in bytes: its flight, and what was completed out of order before a restart
     /// or a rewind.
     pub(crate) fn most_bytes() -> usize {
-        size_of::<Cursor>() + (IN_FLIGHT + 1) * size_of::<Flight>() + 2 * IN_FLIGHT * size_of::<(u64, u64)>()
+        size_of::<Cursor>()
+            + (MAX_IN_FLIGHT + 1) * size_of::<InFlight>()
+            + 2 * MAX_IN_FLIGHT * size_of::<(u64, u64)>()
     }
 
     /// Whether another record may be handed out.
     pub(crate) fn has_room(&self) -> bool {
-        self.flight.len() < IN_FLIGHT
+        self.flight.len() < MAX_IN_FLIGHT
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -126,11 +128,11 @@ impl Cursor {
         }
         let known = self.restored.binary_search_by_key(&sequence, |(sequence, _)| *sequence);
         let done = known.is_ok_and(|at| self.restored.remove(at).is_some());
-        let entry = Flight { sequence, items, items_after, bytes_after, received_at_ns, done, gap: false };
+        let entry = InFlight { sequence, items, items_after, bytes_after, received_at_ns, done, gap: false };
         match self.flight.back_mut().filter(|back| self.in_order && !done && !back.done) {
             Some(back) => {
                 let (items, received_at_ns) = (back.items + items, back.received_at_ns);
-                *back = Flight { items, received_at_ns, ..entry };
+                *back = InFlight { items, received_at_ns, ..entry };
             }
             None => self.flight.push_back(entry),
         }
@@ -147,13 +149,13 @@ impl Cursor {
         items: u64,
         items_after: u64,
         bytes_after: u64,
-    ) -> Option<Passed> {
+    ) -> Option<SkippedRecords> {
         if from < self.low {
             return None;
         }
         let delivered = self.restored_between(self.read_to(), next);
         let items = items.saturating_sub(delivered.items);
-        let entry = Flight {
+        let entry = InFlight {
             sequence: next.saturating_sub(1),
             items,
             items_after,
@@ -173,9 +175,9 @@ impl Cursor {
     }
 
     /// The records completed before the last restart, in `from..to`.
-    fn restored_between(&self, from: u64, to: u64) -> Passed {
+    fn restored_between(&self, from: u64, to: u64) -> SkippedRecords {
         let within = self.restored.iter().filter(|(sequence, _)| (from..to).contains(sequence));
-        within.fold(Passed::default(), |sum, (_, items)| Passed {
+        within.fold(SkippedRecords::default(), |sum, (_, items)| SkippedRecords {
             records: sum.records + 1,
             items: sum.items + items,
         })
@@ -197,10 +199,10 @@ impl Cursor {
         if before_it < sequence {
             // The entry stands for others too, which are still to be completed.
             let items = entry.items.saturating_sub(items);
-            let others = Flight { sequence: sequence - 1, items, items_after: items_before, ..entry };
-            self.flight.push_back(Flight { bytes_after: bytes_before, ..others });
+            let others = InFlight { sequence: sequence - 1, items, items_after: items_before, ..entry };
+            self.flight.push_back(InFlight { bytes_after: bytes_before, ..others });
         }
-        self.flight.push_back(Flight { items, done: true, gap: true, ..entry });
+        self.flight.push_back(InFlight { items, done: true, gap: true, ..entry });
         self.settle();
     }
 
@@ -267,11 +269,11 @@ impl Cursor {
     }
 
     /// Moves past everything before the record `to`, before which there are `items` items and `bytes` bytes.
-    pub(crate) fn jump(&mut self, to: u64, items: u64, bytes: u64) -> Passed {
+    pub(crate) fn jump(&mut self, to: u64, items: u64, bytes: u64) -> SkippedRecords {
         if to <= self.low {
-            return Passed::default();
+            return SkippedRecords::default();
         }
-        let mut passed = Passed { records: to - self.low, items: items.saturating_sub(self.items) };
+        let mut passed = SkippedRecords { records: to - self.low, items: items.saturating_sub(self.items) };
         let unread = self.read_to();
         // Where the next entry begins.
         let (mut sequence_at, mut items_at) = (self.low, self.items);
@@ -334,7 +336,7 @@ impl Cursor {
         }
     }
 
-    fn find(&mut self, sequence: u64) -> Option<&mut Flight> {
+    fn find(&mut self, sequence: u64) -> Option<&mut InFlight> {
         let at = self.flight.binary_search_by_key(&sequence, |entry| entry.sequence).ok()?;
         self.flight.get_mut(at).filter(|entry| !entry.gap)
     }
@@ -355,9 +357,9 @@ impl Cursor {
     }
 
     /// Its bytes on disk. `generation` tells the newest of several.
-    pub(crate) fn encode(&self, salt: u64, generation: u64) -> [u8; WRITTEN] {
-        let mut bytes = [0; WRITTEN];
-        let mut out = Out { bytes: &mut bytes, at: 0 };
+    pub(crate) fn encode(&self, salt: u64, generation: u64) -> [u8; ENCODED_LEN] {
+        let mut bytes = [0; ENCODED_LEN];
+        let mut out = Encoder { bytes: &mut bytes, at: 0 };
         out.put(&MAGIC);
         // Whole seconds do, and end in 2106.
         let received_at = u32::try_from(self.received_at_ns() / SECOND_NS).unwrap_or_default();
@@ -367,7 +369,7 @@ impl Cursor {
         }
         out.put(&self.bitmap());
         out.put(&self.book);
-        let (covered, sum) = bytes.split_at_mut(WRITTEN - 8);
+        let (covered, sum) = bytes.split_at_mut(ENCODED_LEN - 8);
         sum.copy_from_slice(&u64::from(crc32c::crc32c(covered)).to_le_bytes());
         bytes
     }
@@ -389,7 +391,7 @@ impl Cursor {
 
 /// A cursor as it was read back.
 #[derive(Clone)]
-pub(crate) struct Written {
+pub(crate) struct RestoredCursor {
     pub(crate) generation: u64,
     pub(crate) salt: u64,
     /// Without its flight and its place in bytes, which the caller knows better.
@@ -397,11 +399,11 @@ pub(crate) struct Written {
     bitmap: [u8; BITMAP],
 }
 
-impl Written {
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Written> {
-        let bytes: &[u8; WRITTEN] = bytes.first_chunk()?;
-        let covered = bytes.get(..WRITTEN - 8)?;
-        if !bytes.starts_with(&MAGIC) || u32_at(bytes, WRITTEN - 8) != crc32c::crc32c(covered) {
+impl RestoredCursor {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<RestoredCursor> {
+        let bytes: &[u8; ENCODED_LEN] = bytes.first_chunk()?;
+        let covered = bytes.get(..ENCODED_LEN - 8)?;
+        if !bytes.starts_with(&MAGIC) || u32_at(bytes, ENCODED_LEN - 8) != crc32c::crc32c(covered) {
             return None;
         }
         let mut cursor = Cursor::new(u64_at(bytes, 24), u64_at(bytes, 32), 0);
@@ -411,7 +413,7 @@ impl Written {
         cursor.received_at_ns = u64::from(u32_at(bytes, 4)) * SECOND_NS;
         let bitmap = *bytes.get(64..)?.first_chunk()?;
         cursor.book = *bytes.get(64 + BITMAP..)?.first_chunk()?;
-        Some(Written { generation: u64_at(bytes, 8), salt: u64_at(bytes, 16), cursor, bitmap })
+        Some(RestoredCursor { generation: u64_at(bytes, 8), salt: u64_at(bytes, 16), cursor, bitmap })
     }
 
     /// Whether record `sequence` was completed.
@@ -423,7 +425,7 @@ impl Written {
 
     /// One past the last record that it knows of.
     pub(crate) fn known_to(&self) -> u64 {
-        let last = (0..IN_FLIGHT as u64).rev().find(|ahead| self.completed(self.cursor.low + ahead));
+        let last = (0..MAX_IN_FLIGHT as u64).rev().find(|ahead| self.completed(self.cursor.low + ahead));
         last.map_or(self.cursor.low, |ahead| self.cursor.low + ahead + 1)
     }
 }

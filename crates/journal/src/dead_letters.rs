@@ -7,13 +7,13 @@
 
 mod read;
 
-pub use read::{Letter, Letters, MOST_REFUSED, mark_refused, mark_sent, read};
+pub use read::{MOST_REFUSED, StoredDeadLetter, StoredDeadLetters, mark_refused, mark_sent, read};
 
 use crate::files::{File, Files, RealFiles, write_all};
 use crate::meta::Meta;
+use crate::record::random;
 use crate::record::{ALIGN, Header, checksum, size_of_record};
-use crate::recover::random;
-use crate::walker::Walker;
+use crate::record_scanner::RecordScanner;
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::path::Path;
@@ -80,7 +80,7 @@ impl DeadLetters {
                 other => other?,
             };
             let len = files.list()?.into_iter().find(|(known, _)| known == name).map_or(0, |(_, len)| len);
-            let mut walker = Walker::new(file.clone(), None);
+            let mut walker = RecordScanner::new(file.clone(), None);
             let mut end = 0;
             while let Some((at, header)) = walker.find(end, len, 0..u64::MAX) {
                 end = at + header.size();

@@ -2,11 +2,11 @@
 
 mod reader;
 
-use crate::cell::Cell;
-use crate::cursor::{BOOK, Book, Cursor};
-use crate::log::Shared;
+use crate::cursor::{CURSOR_METADATA_LEN, Cursor, CursorMetadata};
+use crate::cursor_state::CursorState;
 use crate::meta::Meta;
 use crate::settings::Durability;
+use crate::shared::Shared;
 use crate::sync::lock;
 use reader::Reader;
 use std::future::poll_fn;
@@ -30,7 +30,7 @@ pub struct Follower {
 #[derive(Clone)]
 pub struct Committer {
     shared: Arc<Shared>,
-    cell: Arc<Cell>,
+    cursor: Arc<CursorState>,
 }
 
 /// An event in a sink's stream.
@@ -119,15 +119,15 @@ pub enum ReadError {
 }
 
 impl Follower {
-    pub(crate) fn new(shared: Arc<Shared>, cell: Arc<Cell>) -> Follower {
-        let from = cell.with(|cursor| (cursor.low, cursor.items));
+    pub(crate) fn new(shared: Arc<Shared>, cursor: Arc<CursorState>) -> Follower {
+        let from = cursor.with(|cursor| (cursor.low, cursor.items));
         let reader = Reader::new(from.0, from.1);
-        Follower { commit: Committer { shared, cell }, reader, blocking: None }
+        Follower { commit: Committer { shared, cursor }, reader, blocking: None }
     }
 
     /// The sink's name.
     pub fn name(&self) -> &str {
-        &self.commit.cell.name
+        &self.commit.cursor.name
     }
 
     /// The next event, waiting for one; nothing when the journal is closed and everything was read. While
@@ -146,14 +146,14 @@ impl Follower {
     /// # Errors
     /// As [`next`](Self::next).
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Event>>> {
-        let Committer { shared, cell } = &self.commit;
-        if let Some(event) = self.reader.next(shared, cell)? {
+        let Committer { shared, cursor } = &self.commit;
+        if let Some(event) = self.reader.next(shared, cursor)? {
             return Poll::Ready(Ok(Some(event)));
         }
         // A publisher looks for wakers after publishing; so look for records after registering one.
-        cell.wait(context.waker());
+        cursor.wait(context.waker());
         let closed = shared.closed.load(Ordering::Acquire);
-        match self.reader.next(shared, cell)? {
+        match self.reader.next(shared, cursor)? {
             None if closed => Poll::Ready(Ok(None)),
             None => Poll::Pending,
             event => Poll::Ready(Ok(event)),
@@ -166,7 +166,7 @@ impl Follower {
     /// As [`next`](Self::next).
     pub fn next_blocking(&mut self, patience: Duration) -> io::Result<Option<Event>> {
         let begun = Instant::now();
-        let this_thread = || Waker::from(Arc::new(Unpark(std::thread::current())));
+        let this_thread = || Waker::from(Arc::new(ThreadWaker(std::thread::current())));
         let waker = self.blocking.take().unwrap_or_else(this_thread);
         let event = loop {
             match self.poll_next(&mut Context::from_waker(&waker)) {
@@ -193,7 +193,7 @@ impl Follower {
     /// # Errors
     /// [`ReadError`].
     pub fn read_into(&mut self, window: &mut Window) -> Result<(), ReadError> {
-        self.reader.read_into(&self.commit.shared, &self.commit.cell, window)
+        self.reader.read_into(&self.commit.shared, &self.commit.cursor, window)
     }
 
     /// A record that was handed out before and is not completed, to be read a second time by
@@ -203,7 +203,7 @@ impl Follower {
     /// # Errors
     /// When its segment cannot be opened for a passing reason.
     pub fn recall(&mut self, sequence: u64) -> io::Result<Option<Record>> {
-        self.reader.recall(&self.commit.shared, &self.commit.cell, sequence)
+        self.reader.recall(&self.commit.shared, &self.commit.cursor, sequence)
     }
 
     /// As [`read_into`](Self::read_into), of the record that was recalled last; one that is damaged stays in flight.
@@ -211,13 +211,13 @@ impl Follower {
     /// # Errors
     /// [`ReadError`].
     pub fn read_recalled(&mut self, window: &mut Window) -> Result<(), ReadError> {
-        self.reader.read_recalled(&self.commit.shared, &self.commit.cell, window)
+        self.reader.read_recalled(&self.commit.shared, &self.commit.cursor, window)
     }
 
     /// Goes back to the first record that is not completed. What was taken and not completed is handed out
     /// again.
     pub fn rewind(&mut self) {
-        let (low, items) = self.commit.cell.with(|cursor| {
+        let (low, items) = self.commit.cursor.with(|cursor| {
             cursor.rewind();
             (cursor.low, cursor.items)
         });
@@ -235,16 +235,16 @@ impl Follower {
     }
 
     /// Completes a record and keeps the book: [`Committer::commit_with`].
-    pub fn commit_with(&self, sequence: u64, book: &[u8; BOOK]) -> bool {
+    pub fn commit_with(&self, sequence: u64, book: &[u8; CURSOR_METADATA_LEN]) -> bool {
         self.commit.commit_with(sequence, book)
     }
 
     /// Completes every record up to and with `last`, and keeps the book that `enter` makes of what that
     /// completed: cursor and book are written together, once.
-    pub fn commit_through(&self, last: &Record, enter: impl FnOnce(Completed) -> Book) {
+    pub fn commit_through(&self, last: &Record, enter: impl FnOnce(Completed) -> CursorMetadata) {
         let items_after = last.items_before + u64::from(last.meta.items);
         let (after, received_at_ns) = ((items_after, last.bytes_after), last.meta.received_at_ns);
-        self.commit.cell.commit_through(last.sequence, after, received_at_ns, |items, cursor| {
+        self.commit.cursor.commit_through(last.sequence, after, received_at_ns, |items, cursor| {
             enter(Completed::of(items, cursor))
         });
         self.commit.notify();
@@ -255,21 +255,21 @@ impl Follower {
     pub fn commit_each(
         &self,
         sequences: impl IntoIterator<Item = u64>,
-        enter: impl FnOnce(Completed) -> Book,
+        enter: impl FnOnce(Completed) -> CursorMetadata,
     ) {
-        self.commit.cell.commit_each(sequences, |items, cursor| enter(Completed::of(items, cursor)));
+        self.commit.cursor.commit_each(sequences, |items, cursor| enter(Completed::of(items, cursor)));
         self.commit.notify();
     }
 
     /// Promises that records are completed by [`commit_through`](Self::commit_through) only. Then any number
     /// of them may be in flight.
     pub fn in_order(&mut self) {
-        self.commit.cell.with(|cursor| cursor.set_in_order(true));
+        self.commit.cursor.with(|cursor| cursor.set_in_order(true));
     }
 
     /// Items of records that are completed although earlier ones are not.
     pub fn ahead(&self) -> u64 {
-        self.commit.cell.with(|cursor| cursor.ahead())
+        self.commit.cursor.with(|cursor| cursor.ahead())
     }
 
     /// Whether the journal was closed: when there is no next event, everything was read.
@@ -278,12 +278,12 @@ impl Follower {
     }
 
     /// Keeps `book` with the cursor where it is: [`Committer::save`].
-    pub fn save(&self, book: &Book) {
+    pub fn save(&self, book: &CursorMetadata) {
         self.commit.save(book);
     }
 
     /// The book that was kept last, zeros at first.
-    pub fn book(&self) -> Book {
+    pub fn book(&self) -> CursorMetadata {
         self.commit.book()
     }
 
@@ -295,7 +295,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.commit.cell.leave();
+        self.commit.cursor.leave();
     }
 }
 
@@ -308,27 +308,27 @@ impl Committer {
     }
 
     /// As [`commit`](Self::commit), and keeps `book` with the cursor: both survive, or neither.
-    pub fn commit_with(&self, sequence: u64, book: &[u8; BOOK]) -> bool {
+    pub fn commit_with(&self, sequence: u64, book: &[u8; CURSOR_METADATA_LEN]) -> bool {
         self.complete(sequence, Some(book))
     }
 
     /// Keeps `book` with the cursor where it is: after a gap was counted, say.
-    pub fn save(&self, book: &[u8; BOOK]) {
-        self.cell.save(book);
+    pub fn save(&self, book: &[u8; CURSOR_METADATA_LEN]) {
+        self.cursor.save(book);
     }
 
     /// The book that was kept last, zeros at first.
-    pub fn book(&self) -> Book {
-        self.cell.with(|cursor| cursor.book)
+    pub fn book(&self) -> CursorMetadata {
+        self.cursor.with(|cursor| cursor.book)
     }
 
     /// Where the sink is.
     pub fn position(&self) -> Position {
-        self.cell.with(|cursor| Position::of(cursor))
+        self.cursor.with(|cursor| Position::of(cursor))
     }
 
-    fn complete(&self, sequence: u64, book: Option<&Book>) -> bool {
-        let completed = self.cell.commit(sequence, book);
+    fn complete(&self, sequence: u64, book: Option<&CursorMetadata>) -> bool {
+        let completed = self.cursor.commit(sequence, book);
         if completed {
             self.notify();
         }
@@ -340,7 +340,7 @@ impl Committer {
         let shared = &self.shared;
         let awaited =
             shared.settings.durability == Durability::Memory || shared.starved.load(Ordering::Relaxed);
-        if awaited && lock(&shared.log).is_consumed(self.cell.with(|cursor| cursor.low)) {
+        if awaited && lock(&shared.index).is_consumed(self.cursor.with(|cursor| cursor.low)) {
             shared.queue.call();
         }
     }
@@ -368,9 +368,9 @@ impl Position {
 }
 
 /// Wakes a thread.
-struct Unpark(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Unpark {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }

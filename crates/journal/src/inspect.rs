@@ -6,14 +6,14 @@ use crate::files::{Files, RealFiles};
 use crate::follower::Position;
 use crate::meta::Meta;
 use crate::record::{HEADER, Header, key, salt_of};
-use crate::segment::{is_kept, is_spare, parse_name};
-use crate::walker::Walker;
+use crate::record_scanner::RecordScanner;
+use crate::segment::{is_quarantined, is_spare, parse_name};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 /// How many places [`verify`] names; further ones are only counted.
-pub const PLACES: usize = 100;
+pub const MAX_ERRORS: usize = 100;
 
 /// A journal's folder.
 pub struct Inspection {
@@ -69,7 +69,7 @@ pub struct RecordInfo {
 
 /// The result of [`verify`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct VerifyReport {
     /// Segments read.
     pub segments: u64,
     /// Whole records.
@@ -82,7 +82,7 @@ pub struct Report {
     pub missing_records: u64,
     /// Their items.
     pub missing_items: u64,
-    /// Where something is wrong: the first [`PLACES`] of them, in words.
+    /// Where something is wrong: the first [`MAX_ERRORS`] of them, in words.
     pub places: Vec<String>,
     /// How many places there are.
     pub wrong: u64,
@@ -90,7 +90,7 @@ pub struct Report {
     pub lost_cursors: Vec<String>,
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether all that should be there is there.
     pub fn is_sound(&self) -> bool {
         self.wrong == 0 && self.missing_records == 0 && self.lost_cursors.is_empty()
@@ -98,7 +98,7 @@ impl Report {
 
     fn wrong(&mut self, place: impl FnOnce() -> String) {
         self.wrong += 1;
-        if self.places.len() < PLACES {
+        if self.places.len() < MAX_ERRORS {
             self.places.push(place());
         }
     }
@@ -132,7 +132,7 @@ pub fn inspect(dir: &Path) -> io::Result<Inspection> {
             let written = inspection.files.open(&name, false).ok().and_then(|file| file::read(&*file));
             let position = written.map(|written| Position::of(&written.cursor));
             inspection.cursors.push((sink.to_owned(), position));
-        } else if is_kept(&name) {
+        } else if is_quarantined(&name) {
             inspection.kept.push((name, len));
         } else if is_spare(&name) {
             inspection.spares.push((name, len));
@@ -145,9 +145,9 @@ pub fn inspect(dir: &Path) -> io::Result<Inspection> {
 ///
 /// # Errors
 /// When the folder cannot be listed.
-pub fn verify(dir: &Path) -> io::Result<Report> {
+pub fn verify(dir: &Path) -> io::Result<VerifyReport> {
     let inspection = inspect(dir)?;
-    let mut report = Report::default();
+    let mut report = VerifyReport::default();
     // The next record's sequence and the items before it, once one is known.
     let mut expected: Option<(u64, u64)> = None;
     for segment in &inspection.segments {
@@ -202,7 +202,7 @@ impl Inspection {
     /// When the segment cannot be opened.
     pub fn records(&self, segment: &SegmentInfo) -> io::Result<Records> {
         let key = self.salt.map(|salt| key(salt, segment.first));
-        let walker = Walker::new(self.files.open(&segment.name, false)?, key);
+        let walker = RecordScanner::new(self.files.open(&segment.name, false)?, key);
         let bound = segment.next.unwrap_or(u64::MAX);
         Ok(Records { walker, at: 0, end: segment.len, next: segment.first, bound })
     }
@@ -222,7 +222,7 @@ impl Inspection {
 
 /// The records of one segment; see [`Inspection::records`].
 pub struct Records {
-    walker: Walker,
+    walker: RecordScanner,
     at: u64,
     end: u64,
     next: u64,

@@ -1,21 +1,23 @@
 //! The journal as its owner, the sources and the sinks hold it.
 
-use crate::cell::Cell;
+use crate::append::{AppendResult, PendingAppend};
 use crate::clock::{Clock, SystemClock};
 use crate::cursor::Cursor;
 use crate::cursor::file::{CursorFile, file_name, is_name};
+use crate::cursor_state::CursorState;
 use crate::files::{Files, RealFiles};
-use crate::folder::Folder;
+use crate::folder_lock::FolderLock;
 use crate::follower::Follower;
-use crate::log::{Log, Outcome, Shared};
 use crate::meta::Meta;
-use crate::queue::Declined;
+use crate::queue::SubmitError;
 use crate::record::checksum;
 use crate::recover::{Recovery, recover};
-use crate::settings::{Durability, OpenError, Refused, Settings, Start, Trouble, WhenFull};
+use crate::segment_index::SegmentIndex;
+use crate::settings::{AppendError, DiskError, Durability, OpenError, Settings, StartAt, WhenFull};
+use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::sync::lock;
-use crate::writer::{Entry, STACK, Writer};
+use crate::writer::{STACK_BYTES, Writer};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -44,15 +46,6 @@ pub struct Batch {
     pub from: usize,
     /// How long it is.
     pub len: usize,
-}
-
-/// The append is durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Receipt {
-    /// The record's number.
-    pub sequence: u64,
-    /// The items of all records before it, since the journal was created.
-    pub items_before: u64,
 }
 
 /// Ends the writer when the last handle goes.
@@ -85,7 +78,7 @@ impl Journal {
     pub fn open_with(settings: Settings, clock: Arc<dyn Clock>) -> Result<(Journal, Recovery), OpenError> {
         let folder = match settings.durability {
             Durability::Memory => None,
-            Durability::Fsync | Durability::PageCache => Some(Folder::take(&settings.dir)?),
+            Durability::Fsync | Durability::PageCache => Some(FolderLock::acquire(&settings.dir)?),
         };
         let files = Arc::new(RealFiles::new(settings.dir.clone()));
         let dir = settings.dir.display().to_string();
@@ -98,7 +91,7 @@ impl Journal {
             *finished.done.lock().unwrap_or_else(PoisonError::into_inner) = true;
             finished.changed.notify_all();
         };
-        let thread = std::thread::Builder::new().name("journal".into()).stack_size(STACK).spawn(run);
+        let thread = std::thread::Builder::new().name("journal".into()).stack_size(STACK_BYTES).spawn(run);
         let thread = thread.map_err(|source| OpenError::Io {
             dir,
             doing: "start the writer thread".into(),
@@ -123,8 +116,8 @@ impl Journal {
         Ok((Journal { shared, owner }, writer, recovery))
     }
 
-    /// How many batches can be on their way to the disk at a time; one more is refused as [`Refused::Busy`].
-    pub fn places(&self) -> usize {
+    /// How many batches can be on their way to the disk at a time; one more is refused as [`AppendError::Busy`].
+    pub fn queue_len(&self) -> usize {
         self.shared.settings.queue
     }
 
@@ -132,50 +125,50 @@ impl Journal {
     /// does not take the batch back: it is appended or refused, unheard. Allocates nothing.
     ///
     /// `Ok` means that the batch is durable in the sense of [`Durability`].
-    pub fn append(&self, batch: Batch) -> Appending<'_> {
+    pub fn append(&self, batch: Batch) -> AppendFuture<'_> {
         let state = match self.submit(batch) {
             Ok(slot) => State::Queued(slot),
             Err(refused) => State::Refused(refused),
         };
-        Appending { shared: &self.shared, state }
+        AppendFuture { shared: &self.shared, state }
     }
 
-    fn submit(&self, batch: Batch) -> Result<u32, Refused> {
+    fn submit(&self, batch: Batch) -> Result<u32, AppendError> {
         let Batch { meta, window, from, len } = batch;
-        let end = from.checked_add(len).ok_or(Refused::Unfit)?;
-        let body = window.get(from..end).ok_or(Refused::Unfit)?;
+        let end = from.checked_add(len).ok_or(AppendError::Unfit)?;
+        let body = window.get(from..end).ok_or(AppendError::Unfit)?;
         let crc = checksum(&meta.tenant, &[], body);
-        let len = u32::try_from(len).map_err(|_| Refused::Unfit)?;
-        let entry = Entry { meta, window, from, len, crc };
+        let len = u32::try_from(len).map_err(|_| AppendError::Unfit)?;
+        let entry = PendingAppend { meta, window, from, len, crc };
         if entry.size() > self.shared.settings.quota {
-            return Err(Refused::Unfit);
+            return Err(AppendError::Unfit);
         }
         let held = self.hold(&entry)?;
         let now = self.shared.clock.monotonic_ns();
         self.shared.queue.submit(entry, now).map_err(|declined| {
             self.shared.held_bytes.fetch_sub(held, Ordering::Relaxed);
             match declined {
-                Declined::Full => Refused::Busy,
-                Declined::Barred(Err(refused)) => refused,
-                Declined::Closed | Declined::Barred(Ok(_)) => Refused::Closed,
+                SubmitError::Full => AppendError::Busy,
+                SubmitError::Barred(Err(refused)) => refused,
+                SubmitError::Closed | SubmitError::Barred(Ok(_)) => AppendError::Closed,
             }
         })
     }
 
     /// Counts what a batch takes of the memory that may be held, where it is held, or refuses it.
-    fn hold(&self, entry: &Entry) -> Result<u64, Refused> {
+    fn hold(&self, entry: &PendingAppend) -> Result<u64, AppendError> {
         let shared = &self.shared;
         if shared.settings.durability != Durability::Memory {
             return Ok(0);
         }
         let (bytes, most) = (entry.charged(), shared.settings.held_bytes);
         if bytes > most {
-            return Err(Refused::Unfit);
+            return Err(AppendError::Unfit);
         }
         let fits = |held: u64| held.checked_add(bytes).filter(|held| *held <= most);
         let held = shared.held_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         held.map(|_| bytes)
-            .map_err(|_| Refused::Disk { trouble: Trouble::Quota, retry_after: self.retry_after() })
+            .map_err(|_| AppendError::Disk { trouble: DiskError::Quota, retry_after: self.retry_after() })
     }
 
     /// Follows the journal as the sink `name`, from its cursor on, or from `start` where it has none yet.
@@ -184,71 +177,71 @@ impl Journal {
     /// # Errors
     /// When the name cannot be a file's, the sink is followed already, there are too many sinks, or its
     /// cursor cannot be created.
-    pub fn follow(&self, name: &str, start: Start, when_full: WhenFull) -> Result<Follower, OpenError> {
+    pub fn follow(&self, name: &str, start: StartAt, when_full: WhenFull) -> Result<Follower, OpenError> {
         let shared = &self.shared;
         if !is_name(name) {
             return Err(OpenError::Name(name.into()));
         }
-        let mut log = lock(&shared.log);
-        let known = log.cells.iter().find(|cell| cell.name == name).cloned();
+        let mut index = lock(&shared.index);
+        let known = index.cursors.iter().find(|cursor| cursor.name == name).cloned();
         let created = match known {
             Some(_) => None,
-            None => Some(self.place_cursor(&mut log, name, start)?),
+            None => Some(self.place_cursor(&mut index, name, start)?),
         };
-        let cell = known.or(created.as_ref().map(|(cell, _)| cell.clone()));
-        let followed = cell.filter(|cell| cell.follow(when_full));
-        drop(log);
-        let Some(cell) = followed else { return Err(OpenError::Followed(name.into())) };
+        let state = known.or(created.as_ref().map(|(state, _)| state.clone()));
+        let followed = state.filter(|state| state.follow(when_full));
+        drop(index);
+        let Some(state) = followed else { return Err(OpenError::Followed(name.into())) };
         if let Some((_, cursor)) = created
-            && let Err(error) = self.create_cursor(&cell, &cursor)
+            && let Err(error) = self.create_cursor(&state, &cursor)
         {
-            lock(&shared.log).cells.retain(|other| !Arc::ptr_eq(other, &cell));
+            lock(&shared.index).cursors.retain(|other| !Arc::ptr_eq(other, &state));
             return Err(error);
         }
-        Ok(Follower::new(shared.clone(), cell))
+        Ok(Follower::new(shared.clone(), state))
     }
 
     /// Chooses where a new cursor begins. It holds back what is behind from now on: nothing may be deleted
     /// between choosing the place and having its file.
     fn place_cursor(
         &self,
-        log: &mut Log,
+        index: &mut SegmentIndex,
         name: &str,
-        start: Start,
-    ) -> Result<(Arc<Cell>, Cursor), OpenError> {
+        start: StartAt,
+    ) -> Result<(Arc<CursorState>, Cursor), OpenError> {
         let shared = &self.shared;
-        if log.cells.len() >= shared.settings.followers {
-            return Err(OpenError::Crowded(log.cells.len()));
+        if index.cursors.len() >= shared.settings.followers {
+            return Err(OpenError::Crowded(index.cursors.len()));
         }
         let cursor = match start {
-            Start::Oldest => log.oldest(),
-            Start::Head => Cursor::new(log.head.sequence, log.head.items, log.head.bytes),
+            StartAt::Oldest => index.oldest(),
+            StartAt::Head => Cursor::new(index.head.sequence, index.head.items, index.head.bytes),
         };
-        let cell = Arc::new(Cell::new(name.into(), shared.salt, cursor.clone(), None));
-        log.cells.push(cell.clone());
-        Ok((cell, cursor))
+        let state = Arc::new(CursorState::new(name.into(), shared.salt, cursor.clone(), None));
+        index.cursors.push(state.clone());
+        Ok((state, cursor))
     }
 
     /// Makes the file of a new cursor, where there are files.
-    fn create_cursor(&self, cell: &Cell, cursor: &Cursor) -> Result<(), OpenError> {
+    fn create_cursor(&self, state: &CursorState, cursor: &Cursor) -> Result<(), OpenError> {
         let shared = &self.shared;
         if shared.settings.durability == Durability::Memory {
             return Ok(());
         }
-        let created = CursorFile::create(&*shared.files, &cell.name, cursor, shared.salt);
+        let created = CursorFile::create(&*shared.files, &state.name, cursor, shared.salt);
         let file = created.map_err(|source| OpenError::Io {
             dir: shared.settings.dir.display().to_string(),
-            doing: format!("create the cursor of `{}`", cell.name),
+            doing: format!("create the cursor of `{}`", state.name),
             source,
         })?;
-        cell.attach(file);
+        state.attach(file);
         Ok(())
     }
 
     /// The names of all sinks that have a cursor, followed or not. One that nobody follows still holds back
     /// what it has not completed, until it is [forgotten](Self::forget).
     pub fn sinks(&self) -> Vec<String> {
-        lock(&self.shared.log).cells.iter().map(|cell| cell.name.clone()).collect()
+        lock(&self.shared.index).cursors.iter().map(|cursor| cursor.name.clone()).collect()
     }
 
     /// Forgets the cursor of a sink that is gone. True when there was one and nobody follows with it.
@@ -258,30 +251,30 @@ impl Journal {
     pub fn forget(&self, name: &str) -> io::Result<bool> {
         let shared = &self.shared;
         // Followed meanwhile, by nobody: so it stays as it is, and holds back what it does.
-        let known = lock(&shared.log).cells.iter().find(|cell| cell.name == name).cloned();
-        let Some(cell) = known.filter(|cell| cell.follow(WhenFull::Block)) else { return Ok(false) };
+        let known = lock(&shared.index).cursors.iter().find(|cursor| cursor.name == name).cloned();
+        let Some(cursor) = known.filter(|cursor| cursor.follow(WhenFull::Block)) else { return Ok(false) };
         if shared.settings.durability != Durability::Memory {
             let gone = shared.files.remove(&file_name(name)).and_then(|()| shared.files.sync_names());
             if let Err(error) = gone {
-                cell.leave();
+                cursor.leave();
                 return Err(error);
             }
         }
-        lock(&shared.log).cells.retain(|other| !Arc::ptr_eq(other, &cell));
+        lock(&shared.index).cursors.retain(|other| !Arc::ptr_eq(other, &cursor));
         self.shared.queue.call();
         Ok(true)
     }
 
     /// The error that an append would get now, if that is known without trying.
     #[inline]
-    pub fn barred(&self) -> Option<Refused> {
-        self.shared.queue.barred(|| self.shared.clock.monotonic_ns()).and_then(Result::err)
+    pub fn append_error(&self) -> Option<AppendError> {
+        self.shared.queue.suspended(|| self.shared.clock.monotonic_ns()).and_then(Result::err)
     }
 
     /// Has `observer` told the items of all records, ever, whenever there are more: before they are
     /// acknowledged, and before a sink can see them. It runs on the writer's thread, so it should be brief.
     pub fn observe(&self, observer: impl Fn(u64) + Send + Sync + 'static) {
-        lock(&self.shared.log).observer = Some(Box::new(observer));
+        lock(&self.shared.index).observer = Some(Box::new(observer));
     }
 
     /// The journal's identity: constant as long as its files exist.
@@ -328,21 +321,21 @@ impl Drop for Owner {
 
 /// An append under way; see [`Journal::append`].
 #[must_use = "whether a batch was appended is known when this is awaited"]
-pub struct Appending<'a> {
+pub struct AppendFuture<'a> {
     shared: &'a Shared,
     state: State,
 }
 
 enum State {
     Queued(u32),
-    Refused(Refused),
+    Refused(AppendError),
     Answered,
 }
 
-impl Future for Appending<'_> {
-    type Output = Outcome;
+impl Future for AppendFuture<'_> {
+    type Output = AppendResult;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<AppendResult> {
         let outcome = match self.state {
             State::Queued(slot) => self.shared.queue.poll(slot, context.waker()),
             State::Refused(refused) => Poll::Ready(Err(refused)),
@@ -355,7 +348,7 @@ impl Future for Appending<'_> {
     }
 }
 
-impl Drop for Appending<'_> {
+impl Drop for AppendFuture<'_> {
     fn drop(&mut self) {
         if let State::Queued(slot) = self.state {
             self.shared.queue.abandon(slot);

@@ -14,38 +14,41 @@
 //!
 //! The layout of the bytes and the argument for each crash case are in `design/journal.md`.
 
-mod cell;
+mod append;
 mod clock;
+mod commit_order;
 mod cursor;
+mod cursor_state;
 pub mod dead_letters;
-mod drain;
+mod drain_rate;
 mod files;
-mod folder;
+mod folder_lock;
 mod follower;
 pub mod inspect;
 mod journal;
-mod log;
-mod memory;
 mod meta;
 mod overhead;
 mod queue;
+mod receive_times;
 mod record;
+mod record_scanner;
 mod recover;
 mod segment;
+mod segment_index;
 mod settings;
+mod shared;
 mod stats;
 mod sync;
-mod times;
-mod walker;
 mod writer;
 
+pub use append::Receipt;
 pub use clock::{Clock, SystemClock};
-pub use cursor::{BOOK, Book, IN_FLIGHT};
+pub use cursor::{CURSOR_METADATA_LEN, CursorMetadata, MAX_IN_FLIGHT};
 pub use follower::{Committer, Completed, Event, Follower, Gap, Position, ReadError, Record};
-pub use journal::{Appending, Batch, Journal, Receipt};
+pub use journal::{AppendFuture, Batch, Journal};
 pub use meta::{Encoding, Meta, Protocol, Signal, TENANT_MAX, Tenant, is_mixed};
 pub use recover::Recovery;
-pub use settings::{Durability, OpenError, Refused, Settings, Start, Trouble, WhenFull};
+pub use settings::{AppendError, DiskError, Durability, OpenError, Settings, StartAt, WhenFull};
 pub use stats::{SinkStats, Stats};
 
 #[cfg(all(test, not(loom)))]

@@ -1,15 +1,15 @@
 //! The journal's memory in addition to the windows of bodies, declared before it starts.
 
+use crate::append::{AppendResult, PendingAppend};
 use crate::cursor::Cursor;
-use crate::log::Outcome;
 use crate::meta::TENANT_MAX;
 use crate::queue;
+use crate::receive_times::{MAX_MARKS, Mark};
 use crate::record::HEADER;
+use crate::record_scanner::READ_AHEAD;
 use crate::segment::Segment;
 use crate::settings::Settings;
-use crate::times::{MARKS, Mark};
-use crate::walker::READ_AHEAD;
-use crate::writer::{Entry, STACK};
+use crate::writer::STACK_BYTES;
 use std::mem::size_of;
 use std::task::Waker;
 use tidegate_arena::Declared;
@@ -20,12 +20,12 @@ const SUNDRIES: usize = 1024;
 impl Settings {
     /// At most so many things of at most so many bytes each: the journal's entries in the plan.
     pub fn overhead(&self) -> [Declared; 5] {
-        let hands = self.durability.hands();
+        let hands = self.durability.writer_threads();
         // In its slot, in the group that was taken, its outcome and its waker with the writer or in one of the
         // groups on their way, its header.
-        let batch = queue::slot_len::<Entry, Outcome>()
-            + size_of::<(u32, Entry)>()
-            + (hands + 1) * (size_of::<(u32, Outcome)>() + size_of::<Waker>())
+        let batch = queue::slot_len::<PendingAppend, AppendResult>()
+            + size_of::<(u32, PendingAppend)>()
+            + (hands + 1) * (size_of::<(u32, AppendResult)>() + size_of::<Waker>())
             + HEADER
             + TENANT_MAX
             + 3 * size_of::<usize>();
@@ -41,9 +41,9 @@ impl Settings {
         };
         [
             declared("batches on their way to the disk", self.queue as u64, batch, None),
-            declared("threads that write, beside the first", hands as u64 - 1, STACK, None),
+            declared("threads that write, beside the first", hands as u64 - 1, STACK_BYTES, None),
             declared("sinks' cursors", self.followers as u64, sink, Some("sinks")),
-            declared("marks of when records were received", MARKS as u64, size_of::<Mark>(), None),
+            declared("marks of when records were received", MAX_MARKS as u64, size_of::<Mark>(), None),
             // A deque keeps up to twice what it holds.
             declared(
                 "segments, as known in memory",

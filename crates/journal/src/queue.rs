@@ -31,12 +31,12 @@ struct State<T, R> {
     called: bool,
     /// One of those who write has the turn.
     writing: bool,
-    under_way: UnderWay,
+    in_flight: InFlightGroup,
 }
 
 /// The group that was written last, while it is on its way to the disk.
 #[derive(Default)]
-struct UnderWay {
+struct InFlightGroup {
     /// How many items it has; zero when it is done.
     items: usize,
     /// Which one it is.
@@ -47,9 +47,9 @@ impl<T, R> State<T, R> {
     /// Whether what is queued is worth a turn: while a group is on its way, as much as that has. Two groups of
     /// the same size cost half the syncs of a large one and many small ones, and nobody waits for longer than
     /// one sync.
-    fn is_worth_it(&self) -> bool {
+    fn is_worth_a_turn(&self) -> bool {
         let waiting = self.waiting.len();
-        waiting > 0 && (self.closed || waiting >= self.under_way.items)
+        waiting > 0 && (self.closed || waiting >= self.in_flight.items)
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) const fn slot_len<T, R>() -> usize {
 
 /// Why a submission was not taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Declined<R> {
+pub(crate) enum SubmitError<R> {
     /// Every slot is in use.
     Full,
     /// The queue was closed.
@@ -85,7 +85,7 @@ pub(crate) enum Declined<R> {
 
 /// The result of [`Queue::turn`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub(crate) enum Turn {
     /// The turn: for items, or a call, or because the wait is over.
     Open,
     /// The queue is closed, and nothing is left in it.
@@ -104,32 +104,32 @@ impl<T, R: Copy> Queue<T, R> {
             closed: false,
             called: false,
             writing: false,
-            under_way: UnderWay::default(),
+            in_flight: InFlightGroup::default(),
         };
         Queue { state: Mutex::new(state), arrived: Condvar::new(), may_be_barred: AtomicBool::new(false) }
     }
 
     /// Queues `item` and gives the slot in which its outcome will appear.
-    pub(crate) fn submit(&self, item: T, now: u64) -> Result<u32, Declined<R>> {
+    pub(crate) fn submit(&self, item: T, now: u64) -> Result<u32, SubmitError<R>> {
         let mut state = lock(&self.state);
         if state.closed {
-            return Err(Declined::Closed);
+            return Err(SubmitError::Closed);
         }
         match state.barred {
-            Some((answer, until)) if now < until => return Err(Declined::Barred(answer)),
+            Some((answer, until)) if now < until => return Err(SubmitError::Barred(answer)),
             Some(_) => {
                 state.barred = None;
                 self.may_be_barred.store(false, Relaxed);
             }
             None => {}
         }
-        let Some(index) = state.free.pop() else { return Err(Declined::Full) };
+        let Some(index) = state.free.pop() else { return Err(SubmitError::Full) };
         if let Some(slot) = state.slots.get_mut(index as usize) {
             *slot = Slot { phase: Phase::Queued(item), waker: None, abandoned: false };
         }
         state.waiting.push_back(index);
         // Only one of several needs to wake the writer: it takes all that are there.
-        if state.waiting.len() == state.under_way.items.max(1) {
+        if state.waiting.len() == state.in_flight.items.max(1) {
             self.arrived.notify_one();
         }
         Ok(index)
@@ -170,12 +170,12 @@ impl<T, R: Copy> Queue<T, R> {
     /// Gets the turn to write, when nobody else has it and enough is queued or something wants attention, or
     /// after `patience`. Who has got it [`take`](Self::take)s what is queued, writes it, and
     /// [`release`](Self::release)s the turn, and says when what it wrote [has landed](Self::landed).
-    pub(crate) fn turn(&self, patience: Option<Duration>) -> Arrival {
+    pub(crate) fn turn(&self, patience: Option<Duration>) -> Turn {
         let mut state = lock(&self.state);
         let mut patient = true;
-        while state.writing || (patient && !state.is_worth_it() && !state.called) {
+        while state.writing || (patient && !state.is_worth_a_turn() && !state.called) {
             if state.closed && !state.writing && state.waiting.is_empty() {
-                return Arrival::Closed;
+                return Turn::Closed;
             }
             state = match patience.filter(|_| patient) {
                 Some(patience) => {
@@ -189,7 +189,7 @@ impl<T, R: Copy> Queue<T, R> {
         }
         state.called = false;
         state.writing = true;
-        Arrival::Open
+        Turn::Open
     }
 
     /// Takes all that is queued. To be called by who has the turn.
@@ -208,13 +208,13 @@ impl<T, R: Copy> Queue<T, R> {
         let mut state = lock(&self.state);
         state.writing = false;
         if under_way > 0 {
-            state.under_way = UnderWay { items: under_way, number: state.under_way.number + 1 };
+            state.in_flight = InFlightGroup { items: under_way, number: state.in_flight.number + 1 };
         }
-        let number = state.under_way.number;
+        let number = state.in_flight.number;
         // Whoever arrived during the turn has signalled in vain.
         if state.closed {
             self.arrived.notify_all();
-        } else if state.is_worth_it() || state.called {
+        } else if state.is_worth_a_turn() || state.called {
             self.arrived.notify_one();
         }
         number
@@ -222,10 +222,10 @@ impl<T, R: Copy> Queue<T, R> {
 
     /// The group of this number is on its way no more. Who says so asks for the [`turn`](Self::turn) next, and so
     /// needs not be woken for what was too little before.
-    pub(crate) fn landed(&self, number: u64) {
+    pub(crate) fn group_done(&self, number: u64) {
         let mut state = lock(&self.state);
-        if state.under_way.number == number {
-            state.under_way.items = 0;
+        if state.in_flight.number == number {
+            state.in_flight.items = 0;
         }
     }
 
@@ -248,7 +248,7 @@ impl<T, R: Copy> Queue<T, R> {
     }
 
     /// Answers every submission with `answer` until the time is `until`.
-    pub(crate) fn bar(&self, answer: R, until: u64) {
+    pub(crate) fn suspend(&self, answer: R, until: u64) {
         let mut state = lock(&self.state);
         state.barred = Some((answer, until));
         self.may_be_barred.store(true, Relaxed);
@@ -256,7 +256,7 @@ impl<T, R: Copy> Queue<T, R> {
 
     /// The answer to submissions, while one is set.
     #[inline]
-    pub(crate) fn barred(&self, now: impl FnOnce() -> u64) -> Option<R> {
+    pub(crate) fn suspended(&self, now: impl FnOnce() -> u64) -> Option<R> {
         if !self.may_be_barred.load(Relaxed) {
             return None;
         }
@@ -265,7 +265,7 @@ impl<T, R: Copy> Queue<T, R> {
     }
 
     /// Lets submissions in again.
-    pub(crate) fn unbar(&self) {
+    pub(crate) fn resume(&self) {
         let mut state = lock(&self.state);
         state.barred = None;
         self.may_be_barred.store(false, Relaxed);

@@ -1,4 +1,5 @@
 //! A record's bytes: a fixed header, the tenant, a note, the body, and zeros up to the next multiple of 8.
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::meta::{Encoding, Meta, Protocol, Signal, Tenant};
 
@@ -64,7 +65,7 @@ impl Header {
 
     pub(crate) fn encode(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
-        let mut out = Out { bytes: &mut bytes, at: 0 };
+        let mut out = Encoder { bytes: &mut bytes, at: 0 };
         out.put(&MAGIC);
         out.put(&[VERSION, self.signal, self.protocol, self.encoding]);
         out.put(&self.key.to_le_bytes());
@@ -143,6 +144,11 @@ impl Header {
     }
 }
 
+/// A number that no client can guess.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
 /// The mark in all records of the segment that begins with the record `first`, in the journal with the random
 /// identity `salt`. It differs between any two segments, and cannot be guessed without the identity.
 pub(crate) fn key(salt: u64, first: u64) -> u64 {
@@ -174,12 +180,12 @@ pub(crate) fn checksum(tenant: &Tenant, note: &[u8], body: &[u8]) -> u32 {
 }
 
 /// Writes fields one behind the other.
-pub(crate) struct Out<'a> {
+pub(crate) struct Encoder<'a> {
     pub(crate) bytes: &'a mut [u8],
     pub(crate) at: usize,
 }
 
-impl Out<'_> {
+impl Encoder<'_> {
     pub(crate) fn put(&mut self, field: &[u8]) {
         if let Some(room) = self.bytes.get_mut(self.at..self.at + field.len()) {
             room.copy_from_slice(field);

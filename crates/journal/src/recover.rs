@@ -3,17 +3,18 @@
 mod disk;
 
 use crate::clock::Clock;
-use crate::drain::Drain;
+use crate::commit_order::CommitOrder;
+use crate::drain_rate::DrainRate;
 use crate::files::Files;
-use crate::log::{Log, Shared};
 use crate::queue::Queue;
+use crate::record::random;
+use crate::segment_index::SegmentIndex;
 use crate::settings::{Durability, OpenError, Settings};
+use crate::shared::Shared;
 use crate::sync::Mutex;
-use crate::writer::{Order, Tail};
+use crate::writer::OpenSegment;
 use disk::Found;
-pub(crate) use disk::oldest;
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
@@ -48,7 +49,7 @@ pub(crate) fn recover(
     settings: Settings,
     files: Arc<dyn Files>,
     clock: Arc<dyn Clock>,
-) -> Result<(Shared, Option<Tail>, Recovery), OpenError> {
+) -> Result<(Shared, Option<OpenSegment>, Recovery), OpenError> {
     let begun = clock.monotonic_ns();
     let mut found = match settings.durability {
         Durability::Memory => Found::default(),
@@ -59,16 +60,16 @@ pub(crate) fn recover(
         }
     };
     found.recovery.took = Duration::from_nanos(clock.monotonic_ns().saturating_sub(begun));
-    let log = Log {
+    let index = SegmentIndex {
         observer: None,
         segments: found.segments,
         begun: None,
-        held: VecDeque::new(),
+        in_memory: VecDeque::new(),
         head: found.head,
-        cells: found.cells,
+        cursors: found.cursors,
         quarantined: found.quarantined,
         spares: VecDeque::new(),
-        drain: Drain::default(),
+        drain: DrainRate::default(),
         times: found.times,
         counters: found.counters,
     };
@@ -78,17 +79,12 @@ pub(crate) fn recover(
         salt: found.salt.unwrap_or_else(random),
         files,
         clock,
-        log: Mutex::new(log),
-        order: Order::default(),
+        index: Mutex::new(index),
+        order: CommitOrder::default(),
         held_bytes: AtomicU64::new(0),
         closed: AtomicBool::new(false),
         starved: AtomicBool::new(false),
-        retry_after_ms: AtomicU64::new(Drain::default().time_for(1).as_millis() as u64),
+        retry_after_ms: AtomicU64::new(DrainRate::default().time_for(1).as_millis() as u64),
     };
     Ok((shared, found.tail, found.recovery))
-}
-
-/// A number that no client can guess.
-pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

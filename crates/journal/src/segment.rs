@@ -47,7 +47,7 @@ pub(crate) fn file_name(first: u64, damaged: bool) -> String {
 }
 
 /// The file name of a damaged segment kept for inspection.
-pub(crate) fn kept_name(first: u64) -> String {
+pub(crate) fn quarantine_name(first: u64) -> String {
     format!("{first:0DIGITS$}{KEPT}")
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn is_spare(name: &str) -> bool {
 }
 
 /// Whether a file is one that was kept aside.
-pub(crate) fn is_kept(name: &str) -> bool {
+pub(crate) fn is_quarantined(name: &str) -> bool {
     name.strip_suffix(KEPT).is_some_and(|digits| digits.len() == DIGITS)
 }
 
@@ -90,9 +90,9 @@ mod tests {
             assert_eq!(parse_name(&file_name(first, false)), Some((first, false)));
             assert_eq!(parse_name(&file_name(first, true)), Some((first, true)));
         }
-        assert!(is_kept(&kept_name(7)));
-        assert_eq!(parse_name(&kept_name(7)), None);
-        assert!(is_spare(&spare_name(7)) && !is_spare(&kept_name(7)));
+        assert!(is_quarantined(&quarantine_name(7)));
+        assert_eq!(parse_name(&quarantine_name(7)), None);
+        assert!(is_spare(&spare_name(7)) && !is_spare(&quarantine_name(7)));
         assert_eq!(parse_name(&spare_name(7)), None);
         for other in ["", ".seg", "1.seg", "lock", "-0000000000000000001.seg", "00000000000000000001.segs"] {
             assert_eq!(parse_name(other), None);

@@ -62,7 +62,7 @@ pub enum WhenFull {
 
 /// Where a sink that has no cursor yet begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub enum StartAt {
     /// At the oldest record that is still there.
     Oldest,
     /// At the next record to be appended.
@@ -71,12 +71,12 @@ pub enum Start {
 
 /// Why a batch was not appended. It is not in the journal, and its window is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum AppendError {
     /// The disk does not take it now; waiting may help.
     #[error("the journal cannot write now: {trouble}")]
     Disk {
         /// The error.
-        trouble: Trouble,
+        trouble: DiskError,
         /// When it is worth another try, from how fast sinks have been freeing space.
         retry_after: Duration,
     },
@@ -93,7 +93,7 @@ pub enum Refused {
 
 /// The disk's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum DiskError {
     /// The quota is used up by what sinks have not completed yet.
     #[error("its quota is used up by what sinks have not completed yet")]
     Quota,
@@ -137,4 +137,17 @@ pub enum OpenError {
     /// More sinks than are allowed.
     #[error("the journal has cursors for {0} sinks, which is all that are allowed: forget one that is gone")]
     Crowded(usize),
+}
+
+/// How long appends are refused after a disk error; also the interval of syncing cursors.
+pub(crate) const RETRY_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// The most groups being synced at a time, and so the number of writer threads.
+const WRITER_THREADS: usize = 2;
+
+impl Durability {
+    /// The number of writer threads: one, unless syncs can overlap.
+    pub(crate) fn writer_threads(self) -> usize {
+        if self == Durability::Fsync { WRITER_THREADS } else { 1 }
+    }
 }

@@ -1,7 +1,7 @@
 //! The journal in numbers, for `/status` and the meters.
 
 use crate::follower::Position;
-use crate::log::Shared;
+use crate::shared::Shared;
 use crate::sync::lock;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -72,32 +72,32 @@ impl Stats {
         let queued = shared.queue.in_use();
         let now = shared.clock.unix_ns();
         let age = |received_at_ns: u64| Duration::from_nanos(now.saturating_sub(received_at_ns));
-        let log = lock(&shared.log);
-        let (head, counters) = (log.head, log.counters);
-        let sinks = log.cells.iter().map(|cell| {
+        let index = lock(&shared.index);
+        let (head, counters) = (index.head, index.counters);
+        let sinks = index.cursors.iter().map(|cursor| {
             let (position, bytes, taken_at) =
-                cell.with(|cursor| (Position::of(cursor), cursor.bytes, cursor.received_at_ns()));
+                cursor.with(|cursor| (Position::of(cursor), cursor.bytes, cursor.received_at_ns()));
             let behind = position.sequence < head.sequence;
             // Each of the two is the time itself, or one before it.
-            let received = log.received_at_ns(position.sequence).max(Some(taken_at).filter(|at| *at > 0));
+            let received = index.received_at_ns(position.sequence).max(Some(taken_at).filter(|at| *at > 0));
             let received = received.filter(|_| behind);
             SinkStats {
-                name: cell.name.clone(),
+                name: cursor.name.clone(),
                 position,
-                followed: cell.is_followed(),
+                followed: cursor.is_followed(),
                 lag_records: head.sequence.saturating_sub(position.sequence),
                 lag_items: head.items.saturating_sub(position.items),
                 lag_bytes: head.bytes.saturating_sub(bytes),
                 lag_age: received.map(age),
-                write_errors: cell.write_errors(),
+                write_errors: cursor.write_errors(),
             }
         });
         Stats {
             sinks: sinks.collect(),
-            bytes: log.bytes(),
+            bytes: index.bytes(),
             quota: shared.settings.quota,
-            segments: log.segments.len(),
-            oldest_age: log.oldest_at_ns().map(age),
+            segments: index.segments.len(),
+            oldest_age: index.oldest_at_ns().map(age),
             head: head.sequence,
             items: head.items,
             queued,
@@ -109,7 +109,7 @@ impl Stats {
             damaged_segments: counters.damaged_segments,
             damaged_records: counters.damaged_records,
             damaged_bytes: counters.damaged_bytes,
-            quarantined: log.quarantined.len(),
+            quarantined: index.quarantined.len(),
         }
     }
 }

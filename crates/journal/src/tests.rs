@@ -80,7 +80,7 @@ fn what_is_acknowledged_is_followed_in_order_and_bit_for_bit() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let (journal, recovery) = Journal::open(Settings::new(dir.path())).unwrap();
     assert_eq!(recovery.head, 0);
-    let mut follower = journal.follow("lake", Start::Oldest, WhenFull::Block).unwrap();
+    let mut follower = journal.follow("lake", StartAt::Oldest, WhenFull::Block).unwrap();
     for (sequence, size) in [0usize, 1, 7, 8, 100, 5000, 40_000, 300_000].into_iter().enumerate() {
         let bytes = vec![size as u8; size];
         let receipt = wait(journal.append(batch(&arena, 10, &bytes))).unwrap();
@@ -102,7 +102,7 @@ fn a_record_that_is_not_completed_can_be_read_again_beside_what_comes_next() {
         let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
         let settings = Settings { durability, segment_bytes: 64 << 10, ..Settings::new(dir.path()) };
         let (journal, _) = Journal::open(settings).unwrap();
-        let mut follower = journal.follow("up", Start::Oldest, WhenFull::Block).unwrap();
+        let mut follower = journal.follow("up", StartAt::Oldest, WhenFull::Block).unwrap();
         // Several segments of them. Kept in memory, they are only acknowledged when they are completed.
         let mut appends: Vec<_> =
             (0..40u8).map(|item| Box::pin(journal.append(batch(&arena, 1, &vec![item; 10_000])))).collect();
@@ -135,23 +135,23 @@ fn a_restart_goes_on_at_the_cursor_and_keeps_what_was_completed_out_of_order() {
     for item in 0..6u8 {
         wait(journal.append(batch(&arena, 1, &[item]))).unwrap();
     }
-    let mut follower = journal.follow("up", Start::Oldest, WhenFull::Block).unwrap();
+    let mut follower = journal.follow("up", StartAt::Oldest, WhenFull::Block).unwrap();
     for _ in 0..5 {
         record(&mut follower);
     }
     for done in [0, 2, 4] {
-        assert!(follower.commit_with(done, &[7; BOOK]));
+        assert!(follower.commit_with(done, &[7; CURSOR_METADATA_LEN]));
     }
     drop(follower);
     assert!(journal.close(PATIENCE));
-    assert_eq!(wait(journal.append(batch(&arena, 1, b"late"))), Err(Refused::Closed));
+    assert_eq!(wait(journal.append(batch(&arena, 1, b"late"))), Err(AppendError::Closed));
     drop(journal);
 
     let (journal, recovery) = Journal::open(settings).unwrap();
     assert_eq!((recovery.head, recovery.items, recovery.tail_records), (6, 6, 6));
     assert_eq!(wait(journal.append(batch(&arena, 1, &[6]))).unwrap().sequence, 6);
-    let mut follower = journal.follow("up", Start::Oldest, WhenFull::Block).unwrap();
-    assert_eq!(follower.book(), [7; BOOK]);
+    let mut follower = journal.follow("up", StartAt::Oldest, WhenFull::Block).unwrap();
+    assert_eq!(follower.book(), [7; CURSOR_METADATA_LEN]);
     assert_eq!(follower.position().sequence, 1);
     let left: Vec<u64> = (0..4).map(|_| record(&mut follower).sequence).collect();
     assert_eq!(left, [1, 3, 5, 6]);
@@ -170,8 +170,8 @@ fn segments_that_every_sink_is_past_are_deleted() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let settings = Settings { segment_bytes: 8192, ..Settings::new(dir.path()) };
     let (journal, _) = Journal::open(settings).unwrap();
-    let mut quick = journal.follow("quick", Start::Oldest, WhenFull::Block).unwrap();
-    let mut slow = journal.follow("slow", Start::Oldest, WhenFull::Block).unwrap();
+    let mut quick = journal.follow("quick", StartAt::Oldest, WhenFull::Block).unwrap();
+    let mut slow = journal.follow("slow", StartAt::Oldest, WhenFull::Block).unwrap();
     for item in 0..20u8 {
         wait(journal.append(batch(&arena, 1, &[item; 3000]))).unwrap();
         let read = record(&mut quick).sequence;
@@ -192,7 +192,7 @@ fn a_record_larger_than_a_segment_gets_one_of_its_own() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let settings = Settings { segment_bytes: 4096, ..Settings::new(dir.path()) };
     let (journal, _) = Journal::open(settings).unwrap();
-    let mut follower = journal.follow("lake", Start::Oldest, WhenFull::Block).unwrap();
+    let mut follower = journal.follow("lake", StartAt::Oldest, WhenFull::Block).unwrap();
     for size in [10, 500_000, 10] {
         wait(journal.append(batch(&arena, 1, &vec![1; size]))).unwrap();
         record(&mut follower);
@@ -206,7 +206,7 @@ fn many_who_append_at_once_are_all_answered_and_followed() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let settings = Settings { segment_bytes: 64 << 10, ..Settings::new(dir.path()) };
     let (journal, _) = Journal::open(settings).unwrap();
-    let mut follower = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let mut follower = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..8u64 {
             let (journal, arena) = (&journal, &arena);
@@ -239,7 +239,7 @@ fn many_who_append_at_once_are_all_answered_and_followed() {
 fn looking_at_a_journal_changes_nothing_and_says_what_is_wrong() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let (journal, _) = Journal::open(Settings::new(dir.path())).unwrap();
-    drop(journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap());
+    drop(journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap());
     for number in 0..5u8 {
         wait(journal.append(batch(&arena, 2, &[number; 50]))).unwrap();
     }

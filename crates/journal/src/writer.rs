@@ -1,70 +1,42 @@
 //! Writing: all that has arrived is written together, synced together, and acknowledged together. While one
 //! group is synced the next is written.
 
-mod hands;
-mod order;
 mod space;
+mod write_group;
+mod writer_threads;
 
-pub(crate) use hands::STACK;
-pub(crate) use order::{Flight, Order};
 pub(crate) use space::QUARANTINED;
+pub(crate) use write_group::WriteGroup;
+pub(crate) use writer_threads::STACK_BYTES;
 
+use crate::append::PendingAppend;
+use crate::append::{AppendResult, InMemoryRecord, Receipt};
 use crate::files::{File, Files, write_all};
-use crate::journal::Receipt;
-use crate::log::{Head, Outcome, Shared};
-use crate::memory::Held;
-use crate::meta::Meta;
-use crate::record::{ALIGN, HEADER, Header, key, size_of_record};
+use crate::record::{ALIGN, HEADER, Header, key};
 use crate::segment::SegmentHead;
-use crate::settings::{Durability, Refused, Trouble};
+use crate::segment_index::Head;
+use crate::settings::{AppendError, DiskError, Durability, RETRY_INTERVAL_NS};
+use crate::shared::Shared;
 use crate::sync::lock;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
-use std::time::Duration;
-use tidegate_arena::Window;
 
-/// After the disk refused, it is tried again this much later at the soonest; cursors are synced as often.
-pub(crate) const BREATH_NS: u64 = 1_000_000_000;
 /// Records in one system call, three slices each (what goes before the body, the body, the padding): well
 /// below `IOV_MAX`, and small enough for the stack.
-const RECORDS: usize = 85;
+const MAX_RECORDS_PER_WRITE: usize = 85;
 /// The unit in which the kernel caches and reads, in bytes. Smaller in tests, whose segments are small, so that old
 /// data remains in them.
 const PAGE: u64 = if cfg!(test) { 64 } else { 4096 };
 /// The minimum after the last record: as many zeros as a header is long.
-const MARK: [u8; PAGE as usize + HEADER] = [0; PAGE as usize + HEADER];
+const END_MARK: [u8; PAGE as usize + HEADER] = [0; PAGE as usize + HEADER];
 const PADDING: [u8; ALIGN as usize] = [0; ALIGN as usize];
 
-/// A batch on its way to the disk.
-pub(crate) struct Entry {
-    pub(crate) meta: Meta,
-    pub(crate) window: Window,
-    pub(crate) from: usize,
-    pub(crate) len: u32,
-    pub(crate) crc: u32,
-}
-
-impl Entry {
-    pub(crate) fn body(&self) -> &[u8] {
-        self.window.get(self.from..self.from + self.len as usize).unwrap_or_default()
-    }
-
-    /// The memory of its window, in bytes.
-    pub(crate) fn charged(&self) -> u64 {
-        self.window.charged() as u64
-    }
-
-    pub(crate) fn size(&self) -> u64 {
-        size_of_record(self.meta.tenant.as_str().len(), self.len)
-    }
-}
-
 /// The segment that is being written.
-pub(crate) struct Tail {
+pub(crate) struct OpenSegment {
     pub(crate) file: Arc<dyn File>,
-    /// As many more descriptions of it as other threads sync by, each its own: see [`Flight`].
+    /// As many more descriptions of it as other threads sync by, each its own: see [`WriteGroup`].
     others: Vec<Arc<dyn File>>,
     /// The sequence of its first record.
     first: u64,
@@ -74,16 +46,17 @@ pub(crate) struct Tail {
     pub(crate) capacity: u64,
 }
 
-impl Tail {
+impl OpenSegment {
     /// `file` is the one called `name`.
     pub(crate) fn open(
         (files, durability): (&dyn Files, Durability),
         (name, first): (&str, u64),
         file: Arc<dyn File>,
         (end, capacity): (u64, u64),
-    ) -> io::Result<Tail> {
-        let others = (1..durability.hands()).map(|_| files.open(name, true)).collect::<io::Result<_>>()?;
-        Ok(Tail { file, others, first, end, capacity })
+    ) -> io::Result<OpenSegment> {
+        let others =
+            (1..durability.writer_threads()).map(|_| files.open(name, true)).collect::<io::Result<_>>()?;
+        Ok(OpenSegment { file, others, first, end, capacity })
     }
 
     /// The descriptor that writer thread number `hand` syncs.
@@ -95,17 +68,17 @@ impl Tail {
 /// The writing side, held by who has the turn.
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) tail: Option<Tail>,
+    pub(crate) tail: Option<OpenSegment>,
     /// The head that the next group starts from: behind that of the log by what is on its way.
     head: Head,
     /// A write failed: nothing behind the last good end is to be believed.
-    spoilt: bool,
+    write_failed: bool,
     next_tick: u64,
     /// When the last group was begun, and how many batches it had.
     begun_ns: u64,
     last_group: usize,
-    group: Vec<(u32, Entry)>,
-    outcomes: Vec<(u32, Outcome)>,
+    group: Vec<(u32, PendingAppend)>,
+    outcomes: Vec<(u32, AppendResult)>,
     wakers: Vec<Waker>,
     /// The headers, tenants and paddings of a group, one behind the other, and where each record's begin.
     heads: Vec<u8>,
@@ -114,7 +87,7 @@ pub(crate) struct Writer {
 
 /// The result of [`Writer::begin`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begun {
+pub(crate) enum BeginOutcome {
     /// There is nothing to be synced.
     Idle,
     /// A group is written, and is to be synced and settled.
@@ -124,15 +97,15 @@ pub(crate) enum Begun {
 }
 
 impl Writer {
-    pub(crate) fn new(shared: Arc<Shared>, tail: Option<Tail>) -> Writer {
+    pub(crate) fn new(shared: Arc<Shared>, tail: Option<OpenSegment>) -> Writer {
         let slots = shared.settings.queue;
-        let head = lock(&shared.log).head;
-        let next_tick = shared.clock.monotonic_ns() + BREATH_NS;
+        let head = lock(&shared.index).head;
+        let next_tick = shared.clock.monotonic_ns() + RETRY_INTERVAL_NS;
         Writer {
             shared,
             tail,
             head,
-            spoilt: false,
+            write_failed: false,
             next_tick,
             begun_ns: 0,
             last_group: 0,
@@ -145,7 +118,7 @@ impl Writer {
     }
 
     /// Takes what has arrived.
-    pub(crate) fn gather(&mut self) {
+    pub(crate) fn take_queued(&mut self) {
         self.shared.queue.take(&mut self.group);
         self.last_group = self.group.len();
     }
@@ -156,61 +129,61 @@ impl Writer {
     }
 
     /// Periodic work, if it is due.
-    pub(crate) fn upkeep(&mut self) {
+    pub(crate) fn maintain(&mut self) {
         let now = self.shared.clock.monotonic_ns();
         if now >= self.next_tick || self.shared.starved.load(Ordering::Relaxed) {
-            self.next_tick = now + BREATH_NS;
-            self.mend();
+            self.next_tick = now + RETRY_INTERVAL_NS;
+            self.roll_back();
             self.tick(now);
         }
     }
 
     /// The last things, once nothing more can arrive and everything is settled.
     pub(crate) fn finish(&mut self) {
-        self.mend();
+        self.roll_back();
         self.tick(self.shared.clock.monotonic_ns());
         self.seal();
         self.shared.closed.store(true, Ordering::Release);
-        let mut log = lock(&self.shared.log);
-        for held in log.held.drain(..) {
-            self.outcomes.push((held.slot, Err(Refused::Closed)));
+        let mut index = lock(&self.shared.index);
+        for held in index.in_memory.drain(..) {
+            self.outcomes.push((held.slot, Err(AppendError::Closed)));
         }
-        log.wakers(&mut self.wakers);
-        drop(log);
+        index.wakers(&mut self.wakers);
+        drop(index);
         self.shared.queue.complete(&mut self.outcomes, &mut self.wakers);
     }
 
     /// Writes as much of what was taken as one segment has room for, and leaves it in `flight`.
-    pub(crate) fn begin(&mut self, flight: &mut Flight) -> Begun {
+    pub(crate) fn begin(&mut self, flight: &mut WriteGroup) -> BeginOutcome {
         if self.shared.settings.durability == Durability::Memory {
             self.hold();
             self.release();
-            return Begun::Idle;
+            return BeginOutcome::Idle;
         }
         while let Some((_, first)) = self.group.first() {
             let need = first.size();
-            if !self.mend() {
-                return Begun::Blocked;
+            if !self.roll_back() {
+                return BeginOutcome::Blocked;
             }
             let written = if self.has_room(need) {
                 self.write_run(flight).map_err(|error| self.fail(&error))
             } else if self.shared.order.is_busy() {
                 // A segment is complete and durable before the next one is created.
-                return Begun::Blocked;
+                return BeginOutcome::Blocked;
             } else {
                 self.make_room(need).map(|()| false)
             };
             match written {
-                Ok(true) => return Begun::Written,
+                Ok(true) => return BeginOutcome::Written,
                 Ok(false) => {}
                 Err(trouble) => self.refuse(trouble),
             }
         }
-        Begun::Idle
+        BeginOutcome::Idle
     }
 
     /// Writes as much of the group as the segment takes. True when that is something.
-    fn write_run(&mut self, flight: &mut Flight) -> io::Result<bool> {
+    fn write_run(&mut self, flight: &mut WriteGroup) -> io::Result<bool> {
         let Some(tail) = &self.tail else { return Ok(false) };
         let (file, offset) = (tail.file.clone(), tail.end);
         let mut end = offset;
@@ -236,7 +209,7 @@ impl Writer {
         self.head.bytes += end - offset;
         if let Some(tail) = &mut self.tail {
             tail.end = end;
-            flight.depart(tail.of(flight.hand).clone(), end, self.head, first);
+            flight.start_sync(tail.of(flight.hand).clone(), end, self.head, first);
         }
         Ok(true)
     }
@@ -262,46 +235,46 @@ impl Writer {
             (sequence, items) = (sequence + 1, header.items_after());
         }
         let mut at = offset;
-        let chunks = self.group.get(..count).unwrap_or_default().chunks(RECORDS);
-        for (entries, starts) in chunks.zip(self.starts.chunks(RECORDS)) {
+        let chunks = self.group.get(..count).unwrap_or_default().chunks(MAX_RECORDS_PER_WRITE);
+        for (entries, starts) in chunks.zip(self.starts.chunks(MAX_RECORDS_PER_WRITE)) {
             at = write_chunk((file, capacity), at, entries, starts, &self.heads)?;
         }
         Ok(at)
     }
 
     /// Refuses what is left of the group, and everybody else for a moment.
-    fn refuse(&mut self, trouble: Trouble) {
+    fn refuse(&mut self, trouble: DiskError) {
         let refused = Err(self.shared.refusal(trouble));
         self.outcomes.extend(self.group.drain(..).map(|(slot, _)| (slot, refused)));
         self.shared.queue.complete(&mut self.outcomes, &mut self.wakers);
     }
 
     /// After a write that failed, what was written behind the last good end may not be believed.
-    fn fail(&mut self, error: &io::Error) -> Trouble {
-        self.spoilt = true;
+    fn fail(&mut self, error: &io::Error) -> DiskError {
+        self.write_failed = true;
         self.shared.failed(error)
     }
 
     /// After a write or a sync that failed, goes back to the end of the last good group and ends the segment
     /// there: nothing behind may be believed, nor synced again and then believed. False when that has to wait
     /// for groups that are on their way: those before the failure may yet turn out good.
-    fn mend(&mut self) -> bool {
-        if !self.spoilt && !self.shared.order.is_broken() {
+    fn roll_back(&mut self) -> bool {
+        if !self.write_failed && !self.shared.order.has_failed() {
             return true;
         }
         if self.shared.order.is_busy() {
             return false;
         }
-        let log = lock(&self.shared.log);
-        self.head = log.head;
+        let index = lock(&self.shared.index);
+        self.head = index.head;
         if let Some(tail) = &mut self.tail {
-            let segment = log.begun.as_ref().or(log.segments.back());
+            let segment = index.begun.as_ref().or(index.segments.back());
             tail.end = segment.map_or(0, |segment| segment.end);
         }
-        drop(log);
+        drop(index);
         self.seal();
-        self.spoilt = false;
-        self.shared.order.mended();
+        self.write_failed = false;
+        self.shared.order.clear_failure();
         true
     }
 
@@ -310,7 +283,7 @@ impl Writer {
         if self.group.is_empty() {
             return;
         }
-        let mut log = lock(&self.shared.log);
+        let mut index = lock(&self.shared.index);
         for (slot, entry) in self.group.drain(..) {
             let Head { sequence, items, .. } = self.head;
             let header = Header::new(self.shared.salt, sequence, items, &entry.meta, entry.len, entry.crc);
@@ -319,30 +292,17 @@ impl Writer {
                 items: header.items_after(),
                 bytes: self.head.bytes + header.size(),
             };
-            log.held.push_back(Held { slot, header, entry, bytes_before: self.head.bytes - header.size() });
+            index.in_memory.push_back(InMemoryRecord {
+                slot,
+                header,
+                entry,
+                bytes_before: self.head.bytes - header.size(),
+            });
         }
-        log.advance(self.head);
-        log.wakers(&mut self.wakers);
-        drop(log);
+        index.advance(self.head);
+        index.wakers(&mut self.wakers);
+        drop(index);
         self.wakers.drain(..).for_each(Waker::wake);
-    }
-}
-
-impl Shared {
-    /// The answer to appends that the disk does not accept, and to all others for a moment.
-    fn refusal(&self, trouble: Trouble) -> Refused {
-        let retry_after = Duration::from_millis(self.retry_after_ms.load(Ordering::Relaxed));
-        let refused = Refused::Disk { trouble, retry_after };
-        self.starved.store(trouble == Trouble::Quota, Ordering::Relaxed);
-        self.queue.bar(Err(refused), self.clock.monotonic_ns() + BREATH_NS);
-        refused
-    }
-
-    /// Counts and tells that writing failed.
-    fn failed(&self, error: &io::Error) -> Trouble {
-        lock(&self.log).counters.write_errors += 1;
-        tracing::warn!(%error, "the journal cannot write: it refuses what comes, and tries again in a second");
-        trouble(error)
     }
 }
 
@@ -351,11 +311,11 @@ impl Shared {
 fn write_chunk(
     (file, capacity): (&dyn File, u64),
     at: u64,
-    entries: &[(u32, Entry)],
+    entries: &[(u32, PendingAppend)],
     starts: &[usize],
     heads: &[u8],
 ) -> io::Result<u64> {
-    let mut slices = [IoSlice::new(&[]); 3 * RECORDS + 1];
+    let mut slices = [IoSlice::new(&[]); 3 * MAX_RECORDS_PER_WRITE + 1];
     let mut end = at;
     for (((_, entry), &start), slices) in entries.iter().zip(starts).zip(slices.chunks_mut(3)) {
         let [head, body, padding] = slices else { continue };
@@ -368,19 +328,9 @@ fn write_chunk(
     }
     let marked = (end + HEADER as u64).next_multiple_of(PAGE).min(capacity).max(end);
     if let Some(mark) = slices.get_mut(entries.len() * 3) {
-        *mark = IoSlice::new(MARK.get(..(marked - end) as usize).unwrap_or_default());
+        *mark = IoSlice::new(END_MARK.get(..(marked - end) as usize).unwrap_or_default());
     }
     let used = slices.get_mut(..=entries.len() * 3).unwrap_or_default();
     write_all(file, used, at)?;
     Ok(end)
-}
-
-/// The error that a failed call becomes for appenders.
-pub(crate) fn trouble(error: &io::Error) -> Trouble {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            Trouble::Full
-        }
-        kind => Trouble::Failed(kind),
-    }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tidegate_arena::Window;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{
-    self as journal, BOOK, Book, Event, Follower, Journal, Meta, OpenError, Protocol, ReadError, Start,
-    WhenFull,
+    self as journal, CURSOR_METADATA_LEN, CursorMetadata, Event, Follower, Journal, Meta, OpenError,
+    Protocol, ReadError, StartAt, WhenFull,
 };
 use tidegate_ledger::{Dropped, Ledger, Settled, Sink, SinkBook, TooMany, UnknownBook};
 use tidegate_tap::{At, Tap};
@@ -119,10 +119,10 @@ impl SinkContext<'_> {
     /// Attaches the sink, from where it left off, or from the oldest record that is still there: a sink
     /// that was renamed gets what its predecessor still had queued.
     pub(crate) fn attach(&self) -> Result<JournalConsumer, AttachError> {
-        let follower = self.journal.follow(self.name, Start::Oldest, self.when_full)?;
+        let follower = self.journal.follow(self.name, StartAt::Oldest, self.when_full)?;
         let (position, bytes) = (follower.position(), follower.book());
         let mut book = match bytes.first_chunk::<{ SinkBook::LEN }>() {
-            Some(kept) if bytes != [0; BOOK] => SinkBook::from_bytes(kept)?,
+            Some(kept) if bytes != [0; CURSOR_METADATA_LEN] => SinkBook::from_bytes(kept)?,
             _ => SinkBook::new(position.born),
         };
         // The cursor counts these itself: a crash may have come between it and the book.
@@ -417,10 +417,10 @@ fn enter(
     (delivered, passed): (u64, u64),
     losses: Losses,
     (position, ahead): (u64, u64),
-) -> Book {
+) -> CursorMetadata {
     let dropped: Vec<_> = losses.entries().collect();
     page.settle(Settled { delivered, passed, dropped: &dropped, position, ahead });
-    let mut book = [0; BOOK];
+    let mut book = [0; CURSOR_METADATA_LEN];
     if let Some(room) = book.first_chunk_mut::<{ SinkBook::LEN }>() {
         *room = page.book().to_bytes();
     }

@@ -19,7 +19,7 @@ pub(super) struct Place<'a>(pub(super) &'a Gate);
 
 impl Places {
     pub(super) fn of(journal: &Journal) -> Places {
-        Places(Semaphore::new(journal.places().min(Semaphore::MAX_PERMITS)))
+        Places(Semaphore::new(journal.queue_len().min(Semaphore::MAX_PERMITS)))
     }
 }
 

@@ -9,7 +9,7 @@ mod strangers;
 use super::*;
 use tidegate_arena::Floors;
 use tidegate_journal::{
-    Durability, Encoding, Event, Follower, Meta, Protocol, Settings, Signal, Start, Tenant, WhenFull,
+    Durability, Encoding, Event, Follower, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull,
 };
 use tidegate_ledger::{Ledger, Source};
 use tidegate_meters::Registry;
@@ -85,7 +85,7 @@ impl Rig {
     }
 
     fn follow(&self) -> Follower {
-        self.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap()
+        self.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap()
     }
 }
 

@@ -4,14 +4,14 @@
 //! newest written. The next write goes to one that is none of these. So a power cut that tears every page in
 //! flight leaves the durable one, and a kill in the middle of a write leaves the newest one before it.
 
-use super::{Cursor, WRITTEN, Written};
+use super::{Cursor, ENCODED_LEN, RestoredCursor};
 use crate::files::{File, Files, write_all};
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 
-const PLACES: usize = 4;
+const SLOTS: usize = 4;
 /// Places are this far apart, in bytes: no two share a page or a physical sector.
-const APART: u64 = 4096;
+const SLOT_DISTANCE: u64 = 4096;
 const SUFFIX: &str = ".cursor";
 
 /// The file name of the sink `name`.
@@ -31,15 +31,15 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// The newest cursor in the file, if there is one that can be read. Changes nothing.
-pub(crate) fn read(file: &dyn File) -> Option<Written> {
+pub(crate) fn read(file: &dyn File) -> Option<RestoredCursor> {
     places(file).into_iter().flatten().max_by_key(|written| written.generation)
 }
 
-fn places(file: &dyn File) -> [Option<Written>; PLACES] {
+fn places(file: &dyn File) -> [Option<RestoredCursor>; SLOTS] {
     std::array::from_fn(|place| {
-        let mut bytes = [0; WRITTEN];
-        file.read_at(&mut bytes, place as u64 * APART).ok()?;
-        Written::decode(&bytes)
+        let mut bytes = [0; ENCODED_LEN];
+        file.read_at(&mut bytes, place as u64 * SLOT_DISTANCE).ok()?;
+        RestoredCursor::decode(&bytes)
     })
 }
 
@@ -75,7 +75,7 @@ impl CursorFile {
             _ => {}
         }
         let file = files.create(&fresh)?;
-        file.allocate(PLACES as u64 * APART)?;
+        file.allocate(SLOTS as u64 * SLOT_DISTANCE)?;
         let mut this = CursorFile {
             file,
             generation: 0,
@@ -97,15 +97,15 @@ impl CursorFile {
     /// Goes on with a file that can be read. Nothing of it may be overwritten before the newest is known to
     /// be durable. A sync alone would not tell: one that failed in an earlier life leaves pages that the
     /// kernel takes for written. So the newest is written again, where it is, and synced.
-    pub(crate) fn resume(file: Arc<dyn File>) -> io::Result<Option<(CursorFile, Written)>> {
+    pub(crate) fn resume(file: Arc<dyn File>) -> io::Result<Option<(CursorFile, RestoredCursor)>> {
         let places = places(&*file).into_iter().enumerate();
         let newest = places.filter_map(|(at, place)| Some((at, place?)));
         let Some((at, written)) = newest.max_by_key(|(_, written)| written.generation) else {
             return Ok(None);
         };
-        let mut bytes = [0; WRITTEN];
-        file.read_at(&mut bytes, at as u64 * APART)?;
-        write_all(&*file, &mut [IoSlice::new(&bytes)], at as u64 * APART)?;
+        let mut bytes = [0; ENCODED_LEN];
+        file.read_at(&mut bytes, at as u64 * SLOT_DISTANCE)?;
+        write_all(&*file, &mut [IoSlice::new(&bytes)], at as u64 * SLOT_DISTANCE)?;
         file.sync()?;
         let generation = written.generation;
         let this = CursorFile {
@@ -123,13 +123,13 @@ impl CursorFile {
 
     /// Writes the cursor to the page cache: it survives the end of the process from now on. `look` encodes
     /// it with the generation it is given, and says its low-water mark.
-    pub(crate) fn write(&mut self, look: impl FnOnce(u64) -> ([u8; WRITTEN], u64)) -> io::Result<()> {
+    pub(crate) fn write(&mut self, look: impl FnOnce(u64) -> ([u8; ENCODED_LEN], u64)) -> io::Result<()> {
         let taken = [self.newest, self.durable, self.syncing];
-        let place = (0..PLACES).find(|place| !taken.contains(place)).unwrap_or(0);
+        let place = (0..SLOTS).find(|place| !taken.contains(place)).unwrap_or(0);
         let (bytes, low) = look(self.generation + 1);
         self.stale = true;
         self.dirty = true;
-        write_all(&*self.file, &mut [IoSlice::new(&bytes)], place as u64 * APART)?;
+        write_all(&*self.file, &mut [IoSlice::new(&bytes)], place as u64 * SLOT_DISTANCE)?;
         self.generation += 1;
         (self.newest, self.newest_low) = (place, low);
         self.stale = false;
@@ -142,7 +142,7 @@ impl CursorFile {
     pub(crate) fn begin_sync(
         &mut self,
         low: u64,
-        look: impl FnOnce(u64) -> ([u8; WRITTEN], u64),
+        look: impl FnOnce(u64) -> ([u8; ENCODED_LEN], u64),
     ) -> io::Result<Option<(Arc<dyn File>, u64)>> {
         // A gap moves the cursor and is not written by itself.
         if self.stale || self.newest_low != low {

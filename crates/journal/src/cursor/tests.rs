@@ -178,7 +178,7 @@ impl Model {
                     records += 1;
                     sum += items(sequence as u64);
                 }
-                assert_eq!(passed, Passed { records, items: sum });
+                assert_eq!(passed, SkippedRecords { records, items: sum });
                 // The sink learns of it only after it has looked for the next record once more.
                 self.dropped += sum;
             }
@@ -187,7 +187,7 @@ impl Model {
                 self.read_again();
             }
             Step::Restart => {
-                let written = Written::decode(&self.cursor.encode(7, 1)).unwrap();
+                let written = RestoredCursor::decode(&self.cursor.encode(7, 1)).unwrap();
                 let mut cursor = written.cursor.clone();
                 let known = (cursor.low..written.known_to()).filter(|sequence| written.completed(*sequence));
                 cursor.restore(known.map(|sequence| (sequence, items(sequence))).collect());
@@ -223,7 +223,7 @@ proptest! {
                 model.completed + model.cursor.dropped + model.cursor.damaged,
                 model.cursor.items + ahead
             );
-            prop_assert!(model.cursor.flight.len() <= IN_FLIGHT + 1);
+            prop_assert!(model.cursor.flight.len() <= MAX_IN_FLIGHT + 1);
             // The age of what is not completed: exact where the sink has taken that record by itself.
             let (received, low) = (model.cursor.received_at_ns(), model.cursor.low);
             prop_assert!(received <= at(low));
@@ -235,10 +235,10 @@ proptest! {
 
     /// No flipped bit is taken for a cursor.
     #[test]
-    fn a_damaged_cursor_is_not_believed(flip in 0..(WRITTEN - 4) * 8) {
+    fn a_damaged_cursor_is_not_believed(flip in 0..(ENCODED_LEN - 4) * 8) {
         let mut bytes = Cursor::new(3, 4, 5).encode(6, 7);
-        prop_assert!(Written::decode(&bytes).is_some());
+        prop_assert!(RestoredCursor::decode(&bytes).is_some());
         bytes[flip / 8] ^= 1 << (flip % 8);
-        prop_assert!(Written::decode(&bytes).is_none());
+        prop_assert!(RestoredCursor::decode(&bytes).is_none());
     }
 }

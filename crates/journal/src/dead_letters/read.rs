@@ -5,14 +5,14 @@ use crate::cursor::file::is_name;
 use crate::files::{Files, RealFiles, write_all};
 use crate::meta::Meta;
 use crate::record::{Header, u64_at};
-use crate::walker::Walker;
+use crate::record_scanner::RecordScanner;
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::Path;
 
 /// One letter, without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct StoredDeadLetter {
     /// Its number: later ones have larger numbers.
     pub id: u64,
     /// When it was rejected, in nanoseconds since 1970.
@@ -28,12 +28,12 @@ pub struct Letter {
 }
 
 /// The letters in a folder, oldest first; see [`read`].
-pub struct Letters {
+pub struct StoredDeadLetters {
     /// The files still to be read, the next one last: each with its length.
-    files: Vec<(Walker, u64)>,
+    files: Vec<(RecordScanner, u64)>,
     at: u64,
     /// Which letters of each sink were sent; a sink for each file that says so.
-    sent: BTreeMap<String, Sent>,
+    sent: BTreeMap<String, ResentLetters>,
     /// The letter that was given last: where it is, and its header.
     last: Option<(u64, Header)>,
 }
@@ -42,7 +42,7 @@ pub struct Letters {
 ///
 /// # Errors
 /// When the folder cannot be listed, or a file in it cannot be opened.
-pub fn read(dir: &Path, sent_too: bool) -> io::Result<Letters> {
+pub fn read(dir: &Path, sent_too: bool) -> io::Result<StoredDeadLetters> {
     let folder = RealFiles::new(dir.to_owned());
     let list = match folder.list() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -51,7 +51,7 @@ pub fn read(dir: &Path, sent_too: bool) -> io::Result<Letters> {
     let mut files = Vec::new();
     for name in [NEWER, OLDER] {
         if let Some((_, len)) = list.iter().find(|(known, _)| known == name) {
-            files.push((Walker::new(folder.open(name, false)?, None), *len));
+            files.push((RecordScanner::new(folder.open(name, false)?, None), *len));
         }
     }
     let sinks = list.iter().filter_map(|(name, _)| name.strip_suffix(SENT));
@@ -59,7 +59,7 @@ pub fn read(dir: &Path, sent_too: bool) -> io::Result<Letters> {
         true => BTreeMap::new(),
         false => sinks.map(|sink| (sink.to_owned(), sent(&folder, sink))).collect(),
     };
-    Ok(Letters { files, at: 0, sent, last: None })
+    Ok(StoredDeadLetters { files, at: 0, sent, last: None })
 }
 
 /// Marks every letter of `sink` up to and with `id` as sent, but for those that were
@@ -95,14 +95,14 @@ pub const MOST_REFUSED: usize = 64;
 
 /// The resent dead letters of a sink. On disk: their numbers, eight bytes each, little-endian.
 #[derive(Debug, Default)]
-struct Sent {
+struct ResentLetters {
     /// Up to and with this letter,
     through: u64,
     /// but for these: at most [`MOST_REFUSED`].
     but: Vec<u64>,
 }
 
-fn mark(dir: &Path, sink: &str, change: impl FnOnce(&mut Sent)) -> io::Result<()> {
+fn mark(dir: &Path, sink: &str, change: impl FnOnce(&mut ResentLetters)) -> io::Result<()> {
     if !is_name(sink) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -124,20 +124,20 @@ fn mark(dir: &Path, sink: &str, change: impl FnOnce(&mut Sent)) -> io::Result<()
     folder.sync_names()
 }
 
-fn sent(folder: &dyn Files, sink: &str) -> Sent {
+fn sent(folder: &dyn Files, sink: &str) -> ResentLetters {
     let mut bytes = [0; 8 * (1 + MOST_REFUSED)];
     let read = folder.open(&format!("{sink}{SENT}"), false).and_then(|file| file.read_at(&mut bytes, 0));
     let mut ids = bytes.chunks_exact(8).take(read.unwrap_or(0) / 8).map(|id| u64_at(id, 0));
-    Sent { through: ids.next().unwrap_or(0), but: ids.collect() }
+    ResentLetters { through: ids.next().unwrap_or(0), but: ids.collect() }
 }
 
-impl Sent {
+impl ResentLetters {
     fn has(&self, id: u64) -> bool {
         id <= self.through && !self.but.contains(&id)
     }
 }
 
-impl Letters {
+impl StoredDeadLetters {
     /// The body of the letter that was given last.
     ///
     /// # Errors
@@ -152,10 +152,10 @@ impl Letters {
     }
 }
 
-impl Iterator for Letters {
-    type Item = Letter;
+impl Iterator for StoredDeadLetters {
+    type Item = StoredDeadLetter;
 
-    fn next(&mut self) -> Option<Letter> {
+    fn next(&mut self) -> Option<StoredDeadLetter> {
         loop {
             let (walker, len) = self.files.last_mut()?;
             let Some((at, header)) = walker.find(self.at, *len, 0..u64::MAX) else {
@@ -176,7 +176,7 @@ impl Iterator for Letters {
             if self.sent.get(&sink).is_some_and(|sent| sent.has(header.sequence)) {
                 continue;
             }
-            let letter = Letter {
+            let letter = StoredDeadLetter {
                 id: header.sequence,
                 at_ns: u64_at(note, 0),
                 sink,

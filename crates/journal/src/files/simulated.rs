@@ -14,11 +14,11 @@ const SECTOR: usize = 512;
 
 /// Random numbers that a seed repeats.
 #[derive(Clone)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Random(u64);
 
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Dice {
-        Dice(seed ^ 0x9E37_79B9_7F4A_7C15)
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed ^ 0x9E37_79B9_7F4A_7C15)
     }
 
     pub(crate) fn roll(&mut self) -> u64 {
@@ -40,10 +40,10 @@ impl Dice {
 
 /// The folder. A handle; clones are the same folder.
 #[derive(Clone)]
-pub(crate) struct Simulated(Arc<Mutex<World>>);
+pub(crate) struct SimulatedFiles(Arc<Mutex<DiskState>>);
 
-struct World {
-    dice: Dice,
+struct DiskState {
+    dice: Random,
     inodes: Vec<Inode>,
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
@@ -72,10 +72,10 @@ enum Change {
     Gone(String),
 }
 
-impl Simulated {
-    pub(crate) fn new(seed: u64) -> Simulated {
-        Simulated(Arc::new(Mutex::new(World {
-            dice: Dice::new(seed),
+impl SimulatedFiles {
+    pub(crate) fn new(seed: u64) -> SimulatedFiles {
+        SimulatedFiles(Arc::new(Mutex::new(DiskState {
+            dice: Random::new(seed),
             inodes: Vec::new(),
             names: BTreeMap::new(),
             durable_names: BTreeMap::new(),
@@ -88,8 +88,8 @@ impl Simulated {
     }
 
     /// A folder with these files.
-    pub(crate) fn of(contents: &BTreeMap<String, Vec<u8>>) -> Simulated {
-        let this = Simulated::new(0);
+    pub(crate) fn of(contents: &BTreeMap<String, Vec<u8>>) -> SimulatedFiles {
+        let this = SimulatedFiles::new(0);
         let mut world = this.world();
         for (name, bytes) in contents {
             let inode = world.inodes.len();
@@ -102,7 +102,7 @@ impl Simulated {
         this
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    fn world(&self) -> MutexGuard<'_, DiskState> {
         self.0.lock().unwrap()
     }
 
@@ -142,7 +142,7 @@ impl Simulated {
         }
         world.durable_names.clone_from(&names);
         world.names = names;
-        let World { dice, inodes, .. } = &mut *world;
+        let DiskState { dice, inodes, .. } = &mut *world;
         for inode in inodes {
             inode.lose_power(dice);
         }
@@ -157,7 +157,7 @@ impl Simulated {
     }
 }
 
-impl World {
+impl DiskState {
     /// Counts a call. An error when the machine has stopped or the call fails; true when it stops in the
     /// middle of this call.
     fn call(&mut self, may_fail: bool) -> io::Result<bool> {
@@ -232,7 +232,7 @@ impl Inode {
     }
 
     /// Some of it arrives, and the kernel forgets that the rest has not: it tells each description once.
-    fn fail_to_sync(&mut self, dice: &mut Dice) {
+    fn fail_to_sync(&mut self, dice: &mut Random) {
         self.errors += 1;
         for sector in std::mem::take(&mut self.dirty) {
             if dice.chance(500) {
@@ -241,7 +241,7 @@ impl Inode {
         }
     }
 
-    fn lose_power(&mut self, dice: &mut Dice) {
+    fn lose_power(&mut self, dice: &mut Random) {
         if dice.chance(500) {
             self.durable.resize(self.cached.len(), 0);
         }
@@ -256,7 +256,7 @@ impl Inode {
     }
 }
 
-impl Files for Simulated {
+impl Files for SimulatedFiles {
     fn list(&self) -> io::Result<Vec<(String, u64)>> {
         let mut world = self.world();
         world.call(false)?;
@@ -318,7 +318,7 @@ impl Files for Simulated {
 }
 
 struct SimulatedFile {
-    folder: Simulated,
+    folder: SimulatedFiles,
     inode: usize,
     /// The errors that this description was told.
     told: AtomicU64,
@@ -389,7 +389,7 @@ impl File for SimulatedFile {
     fn sync(&self) -> io::Result<()> {
         let mut world = self.folder.world();
         let called = world.call(true);
-        let World { dice, inodes, stopped, .. } = &mut *world;
+        let DiskState { dice, inodes, stopped, .. } = &mut *world;
         let inode = &mut inodes[self.inode];
         match called {
             Ok(false) => {

@@ -5,13 +5,14 @@
 //! numbers, and is counted exactly without knowing what happened.
 
 use super::{Event, Gap, ReadError, Record};
-use crate::cell::Cell;
-use crate::cursor::Passed;
-use crate::log::{Head, Shared, View};
+use crate::cursor::SkippedRecords;
+use crate::cursor_state::CursorState;
 use crate::record::{Header, key};
+use crate::record_scanner::RecordScanner;
 use crate::segment::Segment;
+use crate::segment_index::{Head, SegmentView};
+use crate::shared::Shared;
 use crate::sync::lock;
-use crate::walker::Walker;
 use std::io;
 use tidegate_arena::Window;
 
@@ -19,17 +20,17 @@ pub(super) struct Reader {
     /// The next record's sequence, and the items of all records before it.
     next: u64,
     items: u64,
-    walker: Option<Walker>,
-    place: Option<Place>,
-    current: Option<Current>,
+    walker: Option<RecordScanner>,
+    place: Option<ReadPosition>,
+    current: Option<CurrentRecord>,
     /// A record that is looked at a second time, and its segment.
-    recalled: Option<(Current, Option<Walker>)>,
+    recalled: Option<(CurrentRecord, Option<RecordScanner>)>,
     /// A record that was handed out and then found damaged, to be told.
     damaged: Option<Gap>,
 }
 
 /// Where in which segment.
-struct Place {
+struct ReadPosition {
     segment: Segment,
     offset: u64,
     /// The segment's records are before this sequence.
@@ -39,7 +40,7 @@ struct Place {
 }
 
 #[derive(Clone, Copy)]
-struct Current {
+struct CurrentRecord {
     record: Record,
     /// Where it is and what its header says; nothing where the journal is kept in memory.
     stored: Option<(u64, Header)>,
@@ -55,12 +56,12 @@ impl Reader {
     }
 
     /// The next event, or nothing for now.
-    pub(super) fn next(&mut self, shared: &Shared, cell: &Cell) -> io::Result<Option<Event>> {
+    pub(super) fn next(&mut self, shared: &Shared, cursor: &CursorState) -> io::Result<Option<Event>> {
         if let Some(gap) = self.damaged.take() {
             return Ok(Some(Event::Damaged(gap)));
         }
         loop {
-            match cell.before_next() {
+            match cursor.before_next() {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 Err((passed, low, items)) => {
@@ -73,9 +74,9 @@ impl Reader {
                 }
             }
             if shared.settings.durability == crate::Durability::Memory {
-                return Ok(self.next_held(shared, cell));
+                return Ok(self.next_held(shared, cursor));
             }
-            match self.step(shared, cell)? {
+            match self.step(shared, cursor)? {
                 Step::Event(event) => return Ok(Some(event)),
                 Step::Wait => return Ok(None),
                 Step::On => {}
@@ -84,15 +85,15 @@ impl Reader {
     }
 
     /// One step: to the next record, over a gap, into the next segment, or nowhere for now.
-    fn step(&mut self, shared: &Shared, cell: &Cell) -> io::Result<Step> {
+    fn step(&mut self, shared: &Shared, cursor: &CursorState) -> io::Result<Step> {
         if !self.refresh(shared)? {
-            return Ok(self.reach_head(shared, cell));
+            return Ok(self.reach_head(shared, cursor));
         }
         let (Some(place), Some(walker)) = (&mut self.place, &mut self.walker) else { return Ok(Step::Wait) };
         let Some((at, header)) = walker.find(place.offset, place.segment.end, self.next..place.bound) else {
             if place.last {
                 place.offset = place.segment.end;
-                return Ok(self.reach_head(shared, cell));
+                return Ok(self.reach_head(shared, cursor));
             }
             let after = place.segment.first + 1;
             return self.enter(shared, after).map(|()| Step::On);
@@ -108,35 +109,36 @@ impl Reader {
                 bytes: skipped,
             };
             let to = (header.sequence, header.items_before, bytes_before);
-            return Ok(self.over((shared, cell), segment, gap, to));
+            return Ok(self.over((shared, cursor), segment, gap, to));
         }
         place.offset = at + header.size();
         (self.next, self.items) = (header.sequence + 1, header.items_after());
         let bytes_after = bytes_before + header.size();
         let (items, after) = (u64::from(header.items), (self.items, bytes_after));
-        let done = cell.with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns));
+        let done =
+            cursor.with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns));
         if done {
             return Ok(Step::On);
         }
         let meta = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant));
         let Some(meta) = meta else {
-            if cell.with(|cursor| header.sequence < cursor.low) {
+            if cursor.with(|cursor| header.sequence < cursor.low) {
                 // As above: the quota took it in the meantime.
                 return Ok(Step::On);
             }
-            return Ok(Step::Event(Event::Damaged(self.give_up(shared, cell, &header))));
+            return Ok(Step::Event(Event::Damaged(self.give_up(shared, cursor, &header))));
         };
         let Header { sequence, items_before, body_len, .. } = header;
         let record = Record { sequence, items_before, bytes_after, body_len, meta };
-        self.current = Some(Current { record, stored: Some((at, header)) });
+        self.current = Some(CurrentRecord { record, stored: Some((at, header)) });
         Ok(Step::Event(Event::Record(record)))
     }
 
     /// There is nothing more to be found on disk: waits, or gives up what should have been there.
-    fn reach_head(&mut self, shared: &Shared, cell: &Cell) -> Step {
+    fn reach_head(&mut self, shared: &Shared, cursor: &CursorState) -> Step {
         let head = match &self.place {
             Some(place) => place.head,
-            None => lock(&shared.log).head,
+            None => lock(&shared.index).head,
         };
         if self.next >= head.sequence {
             return Step::Wait;
@@ -144,23 +146,23 @@ impl Reader {
         let records = head.sequence - self.next;
         let gap = Gap { records, items: head.items.saturating_sub(self.items), bytes: 0 };
         let segment = self.place.as_ref().map_or(u64::MAX, |place| place.segment.first);
-        self.over((shared, cell), segment, gap, (head.sequence, head.items, head.bytes))
+        self.over((shared, cursor), segment, gap, (head.sequence, head.items, head.bytes))
     }
 
     /// Passes over what is missing before the record `next`, and counts it as damage of the segment, unless
     /// the quota has just taken it.
     fn over(
         &mut self,
-        (shared, cell): (&Shared, &Cell),
+        (shared, cursor): (&Shared, &CursorState),
         segment: u64,
         gap: Gap,
         (next, items, bytes): (u64, u64, u64),
     ) -> Step {
         self.current = None;
-        let mut delivered = Passed::default();
+        let mut delivered = SkippedRecords::default();
         if gap.records > 0 {
             let between = (self.next, next);
-            let passed = cell.with(|cursor| {
+            let passed = cursor.with(|cursor| {
                 cursor.pass(between, gap.items, items, bytes).ok_or((cursor.low, cursor.items))
             });
             match passed {
@@ -172,7 +174,7 @@ impl Reader {
                 }
             }
         }
-        lock(&shared.log).damaged(segment, gap.records, gap.bytes);
+        lock(&shared.index).damaged(segment, gap.records, gap.bytes);
         (self.next, self.items) = (next, items);
         let records = gap.records.saturating_sub(delivered.records);
         if records == 0 {
@@ -183,14 +185,14 @@ impl Reader {
     }
 
     /// Counts a record that was handed out as damaged.
-    fn give_up(&mut self, shared: &Shared, cell: &Cell, header: &Header) -> Gap {
+    fn give_up(&mut self, shared: &Shared, cursor: &CursorState, header: &Header) -> Gap {
         self.current = None;
         let gap = Gap { records: 1, items: u64::from(header.items), bytes: header.size() };
         let place = self.place.as_ref();
         let bytes = place.map_or(0, |place| (place.segment.start + place.offset).saturating_sub(gap.bytes));
-        cell.with(|cursor| cursor.give_up(header.sequence, gap.items, header.items_before, bytes));
+        cursor.with(|cursor| cursor.give_up(header.sequence, gap.items, header.items_before, bytes));
         let segment = place.map_or(u64::MAX, |place| place.segment.first);
-        lock(&shared.log).damaged(segment, 1, gap.bytes);
+        lock(&shared.index).damaged(segment, 1, gap.bytes);
         gap
     }
 
@@ -200,7 +202,7 @@ impl Reader {
             Some(place) if place.offset < place.segment.end && self.next < place.bound => return Ok(true),
             Some(place) => {
                 let first = place.segment.first;
-                if let Some(view) = lock(&shared.log).view(first, first)
+                if let Some(view) = lock(&shared.index).view(first, first)
                     && view.segment.first == first
                 {
                     place.update(view);
@@ -220,8 +222,8 @@ impl Reader {
         self.place = None;
         loop {
             // Opened under the lock, so that its name is not changed in between.
-            let log = lock(&shared.log);
-            let Some(view) = log.view(self.next, at_least) else { return Ok(()) };
+            let index = lock(&shared.index);
+            let Some(view) = index.view(self.next, at_least) else { return Ok(()) };
             let file = match shared.files.open(&view.segment.file_name(), false) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // Somebody deleted it. What it held shows as a gap before the next record.
@@ -230,18 +232,18 @@ impl Reader {
                 }
                 other => other?,
             };
-            drop(log);
+            drop(index);
             let key = key(shared.salt, view.segment.first);
             let walker = match self.walker.take() {
                 Some(mut walker) => {
                     walker.reopen(file, key);
                     walker
                 }
-                None => Walker::new(file, Some(key)),
+                None => RecordScanner::new(file, Some(key)),
             };
             let walker = self.walker.insert(walker);
-            let View { segment, bound, last, head } = view;
-            let mut place = Place { segment, offset: 0, bound, last, head };
+            let SegmentView { segment, bound, last, head } = view;
+            let mut place = ReadPosition { segment, offset: 0, bound, last, head };
             // Past what is completed already: a walk over headers, from the start of one segment.
             while place.segment.first < self.next
                 && let Some((at, header)) = walker.find(place.offset, place.segment.end, 0..self.next)
@@ -259,10 +261,10 @@ impl Reader {
     pub(super) fn read_into(
         &mut self,
         shared: &Shared,
-        cell: &Cell,
+        cursor: &CursorState,
         window: &mut Window,
     ) -> Result<(), ReadError> {
-        let Current { record, stored } = self.current.ok_or(ReadError::NoRecord)?;
+        let CurrentRecord { record, stored } = self.current.ok_or(ReadError::NoRecord)?;
         let len = record.body_len as usize;
         window.try_reserve(len)?;
         let room = window.spare_mut().get_mut(..len).unwrap_or_default();
@@ -274,11 +276,11 @@ impl Reader {
             window.advance(len);
             return Ok(());
         }
-        if cell.with(|cursor| record.sequence < cursor.low) {
+        if cursor.with(|cursor| record.sequence < cursor.low) {
             // The quota took it in the meantime, and its file was written over. It was counted there.
             self.current = None;
         } else if let Some((_, header)) = stored {
-            self.damaged = Some(self.give_up(shared, cell, &header));
+            self.damaged = Some(self.give_up(shared, cursor, &header));
         }
         Err(ReadError::Damaged)
     }
@@ -287,38 +289,38 @@ impl Reader {
     pub(super) fn recall(
         &mut self,
         shared: &Shared,
-        cell: &Cell,
+        cursor: &CursorState,
         sequence: u64,
     ) -> io::Result<Option<Record>> {
         let before = self.recalled.take().and_then(|(_, walker)| walker);
-        let Some(begin) = cell.with(|cursor| cursor.begin_of(sequence)) else { return Ok(None) };
-        let log = lock(&shared.log);
+        let Some(begin) = cursor.with(|cursor| cursor.begin_of(sequence)) else { return Ok(None) };
+        let index = lock(&shared.index);
         if shared.settings.durability == crate::Durability::Memory {
-            let held = log.held.front().and_then(|oldest| {
+            let held = index.in_memory.front().and_then(|oldest| {
                 let ahead = usize::try_from(sequence.checked_sub(oldest.header.sequence)?).ok()?;
-                log.held.get(ahead)
+                index.in_memory.get(ahead)
             });
             let current = held.map(|held| {
                 let Header { sequence, items_before, body_len, .. } = held.header;
                 let bytes_after = held.bytes_before + held.header.size();
                 Record { sequence, items_before, bytes_after, body_len, meta: held.entry.meta }
             });
-            self.recalled = current.map(|record| (Current { record, stored: None }, None));
+            self.recalled = current.map(|record| (CurrentRecord { record, stored: None }, None));
             return Ok(current);
         }
-        let Some(view) = log.view(sequence, 0) else { return Ok(None) };
+        let Some(view) = index.view(sequence, 0) else { return Ok(None) };
         let file = match shared.files.open(&view.segment.file_name(), false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
-        drop(log);
+        drop(index);
         let key = key(shared.salt, view.segment.first);
         let mut walker = match before {
             Some(mut walker) => {
                 walker.reopen(file, key);
                 walker
             }
-            None => Walker::new(file, Some(key)),
+            None => RecordScanner::new(file, Some(key)),
         };
         // A gap before it may have left the place of something else.
         let from = begin.saturating_sub(view.segment.start);
@@ -331,17 +333,17 @@ impl Reader {
         let Header { sequence, items_before, body_len, .. } = header;
         let bytes_after = view.segment.start + at + header.size();
         let record = Record { sequence, items_before, bytes_after, body_len, meta };
-        self.recalled = Some((Current { record, stored: Some((at, header)) }, Some(walker)));
+        self.recalled = Some((CurrentRecord { record, stored: Some((at, header)) }, Some(walker)));
         Ok(Some(record))
     }
 
     pub(super) fn read_recalled(
         &mut self,
         shared: &Shared,
-        cell: &Cell,
+        cursor: &CursorState,
         window: &mut Window,
     ) -> Result<(), ReadError> {
-        let (Current { record, stored }, walker) = self.recalled.as_mut().ok_or(ReadError::NoRecord)?;
+        let (CurrentRecord { record, stored }, walker) = self.recalled.as_mut().ok_or(ReadError::NoRecord)?;
         let len = record.body_len as usize;
         window.try_reserve(len)?;
         let room = window.spare_mut().get_mut(..len).unwrap_or_default();
@@ -353,7 +355,7 @@ impl Reader {
             window.advance(len);
             return Ok(());
         }
-        if cell.with(|cursor| record.sequence < cursor.low) {
+        if cursor.with(|cursor| record.sequence < cursor.low) {
             // The quota took it in the meantime, and it was counted there.
             return Err(ReadError::NoRecord);
         }
@@ -361,23 +363,23 @@ impl Reader {
     }
 
     /// The next record of a journal that is kept in memory.
-    fn next_held(&mut self, shared: &Shared, cell: &Cell) -> Option<Event> {
+    fn next_held(&mut self, shared: &Shared, cursor: &CursorState) -> Option<Event> {
         loop {
-            let log = lock(&shared.log);
-            let oldest = log.held.front()?.header.sequence;
-            let held = log.held.get(usize::try_from(self.next.checked_sub(oldest)?).ok()?)?;
+            let index = lock(&shared.index);
+            let oldest = index.in_memory.front()?.header.sequence;
+            let held = index.in_memory.get(usize::try_from(self.next.checked_sub(oldest)?).ok()?)?;
             let (header, meta) = (held.header, held.entry.meta);
             let bytes_after = held.bytes_before + header.size();
-            drop(log);
+            drop(index);
             (self.next, self.items) = (header.sequence + 1, header.items_after());
             let items = u64::from(header.items);
             let after = (self.items, bytes_after);
             let done =
-                cell.with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns));
+                cursor.with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns));
             if !done {
                 let Header { sequence, items_before, body_len, .. } = header;
                 let record = Record { sequence, items_before, bytes_after, body_len, meta };
-                self.current = Some(Current { record, stored: None });
+                self.current = Some(CurrentRecord { record, stored: None });
                 return Some(Event::Record(record));
             }
         }
@@ -390,18 +392,18 @@ enum Step {
     On,
 }
 
-impl Place {
-    fn update(&mut self, view: View) {
+impl ReadPosition {
+    fn update(&mut self, view: SegmentView) {
         (self.segment, self.bound, self.last, self.head) = (view.segment, view.bound, view.last, view.head);
     }
 }
 
 /// Copies the body of the record `sequence` from the window that it came in.
 fn held_body(shared: &Shared, sequence: u64, room: &mut [u8]) -> bool {
-    let log = lock(&shared.log);
-    let body = log.held.front().and_then(|oldest| {
+    let index = lock(&shared.index);
+    let body = index.in_memory.front().and_then(|oldest| {
         let ahead = usize::try_from(sequence.checked_sub(oldest.header.sequence)?).ok()?;
-        log.held.get(ahead).map(|held| held.entry.body())
+        index.in_memory.get(ahead).map(|held| held.entry.body())
     });
     let Some(body) = body.filter(|body| body.len() == room.len()) else { return false };
     room.copy_from_slice(body);

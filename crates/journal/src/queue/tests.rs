@@ -7,7 +7,7 @@ mod alone {
     use super::*;
 
     fn take(queue: &Queue<u8, u8>, taken: &mut Vec<(u32, u8)>) {
-        assert_eq!(queue.turn(None), Arrival::Open);
+        assert_eq!(queue.turn(None), Turn::Open);
         queue.take(taken);
         queue.release(0);
     }
@@ -16,13 +16,13 @@ mod alone {
     fn a_full_table_declines_and_a_read_outcome_frees_its_slot() {
         let queue: Queue<u8, u8> = Queue::new(1);
         let slot = queue.submit(1, 0).unwrap();
-        assert_eq!(queue.submit(2, 0), Err(Declined::Full));
+        assert_eq!(queue.submit(2, 0), Err(SubmitError::Full));
         let mut taken = Vec::new();
         take(&queue, &mut taken);
         assert_eq!(taken, [(slot, 1)]);
         assert!(queue.poll(slot, Waker::noop()).is_pending());
         queue.complete(&mut vec![(slot, 10)], &mut Vec::new());
-        assert_eq!(queue.submit(2, 0), Err(Declined::Full));
+        assert_eq!(queue.submit(2, 0), Err(SubmitError::Full));
         assert_eq!(queue.poll(slot, Waker::noop()), Poll::Ready(10));
         assert!(queue.submit(2, 0).is_ok());
     }
@@ -43,11 +43,11 @@ mod alone {
     #[test]
     fn a_bar_ends_by_time_or_by_word() {
         let queue: Queue<u8, u8> = Queue::new(2);
-        queue.bar(7, 100);
-        assert_eq!(queue.submit(1, 99), Err(Declined::Barred(7)));
+        queue.suspend(7, 100);
+        assert_eq!(queue.submit(1, 99), Err(SubmitError::Barred(7)));
         assert!(queue.submit(1, 100).is_ok());
-        queue.bar(7, 1000);
-        queue.unbar();
+        queue.suspend(7, 1000);
+        queue.resume();
         assert!(queue.submit(1, 101).is_ok());
     }
 
@@ -56,11 +56,11 @@ mod alone {
         let queue: Queue<u8, u8> = Queue::new(2);
         let slot = queue.submit(1, 0).unwrap();
         queue.close();
-        assert_eq!(queue.submit(2, 0), Err(Declined::Closed));
+        assert_eq!(queue.submit(2, 0), Err(SubmitError::Closed));
         let mut taken = Vec::new();
         take(&queue, &mut taken);
         assert_eq!(taken, [(slot, 1)]);
-        assert_eq!(queue.turn(None), Arrival::Closed);
+        assert_eq!(queue.turn(None), Turn::Closed);
     }
 }
 
@@ -74,8 +74,8 @@ fn a_group_behind_another_is_not_smaller() {
     let turn = |queue: &Queue<u32, u32>| {
         let now = Some(Duration::ZERO);
         // A small group is written when the patience ends; only the queue knows its size.
-        let worth = lock(&queue.state).is_worth_it();
-        assert_eq!(queue.turn(now), Arrival::Open);
+        let worth = lock(&queue.state).is_worth_a_turn();
+        assert_eq!(queue.turn(now), Turn::Open);
         worth
     };
     queue.submit(1, 0).unwrap();
@@ -84,15 +84,15 @@ fn a_group_behind_another_is_not_smaller() {
     queue.take(&mut taken);
     let first = queue.release(2);
     queue.submit(3, 0).unwrap();
-    assert!(!lock(&queue.state).is_worth_it(), "one is less than the two that are on their way");
+    assert!(!lock(&queue.state).is_worth_a_turn(), "one is less than the two that are on their way");
     queue.submit(4, 0).unwrap();
     assert!(turn(&queue));
     queue.take(&mut taken);
     let second = queue.release(2);
     queue.submit(5, 0).unwrap();
-    queue.landed(first);
-    assert!(!lock(&queue.state).is_worth_it(), "the second is still on its way");
-    queue.landed(second);
+    queue.group_done(first);
+    assert!(!lock(&queue.state).is_worth_a_turn(), "the second is still on its way");
+    queue.group_done(second);
     assert!(turn(&queue));
     queue.take(&mut taken);
     queue.release(3);
@@ -117,7 +117,7 @@ mod interleaved {
     fn write(queue: &Queue<u32, u32>) -> usize {
         let (mut taken, mut outcomes, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
         let mut written = 0;
-        while queue.turn(None) == Arrival::Open {
+        while queue.turn(None) == Turn::Open {
             queue.take(&mut taken);
             let number = queue.release(taken.len());
             written += taken.len();
@@ -165,7 +165,7 @@ mod interleaved {
                 thread::spawn(move || {
                     let (mut taken, mut outcomes) = (Vec::new(), Vec::new());
                     let mut written = 0;
-                    while queue.turn(None) == Arrival::Open {
+                    while queue.turn(None) == Turn::Open {
                         assert_eq!(turns.fetch_add(1, loom::sync::atomic::Ordering::SeqCst), 0);
                         queue.take(&mut taken);
                         turns.fetch_sub(1, loom::sync::atomic::Ordering::SeqCst);

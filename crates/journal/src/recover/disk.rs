@@ -1,18 +1,21 @@
 //! Reads the state on disk: cursors, segments, and the end of the last one. Reads O(segments) headers, one whole
 //! segment, and no more; changes only files that no sink can still need.
 
-use super::{Recovery, random};
-use crate::cell::Cell;
+use super::Recovery;
 use crate::cursor::file::{CursorFile, sink_of};
-use crate::cursor::{Cursor, Written};
+use crate::cursor::{Cursor, RestoredCursor};
+use crate::cursor_state::CursorState;
 use crate::files::{File, Files};
-use crate::log::{Counters, Head};
+use crate::receive_times::ReceiveTimes;
+use crate::record::random;
 use crate::record::{HEADER, Header, key, salt_of};
-use crate::segment::{Segment, SegmentHead, file_name, is_kept, is_spare, kept_name, parse_name};
+use crate::record_scanner::RecordScanner;
+use crate::segment::{
+    Segment, SegmentHead, file_name, is_quarantined, is_spare, parse_name, quarantine_name,
+};
+use crate::segment_index::{Counters, Head, oldest_cursor};
 use crate::settings::Settings;
-use crate::times::Times;
-use crate::walker::Walker;
-use crate::writer::{QUARANTINED, Tail};
+use crate::writer::{OpenSegment, QUARANTINED};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -22,24 +25,25 @@ pub(super) struct Found {
     pub(super) salt: Option<u64>,
     pub(super) segments: VecDeque<Segment>,
     pub(super) quarantined: VecDeque<(String, u64)>,
-    pub(super) cells: Vec<Arc<Cell>>,
+    pub(super) cursors: Vec<Arc<CursorState>>,
     pub(super) head: Head,
-    pub(super) tail: Option<Tail>,
+    pub(super) tail: Option<OpenSegment>,
     pub(super) counters: Counters,
-    pub(super) times: Times,
+    pub(super) times: ReceiveTimes,
     pub(super) recovery: Recovery,
 }
 
 /// The operation that the system refused.
 type Failed = (String, io::Error);
 /// A sink's name, and its cursor where it could be read.
-type ReadCursor = (String, Option<(CursorFile, Written)>);
+type ReadCursor = (String, Option<(CursorFile, RestoredCursor)>);
 
 impl Found {
     pub(super) fn on_disk(settings: &Settings, files: &dyn Files) -> Result<Found, Failed> {
         let mut found = Found::default();
         let list = files.list().map_err(|error| ("list its files".to_owned(), error))?;
-        let mut kept: Vec<(String, u64)> = list.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
+        let mut kept: Vec<(String, u64)> =
+            list.iter().filter(|(name, _)| is_quarantined(name)).cloned().collect();
         kept.sort_unstable();
         found.quarantined = kept.into();
         remove_spares(files, &list);
@@ -47,7 +51,7 @@ impl Found {
         let written = || cursors.iter().filter_map(|(_, read)| Some(&read.as_ref()?.1));
         found.read_segments(files, &list, written().next().map(|written| written.salt));
         // No sequence below a cursor is ever given again: a sink would take the record for a completed one.
-        found.head.sequence = written().map(Written::known_to).max().unwrap_or(0);
+        found.head.sequence = written().map(RestoredCursor::known_to).max().unwrap_or(0);
         found.head.items = written().map(|written| written.cursor.items).max().unwrap_or(0);
         if cursors.iter().all(|(_, read)| read.is_some())
             && let Some(past) = written().map(|written| written.cursor.low).min()
@@ -156,7 +160,7 @@ impl Found {
             self.tail = resume(files, &*file, &mut last, settings).and_then(|capacity| {
                 last.len = capacity;
                 let name = (&*name, last.first);
-                Tail::open((files, settings.durability), name, file, (scan.end, capacity)).ok()
+                OpenSegment::open((files, settings.durability), name, file, (scan.end, capacity)).ok()
             });
             self.segments.push_back(last);
             return;
@@ -178,7 +182,7 @@ impl Found {
 
     /// Keeps a damaged segment for people to look at, and the newest few only.
     fn set_aside(&mut self, files: &dyn Files, segment: &Segment) {
-        let kept = kept_name(segment.first);
+        let kept = quarantine_name(segment.first);
         if let Err(error) = files.rename(&segment.file_name(), &kept) {
             tracing::warn!(%error, kept, "a damaged segment cannot be set aside");
             return;
@@ -207,25 +211,25 @@ impl Found {
         &mut self,
         files: &dyn Files,
         name: String,
-        read: Option<(CursorFile, Written)>,
+        read: Option<(CursorFile, RestoredCursor)>,
     ) -> Result<(), Failed> {
         let salt = *self.salt.get_or_insert_with(random);
         let (cursor, file) = match read {
             Some((file, written)) => (self.cursor(files, &written), file),
             None => {
-                let cursor = oldest(&self.segments, self.head);
+                let cursor = oldest_cursor(&self.segments, self.head);
                 let file = CursorFile::create(files, &name, &cursor, salt)
                     .map_err(|error| (format!("create the cursor of `{name}` anew"), error))?;
                 self.recovery.lost_cursors.push(name.clone());
                 (cursor, file)
             }
         };
-        self.cells.push(Arc::new(Cell::new(name, salt, cursor, Some(file))));
+        self.cursors.push(Arc::new(CursorState::new(name, salt, cursor, Some(file))));
         Ok(())
     }
 
     /// A cursor that was read, with what it says about records behind its low-water mark looked up.
-    fn cursor(&self, files: &dyn Files, written: &Written) -> Cursor {
+    fn cursor(&self, files: &dyn Files, written: &RestoredCursor) -> Cursor {
         let mut cursor = written.cursor.clone();
         let (low, known_to) = (cursor.low, written.known_to());
         let from = self.segments.partition_point(|segment| segment.first <= low).saturating_sub(1);
@@ -234,7 +238,7 @@ impl Found {
         for segment in self.segments.iter().skip(from).take_while(|segment| segment.first < known_to) {
             let Ok(file) = files.open(&segment.file_name(), false) else { continue };
             let key = self.salt.map(|salt| key(salt, segment.first));
-            let (mut walker, mut at) = (Walker::new(file, key), 0);
+            let (mut walker, mut at) = (RecordScanner::new(file, key), 0);
             while let Some((found, header)) = walker.find(at, segment.end, 0..u64::MAX)
                 && header.sequence < known_to
             {
@@ -246,17 +250,6 @@ impl Found {
         }
         cursor.restore(completed);
         cursor
-    }
-}
-
-/// A cursor at the oldest record that is there.
-pub(crate) fn oldest(segments: &VecDeque<Segment>, head: Head) -> Cursor {
-    match segments.front() {
-        // Without its header, the first record behind it says how many items there were.
-        Some(segment) => {
-            Cursor::new(segment.first, segment.head.map_or(0, |first| first.items_before), segment.start)
-        }
-        None => Cursor::new(head.sequence, head.items, head.bytes),
     }
 }
 
@@ -325,8 +318,8 @@ struct Scan {
 }
 
 /// Reads a segment and checks every record; notes when each was received.
-fn scan(file: Arc<dyn File>, len: u64, first: u64, key: Option<u64>, times: &mut Times) -> Scan {
-    let mut walker = Walker::new(file.clone(), key);
+fn scan(file: Arc<dyn File>, len: u64, first: u64, key: Option<u64>, times: &mut ReceiveTimes) -> Scan {
+    let mut walker = RecordScanner::new(file.clone(), key);
     let mut scan = Scan { key, end: 0, records: 0, damaged: 0, torn: 0, next: first, items: 0 };
     let mut at = 0;
     while let Some((found, header)) = walker.find(at, len, scan.next..u64::MAX) {
@@ -343,7 +336,7 @@ fn scan(file: Arc<dyn File>, len: u64, first: u64, key: Option<u64>, times: &mut
     let marked = file.read_at(&mut mark, scan.end).is_ok() && mark.iter().all(|byte| *byte == 0);
     if !marked {
         // The sequences of an earlier segment's records are below this one's.
-        let left = Walker::new(file.clone(), None).find(scan.end, len, 0..first);
+        let left = RecordScanner::new(file.clone(), None).find(scan.end, len, 0..first);
         scan.torn = torn(&*file, scan.end, left.map_or(len, |(at, _)| at));
     }
     scan

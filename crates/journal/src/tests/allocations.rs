@@ -3,7 +3,7 @@
 use super::crashes::Driven;
 use super::{arena, batch};
 use crate::files::RealFiles;
-use crate::writer::Flight;
+use crate::writer::WriteGroup;
 use crate::*;
 use std::future::Future;
 use std::pin::pin;
@@ -18,9 +18,9 @@ fn a_record_costs_no_allocation_from_append_to_commit() {
     let settings = Settings { durability: Durability::PageCache, ..Settings::new(dir.path()) };
     let files = Arc::new(RealFiles::new(dir.path().to_owned()));
     let (journal, mut writer, _) = Journal::assemble(settings, files, Arc::<Driven>::default()).unwrap();
-    let mut sink = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let mut sink = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     let mut context = Context::from_waker(Waker::noop());
-    let mut flight = Flight::new(writer.shared.clone(), 0);
+    let mut flight = WriteGroup::new(writer.shared.clone(), 0);
     let mut round = || {
         let mut first = pin!(journal.append(batch(&arena, 1, &[1; 1000])));
         let mut second = pin!(journal.append(batch(&arena, 1, &[2; 20_000])));
@@ -34,7 +34,7 @@ fn a_record_costs_no_allocation_from_append_to_commit() {
             };
             let mut window = arena.try_window(Share::Egress, record.body_len as usize).unwrap();
             sink.read_into(&mut window).unwrap();
-            assert!(sink.commit_with(record.sequence, &[0; BOOK]));
+            assert!(sink.commit_with(record.sequence, &[0; CURSOR_METADATA_LEN]));
         }
     };
     (0..50).for_each(|_| round());

@@ -2,8 +2,8 @@
 //! its place, bit for bit; nothing is there that nobody appended; the numbers add up; and it opens.
 
 use super::{arena, meta};
-use crate::files::simulated::{Dice, Simulated};
-use crate::writer::{Begun, Flight, Writer};
+use crate::files::simulated::{Random, SimulatedFiles};
+use crate::writer::{BeginOutcome, WriteGroup, Writer};
 use crate::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ impl Clock for Driven {
 
 /// The body number `id`: anyone can tell whether it is as it was appended.
 pub(super) fn body_of(id: u64) -> Vec<u8> {
-    let mut dice = Dice::new(id);
+    let mut dice = Random::new(id);
     let len = match dice.below(4) {
         0 => dice.below(16),
         1 | 2 => dice.below(300),
@@ -57,10 +57,10 @@ pub(super) fn id_of(body: &[u8]) -> u64 {
 
 /// The invariants, kept beside the journal.
 struct Model {
-    files: Simulated,
+    files: SimulatedFiles,
     clock: Arc<Driven>,
     arena: Arena,
-    dice: Dice,
+    dice: Random,
     durability: Durability,
     /// Somebody who completes nothing, so that nothing is deleted.
     keeper: bool,
@@ -78,10 +78,10 @@ struct Model {
 impl Model {
     fn new(seed: u64, durability: Durability, keeper: bool, found_stays: bool) -> Model {
         Model {
-            files: Simulated::new(seed),
+            files: SimulatedFiles::new(seed),
             clock: Arc::default(),
             arena: arena(),
-            dice: Dice::new(seed.rotate_left(32)),
+            dice: Random::new(seed.rotate_left(32)),
             durability,
             keeper,
             found_stays,
@@ -105,7 +105,7 @@ impl Model {
     }
 
     /// Appends a few batches: queues them, and gives their tickets.
-    fn submit<'a>(&mut self, journal: &'a Journal) -> Vec<(u64, Appending<'a>)> {
+    fn submit<'a>(&mut self, journal: &'a Journal) -> Vec<(u64, AppendFuture<'a>)> {
         let ids: Vec<u64> = (0..1 + self.dice.below(6)).map(|more| self.appended + more).collect();
         self.appended += ids.len() as u64;
         let mut pending = Vec::new();
@@ -134,32 +134,32 @@ impl Model {
                     let other = self.there.insert(receipt.sequence, id);
                     assert_eq!(other, None, "a number is given to one record only");
                 }
-                Poll::Ready(Err(refused)) => assert!(matches!(refused, Refused::Disk { .. })),
+                Poll::Ready(Err(refused)) => assert!(matches!(refused, AppendError::Disk { .. })),
                 Poll::Pending => panic!("everyone is answered"),
             }
         }
     }
 
     /// Two threads each sync their own group, in any order, and settle it in turn.
-    fn overlap<'a>(&mut self, journal: &'a Journal, writer: &mut Writer) -> Vec<(u64, Appending<'a>)> {
-        let [mut one, mut other] = [0, 1].map(|hand| Flight::new(writer.shared.clone(), hand));
+    fn overlap<'a>(&mut self, journal: &'a Journal, writer: &mut Writer) -> Vec<(u64, AppendFuture<'a>)> {
+        let [mut one, mut other] = [0, 1].map(|hand| WriteGroup::new(writer.shared.clone(), hand));
         let mut pending = Vec::new();
         for _ in 0..3 {
-            writer.gather();
-            while writer.begin(&mut one) == Begun::Written && writer.has_more() {
+            writer.take_queued();
+            while writer.begin(&mut one) == BeginOutcome::Written && writer.has_more() {
                 one.sync();
                 one.settle();
             }
             pending.extend(self.submit(journal));
-            writer.gather();
+            writer.take_queued();
             loop {
                 match writer.begin(&mut other) {
-                    Begun::Idle => break,
-                    Begun::Blocked => {
+                    BeginOutcome::Idle => break,
+                    BeginOutcome::Blocked => {
                         one.sync();
                         one.settle();
                     }
-                    Begun::Written => {
+                    BeginOutcome::Written => {
                         if self.dice.chance(500) {
                             other.sync();
                             one.sync();
@@ -192,7 +192,7 @@ impl Model {
         if self.in_order {
             let done = self.dice.below(taken.len() as u64 + 1) as usize;
             if let Some(last) = done.checked_sub(1).map(|last| taken[last]) {
-                let book = |completed: Completed| [completed.position as u8; BOOK];
+                let book = |completed: Completed| [completed.position as u8; CURSOR_METADATA_LEN];
                 follower.commit_through(&last, book);
                 self.completed.extend(taken[..done].iter().map(|record| record.sequence));
             }
@@ -212,8 +212,8 @@ impl Model {
     /// One life of the process, until the machine stops or everything is done.
     fn live(&mut self) {
         let Some((journal, mut writer)) = self.open() else { return };
-        let keeper = self.keeper.then(|| journal.follow("keeper", Start::Oldest, WhenFull::Block));
-        let Ok(mut fast) = journal.follow("fast", Start::Oldest, WhenFull::Block) else { return };
+        let keeper = self.keeper.then(|| journal.follow("keeper", StartAt::Oldest, WhenFull::Block));
+        let Ok(mut fast) = journal.follow("fast", StartAt::Oldest, WhenFull::Block) else { return };
         if matches!(keeper, Some(Err(_))) {
             return;
         }
@@ -241,7 +241,7 @@ impl Model {
     fn check(&mut self) {
         let (journal, _writer) = self.open().expect("it always opens");
         if self.keeper {
-            let mut keeper = journal.follow("keeper", Start::Oldest, WhenFull::Block).unwrap();
+            let mut keeper = journal.follow("keeper", StartAt::Oldest, WhenFull::Block).unwrap();
             let (found, missing_items) = self.read(&mut keeper);
             for (sequence, id) in &self.there {
                 assert_eq!(found.get(sequence), Some(id), "record {sequence} was acknowledged");
@@ -252,7 +252,7 @@ impl Model {
                 self.there = found;
             }
         }
-        let mut fast = journal.follow("fast", Start::Oldest, WhenFull::Block).unwrap();
+        let mut fast = journal.follow("fast", StartAt::Oldest, WhenFull::Block).unwrap();
         let (found, _) = self.read(&mut fast);
         for (sequence, id) in &self.there {
             let there = found.get(sequence) == Some(id) || self.completed.contains(sequence);

@@ -3,7 +3,7 @@
 
 use super::crashes::Driven;
 use super::{arena, batch};
-use crate::files::simulated::Simulated;
+use crate::files::simulated::SimulatedFiles;
 use crate::record::{Header, key, salt_of};
 use crate::*;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn settings() -> Settings {
     Settings { segment_bytes: 4096, quota: 1 << 30, queue: 8, ..Settings::new("/simulated") }
 }
 
-fn open(files: &Simulated) -> (Journal, crate::writer::Writer, Recovery) {
+fn open(files: &SimulatedFiles) -> (Journal, crate::writer::Writer, Recovery) {
     Journal::assemble(settings(), Arc::new(files.clone()), Arc::<Driven>::default()).expect("it always opens")
 }
 
@@ -70,9 +70,9 @@ impl Sample {
 
     /// After `earlier` records that the sink has completed.
     fn new(earlier: u64) -> Sample {
-        let (files, arena) = (Simulated::new(1), arena());
+        let (files, arena) = (SimulatedFiles::new(1), arena());
         let (journal, mut writer, _) = open(&files);
-        let mut sink = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+        let mut sink = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
         for id in 0..earlier {
             append(&journal, &mut writer, &arena, id);
         }
@@ -105,11 +105,11 @@ impl Sample {
 
     /// Opens a changed journal, and checks that all records are there that `untouched` says are.
     fn check(&self, image: &Image, what: &str, untouched: impl Fn(&str, usize, usize) -> bool) {
-        let files = Simulated::of(image);
+        let files = SimulatedFiles::of(image);
         let (journal, mut writer, recovery) = open(&files);
         let fresh = append(&journal, &mut writer, &self.arena, 1000);
         assert!(fresh.sequence >= recovery.head, "{what}");
-        let mut follower = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+        let mut follower = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
         let begins = follower.position();
         let (mut found, mut lost_records, mut lost_items) = (BTreeMap::new(), 0, 0);
         let mut context = Context::from_waker(Waker::noop());
@@ -225,9 +225,9 @@ fn a_missing_file_costs_what_was_in_it() {
 
 #[test]
 fn a_record_inside_a_body_is_never_taken_for_one() {
-    let (files, arena) = (Simulated::new(1), arena());
+    let (files, arena) = (SimulatedFiles::new(1), arena());
     let (journal, mut writer, _) = open(&files);
-    drop(journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap());
+    drop(journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap());
     // A client sends what looks like a record; then the record around it is damaged.
     let mut body = vec![0u8; 512];
     for at in 0..8 {
@@ -240,8 +240,8 @@ fn a_record_inside_a_body_is_never_taken_for_one() {
     append(&journal, &mut writer, &arena, 1);
     let mut image = files.contents();
     image.get_mut("00000000000000000000.seg").unwrap()[20] ^= 1;
-    let (journal, _, _) = open(&Simulated::of(&image));
-    let mut follower = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let (journal, _, _) = open(&SimulatedFiles::of(&image));
+    let mut follower = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     let mut next = || match follower.poll_next(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(Some(event))) => event,
         other => panic!("{other:?}"),
@@ -264,7 +264,7 @@ fn what_an_earlier_segment_left_is_never_taken_for_a_record() {
         bytes[*end..end + 64].copy_from_slice(&left.encode());
         bytes[end + 64..end + 68].copy_from_slice(b"acme");
     });
-    let (journal, _, recovery) = open(&Simulated::of(&image));
+    let (journal, _, recovery) = open(&SimulatedFiles::of(&image));
     assert_eq!((recovery.head, recovery.damaged_records), (next + 1, 0));
     assert_eq!(journal.stats().head, next + 1);
     sample.check(&image, "a record of an earlier segment", |_, _, _| true);
@@ -277,7 +277,7 @@ fn a_reused_file_without_a_record_of_its_own_is_no_damage() {
     let mut image = sample.image.clone();
     let earlier = image["00000000000000000000.seg"].clone();
     image.insert(format!("{RECORDS:020}.seg"), earlier);
-    let (journal, _, recovery) = open(&Simulated::of(&image));
+    let (journal, _, recovery) = open(&SimulatedFiles::of(&image));
     assert_eq!((recovery.head, recovery.unreadable_segments, recovery.damaged_records), (RECORDS, 0, 0));
     assert_eq!(journal.stats().quarantined, 0);
     sample.check(&image, "a reused file without a record", |_, _, _| true);

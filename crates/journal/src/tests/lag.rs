@@ -3,7 +3,7 @@
 
 use super::crashes::Driven;
 use super::{arena, meta};
-use crate::files::simulated::Simulated;
+use crate::files::simulated::SimulatedFiles;
 use crate::writer::Writer;
 use crate::*;
 use std::future::Future;
@@ -16,7 +16,7 @@ use tidegate_arena::{Arena, Share};
 const SECOND: Duration = Duration::from_secs(1);
 
 struct Rig {
-    files: Simulated,
+    files: SimulatedFiles,
     clock: Arc<Driven>,
     arena: Arena,
     journal: Journal,
@@ -27,10 +27,10 @@ impl Rig {
     fn new() -> Rig {
         let clock = Arc::<Driven>::default();
         clock.pass(1_000_000 * SECOND);
-        Rig::on(Simulated::new(1), clock)
+        Rig::on(SimulatedFiles::new(1), clock)
     }
 
-    fn on(files: Simulated, clock: Arc<Driven>) -> Rig {
+    fn on(files: SimulatedFiles, clock: Arc<Driven>) -> Rig {
         let settings = Settings {
             segment_bytes: 64 << 10,
             quota: 1 << 20,
@@ -77,7 +77,7 @@ fn next(follower: &mut Follower) -> Record {
 fn who_keeps_up_is_as_late_as_what_it_holds() {
     for held in [0, 30] {
         let mut rig = Rig::new();
-        let mut follower = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+        let mut follower = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
         follower.in_order();
         let mut taken = std::collections::VecDeque::new();
         for second in 0..900 {
@@ -86,7 +86,7 @@ fn who_keeps_up_is_as_late_as_what_it_holds() {
             if held == 0 || (second % held == 0 && second > 0) {
                 // The last is not in the file yet.
                 let last = taken.iter().rev().nth(usize::from(held > 0)).copied().unwrap();
-                follower.commit_through(&last, |_| [0; BOOK]);
+                follower.commit_through(&last, |_| [0; CURSOR_METADATA_LEN]);
                 taken.retain(|record| record.sequence > last.sequence);
             }
             let allowed = taken.front().map(|first| {
@@ -102,7 +102,7 @@ fn who_keeps_up_is_as_late_as_what_it_holds() {
 #[test]
 fn what_nobody_has_taken_has_an_age_and_a_restart_does_not_change_it() {
     let mut rig = Rig::new();
-    let mut follower = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let mut follower = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     for _ in 0..600 {
         rig.receive();
         rig.clock.pass(SECOND);

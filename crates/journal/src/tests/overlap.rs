@@ -2,7 +2,7 @@
 //! every group before it, and none behind one whose sync failed.
 
 use super::{PATIENCE, arena, batch, wait};
-use crate::files::simulated::Simulated;
+use crate::files::simulated::SimulatedFiles;
 use crate::files::{File, Files};
 use crate::*;
 use std::io::{self, IoSlice};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// A folder in which the syncs of segments wait for a word: in the order in which they came.
 #[derive(Clone)]
 struct Gated {
-    files: Simulated,
+    files: SimulatedFiles,
     gate: Arc<(Mutex<Gate>, Condvar)>,
 }
 
@@ -29,7 +29,7 @@ struct Gate {
 
 impl Gated {
     fn new() -> Gated {
-        Gated { files: Simulated::new(1), gate: Arc::default() }
+        Gated { files: SimulatedFiles::new(1), gate: Arc::default() }
     }
 
     /// Waits until so many syncs have come.
@@ -147,7 +147,7 @@ impl Drop for Open<'_> {
 fn a_group_is_acknowledged_after_all_groups_before_it() {
     let arena = arena();
     running(|files, journal| {
-        let mut sink = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+        let mut sink = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
         let first = journal.append(batch(&arena, 1, b"first"));
         files.await_syncs(1);
         let second = journal.append(batch(&arena, 1, b"second"));
@@ -174,7 +174,10 @@ fn a_group_behind_one_that_failed_is_refused_with_it() {
         files.let_go(1, true);
         files.let_go(0, false);
         for refused in [wait(first), wait(second)] {
-            assert!(matches!(refused, Err(Refused::Disk { trouble: Trouble::Failed(_), .. })), "{refused:?}");
+            assert!(
+                matches!(refused, Err(AppendError::Disk { trouble: DiskError::Failed(_), .. })),
+                "{refused:?}"
+            );
         }
         assert_eq!(journal.stats().head, 0, "no sink sees either");
     });

@@ -3,7 +3,7 @@
 
 use super::crashes::Driven;
 use super::{arena, batch};
-use crate::files::simulated::Simulated;
+use crate::files::simulated::SimulatedFiles;
 use crate::writer::Writer;
 use crate::*;
 use std::future::Future;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tidegate_arena::{Arena, Share};
 
 struct Rig {
-    files: Simulated,
+    files: SimulatedFiles,
     clock: Arc<Driven>,
     arena: Arena,
     journal: Journal,
@@ -28,18 +28,18 @@ impl Rig {
     }
 
     fn with(segment_bytes: u64, quota: u64, durability: Durability) -> Rig {
-        let (files, clock) = (Simulated::new(1), Arc::<Driven>::default());
+        let (files, clock) = (SimulatedFiles::new(1), Arc::<Driven>::default());
         let settings = Settings { segment_bytes, quota, queue: 8, durability, ..Settings::new("/simulated") };
         let assembled = Journal::assemble(settings, Arc::new(files.clone()), clock.clone());
         let (journal, writer, _) = assembled.unwrap();
         Rig { files, clock, arena: arena(), journal, writer }
     }
 
-    fn append(&mut self) -> Result<Receipt, Refused> {
+    fn append(&mut self) -> Result<Receipt, AppendError> {
         self.append_of(1200)
     }
 
-    fn append_of(&mut self, bytes: usize) -> Result<Receipt, Refused> {
+    fn append_of(&mut self, bytes: usize) -> Result<Receipt, AppendError> {
         let mut appending = pin!(self.journal.append(batch(&self.arena, 10, &vec![1; bytes])));
         self.writer.step(Some(Duration::ZERO));
         match appending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -69,9 +69,9 @@ fn complete_all(follower: &mut Follower) {
     }
 }
 
-fn trouble(outcome: Result<Receipt, Refused>) -> Trouble {
+fn trouble(outcome: Result<Receipt, AppendError>) -> DiskError {
     match outcome {
-        Err(Refused::Disk { trouble, retry_after }) => {
+        Err(AppendError::Disk { trouble, retry_after }) => {
             assert!((1..=60).contains(&retry_after.as_secs()), "{retry_after:?}");
             trouble
         }
@@ -82,12 +82,12 @@ fn trouble(outcome: Result<Receipt, Refused>) -> Trouble {
 #[test]
 fn a_full_quota_blocks_until_a_sink_moves_on() {
     let mut rig = Rig::new(4 * 4096, Durability::Fsync);
-    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     let appended = (0..).take_while(|_| rig.append().is_ok()).count();
     assert_eq!(appended, 12);
-    assert_eq!(trouble(rig.append()), Trouble::Quota);
+    assert_eq!(trouble(rig.append()), DiskError::Quota);
     assert!(rig.journal.stats().starved);
-    assert!(rig.journal.barred().is_some());
+    assert!(rig.journal.append_error().is_some());
     // Completing what is in the oldest segment is enough, and no time has to pass.
     for _ in 0..3 {
         let Some(Event::Record(record)) = next(&mut sink) else { panic!("a record") };
@@ -105,8 +105,8 @@ fn with_no_sink_everything_is_kept_until_the_quota() {
     let appended = (0..).take_while(|_| rig.append().is_ok()).count();
     assert_eq!(appended, 12);
     rig.later(Duration::from_secs(5));
-    assert_eq!(trouble(rig.append()), Trouble::Quota);
-    let mut sink = rig.journal.follow("late", Start::Oldest, WhenFull::Block).unwrap();
+    assert_eq!(trouble(rig.append()), DiskError::Quota);
+    let mut sink = rig.journal.follow("late", StartAt::Oldest, WhenFull::Block).unwrap();
     complete_all(&mut sink);
     assert_eq!(sink.position().items, 120);
     rig.later(Duration::from_secs(1));
@@ -116,7 +116,7 @@ fn with_no_sink_everything_is_kept_until_the_quota() {
 #[test]
 fn a_sink_that_allows_it_is_moved_on_and_told_what_it_lost() {
     let mut rig = Rig::new(4 * 4096, Durability::Fsync);
-    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::DropOldest).unwrap();
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::DropOldest).unwrap();
     rig.append().unwrap();
     rig.append().unwrap();
     // The first record is in flight, the second is completed before it, the others are not taken.
@@ -137,8 +137,8 @@ fn a_sink_that_allows_it_is_moved_on_and_told_what_it_lost() {
 #[test]
 fn one_sink_that_blocks_is_enough() {
     let mut rig = Rig::new(4 * 4096, Durability::Fsync);
-    let _loose = rig.journal.follow("loose", Start::Oldest, WhenFull::DropOldest).unwrap();
-    let _strict = rig.journal.follow("strict", Start::Oldest, WhenFull::Block).unwrap();
+    let _loose = rig.journal.follow("loose", StartAt::Oldest, WhenFull::DropOldest).unwrap();
+    let _strict = rig.journal.follow("strict", StartAt::Oldest, WhenFull::Block).unwrap();
     let appended = (0..).take_while(|_| rig.append().is_ok()).count();
     assert_eq!(appended, 12);
     assert_eq!(rig.journal.stats().sinks[0].position.dropped, 0);
@@ -147,12 +147,12 @@ fn one_sink_that_blocks_is_enough() {
 #[test]
 fn a_sink_that_is_gone_holds_its_data_until_it_is_forgotten() {
     let mut rig = Rig::new(4 * 4096, Durability::Fsync);
-    drop(rig.journal.follow("gone", Start::Oldest, WhenFull::DropOldest).unwrap());
-    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    drop(rig.journal.follow("gone", StartAt::Oldest, WhenFull::DropOldest).unwrap());
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     while rig.append().is_ok() {}
     complete_all(&mut sink);
     rig.later(Duration::from_secs(2));
-    assert_eq!(trouble(rig.append()), Trouble::Quota);
+    assert_eq!(trouble(rig.append()), DiskError::Quota);
     assert!(!rig.journal.forget("sink").unwrap(), "one that is followed is not forgotten");
     assert!(rig.journal.forget("gone").unwrap());
     rig.later(Duration::from_secs(2));
@@ -163,14 +163,14 @@ fn a_sink_that_is_gone_holds_its_data_until_it_is_forgotten() {
 #[test]
 fn a_full_disk_refuses_and_goes_on_by_itself() {
     let mut rig = Rig::new(1 << 30, Durability::Fsync);
-    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     rig.files.set_room(16384 + 2 * 4096);
     let appended = (0..).take_while(|_| rig.append().is_ok()).count();
     assert_eq!(appended, 6);
-    assert_eq!(trouble(rig.append()), Trouble::Full);
+    assert_eq!(trouble(rig.append()), DiskError::Full);
     rig.files.set_room(1 << 20);
     // At most one try a second, and that one finds the room.
-    assert_eq!(trouble(rig.append()), Trouble::Full);
+    assert_eq!(trouble(rig.append()), DiskError::Full);
     rig.clock.pass(Duration::from_secs(1));
     assert_eq!(rig.append().unwrap().sequence, 6);
     complete_all(&mut sink);
@@ -183,24 +183,24 @@ fn the_queue_and_a_batch_that_can_never_fit_are_refused() {
     let mut context = Context::from_waker(Waker::noop());
     let kept: Vec<_> = (0..8).map(|_| rig.journal.append(batch(&rig.arena, 1, b"x"))).collect();
     let mut busy = pin!(rig.journal.append(batch(&rig.arena, 1, b"x")));
-    assert_eq!(busy.as_mut().poll(&mut context), Poll::Ready(Err(Refused::Busy)));
+    assert_eq!(busy.as_mut().poll(&mut context), Poll::Ready(Err(AppendError::Busy)));
     drop(kept);
     let window = rig.arena.try_window(Share::Ingest, 1).unwrap();
     let outside = Batch { meta: super::meta(1), window, from: 1, len: usize::MAX };
     let mut unfit = pin!(rig.journal.append(outside));
-    assert_eq!(unfit.as_mut().poll(&mut context), Poll::Ready(Err(Refused::Unfit)));
+    assert_eq!(unfit.as_mut().poll(&mut context), Poll::Ready(Err(AppendError::Unfit)));
 }
 
 #[test]
 fn records_beyond_those_in_flight_wait_for_completion() {
     let mut rig = Rig::new(1 << 30, Durability::PageCache);
-    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
-    for _ in 0..IN_FLIGHT + 3 {
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
+    for _ in 0..MAX_IN_FLIGHT + 3 {
         rig.append().unwrap();
     }
     let taken = std::iter::from_fn(|| next(&mut sink)).count();
-    assert_eq!(taken, IN_FLIGHT);
-    assert_eq!(sink.position().in_flight, IN_FLIGHT);
+    assert_eq!(taken, MAX_IN_FLIGHT);
+    assert_eq!(sink.position().in_flight, MAX_IN_FLIGHT);
     assert!(sink.commit(1));
     assert_eq!(next(&mut sink), None, "the oldest is what holds it up");
     assert!(sink.commit(0));
@@ -211,8 +211,8 @@ fn records_beyond_those_in_flight_wait_for_completion() {
 fn in_memory_an_append_is_acknowledged_when_every_sink_has_it() {
     let mut rig = Rig::new(1 << 30, Durability::Memory);
     let mut context = Context::from_waker(Waker::noop());
-    let mut one = rig.journal.follow("one", Start::Oldest, WhenFull::Block).unwrap();
-    let mut two = rig.journal.follow("two", Start::Oldest, WhenFull::Block).unwrap();
+    let mut one = rig.journal.follow("one", StartAt::Oldest, WhenFull::Block).unwrap();
+    let mut two = rig.journal.follow("two", StartAt::Oldest, WhenFull::Block).unwrap();
     let mut first = pin!(rig.journal.append(batch(&rig.arena, 10, b"first")));
     let mut second = pin!(rig.journal.append(batch(&rig.arena, 10, b"second")));
     rig.writer.step(Some(Duration::ZERO));
@@ -241,7 +241,7 @@ fn in_memory_an_append_is_acknowledged_when_every_sink_has_it() {
 #[test]
 fn consumed_segments_are_written_over_within_the_quota() {
     let mut rig = Rig::new(1 << 20, Durability::Fsync);
-    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     for _ in 0..30 {
         rig.append().unwrap();
     }
@@ -266,7 +266,7 @@ fn consumed_segments_are_written_over_within_the_quota() {
 fn a_body_that_was_written_over_while_the_quota_took_it_is_dropped_not_damaged() {
     // Longer than what is read ahead.
     let mut rig = Rig::with(64 << 10, 256 << 10, Durability::Fsync);
-    let mut sink = rig.journal.follow("sink", Start::Oldest, WhenFull::DropOldest).unwrap();
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::DropOldest).unwrap();
     rig.append_of(30_000).unwrap();
     let Some(Event::Record(first)) = next(&mut sink) else { panic!("a record") };
     for _ in 0..40 {
@@ -294,7 +294,11 @@ fn in_memory() -> Rig {
 }
 
 /// Appends until that is refused, and gives what waits for its acknowledgement.
-fn fill<'a>(rig: &Rig, journal: &'a Journal, writer: &mut Writer) -> Vec<std::pin::Pin<Box<Appending<'a>>>> {
+fn fill<'a>(
+    rig: &Rig,
+    journal: &'a Journal,
+    writer: &mut Writer,
+) -> Vec<std::pin::Pin<Box<AppendFuture<'a>>>> {
     let mut waiting = Vec::new();
     loop {
         let mut appending = Box::pin(journal.append(batch(&rig.arena, 10, &[1; 1200])));
@@ -302,7 +306,7 @@ fn fill<'a>(rig: &Rig, journal: &'a Journal, writer: &mut Writer) -> Vec<std::pi
         match appending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => waiting.push(appending),
             Poll::Ready(refused) => {
-                assert_eq!(trouble(refused), Trouble::Quota);
+                assert_eq!(trouble(refused), DiskError::Quota);
                 return waiting;
             }
         }
@@ -313,8 +317,8 @@ fn fill<'a>(rig: &Rig, journal: &'a Journal, writer: &mut Writer) -> Vec<std::pi
 fn in_memory_a_sink_that_stalls_is_answered_with_refusals_and_no_more_memory() {
     let mut rig = in_memory();
     let journal = rig.journal.clone();
-    let mut quick = journal.follow("quick", Start::Oldest, WhenFull::Block).unwrap();
-    let mut stalled = journal.follow("stalled", Start::Oldest, WhenFull::Block).unwrap();
+    let mut quick = journal.follow("quick", StartAt::Oldest, WhenFull::Block).unwrap();
+    let mut stalled = journal.follow("stalled", StartAt::Oldest, WhenFull::Block).unwrap();
     let mut writer = std::mem::replace(&mut rig.writer, in_memory().writer);
     let mut waiting = fill(&rig, &journal, &mut writer);
     assert_eq!(waiting.len(), 4);
@@ -336,8 +340,8 @@ fn in_memory_a_sink_that_stalls_is_answered_with_refusals_and_no_more_memory() {
 fn in_memory_a_sink_that_is_forgotten_holds_nothing_up() {
     let mut rig = in_memory();
     let journal = rig.journal.clone();
-    let mut sink = journal.follow("sink", Start::Oldest, WhenFull::Block).unwrap();
-    drop(journal.follow("gone", Start::Oldest, WhenFull::Block).unwrap());
+    let mut sink = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
+    drop(journal.follow("gone", StartAt::Oldest, WhenFull::Block).unwrap());
     let mut writer = std::mem::replace(&mut rig.writer, in_memory().writer);
     let mut waiting = fill(&rig, &journal, &mut writer);
     complete_all(&mut sink);
@@ -356,8 +360,8 @@ fn in_memory_without_sinks_everything_waits_for_one_and_what_does_not_fit_is_ref
     let mut waiting = fill(&rig, &journal, &mut writer);
     let mut huge = pin!(journal.append(batch(&rig.arena, 1, &[0; 40 << 10])));
     let mut context = Context::from_waker(Waker::noop());
-    assert_eq!(huge.as_mut().poll(&mut context), Poll::Ready(Err(Refused::Unfit)));
-    let mut late = journal.follow("late", Start::Oldest, WhenFull::Block).unwrap();
+    assert_eq!(huge.as_mut().poll(&mut context), Poll::Ready(Err(AppendError::Unfit)));
+    let mut late = journal.follow("late", StartAt::Oldest, WhenFull::Block).unwrap();
     complete_all(&mut late);
     assert_eq!(late.position().items, 40);
     writer.step(Some(Duration::ZERO));

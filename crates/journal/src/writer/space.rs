@@ -1,13 +1,14 @@
 //! Room to write: beginning and ending segments, the quota, and freeing what every sink is past.
 
-use super::{Tail, Writer, trouble};
+use super::{OpenSegment, Writer};
 use crate::files::{File, Files};
-use crate::log::{Log, Shared};
 use crate::record::key;
-use crate::segment::{Segment, file_name, kept_name, spare_name};
-use crate::settings::{Durability, Trouble};
+use crate::record_scanner::RecordScanner;
+use crate::segment::{Segment, file_name, quarantine_name, spare_name};
+use crate::segment_index::SegmentIndex;
+use crate::settings::{DiskError, Durability};
+use crate::shared::{Shared, disk_error};
 use crate::sync::lock;
-use crate::walker::Walker;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +27,7 @@ impl Writer {
     }
 
     /// Ends the last segment and begins one that has room for `need` bytes. Nothing may be on its way.
-    pub(super) fn make_room(&mut self, need: u64) -> Result<(), Trouble> {
+    pub(super) fn make_room(&mut self, need: u64) -> Result<(), DiskError> {
         self.seal();
         if self.lacks_spare() {
             self.free();
@@ -34,9 +35,9 @@ impl Writer {
         let wanted = need.max(self.shared.settings.segment_bytes);
         self.obey_quota(wanted)?;
         self.begin_segment(wanted, need).map_err(|error| {
-            lock(&self.shared.log).counters.write_errors += 1;
+            lock(&self.shared.index).counters.write_errors += 1;
             tracing::warn!(%error, "the journal cannot begin a segment: it refuses what comes");
-            trouble(&error)
+            disk_error(&error)
         })
     }
 
@@ -44,18 +45,18 @@ impl Writer {
     /// journal, whether or not it can be cut off now: its sequences are at or past the next segment's name.
     pub(super) fn seal(&mut self) {
         let Some(tail) = self.tail.take() else { return };
-        let mut log = lock(&self.shared.log);
-        if let Some(begun) = log.begun.take() {
-            drop(log);
+        let mut index = lock(&self.shared.index);
+        if let Some(begun) = index.begun.take() {
+            drop(index);
             // Its name would be the next segment's too.
             if let Err(error) = self.shared.files.remove(&begun.file_name()) {
                 tracing::warn!(%error, "an empty segment cannot be removed");
             }
             return;
         }
-        drop(log);
+        drop(index);
         let cut = tail.file.set_len(tail.end);
-        if let (Ok(()), Some(segment)) = (cut, lock(&self.shared.log).segments.back_mut()) {
+        if let (Ok(()), Some(segment)) = (cut, lock(&self.shared.index).segments.back_mut()) {
             segment.len = tail.end;
         }
     }
@@ -73,7 +74,7 @@ impl Writer {
         let begun = reserve(&*file, (there, wanted), need).and_then(|len| {
             // Before anything is written: under its old name the file must never hold anything new.
             files.sync_names()?;
-            Tail::open((&**files, durability), (&name, first), file, (0, len))
+            OpenSegment::open((&**files, durability), (&name, first), file, (0, len))
         });
         let tail = match begun {
             Ok(tail) => tail,
@@ -86,17 +87,17 @@ impl Writer {
         let (start, len) = (self.head.bytes, tail.capacity);
         self.tail = Some(tail);
         let segment = Segment { first, start, len, end: 0, head: None, damaged: false, marked: false };
-        lock(&self.shared.log).begun = Some(segment);
+        lock(&self.shared.index).begun = Some(segment);
         Ok(())
     }
 
     /// Makes `wanted` bytes fit under the quota, or says that they do not.
-    fn obey_quota(&mut self, wanted: u64) -> Result<(), Trouble> {
+    fn obey_quota(&mut self, wanted: u64) -> Result<(), DiskError> {
         loop {
-            let log = lock(&self.shared.log);
-            let reused = log.spares.front().map_or(0, |(_, len)| *len);
-            let after = log.bytes() - reused + wanted.max(reused);
-            drop(log);
+            let index = lock(&self.shared.index);
+            let reused = index.spares.front().map_or(0, |(_, len)| *len);
+            let after = index.bytes() - reused + wanted.max(reused);
+            drop(index);
             if after <= self.shared.settings.quota {
                 self.shared.starved.store(false, Ordering::Relaxed);
                 return Ok(());
@@ -104,7 +105,7 @@ impl Writer {
             if self.drop_spares(1) || self.drop_quarantined(0) || self.free() || self.drop_oldest() {
                 continue;
             }
-            return Err(Trouble::Quota);
+            return Err(DiskError::Quota);
         }
     }
 
@@ -114,32 +115,32 @@ impl Writer {
         if self.shared.settings.durability != Durability::Memory {
             self.mark_damaged();
             if self.free() && self.shared.starved.swap(false, Ordering::Relaxed) {
-                self.shared.queue.unbar();
+                self.shared.queue.resume();
             }
         }
-        let mut log = lock(&self.shared.log);
-        let slowest = log.cells.iter().map(|cell| cell.with(|cursor| cursor.bytes)).min();
-        let oldest = log.segments.front().map_or(0, |oldest| oldest.start + oldest.end);
+        let mut index = lock(&self.shared.index);
+        let slowest = index.cursors.iter().map(|cursor| cursor.with(|cursor| cursor.bytes)).min();
+        let oldest = index.segments.front().map_or(0, |oldest| oldest.start + oldest.end);
         if let Some(slowest) = slowest {
-            log.drain.observe(now, slowest);
+            index.drain.observe(now, slowest);
         }
-        let wait = log.drain.time_for(oldest.saturating_sub(slowest.unwrap_or(0)));
+        let wait = index.drain.time_for(oldest.saturating_sub(slowest.unwrap_or(0)));
         let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         self.shared.retry_after_ms.store(ms, Ordering::Relaxed);
     }
 
     /// Makes the cursors durable, then deletes the segments that all of them are past. True when one was.
     fn free(&mut self) -> bool {
-        let cells = lock(&self.shared.log).cells.clone();
-        for cell in &cells {
-            if let Err(error) = cell.sync() {
-                tracing::warn!(%error, sink = cell.name, "a sink's cursor cannot be made durable");
+        let cursors = lock(&self.shared.index).cursors.clone();
+        for cursor in &cursors {
+            if let Err(error) = cursor.sync() {
+                tracing::warn!(%error, sink = cursor.name, "a sink's cursor cannot be made durable");
             }
         }
-        let Some(past) = cells.iter().map(|cell| cell.durable_low()).min() else { return false };
+        let Some(past) = cursors.iter().map(|cursor| cursor.durable_low()).min() else { return false };
         let mut freed = false;
         loop {
-            let consumed = take_consumed(&mut lock(&self.shared.log), past, self.tail.is_some());
+            let consumed = take_consumed(&mut lock(&self.shared.index), past, self.tail.is_some());
             let Some(segment) = consumed else { break };
             self.dispose(&segment);
             freed = true;
@@ -151,15 +152,15 @@ impl Writer {
     /// Whether there is no file to write over, and a segment that every sink is past, as far as is known in
     /// memory.
     fn lacks_spare(&self) -> bool {
-        let log = lock(&self.shared.log);
-        let slowest = log.cells.iter().map(|cell| cell.with(|cursor| cursor.low)).min();
-        log.spares.is_empty() && slowest.is_some_and(|low| log.is_consumed(low))
+        let index = lock(&self.shared.index);
+        let slowest = index.cursors.iter().map(|cursor| cursor.with(|cursor| cursor.low)).min();
+        index.spares.is_empty() && slowest.is_some_and(|low| index.is_consumed(low))
     }
 
     /// Gives the file of a consumed segment the name of a new one, and says how long it is.
     fn reuse(&self, name: &str) -> Option<(Arc<dyn File>, u64)> {
         let files = &self.shared.files;
-        let (spare, len) = lock(&self.shared.log).spares.pop_front()?;
+        let (spare, len) = lock(&self.shared.index).spares.pop_front()?;
         match files.rename(&spare, name).and_then(|()| files.open(name, true)) {
             Ok(file) => Some((file, len)),
             Err(error) => {
@@ -173,13 +174,13 @@ impl Writer {
     /// Keeps the file of a consumed segment to be written over. True when it was worth that, and possible.
     fn keep_spare(&self, segment: &Segment) -> bool {
         let whole = self.shared.settings.segment_bytes;
-        if !(whole / 2..=whole).contains(&segment.len) || lock(&self.shared.log).spares.len() >= SPARES {
+        if !(whole / 2..=whole).contains(&segment.len) || lock(&self.shared.index).spares.len() >= SPARES {
             return false;
         }
         let spare = spare_name(segment.first);
         let kept = self.shared.files.rename(&segment.file_name(), &spare).is_ok();
         if kept {
-            lock(&self.shared.log).spares.push_back((spare, segment.len));
+            lock(&self.shared.index).spares.push_back((spare, segment.len));
         }
         kept
     }
@@ -188,10 +189,10 @@ impl Writer {
     fn drop_spares(&self, keep: usize) -> bool {
         let mut dropped = false;
         loop {
-            let mut log = lock(&self.shared.log);
-            let spare = if log.spares.len() > keep { log.spares.pop_back() } else { None };
+            let mut index = lock(&self.shared.index);
+            let spare = if index.spares.len() > keep { index.spares.pop_back() } else { None };
             let Some((name, _)) = spare else { return dropped };
-            drop(log);
+            drop(index);
             drop(self.shared.files.remove(&name));
             dropped = true;
         }
@@ -203,9 +204,9 @@ impl Writer {
         let files = &self.shared.files;
         let name = segment.file_name();
         if segment.damaged {
-            let kept = kept_name(segment.first);
+            let kept = quarantine_name(segment.first);
             if files.rename(&name, &kept).is_ok() {
-                lock(&self.shared.log).quarantined.push_back((kept, segment.len));
+                lock(&self.shared.index).quarantined.push_back((kept, segment.len));
                 return;
             }
         }
@@ -224,13 +225,13 @@ impl Writer {
     fn drop_quarantined(&mut self, keep: usize) -> bool {
         let mut dropped = false;
         loop {
-            let mut log = lock(&self.shared.log);
+            let mut index = lock(&self.shared.index);
             let Some((name, _)) =
-                (log.quarantined.len() > keep).then(|| log.quarantined.pop_front()).flatten()
+                (index.quarantined.len() > keep).then(|| index.quarantined.pop_front()).flatten()
             else {
                 return dropped;
             };
-            drop(log);
+            drop(index);
             drop(self.shared.files.remove(&name));
             dropped = true;
         }
@@ -238,24 +239,24 @@ impl Writer {
 
     /// Moves the sinks that allow it past the oldest segment, where no other sink needs it.
     fn drop_oldest(&mut self) -> bool {
-        let log = lock(&self.shared.log);
-        let Some(oldest) = log.segments.front() else { return false };
-        let to = log.segments.get(1).map_or(log.head.sequence, |next| next.first);
+        let index = lock(&self.shared.index);
+        let Some(oldest) = index.segments.front() else { return false };
+        let to = index.segments.get(1).map_or(index.head.sequence, |next| next.first);
         let bytes = oldest.start + oldest.end;
-        let cells = log.cells.clone();
-        let items = match log.segments.get(1) {
-            None => Some(log.head.items),
+        let cursors = index.cursors.clone();
+        let items = match index.segments.get(1) {
+            None => Some(index.head.items),
             Some(next) => next.head.map(|head| head.items_before),
         };
-        drop(log);
-        if cells.is_empty() || !cells.iter().all(|cell| cell.gives_way(to)) {
+        drop(index);
+        if cursors.is_empty() || !cursors.iter().all(|cursor| cursor.may_skip_to(to)) {
             return false;
         }
         let items = items.or_else(|| items_before(&self.shared, to));
-        for cell in cells {
-            let known = cell.with(|cursor| cursor.items);
-            if let Err(error) = cell.drop_to(to, items.unwrap_or(known), bytes) {
-                tracing::warn!(%error, sink = cell.name, "a sink cannot be moved past the oldest segment");
+        for cursor in cursors {
+            let known = cursor.with(|cursor| cursor.items);
+            if let Err(error) = cursor.drop_to(to, items.unwrap_or(known), bytes) {
+                tracing::warn!(%error, sink = cursor.name, "a sink cannot be moved past the oldest segment");
                 return false;
             }
         }
@@ -265,8 +266,8 @@ impl Writer {
     /// Renames segments in which damage was found.
     fn mark_damaged(&mut self) {
         loop {
-            let mut log = lock(&self.shared.log);
-            let Some(segment) = log.segments.iter_mut().find(|segment| segment.damaged && !segment.marked)
+            let mut index = lock(&self.shared.index);
+            let Some(segment) = index.segments.iter_mut().find(|segment| segment.damaged && !segment.marked)
             else {
                 return;
             };
@@ -285,26 +286,26 @@ impl Writer {
 
     /// Lets go of the records in memory that every sink has completed, and acknowledges them.
     pub(super) fn release(&mut self) {
-        let mut log = lock(&self.shared.log);
-        let past = log.cells.iter().map(|cell| cell.with(|cursor| cursor.low)).min().unwrap_or(0);
-        while log.held.front().is_some_and(|held| held.header.sequence < past) {
-            let Some(held) = log.held.pop_front() else { break };
+        let mut index = lock(&self.shared.index);
+        let past = index.cursors.iter().map(|cursor| cursor.with(|cursor| cursor.low)).min().unwrap_or(0);
+        while index.in_memory.front().is_some_and(|held| held.header.sequence < past) {
+            let Some(held) = index.in_memory.pop_front() else { break };
             self.shared.held_bytes.fetch_sub(held.entry.charged(), Ordering::Relaxed);
             self.outcomes.push((held.slot, Ok(held.receipt())));
         }
-        drop(log);
+        drop(index);
         self.shared.queue.complete(&mut self.outcomes, &mut self.wakers);
     }
 }
 
 /// The oldest segment, if every sink is past it: never the one that is being written.
-fn take_consumed(log: &mut Log, past: u64, writing: bool) -> Option<Segment> {
-    let next = match log.segments.get(1) {
+fn take_consumed(index: &mut SegmentIndex, past: u64, writing: bool) -> Option<Segment> {
+    let next = match index.segments.get(1) {
         Some(next) => next.first,
         None if writing => return None,
-        None => log.head.sequence,
+        None => index.head.sequence,
     };
-    if next <= past { log.segments.pop_front() } else { None }
+    if next <= past { index.segments.pop_front() } else { None }
 }
 
 /// Creates the file of a segment.
@@ -326,8 +327,8 @@ fn reserve(file: &dyn File, (there, wanted): (u64, u64), need: u64) -> io::Resul
     loop {
         match file.allocate(len) {
             Ok(()) => return Ok(len),
-            Err(error) if trouble(&error) == Trouble::Full && there >= need => return Ok(there),
-            Err(error) if trouble(&error) == Trouble::Full && len > need.max(SHORTEST) => {
+            Err(error) if disk_error(&error) == DiskError::Full && there >= need => return Ok(there),
+            Err(error) if disk_error(&error) == DiskError::Full && len > need.max(SHORTEST) => {
                 len = (len / 2).max(need).max(SHORTEST);
             }
             Err(error) => return Err(error),
@@ -337,9 +338,9 @@ fn reserve(file: &dyn File, (there, wanted): (u64, u64), need: u64) -> io::Resul
 
 /// The items before the first record that can be read at or behind `sequence`, found by reading.
 fn items_before(shared: &Arc<Shared>, sequence: u64) -> Option<u64> {
-    let view = lock(&shared.log).view(sequence, sequence)?;
+    let view = lock(&shared.index).view(sequence, sequence)?;
     let file = shared.files.open(&view.segment.file_name(), false).ok()?;
     let key = key(shared.salt, view.segment.first);
-    let found = Walker::new(file, Some(key)).find(0, view.segment.end, sequence..view.bound)?;
+    let found = RecordScanner::new(file, Some(key)).find(0, view.segment.end, sequence..view.bound)?;
     Some(found.1.items_before)
 }

@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tidegate_journal::IN_FLIGHT;
+use tidegate_journal::MAX_IN_FLIGHT;
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
 
@@ -151,7 +151,7 @@ impl<P: SinkProtocol> Pipeline<P> {
     pub(crate) fn batch_limits(&self) -> batch::Limits {
         let part = self.room.part();
         // All that are in flight, and those that are being filled, are in the window of the cursor.
-        let records = IN_FLIGHT / (self.limits.max_in_flight + OPEN).max(1);
+        let records = MAX_IN_FLIGHT / (self.limits.max_in_flight + OPEN).max(1);
         batch::Limits {
             out: self.most().min(P::longest_batch(part)),
             kept: joined_most(part),

@@ -17,14 +17,14 @@ use crate::journal_consumer::Record;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tidegate_journal::IN_FLIGHT;
+use tidegate_journal::MAX_IN_FLIGHT;
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
 
 /// The most indexes that are told apart. Documents of others wait together.
 const MOST_INDEXES: usize = 16;
 /// How many are remembered of all records together, of a record and an index each. Records beyond that wait as a whole.
-const MOST_WAITS: usize = IN_FLIGHT + 128;
+const MOST_WAITS: usize = MAX_IN_FLIGHT + 128;
 /// Those that the pages have by name.
 const MOST_SHOWN: usize = 3;
 /// The longest name of an index that is kept.
@@ -59,7 +59,7 @@ struct Index {
 
 impl Unavailable {
     /// What is remembered at most, in bytes.
-    pub(super) const BYTES: usize = IN_FLIGHT * 2 * size_of::<Share>() + MOST_WAITS * Wait::BYTES;
+    pub(super) const BYTES: usize = MAX_IN_FLIGHT * 2 * size_of::<Share>() + MOST_WAITS * Wait::BYTES;
 
     pub(super) fn new(backoff: (Duration, Duration)) -> Unavailable {
         Unavailable { indexes: Vec::new(), waiting: BTreeMap::new(), backoff, is_tried: false }

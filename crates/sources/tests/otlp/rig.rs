@@ -7,7 +7,7 @@ use tidegate_admission::access::BulkActions;
 use tidegate_admission::{BulkDefaults, Gate, Rules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
-use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFull};
+use tidegate_journal::{Durability, Event, Follower, Journal, Meta, StartAt, WhenFull};
 use tidegate_ledger::{Ledger, Refusal, Source, SourceBalance};
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
@@ -199,6 +199,6 @@ impl Rig {
     }
 
     pub(crate) fn follow(&self) -> Follower {
-        self.journal.follow("test", Start::Oldest, WhenFull::Block).unwrap()
+        self.journal.follow("test", StartAt::Oldest, WhenFull::Block).unwrap()
     }
 }

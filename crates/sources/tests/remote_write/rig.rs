@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_admission::{Gate, Rules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
-use tidegate_journal::{Durability, Event, Follower, Journal, Meta, Start, WhenFull};
+use tidegate_journal::{Durability, Event, Follower, Journal, Meta, StartAt, WhenFull};
 use tidegate_ledger::{Ledger, Refusal, Source, SourceBalance};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
@@ -179,7 +179,7 @@ impl Rig {
     }
 
     pub(crate) fn follow(&self) -> Follower {
-        self.journal.follow("test", Start::Oldest, WhenFull::Block).unwrap()
+        self.journal.follow("test", StartAt::Oldest, WhenFull::Block).unwrap()
     }
 }
 

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_arena::Bytes;
-use tidegate_journal::inspect::{Inspection, PLACES, SegmentInfo, inspect};
+use tidegate_journal::inspect::{Inspection, MAX_ERRORS, SegmentInfo, inspect};
 use tidegate_journal::{Journal, OpenError, Settings};
 
 /// `tidegate journal …`
@@ -132,8 +132,8 @@ fn verify(args: &DataArgs) -> Outcome {
     for place in &report.places {
         writeln!(out, "{}", tidegate_plain::line(place))?;
     }
-    if report.wrong > PLACES as u64 {
-        writeln!(out, "and {} more places", report.wrong - PLACES as u64)?;
+    if report.wrong > MAX_ERRORS as u64 {
+        writeln!(out, "and {} more places", report.wrong - MAX_ERRORS as u64)?;
     }
     for sink in &report.lost_cursors {
         let sink = tidegate_plain::line(sink);

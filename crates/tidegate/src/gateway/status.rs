@@ -65,7 +65,7 @@ impl Gateway for View {
         if self.gate.is_stopping() {
             return Err("the gateway is stopping".to_owned());
         }
-        self.journal.barred().map_or(Ok(()), |refused| Err(refused.to_string()))
+        self.journal.append_error().map_or(Ok(()), |refused| Err(refused.to_string()))
     }
 
     fn tap(&self) -> &Tap {
@@ -210,7 +210,7 @@ impl View {
                 quarantined_segments: stats.quarantined as u64,
             },
             syncs: Syncs { count: stats.syncs, mean: mean(stats) },
-            trouble: self.journal.barred().map(|refused| refused.to_string()),
+            trouble: self.journal.append_error().map(|refused| refused.to_string()),
         }
     }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_admission::RESEND_HEADER;
 use tidegate_arena::Bytes;
-use tidegate_journal::dead_letters::{Letter, mark_refused, mark_sent, read};
+use tidegate_journal::dead_letters::{StoredDeadLetter, mark_refused, mark_sent, read};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
@@ -95,7 +95,7 @@ async fn send(
     authorization: &str,
     connection: &mut Option<Connection>,
     form: Form,
-    letter: &Letter,
+    letter: &StoredDeadLetter,
     body: &[u8],
 ) -> Result<(), Unsent> {
     let unsent = |what: &dyn std::fmt::Display| {
@@ -178,7 +178,7 @@ struct Form {
 
 impl Form {
     /// Nothing for what is not sent over HTTP by anybody.
-    fn of(letter: &Letter) -> Option<Form> {
+    fn of(letter: &StoredDeadLetter) -> Option<Form> {
         let encoding = letter.meta.encoding.name();
         let remote_write = |version: Version| Form {
             path: "/api/v1/write",

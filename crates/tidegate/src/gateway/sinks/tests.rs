@@ -3,7 +3,7 @@
 use super::*;
 use crate::gateway::plan;
 use std::sync::mpsc::sync_channel;
-use tidegate_journal::Start;
+use tidegate_journal::StartAt;
 use tidegate_meters::Registry;
 
 const NAME: &str = "nowhere";
@@ -36,7 +36,7 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
     let dir = tempfile::tempdir().unwrap();
     let (config, planned, attach, journal) = attached(dir.path());
     // A sink that is stuck: it keeps its place at the cursor until the test lets it go.
-    let follower = journal.follow(NAME, Start::Oldest, WhenFull::Block).unwrap();
+    let follower = journal.follow(NAME, StartAt::Oldest, WhenFull::Block).unwrap();
     let (let_go, stuck) = sync_channel::<()>(0);
     let thread = std::thread::spawn(move || {
         let _end = stuck.recv();
@@ -73,7 +73,7 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
 fn a_sink_that_cannot_start_is_said_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let (config, _planned, attach, journal) = attached(dir.path());
-    let _other = journal.follow(NAME, Start::Oldest, WhenFull::Block).unwrap();
+    let _other = journal.follow(NAME, StartAt::Oldest, WhenFull::Block).unwrap();
     let Err(Failure(message)) = attach.start_all(&config.sinks) else {
         panic!("it cannot be followed twice")
     };

@@ -14,7 +14,7 @@ const UNREADABLE: u64 = 4 << 10;
 
 /// Reads one segment through a buffer of [`READ_AHEAD`] bytes. It never reads behind the `end` it is given,
 /// so what it has buffered never changes.
-pub(crate) struct Walker {
+pub(crate) struct RecordScanner {
     file: Arc<dyn File>,
     /// The mark of every record here; learnt from the first whole header if it is unknown.
     key: Option<u64>,
@@ -25,10 +25,10 @@ pub(crate) struct Walker {
     end: u64,
 }
 
-impl Walker {
-    pub(crate) fn new(file: Arc<dyn File>, key: Option<u64>) -> Walker {
+impl RecordScanner {
+    pub(crate) fn new(file: Arc<dyn File>, key: Option<u64>) -> RecordScanner {
         let buffer = vec![0; READ_AHEAD].into_boxed_slice();
-        Walker { file, key, buffer, at: 0, filled: 0, end: 0 }
+        RecordScanner { file, key, buffer, at: 0, filled: 0, end: 0 }
     }
 
     /// The same buffer over another file.

@@ -7,35 +7,36 @@
 use std::collections::VecDeque;
 
 /// So many marks are kept: half of them reach back for more than a year.
-pub(crate) const MARKS: usize = 1024;
+pub(crate) const MAX_MARKS: usize = 1024;
 /// Marks are at least so far apart.
-const APART_NS: u64 = 100_000_000;
+const MIN_DISTANCE_NS: u64 = 100_000_000;
 /// Older ones may be apart by this part of their age. What is left after thinning out is apart by half of it on the
 /// average.
-const PART: u64 = 8;
+const AGE_FRACTION: u64 = 8;
 
 /// The record of this sequence was received at this time, in nanoseconds since 1970.
 pub(crate) type Mark = (u64, u64);
 
 /// When records were received.
-pub(crate) struct Times {
+pub(crate) struct ReceiveTimes {
     marks: VecDeque<Mark>,
 }
 
-impl Default for Times {
-    fn default() -> Times {
-        Times { marks: VecDeque::with_capacity(MARKS) }
+impl Default for ReceiveTimes {
+    fn default() -> ReceiveTimes {
+        ReceiveTimes { marks: VecDeque::with_capacity(MAX_MARKS) }
     }
 }
 
-impl Times {
+impl ReceiveTimes {
     /// Notes that the records from `sequence` on were received at `received_at_ns` or later. Allocates nothing.
     pub(crate) fn note(&mut self, sequence: u64, received_at_ns: u64) {
-        let near = |(last, at): &Mark| sequence <= *last || received_at_ns.saturating_sub(*at) < APART_NS;
+        let near =
+            |(last, at): &Mark| sequence <= *last || received_at_ns.saturating_sub(*at) < MIN_DISTANCE_NS;
         if self.marks.back().is_some_and(near) {
             return;
         }
-        if self.marks.len() >= MARKS {
+        if self.marks.len() >= MAX_MARKS {
             self.thin_out(received_at_ns);
         }
         self.marks.push_back((sequence, received_at_ns));
@@ -57,7 +58,7 @@ impl Times {
             let older = older.and_then(|older| self.marks.get(older)).copied();
             let between = newer.zip(older);
             let close = between.is_some_and(|((_, newer), (_, older))| {
-                newer.saturating_sub(older) <= now_ns.saturating_sub(older) / PART
+                newer.saturating_sub(older) <= now_ns.saturating_sub(older) / AGE_FRACTION
             });
             if close {
                 continue;
@@ -69,7 +70,7 @@ impl Times {
             }
         }
         // A clock that jumps may leave nothing that is close together.
-        let least = MARKS / 4;
+        let least = MAX_MARKS / 4;
         self.marks.drain(..kept.max(least));
     }
 }
@@ -90,7 +91,7 @@ mod tests {
             gaps in proptest::collection::vec((0_u64..2000, 1_usize..400), 1..40),
             unit in prop_oneof![Just(SECOND / 1000), Just(SECOND / 20), Just(SECOND), Just(60 * SECOND)],
         ) {
-            let mut times = Times::default();
+            let mut times = ReceiveTimes::default();
             let mut received = Vec::new();
             let mut now = BEGIN;
             for (gap, count) in gaps {
@@ -98,7 +99,7 @@ mod tests {
                     now += gap * unit / 100;
                     times.note(received.len() as u64, now);
                     received.push(now);
-                    prop_assert!(times.marks.len() <= MARKS && times.marks.capacity() == MARKS);
+                    prop_assert!(times.marks.len() <= MAX_MARKS && times.marks.capacity() == MAX_MARKS);
                 }
             }
             for (sequence, at) in received.iter().enumerate() {
@@ -106,7 +107,7 @@ mod tests {
                 let age = now - at;
                 prop_assert!(known <= *at);
                 // Twice: once for the mark, and once for the time that has passed since marks were dropped.
-                let allowed = APART_NS.max((now - known) / PART);
+                let allowed = MIN_DISTANCE_NS.max((now - known) / AGE_FRACTION);
                 let before = received.get(sequence.wrapping_sub(1)).copied().unwrap_or(BEGIN);
                 prop_assert!(at - known <= allowed || known >= before, "age {age}, off by {}", at - known);
             }
@@ -115,27 +116,27 @@ mod tests {
 
     #[test]
     fn a_year_of_ten_marks_a_second_fits() {
-        let mut times = Times::default();
+        let mut times = ReceiveTimes::default();
         let (mut now, mut sequence) = (BEGIN, 0);
         while now < BEGIN + 400 * 86_400 * SECOND {
             times.note(sequence, now);
             sequence += 1;
             // Faster and faster, lest the test take a year.
-            now += APART_NS.max((BEGIN + 400 * 86_400 * SECOND - now) / 1000);
+            now += MIN_DISTANCE_NS.max((BEGIN + 400 * 86_400 * SECOND - now) / 1000);
         }
         assert_eq!(times.at(0), Some(BEGIN));
-        assert!(times.marks.len() <= MARKS);
+        assert!(times.marks.len() <= MAX_MARKS);
     }
 
     #[test]
     fn nothing_is_known_before_the_first_mark_and_a_clock_that_jumps_harms_nothing() {
-        let mut times = Times::default();
+        let mut times = ReceiveTimes::default();
         assert_eq!(times.at(5), None);
         times.note(5, BEGIN);
         assert_eq!((times.at(4), times.at(5), times.at(6)), (None, Some(BEGIN), Some(BEGIN)));
         for sequence in 6..5000 {
             times.note(sequence, if sequence % 2 == 0 { SECOND } else { u64::MAX - SECOND });
         }
-        assert!(times.marks.len() <= MARKS);
+        assert!(times.marks.len() <= MAX_MARKS);
     }
 }

@@ -9,14 +9,14 @@ use tidegate_files::Access;
 
 const LOCK: &str = "lock";
 
-/// Held as long as the journal is open. The kernel lets go of it when the process ends, however it ends.
-pub(crate) struct Folder {
+/// InMemoryRecord as long as the journal is open. The kernel lets go of it when the process ends, however it ends.
+pub(crate) struct FolderLock {
     _lock: OwnedFd,
 }
 
-impl Folder {
+impl FolderLock {
     /// Makes the folder where there is none, and takes it.
-    pub(crate) fn take(path: &Path) -> Result<Folder, OpenError> {
+    pub(crate) fn acquire(path: &Path) -> Result<FolderLock, OpenError> {
         let dir = path.display().to_string();
         let failed = |doing: &str, error: Errno| OpenError::Io {
             dir: dir.clone(),
@@ -43,7 +43,7 @@ impl Folder {
         if let Err(error) = written {
             tracing::warn!(%error, "the journal's lock file cannot say which process has it");
         }
-        Ok(Folder { _lock: file })
+        Ok(FolderLock { _lock: file })
     }
 }
 

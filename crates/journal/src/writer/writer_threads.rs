@@ -1,19 +1,20 @@
 //! The threads that write: they take turns at writing, and while one waits for the disk another writes.
 
-use super::order::Flight;
-use super::{BREATH_NS, Begun, Writer};
-use crate::log::Shared;
-use crate::queue::Arrival;
+use super::WriteGroup;
+use super::{BeginOutcome, Writer};
+use crate::queue::Turn;
 use crate::settings::Durability;
+use crate::settings::RETRY_INTERVAL_NS;
+use crate::shared::Shared;
 use crate::sync::{Mutex, lock};
 use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 /// How far apart groups begin of which the last had more than one batch.
-const PACE: Duration = Duration::from_millis(2);
+const GROUP_INTERVAL: Duration = Duration::from_millis(2);
 /// A writing thread's stack, in bytes.
-pub(crate) const STACK: usize = 256 << 10;
+pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 impl Writer {
     /// Works until the queue is closed and empty: on this thread, and on as many more as are of use.
@@ -22,8 +23,8 @@ impl Writer {
         let desk = Mutex::new(self);
         let (at, with) = (&desk, &shared);
         thread::scope(|scope| {
-            for hand in 1..shared.settings.durability.hands() {
-                let thread = thread::Builder::new().name(format!("journal-{hand}")).stack_size(STACK);
+            for hand in 1..shared.settings.durability.writer_threads() {
+                let thread = thread::Builder::new().name(format!("journal-{hand}")).stack_size(STACK_BYTES);
                 if let Err(error) = thread.spawn_scoped(scope, move || work(at, with, hand)) {
                     tracing::warn!(%error, "the journal has one thread less to write with");
                 }
@@ -35,35 +36,35 @@ impl Writer {
 }
 
 fn work(desk: &Mutex<Writer>, shared: &Arc<Shared>, hand: usize) {
-    let _watch = Watch(shared);
-    let mut flight = Flight::new(shared.clone(), hand);
-    while shared.queue.turn(Some(Duration::from_nanos(BREATH_NS))) == Arrival::Open {
+    let _watch = EndOnPanic(shared);
+    let mut flight = WriteGroup::new(shared.clone(), hand);
+    while shared.queue.turn(Some(Duration::from_nanos(RETRY_INTERVAL_NS))) == Turn::Open {
         let mut writer = lock(desk);
-        writer.upkeep();
+        writer.maintain();
         writer.pace();
-        writer.gather();
+        writer.take_queued();
         loop {
             match writer.begin(&mut flight) {
-                Begun::Idle => break,
-                Begun::Blocked => shared.order.drain(),
+                BeginOutcome::Idle => break,
+                BeginOutcome::Blocked => shared.order.drain(),
                 // The rest goes to another segment, which is begun when this one is durable.
-                Begun::Written if writer.has_more() => {
+                BeginOutcome::Written if writer.has_more() => {
                     flight.sync();
                     flight.settle();
                 }
-                Begun::Written => break,
+                BeginOutcome::Written => break,
             }
         }
         drop(writer);
         let number = shared.queue.release(flight.outcomes.len());
         flight.sync();
         flight.settle();
-        shared.queue.landed(number);
+        shared.queue.group_done(number);
     }
 }
 
 impl Writer {
-    /// Where several append at once, begins groups at a distance of [`PACE`], in which more of them come. A disk
+    /// Where several append at once, begins groups at a distance of [`GROUP_INTERVAL`], in which more of them come. A disk
     /// that syncs in a tenth of that would else be asked to for every batch or two, and its driver would take the
     /// processor from those who check the next ones. Who appends alone never waits.
     fn pace(&mut self) {
@@ -71,7 +72,7 @@ impl Writer {
         let synced = self.shared.settings.durability == Durability::Fsync;
         if synced && self.last_group > 1 {
             let since = Duration::from_nanos(now().saturating_sub(self.begun_ns));
-            thread::sleep(PACE.saturating_sub(since));
+            thread::sleep(GROUP_INTERVAL.saturating_sub(since));
         }
         self.begun_ns = now();
     }
@@ -80,15 +81,15 @@ impl Writer {
 #[cfg(all(test, not(loom)))]
 impl Writer {
     /// One turn, and everything that comes of it, on the caller's thread.
-    pub(crate) fn step(&mut self, patience: Option<Duration>) -> Arrival {
-        self.step_with(&mut Flight::new(self.shared.clone(), 0), patience)
+    pub(crate) fn step(&mut self, patience: Option<Duration>) -> Turn {
+        self.step_with(&mut WriteGroup::new(self.shared.clone(), 0), patience)
     }
 
-    pub(crate) fn step_with(&mut self, flight: &mut Flight, patience: Option<Duration>) -> Arrival {
+    pub(crate) fn step_with(&mut self, flight: &mut WriteGroup, patience: Option<Duration>) -> Turn {
         let arrival = self.shared.queue.turn(patience);
-        self.upkeep();
-        self.gather();
-        while self.begin(flight) == Begun::Written {
+        self.maintain();
+        self.take_queued();
+        while self.begin(flight) == BeginOutcome::Written {
             flight.sync();
             flight.settle();
         }
@@ -98,9 +99,9 @@ impl Writer {
 }
 
 /// Ends the others when one panics: they would wait for its turn for ever, and nobody would know.
-struct Watch<'a>(&'a Shared);
+struct EndOnPanic<'a>(&'a Shared);
 
-impl Drop for Watch<'_> {
+impl Drop for EndOnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.order.end();

@@ -5,12 +5,12 @@ use std::time::Duration;
 const BUCKETS: usize = 15;
 const BUCKET_NS: u64 = 2_000_000_000;
 /// The bounds of the advice, in milliseconds.
-const SOONEST_MS: u64 = 1_000;
-const LATEST_MS: u64 = 60_000;
+const MIN_DELAY_MS: u64 = 1_000;
+const MAX_DELAY_MS: u64 = 60_000;
 
 /// Bytes completed by the slowest sink, over the last 30 seconds.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Drain {
+pub(crate) struct DrainRate {
     buckets: [u64; BUCKETS],
     /// The number of the newest bucket since the clock's beginning.
     newest: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Drain {
     at: Option<u64>,
 }
 
-impl Drain {
+impl DrainRate {
     /// Notes where the slowest sink is.
     pub(crate) fn observe(&mut self, now_ns: u64, slowest: u64) {
         let bucket = now_ns / BUCKET_NS;
@@ -43,8 +43,8 @@ impl Drain {
     pub(crate) fn time_for(&self, bytes: u64) -> Duration {
         let freed: u64 = self.buckets.iter().sum();
         let observed_ms = self.observed * (BUCKET_NS / 1_000_000);
-        let ms = bytes.saturating_mul(observed_ms).checked_div(freed).unwrap_or(LATEST_MS);
-        Duration::from_millis(ms.clamp(SOONEST_MS, LATEST_MS))
+        let ms = bytes.saturating_mul(observed_ms).checked_div(freed).unwrap_or(MAX_DELAY_MS);
+        Duration::from_millis(ms.clamp(MIN_DELAY_MS, MAX_DELAY_MS))
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_advice_follows_the_rate_and_stays_in_bounds() {
-        let mut drain = Drain::default();
+        let mut drain = DrainRate::default();
         assert_eq!(drain.time_for(1), Duration::from_secs(60));
         // 1,000 bytes a second.
         for second in 0..60 {

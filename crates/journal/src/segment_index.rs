@@ -1,64 +1,34 @@
-//! The state shared by the writer, the sinks and the owner: the segments, and how far each may be read. O(segments)
-//! and O(sinks), never more.
+//! The index of the segments, and how far each may be read. O(segments) and O(sinks), never more.
 
-use crate::cell::Cell;
-use crate::clock::Clock;
+use crate::append::InMemoryRecord;
 use crate::cursor::Cursor;
-use crate::drain::Drain;
-use crate::files::Files;
-use crate::memory::Held;
-use crate::queue::Queue;
-use crate::recover::oldest;
+use crate::cursor_state::CursorState;
+use crate::drain_rate::DrainRate;
+use crate::receive_times::ReceiveTimes;
 use crate::segment::{Segment, SegmentHead};
-use crate::settings::{Refused, Settings};
-use crate::sync::Mutex;
-use crate::times::Times;
-use crate::writer::Order;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::task::Waker;
 
-/// An append's outcome.
-pub(crate) type Outcome = Result<crate::journal::Receipt, Refused>;
-
-pub(crate) struct Shared {
-    pub(crate) settings: Settings,
-    pub(crate) salt: u64,
-    pub(crate) files: Arc<dyn Files>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) queue: Queue<crate::writer::Entry, Outcome>,
-    pub(crate) log: Mutex<Log>,
-    pub(crate) order: Order,
-    /// The journal is closing: sinks that have read everything are told so.
-    pub(crate) closed: AtomicBool,
-    /// Appends are refused for the quota: completing records should free space at once.
-    pub(crate) starved: AtomicBool,
-    /// The bytes of the windows that wait, or are kept in memory, where the journal is kept there.
-    pub(crate) held_bytes: AtomicU64,
-    /// The advice to whoever is refused, in milliseconds.
-    pub(crate) retry_after_ms: AtomicU64,
-}
-
 #[derive(Default)]
-pub(crate) struct Log {
+pub(crate) struct SegmentIndex {
     pub(crate) segments: VecDeque<Segment>,
     /// The segment that nothing of was published yet. Readers must not see it: when its first group fails
     /// another one gets its name.
     pub(crate) begun: Option<Segment>,
     /// Unacknowledged records, where the journal is kept in memory.
-    pub(crate) held: VecDeque<Held>,
+    pub(crate) in_memory: VecDeque<InMemoryRecord>,
     pub(crate) head: Head,
     /// Is told the items of all records whenever the head moves.
     pub(crate) observer: Option<Box<dyn Fn(u64) + Send + Sync>>,
-    pub(crate) cells: Vec<Arc<Cell>>,
+    pub(crate) cursors: Vec<Arc<CursorState>>,
     /// Damaged segments that every sink is past: names and lengths, oldest first.
     pub(crate) quarantined: VecDeque<(String, u64)>,
     /// Consumed segments whose files are to be written over: names and lengths, at most two.
     pub(crate) spares: VecDeque<(String, u64)>,
-    pub(crate) drain: Drain,
+    pub(crate) drain: DrainRate,
     /// When records were received.
-    pub(crate) times: Times,
+    pub(crate) times: ReceiveTimes,
     pub(crate) counters: Counters,
 }
 
@@ -85,7 +55,7 @@ pub(crate) struct Counters {
 }
 
 /// One segment as a reader sees it at one moment.
-pub(crate) struct View {
+pub(crate) struct SegmentView {
     pub(crate) segment: Segment,
     /// Its records are before this sequence.
     pub(crate) bound: u64,
@@ -94,17 +64,17 @@ pub(crate) struct View {
     pub(crate) head: Head,
 }
 
-impl Log {
+impl SegmentIndex {
     /// The segment in which to look for the record `sequence`, at `at_least` or behind. Nothing when there
     /// is no such segment.
-    pub(crate) fn view(&self, sequence: u64, at_least: u64) -> Option<View> {
+    pub(crate) fn view(&self, sequence: u64, at_least: u64) -> Option<SegmentView> {
         let behind = self.segments.partition_point(|segment| segment.first <= sequence);
         let from = self.segments.partition_point(|segment| segment.first < at_least);
         let index = behind.saturating_sub(1).max(from);
         let segment = self.segments.get(index)?.clone();
         let next = self.segments.get(index + 1);
         let bound = next.map_or(self.head.sequence, |next| next.first);
-        Some(View { segment, bound, last: next.is_none(), head: self.head })
+        Some(SegmentView { segment, bound, last: next.is_none(), head: self.head })
     }
 
     /// Everything on disk that counts against the quota, in bytes.
@@ -147,23 +117,23 @@ impl Log {
 
     /// A cursor at the oldest record that is there.
     pub(crate) fn oldest(&self) -> Cursor {
-        match self.held.front() {
+        match self.in_memory.front() {
             Some(held) => Cursor::new(held.header.sequence, held.header.items_before, held.bytes_before),
-            None => oldest(&self.segments, self.head),
+            None => oldest_cursor(&self.segments, self.head),
         }
     }
 
     /// When the oldest record that is there was received.
     pub(crate) fn oldest_at_ns(&self) -> Option<u64> {
-        let held = || self.held.front().map(|held| held.header.received_at_ns);
+        let held = || self.in_memory.front().map(|held| held.header.received_at_ns);
         self.segments.front().map_or_else(held, |segment| segment.head.map(|head| head.received_at_ns))
     }
 
     /// When the record `sequence` was received, or a little before.
     pub(crate) fn received_at_ns(&self, sequence: u64) -> Option<u64> {
-        if let Some(oldest) = self.held.front() {
+        if let Some(oldest) = self.in_memory.front() {
             let ahead = usize::try_from(sequence.saturating_sub(oldest.header.sequence)).ok()?;
-            return self.held.get(ahead).map(|held| held.header.received_at_ns);
+            return self.in_memory.get(ahead).map(|held| held.header.received_at_ns);
         }
         // One that was there when the journal was opened is as old as its segment at the most.
         let at = self.segments.partition_point(|segment| segment.first <= sequence).saturating_sub(1);
@@ -173,13 +143,24 @@ impl Log {
 
     /// Whether completing everything before `low` can set something free.
     pub(crate) fn is_consumed(&self, low: u64) -> bool {
-        let held = self.held.front().is_some_and(|held| held.header.sequence < low);
+        let held = self.in_memory.front().is_some_and(|held| held.header.sequence < low);
         let next = self.segments.get(1).map_or(self.head.sequence, |next| next.first);
         held || (!self.segments.is_empty() && next <= low)
     }
 
     /// Everyone who waits for more to read.
     pub(crate) fn wakers(&self, into: &mut Vec<Waker>) {
-        into.extend(self.cells.iter().filter_map(|cell| cell.waker()));
+        into.extend(self.cursors.iter().filter_map(|cursor| cursor.waker()));
+    }
+}
+
+/// A cursor at the oldest record on disk.
+pub(crate) fn oldest_cursor(segments: &VecDeque<Segment>, head: Head) -> Cursor {
+    match segments.front() {
+        // Without its header, the first record behind it says how many items there were.
+        Some(segment) => {
+            Cursor::new(segment.first, segment.head.map_or(0, |first| first.items_before), segment.start)
+        }
+        None => Cursor::new(head.sequence, head.items, head.bytes),
     }
 }

@@ -2,32 +2,32 @@
 //! space behind it, and wakes the sink when there is more to read.
 
 use crate::cursor::file::CursorFile;
-use crate::cursor::{Book, Cursor, Passed, WRITTEN};
+use crate::cursor::{Cursor, CursorMetadata, ENCODED_LEN, SkippedRecords};
 use crate::settings::WhenFull;
 use crate::sync::{Mutex, lock};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
-pub(crate) struct Cell {
+pub(crate) struct CursorState {
     pub(crate) name: String,
     salt: u64,
-    state: Mutex<State>,
+    state: Mutex<LiveCursor>,
     /// Its own lock, held while the disk is written to: taken before that of the state and never together
     /// with the log's, so that who publishes never waits for a cursor to be written.
-    file: Mutex<Kept>,
+    file: Mutex<PersistedCursor>,
     write_errors: AtomicU64,
     waker: Mutex<Option<Waker>>,
 }
 
-struct Kept {
+struct PersistedCursor {
     /// Nothing is written where the journal is kept in memory.
     file: Option<CursorFile>,
     /// The change up to which the cursor is written.
     written: u64,
 }
 
-struct State {
+struct LiveCursor {
     cursor: Cursor,
     /// Changes that are to be written, ever.
     changes: u64,
@@ -36,24 +36,24 @@ struct State {
     followed: bool,
     when_full: WhenFull,
     /// Dropped for the quota and not told to the sink yet.
-    untold: Passed,
+    unreported: SkippedRecords,
 }
 
-impl Cell {
-    pub(crate) fn new(name: String, salt: u64, cursor: Cursor, file: Option<CursorFile>) -> Cell {
-        let state = State {
+impl CursorState {
+    pub(crate) fn new(name: String, salt: u64, cursor: Cursor, file: Option<CursorFile>) -> CursorState {
+        let state = LiveCursor {
             durable_low: cursor.low,
             cursor,
             changes: 0,
             followed: false,
             when_full: WhenFull::Block,
-            untold: Passed::default(),
+            unreported: SkippedRecords::default(),
         };
-        Cell {
+        CursorState {
             name,
             salt,
             state: Mutex::new(state),
-            file: Mutex::new(Kept { file, written: 0 }),
+            file: Mutex::new(PersistedCursor { file, written: 0 }),
             write_errors: AtomicU64::new(0),
             waker: Mutex::new(None),
         }
@@ -90,16 +90,16 @@ impl Cell {
     }
 
     /// A loss not yet reported, once; else whether another record may be handed out.
-    pub(crate) fn before_next(&self) -> Result<bool, (Passed, u64, u64)> {
+    pub(crate) fn before_next(&self) -> Result<bool, (SkippedRecords, u64, u64)> {
         let mut state = lock(&self.state);
-        match std::mem::take(&mut state.untold) {
-            Passed { records: 0, .. } => Ok(state.cursor.has_room()),
+        match std::mem::take(&mut state.unreported) {
+            SkippedRecords { records: 0, .. } => Ok(state.cursor.has_room()),
             passed => Err((passed, state.cursor.low, state.cursor.items)),
         }
     }
 
     /// Completes `sequence` and writes the cursor. False when the record is not in flight any more.
-    pub(crate) fn commit(&self, sequence: u64, book: Option<&Book>) -> bool {
+    pub(crate) fn commit(&self, sequence: u64, book: Option<&CursorMetadata>) -> bool {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
         if !state.cursor.complete(sequence) {
@@ -122,7 +122,7 @@ impl Cell {
     pub(crate) fn commit_each(
         &self,
         sequences: impl IntoIterator<Item = u64>,
-        enter: impl FnOnce(u64, &Cursor) -> Book,
+        enter: impl FnOnce(u64, &Cursor) -> CursorMetadata,
     ) {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
@@ -143,7 +143,7 @@ impl Cell {
         sequence: u64,
         after: (u64, u64),
         received_at_ns: u64,
-        enter: impl FnOnce(u64, &Cursor) -> Book,
+        enter: impl FnOnce(u64, &Cursor) -> CursorMetadata,
     ) {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
@@ -158,7 +158,7 @@ impl Cell {
     }
 
     /// Writes the cursor with `book` where it is.
-    pub(crate) fn save(&self, book: &Book) {
+    pub(crate) fn save(&self, book: &CursorMetadata) {
         let mut state = lock(&self.state);
         state.cursor.book = *book;
         let change = state.changed();
@@ -196,17 +196,17 @@ impl Cell {
     }
 
     /// Whether the quota may move the sink past everything before `to`, or it is there already.
-    pub(crate) fn gives_way(&self, to: u64) -> bool {
+    pub(crate) fn may_skip_to(&self, to: u64) -> bool {
         let state = lock(&self.state);
         state.cursor.low >= to || (state.followed && state.when_full == WhenFull::DropOldest)
     }
 
     /// Moves the sink past everything before the record `to`, durably, and lets it know.
-    pub(crate) fn drop_to(&self, to: u64, items: u64, bytes: u64) -> io::Result<Passed> {
+    pub(crate) fn drop_to(&self, to: u64, items: u64, bytes: u64) -> io::Result<SkippedRecords> {
         let mut state = lock(&self.state);
         let passed = state.cursor.jump(to, items, bytes);
-        state.untold.records += passed.records;
-        state.untold.items += passed.items;
+        state.unreported.records += passed.records;
+        state.unreported.items += passed.items;
         let change = state.changed();
         drop(state);
         self.write(change);
@@ -241,7 +241,7 @@ impl Cell {
         }
     }
 
-    fn encode(&self, generation: u64) -> ([u8; WRITTEN], u64) {
+    fn encode(&self, generation: u64) -> ([u8; ENCODED_LEN], u64) {
         self.with(|cursor| (cursor.encode(self.salt, generation), cursor.low))
     }
 
@@ -265,7 +265,7 @@ impl Cell {
     }
 }
 
-impl State {
+impl LiveCursor {
     /// Notes that something is to be written.
     fn changed(&mut self) -> u64 {
         self.changes += 1;
