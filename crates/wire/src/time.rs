@@ -11,7 +11,7 @@ pub fn rfc3339(text: &[u8]) -> Option<u64> {
     let year = number(&[y1, y2, y3, y4])?;
     let (month, day) = (number(&[o1, o2])?, number(&[d1, d2])?);
     let (hour, minute, second) = (number(&[h1, h2])?, number(&[m1, m2])?, number(&[s1, s2])?);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+    if !(1..=days_of(year, month)?).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
     let (fraction, zone) = match rest.split_first() {
@@ -29,11 +29,14 @@ pub fn rfc3339(text: &[u8]) -> Option<u64> {
     let offset = match zone {
         [b'Z' | b'z'] | [] => 0,
         [sign @ (b'+' | b'-'), zone @ ..] => {
-            let minutes = match zone {
-                [h1, h2, b':', m1, m2] | [h1, h2, m1, m2] => number(&[*h1, *h2])? * 60 + number(&[*m1, *m2])?,
+            let (hours, minutes) = match zone {
+                [h1, h2, b':', m1, m2] | [h1, h2, m1, m2] => (number(&[*h1, *h2])?, number(&[*m1, *m2])?),
                 _ => return None,
             };
-            if *sign == b'+' { minutes } else { -minutes }
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            if *sign == b'+' { hours * 60 + minutes } else { -(hours * 60 + minutes) }
         }
         _ => return None,
     };
@@ -48,6 +51,17 @@ fn number(digits: &[u8]) -> Option<i64> {
         let digit = char::from(*digit).to_digit(10)?;
         Some(number * 10 + i64::from(digit))
     })
+}
+
+/// How many days a month has in the Gregorian calendar; nothing of a month that there is not.
+fn days_of(year: i64, month: i64) -> Option<i64> {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => Some(if is_leap { 29 } else { 28 }),
+        4 | 6 | 9 | 11 => Some(30),
+        1..=12 => Some(31),
+        _ => None,
+    }
 }
 
 /// Days from 1970-01-01 in the Gregorian calendar: years begin in March here, so that a leap day ends one.
@@ -71,5 +85,36 @@ mod tests {
         for bad in ["", "2024", "2024-13-01T00:00:00Z", "1969-12-31T23:59:59Z", "2024-01-01T00:00:00X"] {
             assert_eq!(rfc3339(bad.as_bytes()), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn refuses_days_and_offsets_that_no_calendar_has() {
+        for day in ["02-31", "02-30", "04-31", "06-31", "09-31", "11-31", "01-00", "01-32", "00-10", "13-01"]
+        {
+            assert_eq!(rfc3339(format!("2024-{day}T00:00:00Z").as_bytes()), None, "{day}");
+        }
+        for (day, exists) in
+            [("2023-02-29", false), ("2100-02-29", false), ("2000-02-29", true), ("2024-12-31", true)]
+        {
+            assert_eq!(rfc3339(format!("{day}T00:00:00Z").as_bytes()).is_some(), exists, "{day}");
+        }
+        for (offset, exists) in [
+            ("+99:99", false),
+            ("+24:00", false),
+            ("-00:60", false),
+            ("+2400", false),
+            ("-99", false),
+            ("+23:59", true),
+            ("-12:00", true),
+        ] {
+            let time = rfc3339(format!("2024-06-15T12:00:00{offset}").as_bytes());
+            assert_eq!(time.is_some(), exists, "{offset}");
+        }
+    }
+
+    /// A leap second is the first of the next minute.
+    #[test]
+    fn takes_a_leap_second() {
+        assert_eq!(rfc3339(b"2016-12-31T23:59:60Z"), rfc3339(b"2017-01-01T00:00:00Z"));
     }
 }
