@@ -17,7 +17,7 @@ use crate::tenancy::{Sender, Tenancy};
 use arc_swap::ArcSwap;
 use places::{Place, Places};
 pub use rights::{BulkDefaults, RESEND_HEADER};
-pub use room::{LIGHT, Room};
+pub use room::{LIGHT, Room, Translation};
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;

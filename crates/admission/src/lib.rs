@@ -29,7 +29,7 @@ pub mod tenancy;
 pub use answer::{PREPARED_BYTES, Protocol, WRITTEN, answer, codec, prepare};
 pub use caller::{Caller, Headers, is_guarded};
 pub use deliverable::{Bound, Deliverable, Size, Undeliverable};
-pub use gate::{BulkDefaults, Gate, LIGHT, RESEND_HEADER, Room, Rules};
+pub use gate::{BulkDefaults, Gate, LIGHT, RESEND_HEADER, Room, Rules, Translation};
 pub use passage::Passage;
 pub use pressure::Pressure;
 pub use refused::{Refused, Words};

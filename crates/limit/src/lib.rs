@@ -34,6 +34,6 @@ pub use network::Network;
 pub use peers::{Peers, Seat};
 pub use rate::{PerSecond, Rate};
 pub use room::Room;
-pub use table::{Denied, Hold, MAX_ROUTES, Part, RouteId, Table};
+pub use table::{Denied, Extra, Hold, MAX_ROUTES, Part, RouteId, Table};
 pub use tenants::{Account, Allowance, OTHER, TenantId, TenantLimits, Tenants};
 pub use throttle::{Throttle, Throttled, Token};

@@ -10,7 +10,7 @@ use tidegate_ledger::Source;
 
 mod part;
 
-pub use part::Part;
+pub use part::{Extra, Part};
 
 /// The most routes.
 pub const MAX_ROUTES: usize = 16;

@@ -14,6 +14,8 @@ use tidegate_pool::{Failed, Pool};
 /// Bodies that are or become larger than this are checked by the pool: they would hold up the other connections of their
 /// worker for milliseconds.
 pub(crate) const LARGE: usize = 4 << 20;
+/// The same for bodies that are translated from text, which takes ten times as long.
+pub(crate) const LARGE_TO_TRANSLATE: usize = 512 << 10;
 
 /// A body as it was received.
 pub(crate) struct Received {
@@ -65,6 +67,8 @@ pub(crate) struct Inspection<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) encoding: Encoding,
     pub(crate) most: usize,
+    /// Bodies that are or become larger than this go to the pool.
+    pub(crate) large: usize,
 }
 
 /// Memory to decompress a body in, where it is compressed, and how long it says that it becomes.
@@ -82,14 +86,14 @@ impl Inspection<'_> {
     /// # Errors
     /// When there is none.
     pub(crate) async fn begin(&self, body: &Received) -> Result<Decompression, Refused> {
-        let Inspection { gate, passage, encoding, most, .. } = *self;
+        let Inspection { gate, passage, encoding, most, large, .. } = *self;
         let as_sent = body.range.len();
         if encoding == Encoding::Identity {
             return Ok(Decompression { room: None, expected: short(as_sent) });
         }
         let expected = decode::expected(encoding, body.bytes()).max(1).min(most);
         let expected = expected.max(as_sent);
-        let room = gate.room_beside(passage, body.charged(), expected.min(most), expected <= LARGE).await?;
+        let room = gate.room_beside(passage, body.charged(), expected.min(most), expected <= large).await?;
         Ok(Decompression { room: Some(room), expected: short(expected) })
     }
 
@@ -101,10 +105,10 @@ impl Inspection<'_> {
         Decompression { room, expected }: &mut Decompression,
         check: impl FnOnce(&mut Received, Option<&mut Room>, usize) -> Result<T, Unfinished>,
     ) -> Option<Result<T, Refused>> {
-        if *expected as usize > LARGE {
+        if *expected as usize > self.large {
             return None;
         }
-        let most = room.as_ref().map_or(LARGE, |room| room.most_here(LARGE)).min(self.most);
+        let most = room.as_ref().map_or(self.large, |room| room.most_here(self.large)).min(self.most);
         match check(body, room.as_mut(), most) {
             Ok(content) => Some(Ok(content)),
             Err(Unfinished::Refused(refused)) => Some(Err(refused)),

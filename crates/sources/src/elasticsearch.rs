@@ -12,7 +12,7 @@ mod request;
 mod rewrite;
 mod rights;
 
-use crate::body::{Inspection, Received, Unfinished, decode};
+use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
 use crate::clock::now_ns;
 use crate::http::{Destination, Exchange, HttpSource, Policy, Route};
 use answer::{Answer, Beside};
@@ -140,7 +140,8 @@ impl Elasticsearch {
         mut body: Received,
     ) -> Result<(Received, Content), Refused> {
         let most = self.0.settings.max_body.min(gate.most_decoded());
-        let inspection = Inspection { gate, passage, pool: &self.0.pool, encoding: bulk.encoding, most };
+        let inspection =
+            Inspection { gate, passage, pool: &self.0.pool, encoding: bulk.encoding, most, large: LARGE };
         let mut memory = inspection.begin(&body).await?;
         let checked = inspection.here(&mut body, &mut memory, |body, room, most| {
             self.check((gate, &rights), form, bulk, body, room, most)

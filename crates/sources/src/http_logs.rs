@@ -6,13 +6,13 @@
 mod form;
 mod labels;
 
-use crate::body::{Inspection, Received, Unfinished, decode};
+use crate::body::{Inspection, LARGE_TO_TRANSLATE, Received, Unfinished, decode};
 use crate::clock::now_ns;
 use crate::http::{Destination, Exchange, HttpSource, Policy, Route, without_slash};
 use form::Form;
 use std::pin::Pin;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, answer};
+use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, Translation, answer};
 use tidegate_arena::{Arena, Share};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
@@ -54,6 +54,8 @@ struct Translated {
     raw_len: u32,
     /// The length in which it came.
     as_sent: usize,
+    /// The tenant's account of it, until it is journalled.
+    account: Translation,
 }
 
 impl HttpLogs {
@@ -82,25 +84,35 @@ impl HttpLogs {
         mut body: Received,
     ) -> Result<(Received, Translated), Refused> {
         let most = self.0.max_body.min(gate.most_decoded());
-        let inspection = Inspection { gate, passage, pool: &self.0.pool, encoding: form.encoding, most };
+        let inspection = Inspection {
+            gate,
+            passage,
+            pool: &self.0.pool,
+            encoding: form.encoding,
+            most,
+            large: LARGE_TO_TRANSLATE,
+        };
         let mut memory = inspection.begin(&body).await?;
-        let translated = inspection
-            .here(&mut body, &mut memory, |body, room, most| self.translate(gate, &form, body, room, most));
+        let translated = inspection.here(&mut body, &mut memory, |body, room, most| {
+            self.translate(gate, gate.translation(passage), &form, body, room, most)
+        });
         if let Some(translated) = translated {
             return translated.map(|translated| (body, translated));
         }
-        let (source, its_gate) = (self.clone(), gate.clone());
+        let (source, its_gate, account) = (self.clone(), gate.clone(), gate.translation(passage));
         let translate = move |body: &mut Received, room: Option<&mut Room>, most| {
-            source.translate(&its_gate, &form, body, room, most)
+            source.translate(&its_gate, account, &form, body, room, most)
         };
         inspection.in_pool(body, memory, translate).await
     }
 
     /// Makes the body OTLP, as it came or as it is decompressed into `room`: to at most `most` bytes. Holding it, and perhaps
-    /// decode memory, this does not wait for more: it is translated to nowhere first, and so takes what it needs.
+    /// decode memory, this does not wait for more: it is translated to nowhere first, and so takes what it needs. Short
+    /// lines become several times as long, so `account` charges the tenant for that.
     fn translate(
         &self,
         gate: &Gate,
+        mut account: Translation,
         form: &Form,
         body: &mut Received,
         room: Option<&mut Room>,
@@ -114,6 +126,7 @@ impl HttpLogs {
             None => {
                 let raw = body.bytes();
                 let needed = measure(&request, raw).map_err(Refused::malformed)?.max(1);
+                account.grow(gate, needed)?;
                 let window = self.0.arena.try_window(Share::Ingest, needed);
                 let held = body.window.charged().saturating_add(needed);
                 let mut window = window.map_err(|refused| gate.short_of(refused, held, 0, raw.len() / 2))?;
@@ -126,6 +139,7 @@ impl HttpLogs {
                 decoded = room.len();
                 let needed = measure(&request, room).map_err(Refused::malformed)?.max(1);
                 // What came is not needed any more, and so its window is free.
+                account.grow(gate, needed.saturating_sub(as_sent))?;
                 let Received { window, range } = body;
                 window.clear();
                 let reserved = window.try_reserve(needed);
@@ -136,6 +150,8 @@ impl HttpLogs {
             }
         };
         body.window.advance(done.len);
+        // The body as it came is gone, and its tenant charged for it still.
+        account.shrink(body.window.charged().saturating_sub(as_sent));
         let counts = check(otlp::Signal::Logs, body.bytes()).map_err(Refused::malformed)?;
         if counts.items > 0 {
             let size = Size { kept: done.len, decoded: 0, item: counts.largest_item };
@@ -147,16 +163,21 @@ impl HttpLogs {
             gate.judge(Layout::Otlp, Signal::Logs, size).map_err(shorter)?;
         }
         match (u32::try_from(done.len), u32::try_from(counts.items)) {
-            (Ok(raw_len), Ok(items)) => {
-                Ok(Translated { items, refused: done.refused, faults: done.faults, raw_len, as_sent })
-            }
+            (Ok(raw_len), Ok(items)) => Ok(Translated {
+                items,
+                refused: done.refused,
+                faults: done.faults,
+                raw_len,
+                as_sent,
+                account,
+            }),
             _ => Err(Refused::too_large(self.0.max_body).into()),
         }
     }
 
     /// Gives the records to the journal; answers when they are durable.
     async fn keep(&self, gate: &Gate, mut open: Open, translated: Translated, body: Received) -> Reply {
-        let Translated { items, refused, faults, raw_len, as_sent } = translated;
+        let Translated { items, refused, faults, raw_len, as_sent, account } = translated;
         let said = (refused > 0).then(|| report(items, refused, &faults));
         drop(faults);
         if items == 0 {
@@ -179,7 +200,9 @@ impl HttpLogs {
             };
             let Received { window, range } = body;
             let batch = Batch { meta, window, from: range.start, len: range.len() };
-            if let Err(refused) = gate.append(open, counts, batch).await {
+            let appended = gate.append(open, counts, batch).await;
+            drop(account);
+            if let Err(refused) = appended {
                 return answer(refused, Protocol::Http);
             }
         }

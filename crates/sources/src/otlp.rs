@@ -9,7 +9,7 @@ mod json;
 
 pub(crate) use form::{Form, SERVICES, encoding_of, encoding_over_http};
 
-use crate::body::{Inspection, Received, Unfinished, decode};
+use crate::body::{Inspection, LARGE, LARGE_TO_TRANSLATE, Received, Unfinished, decode};
 use crate::clock::now_ns;
 use crate::http::{Destination, HttpSource, Policy, Route, without_slash};
 use futures_util::future::{Either, TryFutureExt as _};
@@ -161,7 +161,8 @@ impl Otlp {
         mut body: Received,
     ) -> Result<(Received, Checked), Refused> {
         let most = self.max_body.min(gate.most_decoded());
-        let inspection = Inspection { gate, passage, pool: &self.pool, encoding: form.encoding, most };
+        let large = if form.media == Media::Json { LARGE_TO_TRANSLATE } else { LARGE };
+        let inspection = Inspection { gate, passage, pool: &self.pool, encoding: form.encoding, most, large };
         let mut memory = inspection.begin(&body).await?;
         let checked = inspection
             .here(&mut body, &mut memory, |body, room, most| self.check(gate, form, body, room, most));

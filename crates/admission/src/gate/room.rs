@@ -6,7 +6,7 @@ use crate::passage::{self, Passage};
 use crate::refused::Refused;
 use std::ops::{Deref, DerefMut};
 use tidegate_arena::{Charge, Refused as NoMemory, Share, Window};
-use tidegate_limit::{Denied, Part};
+use tidegate_limit::{Denied, Extra, Part};
 
 /// The longest body, in bytes, that is checked on its connection's thread without waiting for a turn.
 pub const LIGHT: usize = 256 << 10;
@@ -19,6 +19,29 @@ pub struct Room {
     window: Window,
     part: Option<Part>,
     turn: Option<Turn>,
+}
+
+/// The tenant's account of what a body is translated into, for as long as that is held. Owned, so that it can go to
+/// another thread with the body.
+#[derive(Debug, Default)]
+pub struct Translation(Option<Extra>);
+
+impl Translation {
+    /// Charges the tenant `bytes` of the `ingest` share more, before they are taken.
+    ///
+    /// # Errors
+    /// `share` when the tenant holds its part of the memory.
+    pub fn grow(&mut self, gate: &Gate, bytes: usize) -> Result<(), Refused> {
+        let Some(extra) = &mut self.0 else { return Ok(()) };
+        extra.grow(bytes as u64, gate.0.arena.free(Share::Ingest)).map_err(|denied| gate.denied(denied))
+    }
+
+    /// Gives back what is more than `bytes`, as when the body it was made from is gone.
+    pub fn shrink(&mut self, bytes: usize) {
+        if let Some(extra) = &mut self.0 {
+            extra.shrink(bytes as u64);
+        }
+    }
 }
 
 /// An upper bound on what a connection is charged beside its request, in bytes.
@@ -78,6 +101,11 @@ impl Gate {
         let mut room = Room { window, part, turn };
         room.settle();
         Ok(room)
+    }
+
+    /// An account for what the body of the request with this `passage` is translated into.
+    pub fn translation(&self, passage: &Passage) -> Translation {
+        Translation(passage.0.as_ref().and_then(tidegate_limit::Hold::extra))
     }
 
     async fn wait_for_window(&self, bytes: usize) -> Result<Window, NoMemory> {

@@ -82,6 +82,58 @@ impl Drop for Part {
     }
 }
 
+/// Memory that a request holds beside its body, such as a translation of it, on its tenant's account. Owned, so that a
+/// thread can grow it that does not have the request. Dropping it takes it off.
+#[derive(Debug)]
+#[must_use = "dropping it takes the memory off its tenant's account"]
+pub struct Extra {
+    table: Arc<Table>,
+    tenant: TenantId,
+    /// What the request is entered with itself.
+    own: u64,
+    bytes: u32,
+}
+
+impl Hold {
+    /// Memory beside the body, none yet. Nothing where there are no tenants.
+    pub fn extra(&self) -> Option<Extra> {
+        let tenant = self.tenant?;
+        self.table.account(Some(tenant))?;
+        Some(Extra { table: Arc::clone(&self.table), tenant, own: self.bytes(), bytes: 0 })
+    }
+}
+
+impl Extra {
+    /// Enters `more` bytes of received data, while `free` are free. They are no received bytes: rates do not count them.
+    ///
+    /// # Errors
+    /// [`Denied::Share`], when its tenant has its part already; it has what it had then.
+    pub fn grow(&mut self, more: u64, free: u64) -> Result<(), Denied> {
+        let Some(account) = self.table.account(Some(self.tenant)) else { return Ok(()) };
+        let more = countable(more).min(u32::MAX - self.bytes);
+        if !account.hold(self.own.saturating_add(self.bytes.into()), more.into(), free) {
+            return Err(denied(account));
+        }
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// Gives back what is more than `bytes`.
+    pub fn shrink(&mut self, bytes: u64) {
+        let kept = countable(bytes).min(self.bytes);
+        if let Some(account) = self.table.account(Some(self.tenant)) {
+            account.release(u64::from(self.bytes - kept));
+        }
+        self.bytes = kept;
+    }
+}
+
+impl Drop for Extra {
+    fn drop(&mut self) {
+        self.shrink(0);
+    }
+}
+
 fn denied(account: &Account) -> Denied {
     Denied::Share { held: account.held() }
 }

@@ -231,12 +231,43 @@ fn what_is_decompressed_counts_for_its_tenant() {
     assert_eq!((account("flood").held(), account("trickle").held(), free()), (0, 0, TOTAL));
 }
 
+/// A translation counts for its tenant and not for its rates; refused, it keeps what it had; and all of it comes back.
+#[test]
+fn what_a_body_is_translated_into_counts_for_its_tenant() {
+    let slow = Limits { bytes: Some(PerSecond { rate: 1, burst: 100 }), ..Limits::default() };
+    let (table, route) = table(slow, 8, TenantLimits::default());
+    let account = table.tenants().unwrap().account(find(&table, "flood")).unwrap();
+    let enter = || table.enter(NOW, route, Some(find(&table, "flood")), 10, 1_000).unwrap();
+    let alone = enter();
+    let mut extra = alone.extra().unwrap();
+    extra.grow(5_000, 0).unwrap();
+    assert_eq!(account.held(), 5_010, "one that has nothing else may have more than its part");
+    let entered = table.enter(NOW, route, Some(find(&table, "flood")), 10, 10_000);
+    let other = entered.unwrap();
+    let mut second = other.extra().unwrap();
+    assert_eq!(second.grow(1_000, 1_000), Err(Denied::Share { held: 5_020 }));
+    extra.grow(1, 10_000).unwrap();
+    extra.shrink(500);
+    extra.shrink(700);
+    assert_eq!(account.held(), 520);
+    second.grow(1_000, 2_000).unwrap();
+    drop((other, extra));
+    assert_eq!(account.held(), 1_010);
+    drop((second, alone));
+    assert_eq!((account.held(), account.limiter().in_flight()), (0, 0));
+    for _ in 0..8 {
+        drop(enter());
+    }
+    assert!(table.enter(NOW, route, Some(find(&table, "flood")), 10, 1_000).is_err(), "ten of ten bytes");
+}
+
 /// Where there are no tenants there are no parts.
 #[test]
 fn without_a_tenant_nothing_is_on_an_account() {
     let (table, route) = table(Limits::default(), 8, TenantLimits::default());
     let hold = table.enter(NOW, route, None, 10, 0).unwrap();
     assert!(hold.part(1 << 40, 0).unwrap().is_none());
+    assert!(hold.extra().is_none());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::browser::Browser;
 use super::form::{Events, sniffed};
 use super::report::Report;
 use super::{ElasticApm, Strangers, agents};
-use crate::body::{Inspection, Received, Unfinished, decode};
+use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
 use tidegate_admission::{Gate, Passage, Refused, Room, Size};
 use tidegate_arena::Share;
 use tidegate_journal::{Encoding, Protocol as Layout, Signal};
@@ -93,7 +93,7 @@ impl ElasticApm {
     ) -> Result<Verdict, Refused> {
         let encoding = form.encoding.unwrap_or_else(|| sniffed(body.bytes()));
         let most = self.most(gate, encoding, body.range.len());
-        let inspection = Inspection { gate, passage, pool: &self.pool, encoding, most };
+        let inspection = Inspection { gate, passage, pool: &self.pool, encoding, most, large: LARGE };
         let mut memory = inspection.begin(&body).await?;
         let stranger = form.stranger;
         let checked = inspection.here(&mut body, &mut memory, |body, room, most| {

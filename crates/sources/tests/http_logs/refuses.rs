@@ -4,11 +4,14 @@ use crate::accepts::{NDJSON, PATH};
 use crate::body::gzip;
 use crate::client::JSON;
 use crate::rig::{MAX_BODY, Rig, settings};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use tidegate_admission::Rules;
 use tidegate_admission::tenancy::Tenancy;
+use tidegate_admission::{Caller, Headers, Passage, Rules};
+use tidegate_arena::Share;
+use tidegate_http1::Repeated;
 use tidegate_ledger::Refusal;
-use tidegate_limit::{Limits, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_limit::{Limits, Moment, PerSecond, Table, TenantLimits, Tenants};
 
 /// The query, the headers and the body; the status, the reason, and words of the answer.
 type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a [u8], u16, Refusal, &'a str);
@@ -78,13 +81,7 @@ async fn another_method_is_told_which_one_is_right() {
 /// Access, tenants and limits are those of the other sources.
 #[tokio::test]
 async fn tenants_and_limits_hold() {
-    let rig = Rig::ruled(1 << 30, settings(), |ledger| {
-        let tenants = Tenants::new(4, TenantLimits::default(), ledger.clone());
-        let tenancy = Tenancy { header: Some("X-Scope-OrgID".into()), required: true, ..Tenancy::default() };
-        let limits = Limits { requests: Some(PerSecond { rate: 1, burst: 1 }), ..Limits::default() };
-        let table = Table::new(vec![(ledger.source("http").unwrap(), limits)], Some(tenants));
-        Rules { tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..Rules::default() }
-    });
+    let rig = limited(Limits { requests: Some(PerSecond { rate: 1, burst: 1 }), ..Limits::default() });
     let mut follower = rig.follow();
     assert_eq!(rig.post(PATH, &[], b"x").await.status, 400);
     let tenant = ("x-scope-orgid", "quiet");
@@ -99,4 +96,96 @@ async fn tenants_and_limits_hold() {
         refused.contains(&(Refusal::Tenant, 1)) && refused.contains(&(Refusal::RateLimited, 1)),
         "{refused:?}"
     );
+}
+
+/// A rig with these limits of the source, and tenants that `X-Scope-OrgID` names.
+fn limited(limits: Limits) -> Rig {
+    Rig::ruled(1 << 30, settings(), |ledger| {
+        let tenants = Tenants::new(4, TenantLimits::default(), ledger.clone());
+        let tenancy = Tenancy { header: Some("X-Scope-OrgID".into()), required: true, ..Tenancy::default() };
+        let table = Table::new(vec![(ledger.source("http").unwrap(), limits)], Some(tenants));
+        Rules { tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..Rules::default() }
+    })
+}
+
+const LOUD: (&str, &str) = ("x-scope-orgid", "loud");
+const QUIET: (&str, &str) = ("x-scope-orgid", "quiet");
+/// What is free beside a request and what it becomes: a tenant may hold four times as much.
+const SPARE: u64 = 160 << 10;
+
+struct Said((&'static str, &'static str));
+
+impl Headers for Said {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+        Ok(Some(self.0.1.as_bytes()).filter(|_| name.eq_ignore_ascii_case(self.0.0)))
+    }
+}
+
+/// A request of this tenant that was let in with so many bytes.
+fn entered(rig: &Rig, tenant: (&'static str, &'static str), bytes: u64) -> Passage {
+    let (peer, headers, now) = (IpAddr::V4(Ipv4Addr::LOCALHOST), Said(tenant), Moment::now());
+    let caller =
+        Caller { peer, certificate: None, headers: &headers, bytes: Some(bytes), now, guarded: true };
+    let mut open = rig.source("http").open();
+    let passage = rig.gate.enter(&caller, &mut open).unwrap();
+    open.accept_empty(tidegate_ledger::Signal::Logs);
+    passage
+}
+
+/// Short lines become several times as long, and a tenant that has its part of the memory is refused that, compressed or
+/// not, here or in the pool; another tenant is not.
+#[tokio::test]
+async fn beyond_a_fair_part_of_what_lines_become_a_request_is_to_come_again() {
+    let small = b"a\n".repeat(8 << 10);
+    let large = b"abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz abcdefghij\n".repeat(12 << 10);
+    for (lines, encoding, is_large) in [
+        (&small, "identity", false),
+        (&small, "gzip", false),
+        (&large, "identity", true),
+        (&large, "gzip", true),
+    ] {
+        let rig = limited(Limits::default());
+        let mut follower = rig.follow();
+        let body = if encoding == "gzip" { gzip(lines) } else { lines.clone() };
+        let of = |tenant| [tenant, ("content-encoding", encoding)];
+        assert_eq!(rig.post(PATH, &of(QUIET), &body).await.status, 200);
+        let (meta, _) = rig.journalled(&mut follower).await;
+        assert!(is_large || meta.raw_len as usize > 8 * lines.len(), "{}", meta.raw_len);
+        let became = u64::from(meta.raw_len);
+        let passage = entered(&rig, LOUD, 4 * SPARE + became);
+        let wanted = became + body.len() as u64 + SPARE;
+        let taken = rig.arena.try_charge(Share::Ingest, rig.arena.free(Share::Ingest) - wanted).unwrap();
+        for version in [1, 2] {
+            let answer = match version {
+                1 => rig.post(PATH, &of(LOUD), &body).await,
+                _ => rig.post2(PATH, &of(LOUD), &body).await,
+            };
+            assert_eq!(answer.status, 503, "{encoding} {} {}", body.len(), answer.text());
+            assert!(answer.text().contains("its part of it"), "{}", answer.text());
+            assert!(answer.header("retry-after").is_some());
+        }
+        assert_eq!(rig.post(PATH, &of(QUIET), &body).await.status, 200, "another passes");
+        drop((taken, passage));
+        assert_eq!(rig.post(PATH, &of(LOUD), &body).await.status, 200);
+        let table = rig.gate.rules().limits.clone().unwrap();
+        assert!(table.tenants().unwrap().accounts().all(|account| account.held() == 0));
+        let books = rig.books_of("http");
+        assert_eq!(books.refused, vec![(Refusal::Share, 2)]);
+    }
+}
+
+/// Bodies that take long to translate do not hold up the other connections of their worker: the pool has them.
+#[tokio::test]
+async fn large_bodies_are_translated_by_the_pool() {
+    let rig = Rig::new();
+    rig.stop_pool();
+    let line = b"{\"message\":\"one of many\",\"level\":\"info\"}\n";
+    for (bytes, status) in [(400 << 10, 200), (600 << 10, 503)] {
+        let lines = line.repeat(bytes / line.len());
+        for (encoding, body) in [("identity", lines.clone()), ("gzip", gzip(&lines))] {
+            let answer = rig.post(PATH, &[NDJSON, ("content-encoding", encoding)], &body).await;
+            assert_eq!(answer.status, status, "{encoding} {bytes} {}", answer.text());
+        }
+    }
+    assert_eq!(rig.books_of("http").refused, vec![(Refusal::Shutdown, 2)]);
 }

@@ -154,6 +154,12 @@ impl Rig {
         outcome
     }
 
+    /// Whatever goes to the pool from now on is refused.
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) fn stop_pool(&self) {
+        self.pool.stop();
+    }
+
     /// A page of the books.
     pub(crate) fn source(&self, name: &str) -> Source {
         self.ledger.source(name).unwrap()
