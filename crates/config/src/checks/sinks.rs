@@ -33,6 +33,15 @@ impl SinkCheck<'_> {
         self.clashes.push(Clash { about, message, help: help.to_owned() });
     }
 
+    /// Refuses queries in `endpoints` to which the sink adds paths of its own: they would not be sent.
+    pub(crate) fn no_query(&mut self, endpoints: &[Url]) {
+        if let Some(url) = endpoints.iter().find(|url| url.path().contains('?')) {
+            let message = format!("`sinks.{}.endpoints` has a query that is not sent: {url}", self.name);
+            let help = "take it out; credentials and other constants can be sent in `headers`";
+            self.clash("endpoints", message, help);
+        }
+    }
+
     /// Points at the setting of this name, or else at the sink.
     pub(crate) fn clash_or_sink(&mut self, setting: &str, message: String, help: &str) {
         let name = self.name.as_str();
@@ -73,6 +82,7 @@ fn sending(config: &Config, name: &Name, outbound: &Outbound<'_>, clashes: &mut 
     waits(name, backoff, clashes);
     if let Some(tls) = tls {
         keys(name, tls, clashes);
+        unused_tls(name, tls, setting, urls, clashes);
     }
     self::tenant_header(name, *tenant_header, headers, clashes);
 }
@@ -118,6 +128,18 @@ fn keys(name: &Name, tls: &Tls, clashes: &mut Vec<Clash>) {
             help: "a certificate requires its key: set both".to_owned(),
         });
     }
+}
+
+/// Settings of TLS that nothing is encrypted with: whoever wrote them expects otherwise.
+fn unused_tls(name: &Name, tls: &Tls, setting: &str, urls: &[Url], clashes: &mut Vec<Clash>) {
+    if *tls == Tls::default() || urls.is_empty() || urls.iter().any(Url::is_https) {
+        return;
+    }
+    clashes.push(Clash {
+        about: vec![path(["sinks", name.as_str(), "tls"])],
+        message: format!("`sinks.{name}` has `tls` settings, but `{setting}` has no https:// URL"),
+        help: "nothing would be encrypted: write https:// or take `tls` out".to_owned(),
+    });
 }
 
 /// A header that two settings want to write.

@@ -123,6 +123,7 @@ impl SinkSettings for ElasticsearchSink {
     }
 
     fn check(&self, check: &mut SinkCheck<'_>) {
+        check.no_query(&self.endpoints);
         let name = check.name;
         if self.user.is_some() != self.password.is_some() {
             let there = if self.user.is_some() { "user" } else { "password" };

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{Backoff, Outbound, Signal, SinkSettings};
+use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::model::{Journal, WhenFull};
 use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
@@ -105,5 +106,9 @@ impl SinkSettings for OtlpSink {
             tls: Some(&self.tls),
             insecure: self.insecure,
         })
+    }
+
+    fn check(&self, check: &mut SinkCheck<'_>) {
+        check.no_query(&self.endpoints);
     }
 }
