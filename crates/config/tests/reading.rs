@@ -178,7 +178,8 @@ fn the_example_is_the_default_and_what_it_leaves_out_is_valid() {
     let uncommented = uncommented
         .replace("elasticsearch: 127.0.0.1:4318", "elasticsearch: 127.0.0.1:9200")
         .replace("apm: 127.0.0.1:4318", "apm: 127.0.0.1:8200")
-        .replace("client_auth: none", "client_auth: required");
+        .replace("client_auth: none", "client_auth: required")
+        .replace("http://", "https://");
     // Of those that exclude each other one is enough.
     let without = |setting: &str| {
         let setting = setting.trim_start();
