@@ -104,6 +104,9 @@ fn pushing_back(status: &Status) -> Vec<String> {
     if open >= limit && limit > 0 {
         clauses.push(format!("all {} connections are in use", Count(limit)));
     }
+    if clauses.is_empty() && !status.refused_lately.is_empty() {
+        clauses.push(format!("requests are refused: {}", status.refused_lately.join(", ")));
+    }
     clauses
 }
 

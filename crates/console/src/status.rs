@@ -38,6 +38,9 @@ pub struct Status {
     pub uptime: Duration,
     /// The process was told to stop.
     pub stopping: bool,
+    /// Why requests were refused within the last seconds, where the gateway is the cause: the reasons of the books.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_lately: Vec<&'static str>,
     /// Memory: reservations and use.
     pub memory: Memory,
     /// The journal, between the sources and the sinks.

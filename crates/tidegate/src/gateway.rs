@@ -14,6 +14,7 @@ pub(crate) mod listeners;
 mod metrics;
 pub(crate) mod plan;
 mod rates;
+mod refusals;
 mod rules;
 pub(crate) mod sinks;
 pub(crate) mod sources;
@@ -157,6 +158,7 @@ impl Gateway {
             tap: tap.clone(),
             config: Arc::clone(&running_config),
             rates: rates::Rates::default(),
+            refusals: refusals::Refusals::default(),
         });
         metrics::publish(&view);
         let console_arena = Console::reserve()?;

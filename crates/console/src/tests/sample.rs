@@ -73,6 +73,7 @@ pub(super) fn healthy() -> Status {
             trouble: None,
         },
         left_behind: Vec::new(),
+        refused_lately: Vec::new(),
         sinks: vec![sink("lake", "lake", "./tidegate-data/lake", 600), upstream()],
         tenants: None,
         handshakes: None,

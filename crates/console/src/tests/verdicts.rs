@@ -116,6 +116,14 @@ fn what_is_used_up_pushes_back() {
     let mut status = healthy();
     status.memory.connections_open = 1000;
     assert_verdict(&status, State::PushingBack, "all 1,000 connections are in use");
+
+    // The disk may take something at this very moment, and the sink be late besides.
+    let mut status = troubled();
+    (status.journal.trouble, status.left_behind) = (None, Vec::new());
+    status.refused_lately = vec!["disk", "memory"];
+    let reason = "requests are refused: disk, memory; \
+                  sink `upstream` is 3 h behind: connecting to 127.0.0.1:9090: connection refused";
+    assert_verdict(&status, State::PushingBack, reason);
 }
 
 #[test]

@@ -4,30 +4,25 @@
 //! Invariant: a lasting change is logged once when it begins and once when it is over, whatever happens in between; a
 //! state that flaps costs at most a line every few seconds.
 
+use super::refusals::{LASTS, own};
 use super::status::View;
 use std::collections::BTreeMap;
 use std::sync::Weak;
 use std::time::Duration;
 use tidegate_console::{State, Status, Verdict};
-use tidegate_ledger::{Dropped, Refusal};
+use tidegate_ledger::Dropped;
 
 /// How often the log repeats that something is not well.
 const REMIND: Duration = Duration::from_secs(5 * 60);
-/// How long a state lasts before it is logged; refusals are logged at once.
-const LASTS: Duration = Duration::from_secs(10);
 /// How long a sink fails, or works again, before that is logged: most fail briefly now and then.
 const STUMBLES: Duration = Duration::from_secs(3);
-
-/// Refusals whose cause is the gateway and not the client.
-const OWN: [Refusal; 5] =
-    [Refusal::Memory, Refusal::Share, Refusal::Disk, Refusal::Connections, Refusal::Internal];
 
 /// The gateway at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) verdict: Verdict,
-    /// The journal accepts nothing now.
-    pub(crate) barred: bool,
+    /// Requests were refused lately because of the gateway.
+    pub(crate) refuses: bool,
     /// Requests refused since the start because of the gateway, by reason.
     pub(crate) refused: BTreeMap<&'static str, u64>,
     pub(crate) sinks: Vec<SinkSeen>,
@@ -69,9 +64,6 @@ pub(crate) struct StateLog {
     told: Option<Told>,
     /// A state other than the logged one, and since when.
     pending: Option<(State, Duration)>,
-    refused: BTreeMap<&'static str, u64>,
-    /// When requests were last refused.
-    refusing: Option<Duration>,
     sinks: BTreeMap<String, SinkTold>,
 }
 
@@ -79,6 +71,8 @@ pub(crate) struct StateLog {
 struct Told {
     state: State,
     since: Duration,
+    /// Requests were refused in it.
+    refuses: bool,
     /// When a line about it was last due, and what had been refused by then.
     at: Duration,
     refused: BTreeMap<&'static str, u64>,
@@ -114,42 +108,31 @@ impl StateLog {
         if seen.verdict.state == State::Stopping {
             return;
         }
-        let refuses = seen.barred || !since(&self.refused, &seen.refused).is_empty();
-        self.refused.clone_from(&seen.refused);
-        if refuses {
-            self.refusing = Some(now);
-        }
-        let lately = self.refusing.is_some_and(|at| now.saturating_sub(at) < LASTS);
-        let state = if lately { State::PushingBack } else { seen.verdict.state };
+        let state = seen.verdict.state;
         let Some(told) = &mut self.told else {
             // That a gateway is well after its start is not worth a line.
             let (since, refused) = (now, seen.refused.clone());
-            self.told = Some(Told { state: State::Flowing, since, at: now, refused });
-            return self.changed_state(now, state, refuses, seen, tell);
+            self.told = Some(Told { state: State::Flowing, since, refuses: false, at: now, refused });
+            return self.changed_state(now, seen, tell);
         };
         if state == told.state {
             self.pending = None;
+            told.refuses |= seen.refuses;
             let is_well = matches!(state, State::Flowing | State::Draining);
             if !is_well && now.saturating_sub(told.at) >= REMIND {
                 let refused = since(&told.refused, &seen.refused);
                 let seconds = now.saturating_sub(told.since).as_secs();
                 (told.at, told.refused) = (now, seen.refused.clone());
-                tell(line(state, (is_well, true), &seen.verdict, refused, seconds));
+                tell(line((is_well, true), &seen.verdict, refused, seconds));
             }
             return;
         }
-        self.changed_state(now, state, refuses, seen, tell);
+        self.changed_state(now, seen, tell);
     }
 
-    /// Handles a state other than the logged one.
-    fn changed_state(
-        &mut self,
-        now: Duration,
-        state: State,
-        refuses: bool,
-        seen: &Seen,
-        tell: &mut dyn FnMut(Line),
-    ) {
+    /// Handles a state other than the logged one. Refusals are logged at once.
+    fn changed_state(&mut self, now: Duration, seen: &Seen, tell: &mut dyn FnMut(Line)) {
+        let state = seen.verdict.state;
         let Some(told) = &mut self.told else { return };
         if state == told.state {
             return;
@@ -159,32 +142,24 @@ impl StateLog {
             _ => now,
         };
         self.pending = Some((state, begun));
-        // The end of refusals was already waited for, by `lately`.
-        let leaves = told.state == State::PushingBack && self.refusing.is_some();
-        if !(refuses || leaves) && now.saturating_sub(begun) < LASTS {
+        // That the refusals are over was waited for already.
+        if !(seen.refuses || told.refuses) && now.saturating_sub(begun) < LASTS {
             return;
         }
         let is_well = matches!(state, State::Flowing | State::Draining);
         let refused = since(&told.refused, &seen.refused);
         // The line that trouble is over says how long it took.
         let seconds = if is_well { now.saturating_sub(told.since).as_secs() } else { 0 };
-        self.refusing = self.refusing.filter(|_| state == State::PushingBack);
-        self.told = Some(Told { state, since: begun, at: now, refused: seen.refused.clone() });
+        let refused_now = seen.refused.clone();
+        self.told = Some(Told { state, since: begun, refuses: seen.refuses, at: now, refused: refused_now });
         self.pending = None;
-        tell(line(state, (is_well, false), &seen.verdict, refused, seconds));
+        tell(line((is_well, false), &seen.verdict, refused, seconds));
     }
 }
 
-fn line(
-    state: State,
-    (is_well, still): (bool, bool),
-    verdict: &Verdict,
-    refused: Counts,
-    seconds: u64,
-) -> Line {
-    // The verdict may be of a later state, when the refusals are over; their reasons are in the counts.
-    let reason = if verdict.state == state { verdict.reason.clone() } else { String::new() };
-    Line::State { state: state.word(), is_well, still, reason, refused, seconds }
+fn line((is_well, still): (bool, bool), verdict: &Verdict, refused: Counts, seconds: u64) -> Line {
+    let (state, reason) = (verdict.state.word(), verdict.reason.clone());
+    Line::State { state, is_well, still, reason, refused, seconds }
 }
 
 impl SinkTold {
@@ -250,12 +225,6 @@ fn since(before: &BTreeMap<&'static str, u64>, now: &BTreeMap<&'static str, u64>
 impl Seen {
     /// The part of `status` that is logged.
     pub(crate) fn of(status: &Status) -> Seen {
-        let mut refused = BTreeMap::new();
-        for (reason, count) in status.books.sources.iter().flat_map(|source| &source.refused) {
-            if OWN.contains(reason) {
-                *refused.entry(reason.name()).or_insert(0) += count;
-            }
-        }
         let dropped = |dropped: &[(Dropped, u64)]| {
             dropped.iter().map(|(reason, items)| (reason.name(), *items)).collect()
         };
@@ -272,8 +241,8 @@ impl Seen {
         });
         Seen {
             verdict: Verdict::of(status),
-            barred: status.journal.trouble.is_some(),
-            refused,
+            refuses: !status.refused_lately.is_empty(),
+            refused: own(&status.books.sources),
             sinks: sinks.collect(),
         }
     }
@@ -284,7 +253,9 @@ pub(crate) fn round(view: Weak<View>) -> impl FnMut() + Send + 'static {
     let mut state_log = StateLog::default();
     move || {
         let Some(view) = view.upgrade() else { return };
-        view.rates.note(view.started.elapsed(), &view.journal.stats());
+        let now = view.started.elapsed();
+        view.rates.note(now, &view.journal.stats());
+        view.refusals.note(now, view.journal.barred().is_some(), &own(&view.ledger.balance().sources));
         let status = view.brief();
         state_log.look(status.uptime, &Seen::of(&status), &mut |line| log(&line));
     }

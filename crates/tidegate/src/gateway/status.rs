@@ -2,6 +2,7 @@
 
 use super::acceptor::Doorkeeper;
 use super::rates::Rates;
+use super::refusals::Refusals;
 use super::sinks::Running;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -42,6 +43,7 @@ pub(crate) struct View {
     /// As it is running; locked while it is being changed.
     pub(crate) config: Arc<Mutex<Config>>,
     pub(crate) rates: Rates,
+    pub(crate) refusals: Refusals,
 }
 
 impl Gateway for View {
@@ -142,6 +144,7 @@ impl View {
             at: SystemTime::now(),
             uptime: self.started.elapsed(),
             stopping: self.gate.is_stopping(),
+            refused_lately: self.refusals.lately(self.started.elapsed()),
             memory: self.memory(),
             sinks: self.sinks(&stats, &books),
             left_behind: self.left_behind(&stats),

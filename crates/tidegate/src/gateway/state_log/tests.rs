@@ -2,12 +2,16 @@
 //! a flapping state does not fill the log.
 
 use super::*;
+use crate::gateway::refusals::Refusals;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A gateway that is observed once a second.
 struct Watched {
     log: StateLog,
+    refusals: Refusals,
+    /// The journal accepts nothing.
+    barred: bool,
     now: Duration,
     seen: Seen,
 }
@@ -16,8 +20,8 @@ impl Watched {
     fn new() -> Watched {
         let verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
         let sink = SinkSeen { name: "up".to_owned(), ..SinkSeen::default() };
-        let seen = Seen { verdict, barred: false, refused: BTreeMap::new(), sinks: vec![sink] };
-        Watched { log: StateLog::default(), now: SECOND, seen }
+        let seen = Seen { verdict, refuses: false, refused: BTreeMap::new(), sinks: vec![sink] };
+        Watched { log: StateLog::default(), refusals: Refusals::default(), barred: false, now: SECOND, seen }
     }
 
     /// The lines of so many seconds, each begun by `change`.
@@ -25,7 +29,14 @@ impl Watched {
         let mut lines = Vec::new();
         for second in 0..seconds {
             change(second, &mut self.seen);
-            self.log.look(self.now, &self.seen, &mut |line| lines.push(line));
+            self.refusals.note(self.now, self.barred, &self.seen.refused);
+            let mut seen = self.seen.clone();
+            seen.refuses = !self.refusals.lately(self.now).is_empty();
+            if seen.refuses {
+                // As the console judges.
+                seen.verdict.state = State::PushingBack;
+            }
+            self.log.look(self.now, &seen, &mut |line| lines.push(line));
             self.now += SECOND;
         }
         lines
@@ -57,18 +68,18 @@ fn refusals_are_told_at_once_then_every_five_minutes_and_when_they_are_over() {
     let mut watched = Watched::new();
     assert_eq!(watched.during(5, |_, _| {}), []);
     let full = |_: u64, seen: &mut Seen| {
-        seen.barred = true;
         seen.verdict = Verdict { state: State::PushingBack, reason: "the journal is full".to_owned() };
         refuse(seen, 7);
     };
+    watched.barred = true;
     let lines = watched.during(1, full);
     let Some(Line::State { reason, is_well: false, still: false, .. }) = lines.first() else {
         panic!("{lines:?}")
     };
     assert_eq!(reason, "the journal is full");
     assert_eq!(watched.states(650, full), [("pushing back", true, 2100), ("pushing back", true, 2100)]);
+    watched.barred = false;
     let over = watched.during(30, |_, seen| {
-        seen.barred = false;
         seen.verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
     });
     let [Line::State { state: "flowing", is_well: true, refused, seconds, .. }] = &over[..] else {
@@ -77,17 +88,18 @@ fn refusals_are_told_at_once_then_every_five_minutes_and_when_they_are_over() {
     assert_eq!((refused[0], *seconds), (("disk", 50 * 7), 660));
 }
 
-/// Requests are refused although each second's look finds the journal open again.
+/// Requests are refused although each second's look finds the journal open again, and a sink that piles up records.
 #[test]
 fn refusals_now_and_then_are_one_state() {
     let mut watched = Watched::new();
     let states = watched.states(100, |second, seen| {
+        seen.verdict.state = State::Spilling;
         if second % 4 == 1 {
             refuse(seen, 1);
         }
     });
     assert_eq!(states, [("pushing back", false, 1)]);
-    assert_eq!(watched.states(100, |_, _| {}), [("flowing", false, 24)]);
+    assert_eq!(watched.states(100, |_, _| {}), [("spilling", false, 24)]);
 }
 
 #[test]
