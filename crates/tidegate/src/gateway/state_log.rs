@@ -255,7 +255,7 @@ pub(crate) fn round(view: Weak<View>) -> impl FnMut() + Send + 'static {
         let Some(view) = view.upgrade() else { return };
         let now = view.started.elapsed();
         view.rates.note(now, &view.journal.stats());
-        view.refusals.note(now, view.journal.barred().is_some(), &own(&view.ledger.balance().sources));
+        view.refusals.note(now, view.journal.append_error().is_some(), &own(&view.ledger.balance().sources));
         let status = view.brief();
         state_log.look(status.uptime, &Seen::of(&status), &mut |line| log(&line));
     }
