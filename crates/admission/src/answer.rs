@@ -137,7 +137,12 @@ const fn is_plain(protocol: Protocol) -> bool {
 /// 5xx where a client should send the same again: Prometheus retries those, but by default not 429.
 const fn status(reason: Refusal) -> u16 {
     match reason {
-        Refusal::Memory | Refusal::Disk | Refusal::Connections | Refusal::Shutdown | Refusal::Share => 503,
+        Refusal::Memory
+        | Refusal::Disk
+        | Refusal::Connections
+        | Refusal::Shutdown
+        | Refusal::Share
+        | Refusal::Destination => 503,
         Refusal::TooLarge => 413,
         Refusal::Malformed | Refusal::Headers | Refusal::Abandoned | Refusal::Tenant => 400,
         Refusal::Unauthorized => 401,
@@ -230,6 +235,7 @@ mod tests {
                     | Refusal::Connections
                     | Refusal::Shutdown
                     | Refusal::Share
+                    | Refusal::Destination
                     | Refusal::Internal
             );
             assert_eq!(status(*reason) >= 500, retryable, "{}", reason.name());

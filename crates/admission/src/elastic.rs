@@ -24,7 +24,7 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
         | Refusal::RateLimited
         | Refusal::Concurrency
         | Refusal::Timeout => 429,
-        Refusal::Connections | Refusal::Shutdown | Refusal::Internal => 503,
+        Refusal::Connections | Refusal::Shutdown | Refusal::Destination | Refusal::Internal => 503,
         Refusal::TooLarge => 413,
         Refusal::Malformed | Refusal::Headers | Refusal::Abandoned | Refusal::Tenant => 400,
         Refusal::Unauthorized => 401,
@@ -89,6 +89,7 @@ mod tests {
                     | Refusal::Timeout
                     | Refusal::Connections
                     | Refusal::Shutdown
+                    | Refusal::Destination
                     | Refusal::Internal
             );
             assert_eq!(matches!(status(*reason), 429 | 503), mendable, "{}", reason.name());

@@ -16,6 +16,7 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
         | Refusal::Connections
         | Refusal::Shutdown
         | Refusal::Timeout
+        | Refusal::Destination
         | Refusal::Internal => 503,
         Refusal::RateLimited | Refusal::Concurrency => 429,
         Refusal::TooLarge => 413,

@@ -85,6 +85,7 @@ const fn code(reason: Refusal) -> Code {
         | Refusal::Connections
         | Refusal::Shutdown
         | Refusal::Share
+        | Refusal::Destination
         | Refusal::Internal => Code::Unavailable,
         Refusal::TooLarge | Refusal::RateLimited | Refusal::Concurrency => Code::ResourceExhausted,
         Refusal::Malformed | Refusal::Headers | Refusal::Tenant => Code::InvalidArgument,
@@ -106,6 +107,7 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
         | Refusal::Shutdown
         | Refusal::Timeout
         | Refusal::Share
+        | Refusal::Destination
         | Refusal::Internal => 503,
         Refusal::RateLimited | Refusal::Concurrency => 429,
         Refusal::TooLarge => 413,

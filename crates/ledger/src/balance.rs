@@ -1,5 +1,6 @@
 mod render;
 
+use crate::forwarded::{Fate, ForwardedBook};
 use crate::journal::HeadColumns;
 use crate::reason::{Dropped, Refusal};
 use crate::signal::Signal;
@@ -36,6 +37,21 @@ pub struct SourceBalance {
     pub items_refused: Vec<(Refusal, u64)>,
     /// Bytes of accepted bodies, as they came.
     pub bytes: u64,
+    /// Items that are forwarded instead of journalled.
+    pub forwarded: ForwardedBalance,
+    /// The difference in the equation.
+    pub difference: i64,
+}
+
+/// received = answered + rejected + unanswered + refused + abandoned + open + difference
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForwardedBalance {
+    /// Items that were to be forwarded.
+    pub received: u64,
+    /// What became of them; fates that did not occur are left out.
+    pub fates: Vec<(Fate, u64)>,
+    /// Items without an answer yet.
+    pub open: u64,
     /// The difference in the equation.
     pub difference: i64,
 }
@@ -78,7 +94,7 @@ pub struct SinkBalance {
 impl Balance {
     /// All differences added up, without their signs: zero when the books close.
     pub fn difference(&self) -> u64 {
-        let sources = self.sources.iter().map(|source| source.difference);
+        let sources = self.sources.iter().flat_map(|source| [source.difference, source.forwarded.difference]);
         let sinks = self.sinks.iter().map(|sink| sink.difference);
         let all = sources.chain([self.journal.difference]).chain(sinks);
         all.fold(0, |sum, difference| sum.saturating_add(difference.unsigned_abs()))
@@ -105,6 +121,20 @@ impl SourceBalance {
             items: Signal::ALL.map(items).into_iter().filter(|(_, count)| *count > 0).collect(),
             items_refused: Refusal::ALL.iter().map(items_refused).filter(|(_, count)| *count > 0).collect(),
             bytes: book.bytes,
+            forwarded: ForwardedBalance::of(&book.forwarded),
+            difference: signed_difference(book.received, closed + book.open),
+        }
+    }
+}
+
+impl ForwardedBalance {
+    fn of(book: &ForwardedBook) -> Self {
+        let fates = Fate::ALL.map(|fate| (fate, book.fates[fate as usize]));
+        let closed: u64 = book.fates.iter().sum();
+        Self {
+            received: book.received,
+            fates: fates.into_iter().filter(|(_, count)| *count > 0).collect(),
+            open: book.open,
             difference: signed_difference(book.received, closed + book.open),
         }
     }

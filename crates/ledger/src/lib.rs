@@ -4,6 +4,8 @@
 //! from one column to another under one lock:
 //!
 //! - for each source: requests received = accepted + refused (by reason) + open;
+//! - for each source that forwards items instead of journalling them: items forwarded = answered + rejected +
+//!   unanswered + refused + abandoned + open;
 //! - for the journal: items accepted ≤ items appended ≤ items accepted + items handed over;
 //! - for each sink: items accepted since it was attached + replayed
 //!   = delivered + passed over + queued + dropped (by reason).
@@ -23,6 +25,7 @@
 
 mod balance;
 mod book;
+mod forwarded;
 mod journal;
 mod ledger;
 mod metrics;
@@ -35,8 +38,9 @@ mod tenant;
 #[cfg(test)]
 mod tests;
 
-pub use balance::{Balance, JournalBalance, SinkBalance, SourceBalance};
+pub use balance::{Balance, ForwardedBalance, JournalBalance, SinkBalance, SourceBalance};
 pub use book::{SinkBook, UnknownBook};
+pub use forwarded::{Fate, Forwarded};
 pub use journal::Head;
 pub use ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS, TooMany};
 pub use reason::{Dropped, Refusal};

@@ -3,6 +3,7 @@
 use tidegate_meters::{Kind, Name, Registry, Value};
 
 use crate::balance::SinkBalance;
+use crate::forwarded::Fate;
 use crate::ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS};
 use crate::reason::{Dropped, Refusal};
 use crate::signal::Signal;
@@ -17,6 +18,9 @@ pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     refused(registry, REFUSED, ledger.clone(), |book| book.refused);
     refused(registry, ITEMS_REFUSED, ledger.clone(), |book| book.items_refused);
     items(registry, ledger.clone());
+    per_source(registry, ledger, Kind::Counter, FORWARDED, |book| book.forwarded.received);
+    per_source(registry, ledger, Kind::Gauge, FORWARDED_OPEN, |book| book.forwarded.open);
+    forwarded(registry, ledger.clone());
     per_sink(registry, ledger, Kind::Counter, DELIVERED, |sink| sink.delivered);
     per_sink(registry, ledger, Kind::Counter, PASSED, |sink| sink.passed);
     per_sink(registry, ledger, Kind::Counter, REPLAYED, |sink| sink.replayed);
@@ -41,6 +45,10 @@ const BYTES: Name = Name::bytes("accepted", "Bytes of accepted bodies, as they c
 const ITEMS: Name = Name::plain("items_accepted", "Items accepted (samples, log records, spans, events)");
 const ITEMS_REFUSED: Name =
     Name::plain("items_refused", "Items refused of requests whose others were accepted, by reason");
+const FORWARDED: Name =
+    Name::plain("items_forwarded", "Items received to be forwarded to a destination, not journalled");
+const FORWARDED_OPEN: Name = Name::plain("items_forwarded_open", "Forwarded items without an answer yet");
+const FORWARDED_FATES: Name = Name::plain("items_forwarded_fates", "Forwarded items, by what became of them");
 const DELIVERED: Name = Name::plain("sink_items_delivered", "Items that the sink's peer took, over restarts");
 const PASSED: Name = Name::plain(
     "sink_items_passed",
@@ -110,6 +118,18 @@ fn items(registry: &Registry, ledger: Ledger) {
             let counts = source.book().items;
             for (signal, count) in Signal::ALL.iter().zip(counts) {
                 emit([source.name(), signal.name()], Value::Counter(count));
+            }
+        });
+    });
+}
+
+fn forwarded(registry: &Registry, ledger: Ledger) {
+    let max = MAX_SOURCES * Fate::ALL.len();
+    registry.computed(FORWARDED_FATES, Kind::Counter, ["source", "fate"], max, move |emit| {
+        ledger.each_source(|source| {
+            let fates = source.book().forwarded.fates;
+            for (fate, count) in Fate::ALL.iter().zip(fates) {
+                emit([source.name(), fate.name()], Value::Counter(count));
             }
         });
     });

@@ -56,6 +56,7 @@ reasons! {
         16 Concurrency "concurrency": "A limit of requests at a time, or of their bytes, was reached.",
         17 Tenant "tenant": "The tenant's name is missing, or not one that can be a name.",
         18 Share "share": "Memory was short, and the tenant held its fair part of it already.",
+        19 Destination "destination": "The destination of forwarded items could not be reached, refused the gateway, or did not respond.",
     }
 }
 

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::forwarded::ForwardedBook;
 use crate::reason::Refusal;
 use crate::signal::{Counts, Signal};
 use crate::tenant::Tenant;
@@ -29,6 +30,8 @@ pub(crate) struct SourceBook {
     pub(crate) bytes: u64,
     /// Items given to the journal whose verdict is not in yet.
     pub(crate) handed_over: u64,
+    /// Items that are forwarded instead of journalled.
+    pub(crate) forwarded: ForwardedBook,
 }
 
 /// A request that was received and not yet answered. Dropping it without a verdict refuses it as
@@ -51,7 +54,7 @@ pub enum ItemRefusal {
 
 /// How many items were refused of a request whose others may be accepted. Small, since each connection has room for it.
 #[derive(Clone, Copy, Default)]
-struct LeftOut {
+pub(crate) struct LeftOut {
     malformed: u32,
     forbidden: u32,
 }
@@ -88,9 +91,10 @@ impl Source {
         Open { source: Some(self.clone()), tenant: None, left_out: LeftOut::default() }
     }
 
-    /// Items accepted so far.
+    /// Items accepted so far, and forwarded items that were sent: what a limit of items counts.
     pub fn items(&self) -> u64 {
-        self.book().items.iter().sum()
+        let book = self.book();
+        book.items.iter().sum::<u64>() + book.forwarded.sent()
     }
 
     pub(crate) fn book(&self) -> MutexGuard<'_, SourceBook> {
@@ -99,7 +103,7 @@ impl Source {
 }
 
 impl SourceBook {
-    fn accept(&mut self, counts: Counts, left_out: LeftOut) {
+    pub(crate) fn accept(&mut self, counts: Counts, left_out: LeftOut) {
         self.open -= 1;
         self.accepted += 1;
         counts.add_to(&mut self.items);
@@ -108,7 +112,7 @@ impl SourceBook {
         self.items_refused[Refusal::Forbidden as usize] += u64::from(left_out.forbidden);
     }
 
-    fn refuse(&mut self, reason: Refusal) {
+    pub(crate) fn refuse(&mut self, reason: Refusal) {
         self.open -= 1;
         self.refused[reason as usize] += 1;
     }
@@ -161,6 +165,11 @@ impl Open {
     /// The request carried nothing for the journal (such as an empty body) and was answered with success.
     pub fn accept_empty(self, signal: Signal) {
         self.hand_over(Counts::of(signal, 0, 0)).accept();
+    }
+
+    /// Its parts, for who gives the verdict.
+    pub(crate) fn take(&mut self) -> (Option<Source>, Option<Tenant>, LeftOut) {
+        (self.source.take(), self.tenant.take(), self.left_out)
     }
 
     fn close(&mut self, reason: Refusal) {

@@ -5,7 +5,9 @@ use crate::{
     Status, Syncs,
 };
 use std::time::{Duration, SystemTime};
-use tidegate_ledger::{Balance, Dropped, JournalBalance, Refusal, Signal, SinkBalance, SourceBalance};
+use tidegate_ledger::{
+    Balance, Dropped, ForwardedBalance, JournalBalance, Refusal, Signal, SinkBalance, SourceBalance,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -178,6 +180,7 @@ fn books() -> Balance {
             items: vec![(Signal::Metrics, 10_000_000)],
             items_refused: vec![(Refusal::Malformed, 3)],
             bytes: 400 * MIB,
+            forwarded: ForwardedBalance::default(),
             difference: 0,
         }],
         journal: JournalBalance { accepted: 10_000_000, handed_over: 0, appended: 10_000_000, difference: 0 },

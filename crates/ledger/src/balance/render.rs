@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Balance, JournalBalance, SinkBalance, SourceBalance};
+use super::{Balance, ForwardedBalance, JournalBalance, SinkBalance, SourceBalance};
 
 impl Balance {
     /// The books as one JSON object.
@@ -37,6 +37,16 @@ impl fmt::Display for Balance {
                 write!(f, "; items refused of those accepted: {items}")?;
             }
             writeln!(f)?;
+        }
+        let forwards: Vec<_> =
+            self.sources.iter().filter(|source| source.forwarded != ForwardedBalance::default()).collect();
+        if !forwards.is_empty() {
+            writeln!(f, "items: forwarded = answered + rejected + unanswered + refused + abandoned + open")?;
+        }
+        for SourceBalance { name, forwarded, .. } in forwards {
+            let ForwardedBalance { received, fates, open, difference } = forwarded;
+            let fates = sum(fates.iter().map(|(fate, count)| (fate.name(), *count)));
+            writeln!(f, "  {name}: {received} = {fates} + {open}{}", Off(*difference))?;
         }
         let JournalBalance { accepted, handed_over, appended, difference } = self.journal;
         writeln!(f, "items: accepted <= appended <= accepted + handed over, since start")?;
@@ -79,14 +89,27 @@ fn sum<'a>(parts: impl Iterator<Item = (&'a str, u64)> + Clone) -> String {
 }
 
 fn source_json(source: &SourceBalance) -> String {
-    let SourceBalance { name, received, accepted, refused, open, items, items_refused, bytes, difference } =
-        source;
+    let SourceBalance {
+        name,
+        received,
+        accepted,
+        refused,
+        open,
+        items,
+        items_refused,
+        bytes,
+        forwarded,
+        difference,
+    } = source;
+    let fates = object(forwarded.fates.iter().map(|(fate, count)| (fate.name(), *count)));
+    let (forwarded, forwarded_open) = (forwarded.received, forwarded.open);
     let refused = object(refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items_refused = object(items_refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items = object(items.iter().map(|(signal, count)| (signal.name(), *count)));
     format!(
         "{{\"name\":{},\"received\":{received},\"accepted\":{accepted},\"refused\":{refused},\"open\":{open},\
-         \"items\":{items},\"items_refused\":{items_refused},\"bytes\":{bytes},\"difference\":{difference}}}",
+         \"items\":{items},\"items_refused\":{items_refused},\"bytes\":{bytes},\
+         \"forwarded\":{forwarded},\"forwarded_open\":{forwarded_open},\"forwarded_fates\":{fates},\"difference\":{difference}}}",
         Quoted(name)
     )
 }
