@@ -155,8 +155,8 @@ impl Documents {
 }
 
 /// Tells documents apart.
-pub(crate) fn hash(seed: u64, index: &str, id: &str) -> u64 {
-    xxh3_64_with_seed(id.as_bytes(), xxh3_64_with_seed(index.as_bytes(), seed))
+pub(crate) fn hash(seed: u64, index: &[u8], id: &[u8]) -> u64 {
+    xxh3_64_with_seed(id, xxh3_64_with_seed(index, seed))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,6 +1,6 @@
 //! The callers' handle, and the ticket for one item.
 
-use crate::line::{Action, Line};
+use crate::line::{Action, FIXED, Line};
 use crate::meters::Measures;
 use crate::outcome::{Answer, Failure, Found, Hits, Kept, Refused, Written};
 use crate::settings::Settings;
@@ -92,6 +92,13 @@ impl Bulk {
         self.submit(&Line::search(search)?)
     }
 
+    /// The longest item that is taken, in bytes, its action included.
+    pub(crate) fn longest_item(&self) -> usize {
+        let Settings { item_bytes, lane_bytes, .. } = self.shared.settings;
+        let lane = usize::try_from(lane_bytes).unwrap_or(usize::MAX);
+        item_bytes.min(self.shared.arena.window_len()).min(lane).saturating_sub(FIXED)
+    }
+
     /// How many items wait, are under way, or were answered and not taken yet.
     pub fn depth(&self) -> u32 {
         lock(&self.shared.state).used()
@@ -102,7 +109,7 @@ impl Bulk {
         self.shared.measures.publish(&self.shared, registry);
     }
 
-    fn submit<T>(&self, line: &Line<'_>) -> Result<Ticket<'_, T>, Refused> {
+    pub(crate) fn submit<T>(&self, line: &Line<'_>) -> Result<Ticket<'_, T>, Refused> {
         let shared = &*self.shared;
         let (bound, hash) = (line.bound(), hash_of(shared.seed, line));
         let (taken, driver) = {

@@ -21,7 +21,9 @@ pub(crate) async fn fly<T: Transport>(shared: &Shared, transport: &T, takeoff: T
     let since = clock::now();
     let window = Arc::new(window);
     let body = Payload { window: Arc::clone(&window), end };
-    let (path, content_type) = (lane.path(), lane.content_type());
+    let forwards = shared.settings.forwards;
+    let path = if forwards { lane.whole_path() } else { lane.path() };
+    let content_type = lane.content_type();
     let request = Request { path, content_type, body, items, writes: lane.writes() };
     let mut reader = Reader::new(shared, id, lane, unnamed);
     let answered = {

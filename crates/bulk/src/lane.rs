@@ -53,6 +53,16 @@ impl Lane {
         self.index() < Lane::WRITES
     }
 
+    /// Where its requests go whose answers are wanted whole.
+    pub(crate) const fn whole_path(self) -> &'static str {
+        match self {
+            Lane::Write => "/_bulk",
+            Lane::WriteRefresh => "/_bulk?refresh=true",
+            Lane::WriteWait => "/_bulk?refresh=wait_for",
+            Lane::Get | Lane::Search => self.path(),
+        }
+    }
+
     /// Where its requests go. What is not read of an answer is not asked for.
     pub(crate) const fn path(self) -> &'static str {
         match self {

@@ -30,6 +30,8 @@ mod driver;
 mod engine;
 #[cfg(feature = "driver")]
 mod flight;
+#[cfg(feature = "driver")]
+mod forward;
 #[cfg(feature = "http")]
 pub mod http;
 mod lane;
@@ -49,9 +51,11 @@ mod transport;
 #[cfg(feature = "driver")]
 pub use driver::Driver;
 pub use engine::{Bulk, Ticket};
+#[cfg(feature = "driver")]
+pub use forward::Forward;
 pub use lane::{LANES, Lane};
 pub use list::List;
-pub use outcome::{Answer, Body, Failure, Found, Hits, Kind, Refused, Revision, Written};
+pub use outcome::{Answer, Body, Element, Failure, Found, Hits, Kind, Refused, Revision, Written};
 pub use settings::Settings;
 pub use target::{Refresh, Search, Target};
 pub use transport::{Answered, NoAnswer, Payload, Request, Transport};

@@ -2,10 +2,12 @@
 
 use crate::lane::Lane;
 use crate::outcome::Refused;
-use crate::target::{Search, Target, check_index};
+use crate::target::{LONGEST_ID, LONGEST_INDEX, Refresh, Search, Target, check_index};
 use memchr::memchr_iter;
 use std::convert::Infallible;
+use tidegate_wire::bulk::{self, Item};
 use tidegate_wire::json;
+use tidegate_wire::output::SliceOutput;
 
 /// What an item does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +24,22 @@ pub(crate) enum Action {
 pub(crate) enum Line<'a> {
     Document(Action, Target<'a>, &'a [u8]),
     Search(Search<'a>),
+    Forwarded(Forwarded<'a>),
+}
+
+/// An item of a `_bulk` body, to be sent as it stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Forwarded<'a> {
+    pub(crate) item: &'a Item<'a>,
+    /// Fields that its action lacks, each as `"name":value`.
+    pub(crate) more: &'a [&'a [u8]],
+    /// The index, as a JSON string: the action's own, or the one among `more`.
+    pub(crate) index: &'a [u8],
+    pub(crate) refresh: Refresh,
 }
 
 /// More than the fixed parts of any action, numbers included.
-const FIXED: usize = 192;
+pub(crate) const FIXED: usize = 192;
 
 impl<'a> Line<'a> {
     /// A write or a read of one document.
@@ -61,14 +75,21 @@ impl<'a> Line<'a> {
             Line::Document(Action::Get, ..) => Lane::Get,
             Line::Document(_, target, _) => target.refresh.lane(),
             Line::Search(_) => Lane::Search,
+            Line::Forwarded(forwarded) => forwarded.refresh.lane(),
         }
     }
 
     /// The document whose order has to be kept.
-    pub(crate) fn ordered(&self) -> Option<(&'a str, &'a str)> {
+    pub(crate) fn ordered<T>(&self, with: impl FnOnce(&[u8], &[u8]) -> T) -> Option<T> {
         match self {
             Line::Document(Action::Get, ..) | Line::Search(_) => None,
-            Line::Document(_, target, _) => target.id.map(|id| (target.index, id)),
+            Line::Document(_, target, _) => target.id.map(|id| with(target.index.as_bytes(), id.as_bytes())),
+            Line::Forwarded(Forwarded { item, index, .. }) => {
+                // However its name is written, it is the same document.
+                let (mut index_space, mut id_space) = ([0; LONGEST_INDEX], [0; LONGEST_ID]);
+                let index = bulk::text(index, &mut index_space).unwrap_or(index);
+                item.action.id.map(|id| with(index, bulk::text(id, &mut id_space).unwrap_or(id)))
+            }
         }
     }
 
@@ -87,11 +108,20 @@ impl<'a> Line<'a> {
                         + body.len()
                 }
                 Line::Search(search) => json::inner_len(search.index.as_bytes()) + search.query.len(),
+                Line::Forwarded(Forwarded { item, more, .. }) => {
+                    item.written_len(more.iter().map(|field| field.len() + 1).sum())
+                }
             }
     }
 
     /// Writes it to the front of `room`; how many bytes it took.
     pub(crate) fn write(&self, room: &mut [u8]) -> usize {
+        if let Line::Forwarded(Forwarded { item, more, .. }) = self {
+            let mut output = SliceOutput::new(room);
+            // There is room: `bound` is no less.
+            let _ = item.write(more, &mut output);
+            return output.len();
+        }
         let mut out = Out { room, at: 0 };
         match self {
             Line::Document(action, target, body) => {
@@ -119,6 +149,7 @@ impl<'a> Line<'a> {
                 out.put(b"\"}\n");
                 out.line(search.query);
             }
+            Line::Forwarded(_) => {}
         }
         out.at
     }

@@ -51,6 +51,17 @@ pub struct Hits {
     pub body: Body,
 }
 
+/// The response to a forwarded item, as the server wrote it: `{"index":{…,"status":201}}`.
+#[derive(Debug, Clone)]
+pub struct Element {
+    /// The status of the item.
+    pub status: u16,
+    /// The element; `None` when there was no memory to keep it.
+    pub body: Option<Body>,
+    /// Where the element was not kept: type and reason of its error, cut.
+    pub reason: Option<Box<str>>,
+}
+
 /// Bytes of an answer, in memory that all answers of one request share and that is paid for until the last of
 /// them is dropped.
 #[derive(Clone)]
@@ -198,6 +209,7 @@ pub(crate) enum Outcome {
     Written(Written),
     Found(Found),
     Hits(Hits),
+    Element(Element),
     Failed(Failure),
 }
 
@@ -217,6 +229,7 @@ mod sealed {
     impl Sealed for super::Written {}
     impl Sealed for super::Found {}
     impl Sealed for super::Hits {}
+    impl Sealed for super::Element {}
 }
 
 macro_rules! answers {
@@ -232,4 +245,4 @@ macro_rules! answers {
         }
     )*};
 }
-answers!(Written, Found, Hits);
+answers!(Written, Found, Hits, Element);

@@ -38,6 +38,8 @@ pub struct Settings {
     pub backoff: (Duration, Duration),
     /// How long the engine goes on sending when it is told to end.
     pub grace: Duration,
+    /// Items are forwarded ones, whose answers are wanted as the server wrote them: see [`Forward`](crate::Forward).
+    pub forwards: bool,
 }
 
 impl Settings {
@@ -58,6 +60,7 @@ impl Settings {
             deadline: Duration::from_secs(60),
             backoff: (Duration::from_millis(100), Duration::from_secs(10)),
             grace: Duration::from_secs(5),
+            forwards: false,
         }
     }
 
@@ -71,7 +74,8 @@ impl Settings {
     /// What its requests under way hold outside the arena at most.
     pub fn declared_flights(&self) -> Declared {
         let what = "requests of the bulk engine under way";
-        let count = (self.flights * Lane::COUNT) as u64;
+        let lanes = if self.forwards { Lane::WRITES } else { Lane::COUNT };
+        let count = (self.flights * lanes) as u64;
         Declared { owner: "bulk", what, count, each: FLIGHT_BYTES, setting: None }
     }
 

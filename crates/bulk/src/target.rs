@@ -44,8 +44,8 @@ pub struct Target<'a> {
 
 /// The most bytes of an index's name and of a document's id that servers take. They refuse whole requests with
 /// longer ones.
-const LONGEST_INDEX: usize = 255;
-const LONGEST_ID: usize = 512;
+pub(crate) const LONGEST_INDEX: usize = 255;
+pub(crate) const LONGEST_ID: usize = 512;
 
 impl<'a> Target<'a> {
     /// The document `id` in `index`.

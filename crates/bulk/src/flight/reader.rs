@@ -4,10 +4,10 @@ use crate::answer::{DocumentFields, Elements, Fault, ItemFields, Part, document,
 use crate::batch::Id;
 use crate::engine::Shared;
 use crate::lane::Lane;
-use crate::outcome::{Body, Failure, Found, Hits, Kind, Outcome, Revision, Written};
+use crate::outcome::{Body, Element, Failure, Found, Hits, Kind, Outcome, Revision, Written};
 use crate::state::{Reply, Verdict};
 use crate::sync::lock;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::task::Waker;
 use tidegate_arena::{Refused, Window};
@@ -32,14 +32,19 @@ pub(super) struct Reader<'a> {
 enum Kept {
     /// Of writes: the beginning of an element whose end is in a later piece.
     Carry { bytes: Vec<u8>, overflowed: bool, unnamed: bool },
+    /// Of forwarded writes: likewise, and the elements whose replies are not given out yet.
+    Elements { bytes: Vec<u8>, overflowed: bool, held: Option<Window> },
     /// Of reads: all of it, as the callers get parts of it.
     Whole { window: Option<Window>, short: Option<Kind> },
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(shared: &'a Shared, id: Id, lane: Lane, unnamed: bool) -> Reader<'a> {
-        let replies = Replies { shared, id, waiting: Vec::with_capacity(REPLIES), wakers: Vec::new() };
-        let kept = if lane.writes() {
+        let waiting = Vec::with_capacity(REPLIES);
+        let replies = Replies { shared, id, waiting, wakers: Vec::new(), elements: Vec::new() };
+        let kept = if lane.writes() && shared.settings.forwards {
+            Kept::Elements { bytes: Vec::new(), overflowed: false, held: None }
+        } else if lane.writes() {
             Kept::Carry { bytes: Vec::new(), overflowed: false, unnamed }
         } else {
             Kept::Whole { window: None, short: None }
@@ -63,6 +68,19 @@ impl<'a> Reader<'a> {
                 // Nobody waits for the next piece.
                 replies.flush();
             }
+            Kept::Elements { .. } if too_large => return ControlFlow::Break(()),
+            Kept::Elements { bytes, overflowed, held } => {
+                let (shared, replies) = (self.shared, &mut self.replies);
+                self.elements.feed(piece, |part| {
+                    let Some(element) = joined(part, bytes, overflowed) else { return };
+                    replies.push_element(shared, element, held);
+                    if part.last {
+                        bytes.clear();
+                        *overflowed = false;
+                    }
+                });
+                replies.hand_out(held);
+            }
             Kept::Whole { short, .. } if too_large => {
                 *short = Some(Kind::TooLarge);
                 return ControlFlow::Break(());
@@ -80,13 +98,16 @@ impl<'a> Reader<'a> {
 
     /// Gives out the replies there are.
     pub(super) fn flush(&mut self) {
+        if let Kept::Elements { held, .. } = &mut self.kept {
+            self.replies.hand_out(held);
+        }
         self.replies.flush();
     }
 
     /// The answer is over: what becomes of the items that it does not mention.
     pub(super) fn end(&mut self, status: u16) -> Verdict {
         let short = match &mut self.kept {
-            Kept::Carry { .. } => None,
+            Kept::Carry { .. } | Kept::Elements { .. } => None,
             Kept::Whole { window, short } => {
                 if let Some(window) = window.take() {
                     let (window, lane, replies) = (Arc::new(window), self.lane, &mut self.replies);
@@ -124,6 +145,9 @@ struct Replies<'a> {
     id: Id,
     waiting: Vec<Reply>,
     wakers: Vec<Waker>,
+    /// Of forwarded items: status, and place in the window that holds the elements, or the words of an error whose element
+    /// found no room there.
+    elements: Vec<(u16, Result<Range<usize>, Option<Box<str>>>)>,
 }
 
 impl Replies<'_> {
@@ -132,6 +156,37 @@ impl Replies<'_> {
         if self.waiting.len() >= REPLIES {
             self.flush();
         }
+    }
+
+    /// Keeps an element beside those in `held`, if there is memory for it.
+    fn push_element(&mut self, shared: &Shared, element: &[u8], held: &mut Option<Window>) {
+        let Some(fields) = item(element) else {
+            self.hand_out(held);
+            return self.push(unreadable());
+        };
+        let start = held.as_ref().map_or(0, |window| window.len());
+        let place = match keep(shared, held, element) {
+            Ok(()) => Ok(start..start + element.len()),
+            Err(_) => Err(fields.fault.map(|fault| fault.words().into())),
+        };
+        self.elements.push((fields.status, place));
+        if self.elements.len() >= REPLIES {
+            self.hand_out(held);
+        }
+    }
+
+    /// Gives out the elements in `held`.
+    fn hand_out(&mut self, held: &mut Option<Window>) {
+        let window = held.take().map(Arc::new);
+        for (status, place) in std::mem::take(&mut self.elements) {
+            let (body, reason) = match (place, &window) {
+                (Ok(range), Some(window)) => (Some(Body::new(window, &range)), None),
+                (Ok(_), None) => (None, None),
+                (Err(words), _) => (None, words),
+            };
+            self.waiting.push(Reply::Final(Outcome::Element(Element { status, body, reason })));
+        }
+        self.flush();
     }
 
     fn flush(&mut self) {
@@ -159,8 +214,16 @@ fn keep(shared: &Shared, window: &mut Option<Window>, piece: &[u8]) -> Result<()
 
 /// The reply of an element of `_bulk` that ends with `part`.
 fn carried(part: Part<'_>, carry: &mut Vec<u8>, overflowed: &mut bool, unnamed: bool) -> Option<Reply> {
+    let reply = written(joined(part, carry, overflowed)?, unnamed);
+    carry.clear();
+    *overflowed = false;
+    Some(reply)
+}
+
+/// The element that ends with `part`: empty where it is too long to be put together.
+fn joined<'a>(part: Part<'a>, carry: &'a mut Vec<u8>, overflowed: &mut bool) -> Option<&'a [u8]> {
     if part.first && part.last {
-        return Some(written(part.bytes, unnamed));
+        return Some(part.bytes);
     }
     if carry.len() + part.bytes.len() > CARRY {
         *overflowed = true;
@@ -170,11 +233,7 @@ fn carried(part: Part<'_>, carry: &mut Vec<u8>, overflowed: &mut bool, unnamed: 
     if !part.last {
         return None;
     }
-    let element = if *overflowed { &[] } else { carry.as_slice() };
-    let reply = written(element, unnamed);
-    carry.clear();
-    *overflowed = false;
-    Some(reply)
+    Some(if *overflowed { &[] } else { carry.as_slice() })
 }
 
 fn written(element: &[u8], unnamed: bool) -> Reply {

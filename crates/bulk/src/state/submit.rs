@@ -322,5 +322,5 @@ impl State {
 
 /// What tells the document of `line` from others.
 pub(crate) fn hash_of(seed: u64, line: &Line<'_>) -> Option<u64> {
-    line.ordered().map(|(index, id)| document::hash(seed, index, id))
+    line.ordered(|index, id| document::hash(seed, index, id))
 }
