@@ -50,6 +50,7 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
         bytes: Some(1000),
         now: Moment::now(),
         guarded: true,
+        journalled: true,
     };
     let requests = Some(PerSecond { rate: 1, burst: 1 });
     let spent = Limits { requests, ..Limits::default() };

@@ -20,6 +20,8 @@ pub struct Caller<'a> {
     /// Whether a page of another site must not be able to have a browser send it: so it is with all that posts data,
     /// but for what is made for browsers.
     pub guarded: bool,
+    /// Whether its body is for the journal, and so is refused while that accepts nothing.
+    pub journalled: bool,
 }
 
 /// Headers, by name, in any case.
@@ -57,6 +59,7 @@ impl<'a> Caller<'a> {
             bytes,
             now: Moment(head.received_ns()),
             guarded: is_guarded(head.method()),
+            journalled: true,
         }
     }
 }

@@ -136,7 +136,7 @@ impl Gate {
         may_come(caller)?;
         let rules = &self.0.rules;
         if rules.access.is_open() && rules.tenancy.is_none() && rules.operators.is_open() {
-            self.head()?;
+            self.head_of(caller)?;
             let passage = match &rules.limits {
                 Some(table) if table.is_active() => self.limited(caller, open, table, None)?,
                 _ => Passage::default(),
@@ -191,7 +191,7 @@ impl Gate {
         {
             open.belongs_to(page);
         }
-        self.head()?;
+        self.head_of(caller)?;
         match table {
             Some(table) => self.limited(caller, open, table, tenant.map(|(id, ..)| id)),
             None => Ok(Passage::default()),
@@ -243,6 +243,14 @@ impl Gate {
                 })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a request of this kind can be accepted now.
+    fn head_of(&self, caller: &Caller<'_>) -> Result<(), Refused> {
+        match self.head() {
+            Err(refused) if refused.reason == Refusal::Disk && !caller.journalled => Ok(()),
+            decided => decided,
         }
     }
 
@@ -325,6 +333,22 @@ impl Gate {
                 Queued::Never(refused) => Err(refused),
             }
         }
+    }
+
+    /// Whether a checked body that is forwarded instead of journalled is within the limits of its request. Shows it to
+    /// the tap.
+    ///
+    /// # Errors
+    /// `too_large` when it is not.
+    pub fn forward(&self, open: &Open, mut meta: Meta, body: &[u8]) -> Result<(), Refused> {
+        if let Some(tenant) = open.tenant() {
+            meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
+        }
+        self.fits(open, &meta)?;
+        if let (Some(tap), Some(source)) = (&self.0.tap, open.source()) {
+            tap.offer(At::Source(source.name()), &meta, Some(body));
+        }
+        Ok(())
     }
 
     /// Appends when a slot in the journal's queue is free.

@@ -70,7 +70,15 @@ mod tests {
     fn ask(guarded: bool, headers: &[(&str, &str)]) -> Result<(), Refusal> {
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let headers = &Said(headers);
-        let caller = Caller { peer, certificate: None, headers, bytes: None, now: Moment::now(), guarded };
+        let caller = Caller {
+            peer,
+            certificate: None,
+            headers,
+            bytes: None,
+            now: Moment::now(),
+            guarded,
+            journalled: true,
+        };
         check(&caller).map_err(|refused| refused.reason)
     }
 

@@ -33,6 +33,7 @@ fn name(
         bytes: None,
         now: Moment::now(),
         guarded: true,
+        journalled: true,
     };
     let granted = Granted::default();
     let name = tenancy.of(&caller, Sender::Granted(&granted), None);
@@ -118,8 +119,15 @@ fn an_address_has_its_own_default_and_what_strangers_say_does_not_count() {
     let tenancy = Tenancy { default: Some("anybody".into()), ..by_header() };
     let headers = Said(vec![b"a"]);
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let caller =
-        |headers| Caller { peer, certificate: None, headers, bytes: None, now: Moment::now(), guarded: true };
+    let caller = |headers| Caller {
+        peer,
+        certificate: None,
+        headers,
+        bytes: None,
+        now: Moment::now(),
+        guarded: true,
+        journalled: true,
+    };
     let granted = Granted::default();
     let of = |headers, sender, default| {
         let name = tenancy.of(&caller(headers), sender, default);
@@ -155,8 +163,15 @@ fn a_credential_binds_its_tenant_always() {
     let of = |tenancy: &Tenancy, option: &str, said: Vec<&'static [u8]>| {
         let (headers, granted) = (Said(said), granted(option));
         let certificate = Some(&certificate);
-        let caller =
-            Caller { peer, certificate, headers: &headers, bytes: None, now: Moment::now(), guarded: true };
+        let caller = Caller {
+            peer,
+            certificate,
+            headers: &headers,
+            bytes: None,
+            now: Moment::now(),
+            guarded: true,
+            journalled: true,
+        };
         let name = tenancy.of(&caller, Sender::Granted(&granted), None);
         name.map(|name| name.map(str::to_owned)).map_err(|refused| refused.reason)
     };

@@ -246,7 +246,8 @@ fn admit_call(
     let headers = &Fields(&parts.headers);
     let guarded = is_guarded(parts.method.as_str());
     let peer = peer.ip();
-    let caller = Caller { peer, certificate, headers, bytes: length, now: Moment::now(), guarded };
+    let caller =
+        Caller { peer, certificate, headers, bytes: length, now: Moment::now(), guarded, journalled: true };
     let entered = server.http.gate().enter(&caller, &mut open).and_then(|passage| {
         let charge =
             if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };

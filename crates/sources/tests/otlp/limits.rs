@@ -225,6 +225,7 @@ fn entered(rig: &Rig, tenant: (&'static str, &'static str)) -> Passage {
         bytes: Some(1),
         now: Moment::now(),
         guarded: true,
+        journalled: true,
     };
     let table = rig.gate.rules().limits.clone().unwrap();
     let mut open = rig.source("otlp").open();

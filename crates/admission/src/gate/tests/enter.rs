@@ -39,8 +39,15 @@ impl Rig {
     ) -> Result<(Passage, Open), Refused> {
         let headers = Said(tenant.map(str::as_bytes));
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let caller =
-            Caller { peer, certificate: None, headers: &headers, bytes, now: Moment::now(), guarded: true };
+        let caller = Caller {
+            peer,
+            certificate: None,
+            headers: &headers,
+            bytes,
+            now: Moment::now(),
+            guarded: true,
+            journalled: true,
+        };
         let mut open = self.source.open();
         match self.gate.enter(&caller, &mut open) {
             Ok(passage) => Ok((passage, open)),
@@ -183,6 +190,7 @@ fn an_expired_certificate_lets_nothing_in() {
             bytes: None,
             now: Moment::now(),
             guarded: true,
+            journalled: true,
         };
         let mut open = rig.source.open();
         let entered = rig.gate.enter(&caller, &mut open).map(drop).map_err(|refused| refused.reason);

@@ -41,8 +41,15 @@ fn strangers_are_let_in_where_that_is_said_and_belong_to_the_default() {
     });
     let ask = |gate: &Gate, openly: bool, said: &Said| {
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let caller =
-            Caller { peer, certificate: None, headers: said, bytes: None, now: Moment::now(), guarded: true };
+        let caller = Caller {
+            peer,
+            certificate: None,
+            headers: said,
+            bytes: None,
+            now: Moment::now(),
+            guarded: true,
+            journalled: true,
+        };
         let mut open = rig.source.open();
         let entered = match openly {
             true => gate.enter_openly(&caller, &mut open),
