@@ -8,8 +8,8 @@ pub enum Share {
     Ingest,
     /// Bodies decompressed to be checked; held for the length of one check and never across a wait.
     Decode,
-    /// State of connected agents.
-    Agents,
+    /// Items that wait for the answer of a destination, and its answers.
+    Forward,
     /// The lake writer's columns and pages.
     Lake,
     /// Data read back from the journal for sending.
@@ -21,14 +21,14 @@ impl Share {
     pub const COUNT: usize = 5;
     /// Every share, in declaration order.
     pub const ALL: [Share; Self::COUNT] =
-        [Share::Ingest, Share::Decode, Share::Agents, Share::Lake, Share::Egress];
+        [Share::Ingest, Share::Decode, Share::Forward, Share::Lake, Share::Egress];
 
     /// The name in metrics, `/status` and `tidegate plan`.
     pub const fn name(self) -> &'static str {
         match self {
             Share::Ingest => "ingest",
             Share::Decode => "decode",
-            Share::Agents => "agents",
+            Share::Forward => "forward",
             Share::Lake => "lake",
             Share::Egress => "egress",
         }

@@ -109,7 +109,7 @@ impl Transport for Canned {
 
 fn engine(items: usize) -> (Bulk, Driver) {
     let arena = Arena::new(128 << 20, Floors::NONE, 8 << 20, 64, 16).unwrap();
-    Bulk::new(Settings { items: items as u32, ..Settings::new(Share::Agents, 64 << 20) }, arena)
+    Bulk::new(Settings { items: items as u32, ..Settings::new(Share::Forward, 64 << 20) }, arena)
 }
 
 fn runtime() -> tokio::runtime::Runtime {

@@ -4,7 +4,7 @@ use crate::line::{Action, FIXED, Line};
 use crate::meters::Measures;
 use crate::outcome::{Answer, Failure, Found, Hits, Kept, Refused, Written};
 use crate::settings::Settings;
-use crate::slots::Key;
+use crate::slots::{Key, Phase};
 use crate::state::{State, hash_of};
 use crate::sync::{Arc, Mutex, lock};
 use crate::target::{Search, Target};
@@ -157,19 +157,34 @@ impl<T: Answer> Future for Ticket<'_, T> {
     }
 }
 
-impl<T> Drop for Ticket<'_, T> {
-    fn drop(&mut self) {
+impl<T> Ticket<'_, T> {
+    /// Takes the item back. Returns false when that was too late: it is in flight, or was answered.
+    pub fn withdraw(mut self) -> bool {
+        self.leave().is_some_and(|in_flight| !in_flight)
+    }
+
+    /// Gives the slot back. Returns whether the item was in flight or over; nothing when its answer was taken before.
+    fn leave(&mut self) -> Option<bool> {
         if let Some(key) = self.key.take() {
             let (left, driver) = {
                 let mut state = lock(&self.shared.state);
                 (state.leave(key), state.nudge())
             };
+            let is_over = left.in_flight || matches!(left.phase, Some(Phase::Answered(_)));
             // Wakers and windows end without the lock: what they do then is not ours to know.
             drop(left);
             if let Some(driver) = driver {
                 driver.wake();
             }
+            return Some(is_over);
         }
+        None
+    }
+}
+
+impl<T> Drop for Ticket<'_, T> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 

@@ -15,7 +15,7 @@ use tidegate_arena::{Arena, Floors, Share};
 fn engine() -> (Bulk, Arena) {
     let arena = Arena::new(1 << 20, Floors::NONE, 64 << 10, 2, 1).unwrap();
     let settings =
-        Settings { callers: 2, items: 2, batches: 2, flights: 1, ..Settings::new(Share::Agents, 1 << 20) };
+        Settings { callers: 2, items: 2, batches: 2, flights: 1, ..Settings::new(Share::Forward, 1 << 20) };
     (Bulk::idle(settings, arena.clone()), arena)
 }
 

@@ -56,6 +56,8 @@ pub struct Hits {
 pub struct Element {
     /// The status of the item.
     pub status: u16,
+    /// Whether it has an error. A deletion of what is not there has none, with 404.
+    pub failed: bool,
     /// The element; `None` when there was no memory to keep it.
     pub body: Option<Body>,
     /// Where the element was not kept: type and reason of its error, cut.

@@ -63,6 +63,8 @@ pub(crate) struct Left {
     pub(crate) phase: Option<Phase>,
     pub(crate) waker: Option<Waker>,
     pub(crate) window: Option<Window>,
+    /// Whether it was in flight, and goes on without its caller.
+    pub(crate) in_flight: bool,
 }
 
 impl State {

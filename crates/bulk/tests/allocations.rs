@@ -42,7 +42,7 @@ impl Transport for Canned {
 }
 
 fn engine() -> (Bulk, tidegate_bulk::Driver) {
-    let settings = Settings::new(Share::Agents, 32 << 20);
+    let settings = Settings::new(Share::Forward, 32 << 20);
     let arena = Arena::new(32 << 20, Floors::NONE, 8 << 20, 64, 16).unwrap();
     Bulk::new(Settings { items: ITEMS as u32, ..settings }, arena)
 }

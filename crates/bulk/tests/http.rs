@@ -61,7 +61,7 @@ async fn driven(nodes: Vec<Uri>, test: impl AsyncFnOnce(&Bulk)) {
     let reach = Reach { authorization: Some(HeaderValue::from_static("ApiKey a2V5")), ..Reach::default() };
     let nodes = Nodes::new(&nodes, reach).unwrap();
     let arena = Arena::new(16 << 20, Floors::NONE, 4 * MIB, 64, 16).unwrap();
-    let (bulk, driver) = Bulk::new(Settings::new(Share::Agents, 16 << 20), arena.clone());
+    let (bulk, driver) = Bulk::new(Settings::new(Share::Forward, 16 << 20), arena.clone());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let test = async {
         test(&bulk).await;

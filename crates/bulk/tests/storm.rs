@@ -44,7 +44,7 @@ fn resident() -> (u64, u64) {
 #[test]
 fn thirty_thousand_callers_and_a_stalled_server() {
     // The program itself, 30,000 tasks and the declared slots are overhead, as in the gateway's plan.
-    let settings = Settings::new(Share::Agents, 40 << 20);
+    let settings = Settings::new(Share::Forward, 40 << 20);
     let settings = Settings {
         batches: 64,
         interval: Duration::from_millis(5),

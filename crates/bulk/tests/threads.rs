@@ -82,7 +82,7 @@ async fn caller(bulk: Bulk, name: u64) -> u64 {
 #[test]
 fn threads_share_an_engine() {
     let arena = Arena::new(4 << 20, Floors::NONE, 1 << 20, 64, 16).unwrap();
-    let settings = Settings::new(Share::Agents, 4 << 20);
+    let settings = Settings::new(Share::Forward, 4 << 20);
     let interval = Duration::from_micros(200);
     let (bulk, driver) = Bulk::new(Settings { callers: 64, items: 16, interval, ..settings }, arena.clone());
     let server = Noting::default();

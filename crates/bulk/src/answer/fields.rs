@@ -67,6 +67,33 @@ pub fn item(element: &[u8]) -> Option<ItemFields<'_>> {
     (fields.status != 0).then_some(fields)
 }
 
+/// Hands out the fields of an element of the answer to `_bulk`: the name of the action, the name of the field, and its value
+/// as it is written. Ends early where the element is not one.
+///
+/// # Errors
+/// The first of `found`.
+pub fn each_field<'a, E>(
+    element: &'a [u8],
+    mut found: impl FnMut(&'a [u8], &'a [u8], &'a [u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut cursor = Cursor::new(element);
+    let Some(action) = cursor.open().and_then(|()| cursor.key()) else { return Ok(()) };
+    if cursor.open().is_none() {
+        return Ok(());
+    }
+    while let Some(key) = cursor.key() {
+        if cursor.peek().is_none() {
+            break;
+        }
+        let start = cursor.at();
+        if cursor.skip().is_none() {
+            break;
+        }
+        found(action, key, element.get(start..cursor.at()).unwrap_or_default())?;
+    }
+    Ok(())
+}
+
 /// An element of the answer to `_mget`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocumentFields<'a> {

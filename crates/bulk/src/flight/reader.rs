@@ -17,6 +17,9 @@ const REPLIES: usize = 64;
 /// The longest element of a `_bulk` answer that is put together from pieces, in bytes. Nearly all are in one piece.
 const CARRY: usize = 16 << 10;
 
+/// What is kept of the end of a longer one: the status is there.
+const END: usize = 64;
+
 /// Reads the answer to one request.
 pub(super) struct Reader<'a> {
     shared: &'a Shared,
@@ -145,9 +148,16 @@ struct Replies<'a> {
     id: Id,
     waiting: Vec<Reply>,
     wakers: Vec<Waker>,
-    /// Of forwarded items: status, and place in the window that holds the elements, or the words of an error whose element
-    /// found no room there.
-    elements: Vec<(u16, Result<Range<usize>, Option<Box<str>>>)>,
+    /// Of forwarded items.
+    elements: Vec<Forwarded>,
+}
+
+/// What the response says of a forwarded item.
+struct Forwarded {
+    status: u16,
+    failed: bool,
+    /// Where its element is in the window that holds them, or the words of an error whose element found no room there.
+    place: Result<Range<usize>, Option<Box<str>>>,
 }
 
 impl Replies<'_> {
@@ -162,14 +172,21 @@ impl Replies<'_> {
     fn push_element(&mut self, shared: &Shared, element: &[u8], held: &mut Option<Window>) {
         let Some(fields) = item(element) else {
             self.hand_out(held);
-            return self.push(unreadable());
+            return self.push(match status_at_end(element) {
+                Some(status) => {
+                    let failed = status >= 400;
+                    Reply::Final(Outcome::Element(Element { status, failed, body: None, reason: None }))
+                }
+                None => unreadable(),
+            });
         };
         let start = held.as_ref().map_or(0, |window| window.len());
         let place = match keep(shared, held, element) {
             Ok(()) => Ok(start..start + element.len()),
             Err(_) => Err(fields.fault.map(|fault| fault.words().into())),
         };
-        self.elements.push((fields.status, place));
+        let (status, failed) = (fields.status, fields.fault.is_some());
+        self.elements.push(Forwarded { status, failed, place });
         if self.elements.len() >= REPLIES {
             self.hand_out(held);
         }
@@ -178,13 +195,13 @@ impl Replies<'_> {
     /// Gives out the elements in `held`.
     fn hand_out(&mut self, held: &mut Option<Window>) {
         let window = held.take().map(Arc::new);
-        for (status, place) in std::mem::take(&mut self.elements) {
+        for Forwarded { status, failed, place } in std::mem::take(&mut self.elements) {
             let (body, reason) = match (place, &window) {
                 (Ok(range), Some(window)) => (Some(Body::new(window, &range)), None),
                 (Ok(_), None) => (None, None),
                 (Err(words), _) => (None, words),
             };
-            self.waiting.push(Reply::Final(Outcome::Element(Element { status, body, reason })));
+            self.waiting.push(Reply::Final(Outcome::Element(Element { status, failed, body, reason })));
         }
         self.flush();
     }
@@ -220,20 +237,20 @@ fn carried(part: Part<'_>, carry: &mut Vec<u8>, overflowed: &mut bool, unnamed: 
     Some(reply)
 }
 
-/// The element that ends with `part`: empty where it is too long to be put together.
+/// The element that ends with `part`: its end alone where it is too long to be put together.
 fn joined<'a>(part: Part<'a>, carry: &'a mut Vec<u8>, overflowed: &mut bool) -> Option<&'a [u8]> {
     if part.first && part.last {
         return Some(part.bytes);
     }
-    if carry.len() + part.bytes.len() > CARRY {
+    if *overflowed || carry.len() + part.bytes.len() > CARRY {
         *overflowed = true;
+        let end = part.bytes.get(part.bytes.len().saturating_sub(END)..).unwrap_or_default();
+        carry.drain(..carry.len().saturating_sub(END - end.len()));
+        carry.extend_from_slice(end);
     } else {
         carry.extend_from_slice(part.bytes);
     }
-    if !part.last {
-        return None;
-    }
-    Some(if *overflowed { &[] } else { carry.as_slice() })
+    part.last.then_some(carry.as_slice())
 }
 
 fn written(element: &[u8], unnamed: bool) -> Reply {
@@ -269,6 +286,13 @@ fn read(lane: Lane, part: Part<'_>, window: &Arc<Window>) -> Reply {
     let source = Body::new(window, &(part.at + source.start..part.at + source.end));
     let revision = Revision { seq_no, primary_term };
     Reply::Final(Outcome::Found(Found { source, version, revision }))
+}
+
+/// The status of an element of which there is only the end: servers write it last.
+fn status_at_end(end: &[u8]) -> Option<u16> {
+    let digits = end.strip_suffix(b"}}")?.rsplit(|byte| *byte == b':').next()?;
+    let is_status = end.windows(b"\"status\":".len()).any(|window| window == b"\"status\":");
+    str::from_utf8(digits).ok()?.parse().ok().filter(|_| is_status)
 }
 
 fn unreadable() -> Reply {

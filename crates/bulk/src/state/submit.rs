@@ -259,6 +259,7 @@ impl State {
             // The answer finds nobody.
             slot.phase = Phase::Abandoned;
             left.waker = slot.waker.take();
+            left.in_flight = true;
             let lane = batch.lane;
             self.lane_mut(lane).counts.abandoned += 1;
             return left;

@@ -3,6 +3,7 @@
 
 mod defects;
 mod failures;
+mod forward;
 mod leaving;
 mod order;
 mod server;
@@ -21,7 +22,7 @@ fn arena() -> Arena {
 }
 
 fn settings() -> Settings {
-    let settings = Settings::new(Share::Agents, TOTAL);
+    let settings = Settings::new(Share::Forward, TOTAL);
     Settings { callers: 1000, items: 100, bytes: 64 << 10, interval: 10 * MS, flights: 2, ..settings }
 }
 

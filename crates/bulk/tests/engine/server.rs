@@ -22,6 +22,9 @@ pub(crate) enum Step {
     Reject(Vec<usize>, u16),
     /// This, as it is.
     Answer(String),
+    /// This, in pieces; or when the other end is dropped.
+    Text(String),
+    HoldText(oneshot::Receiver<()>, String),
 }
 
 #[derive(Default)]
@@ -184,6 +187,7 @@ impl Transport for Server {
             return status(400, None, "unknown field");
         }
         let (mut breaks, mut rejected, mut code) = (None, Vec::new(), 0);
+        let mut given = None;
         match step {
             Step::Serve => {}
             Step::Hold(held) => drop(held.await),
@@ -192,12 +196,17 @@ impl Transport for Server {
             Step::NotSent => return Err(NoAnswer::NotSent("connection refused".to_owned())),
             Step::Broken(bytes) => breaks = Some(bytes),
             Step::Reject(items, status) => (rejected, code) = (items, status),
+            Step::Text(text) => given = Some(text),
+            Step::HoldText(held, text) => {
+                drop(held.await);
+                given = Some(text);
+            }
             Step::Answer(text) => {
                 let _ = answer(text.as_bytes());
                 return status(200, None, "");
             }
         }
-        let text = self.serve(&request, &rejected, code);
+        let text = given.unwrap_or_else(|| self.serve(&request, &rejected, code));
         drop(request);
         let bytes = &text.as_bytes()[..breaks.unwrap_or(text.len()).min(text.len())];
         let piece = if self.piece == 0 { bytes.len().max(1) } else { self.piece };
