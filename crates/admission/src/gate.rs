@@ -396,6 +396,11 @@ impl Gate {
         self.0.memory.delay(usage.shares.iter().filter(receiving).map(|share| share.used).sum())
     }
 
+    /// A delay of `seconds` for a client, somewhat more for some than for others.
+    pub fn spread(&self, seconds: u64) -> u32 {
+        self.0.memory.spread(seconds.max(1))
+    }
+
     /// Refuses all new requests from now on.
     pub fn stop(&self) {
         self.0.stopping.store(true, Relaxed);

@@ -1,6 +1,7 @@
 //! Values that are each valid, but not beside each other.
 
 mod access;
+mod destination;
 mod in_the_clear;
 mod sinks;
 mod sources;
@@ -24,6 +25,7 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
     let mut clashes = Vec::new();
     addresses(config, &mut clashes);
     access::check(config, &mut clashes);
+    destination::check(config, &mut clashes);
     journal(config, &mut clashes);
     sinks::check(config, &mut clashes);
     sources::check(config, &mut clashes);

@@ -46,12 +46,12 @@ pub use load::{LONGEST_FILE, Loaded, load, load_and_look, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
-    Access, Allowance, ApmAgents, Backoff, BlackholeSink, BulkAction, BulkCompression, CertificateField,
-    ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource, ElasticsearchSink,
-    ElasticsearchSource, HttpLogsSource, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls,
-    Mapping, Naming, OtlpSink, OtlpSource, OtlpTransport, Product, Protocol, RemoteWriteSink,
-    RemoteWriteSource, Retention, RumSource, Shown, Signal, Sink, SourceLimits, Sources, TenantOverride,
-    Tenants, Tls, Translation, WhenFull,
+    Access, Acknowledge, Allowance, ApmAgents, Backoff, BlackholeSink, BulkAction, BulkCompression,
+    CertificateField, ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource,
+    ElasticsearchSink, ElasticsearchSource, HttpLogsSource, Journal, LakeSink, Limits, Listen, ListenTls,
+    Listener, ListenerTls, Mapping, Naming, OtlpSink, OtlpSource, OtlpTransport, Product, Protocol,
+    RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Shown, Signal, Sink, SourceLimits, Sources,
+    TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use values::{

@@ -25,8 +25,8 @@ pub use sinks::{
     Translation,
 };
 pub use sources::{
-    ApmAgents, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource, RemoteWriteSource,
-    RumSource, Sources,
+    Acknowledge, ApmAgents, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource,
+    RemoteWriteSource, RumSource, Sources,
 };
 
 use crate::declare::settings;
@@ -67,6 +67,20 @@ impl Config {
     /// Whether tenants exist: either a request must have one, or credentials may name one.
     pub fn has_tenants(&self) -> bool {
         self.tenants.are_on() || self.access.credentials_file.is_some()
+    }
+
+    /// The sink whose cluster answers a `_bulk`, where one does.
+    pub fn destination(&self) -> Option<(&Name, &ElasticsearchSink)> {
+        let source = &self.sources.elasticsearch;
+        let mut named = self.sinks.iter().filter_map(|(name, sink)| match sink {
+            Sink::Elasticsearch(settings) => Some((name, settings)),
+            _ => None,
+        });
+        match (source.acknowledge, &source.destination) {
+            (Acknowledge::Journal, _) => None,
+            (Acknowledge::Destination, Some(wanted)) => named.find(|(name, _)| *name == wanted),
+            (Acknowledge::Destination, None) => named.next().filter(|_| named.next().is_none()),
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! need more memory than the sink's own part are sent piece by piece when nothing else is in flight.
 
 mod answer;
+mod cluster;
 mod documents;
 mod outbound_request;
 mod oversize;
@@ -23,6 +24,7 @@ mod sift;
 mod source;
 mod unavailable;
 
+pub use cluster::Cluster;
 pub use settings::Settings;
 pub use setup::{SetupError, put_templates};
 

@@ -34,7 +34,8 @@ pub use blackhole::blackhole;
 pub use delivery::{BadLevel, EndpointError, StartError};
 pub use egress_budget::EgressBudget;
 pub use elasticsearch::{
-    Elasticsearch, Settings as ElasticsearchSettings, SetupError as ElasticsearchSetupError, put_templates,
+    Cluster, Elasticsearch, Settings as ElasticsearchSettings, SetupError as ElasticsearchSetupError,
+    put_templates,
 };
 pub use health::{Activity, Health, HeldUp, Trouble};
 pub use journal_consumer::{AttachError, SinkContext};

@@ -7,10 +7,13 @@
 mod answer;
 mod fields;
 mod form;
+mod forward;
 mod probe;
 mod request;
 mod rewrite;
 mod rights;
+
+pub use forward::Destination as BulkDestination;
 
 use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
 use crate::clock::now_ns;
@@ -30,7 +33,7 @@ use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant
 use tidegate_ledger as ledger;
 use tidegate_ledger::{Open, Refusal, Source};
 use tidegate_pool::Pool;
-use tidegate_wire::bulk::{Counts, Field, Kind, items};
+use tidegate_wire::bulk::{Counts, Field, Item, Kind, items};
 use tidegate_wire::output::SliceOutput;
 
 /// The longest body of a request that is not a `_bulk`: templates with all fields of a Beat have about a MiB.
@@ -49,7 +52,7 @@ struct Inner {
 }
 
 /// How the source is served.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     /// Under which path, where other sources have the same address: begins with `/`, and does not end with it.
     pub prefix: String,
@@ -57,6 +60,8 @@ pub struct Settings {
     pub version: String,
     /// The most bytes of a body, as sent and when decompressed.
     pub max_body: usize,
+    /// The cluster that answers a `_bulk`, instead of the journal.
+    pub destination: Option<BulkDestination>,
 }
 
 /// What a checked body holds.
@@ -95,7 +100,8 @@ impl Elasticsearch {
         let route = form
             .map(|form| Route::Boxed(Box::new(request(form))))
             .map_err(|refused| (refused, Protocol::Elastic));
-        Some(Destination { max_body, policy: Policy { allowed: ALLOWED, ..Policy::POST }, route })
+        let journalled = self.0.settings.destination.is_none();
+        Some(Destination { max_body, policy: Policy { allowed: ALLOWED, journalled, ..Policy::POST }, route })
     }
 
     /// Answers a request: of a `_bulk` when it is durable.
@@ -118,6 +124,16 @@ impl Elasticsearch {
         };
         let rights = gate.bulk_rights(&granted, &open);
         let received = Received { window, range };
+        if let Some(destination) = &self.0.settings.destination {
+            return Box::pin(self.forward(
+                destination,
+                (gate, passage, rights),
+                open,
+                (form, bulk),
+                received,
+            ))
+            .await;
+        }
         let outcome = match self.inspect((gate, passage, rights), form, bulk, received).await {
             Ok((body, content)) => self.keep(gate, open, content, body).await,
             Err(refused) => {
@@ -190,14 +206,7 @@ impl Elasticsearch {
         let mut anew = false;
         for item in items(raw) {
             let item = item.map_err(Refused::malformed)?;
-            if !item.action.has(Field::Index) && defaults.index().is_none() {
-                let words = "Validation Failed: 1: index is missing;\n";
-                return Err(Refused::new(Refusal::Malformed, words).into());
-            }
-            if item.action.id.is_none() && matches!(item.action.kind, Kind::Update | Kind::Delete) {
-                let words = "Validation Failed: 1: id is missing;\n";
-                return Err(Refused::new(Refusal::Malformed, words).into());
-            }
+            can_be_sent(&item, &defaults)?;
             if let Err(flaw) = item.check() {
                 left_out += 1;
                 answer.reject(gate, &item, &defaults, flaw)?;
@@ -359,6 +368,18 @@ impl Exchange for Sent {
         let Sent { source, form, granted } = *self;
         Box::pin(async move { source.receive(gate, (passage, granted), open, form, body).await })
     }
+}
+
+/// Whether an item has what Elasticsearch refuses the whole request for.
+fn can_be_sent(item: &Item<'_>, defaults: &Defaults) -> Result<(), Refused> {
+    let words = if !item.action.has(Field::Index) && defaults.index().is_none() {
+        "Validation Failed: 1: index is missing;\n"
+    } else if item.action.id.is_none() && matches!(item.action.kind, Kind::Update | Kind::Delete) {
+        "Validation Failed: 1: id is missing;\n"
+    } else {
+        return Ok(());
+    };
+    Err(Refused::new(Refusal::Malformed, words))
 }
 
 /// Writes the items of `raw` that are any and may be sent, with what their actions lack.

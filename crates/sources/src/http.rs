@@ -124,6 +124,7 @@ impl Inner {
     ) -> Result<Passage, Refused> {
         let mut caller = Caller::of(head);
         caller.guarded &= !policy.from_pages;
+        caller.journalled = policy.journalled;
         if policy.hears_strangers {
             let (passage, is_stranger) = self.gate.enter_openly(&caller, open)?;
             if let (true, Ok(Route::Boxed(exchange))) = (is_stranger, route) {

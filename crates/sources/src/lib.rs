@@ -18,7 +18,7 @@ mod places;
 mod prometheus_remote_write;
 
 pub use elastic_apm::{AgentSettings, ApmLimits, BadSettings, ElasticApm, Strangers};
-pub use elasticsearch::{Elasticsearch, Settings as ElasticsearchSettings};
+pub use elasticsearch::{BulkDestination, Elasticsearch, Settings as ElasticsearchSettings};
 pub use http::{Http, Ticket};
 pub use http_logs::HttpLogs;
 pub use http2::Http2;

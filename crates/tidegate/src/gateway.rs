@@ -6,6 +6,7 @@
 pub(crate) mod acceptor;
 mod backlog;
 mod data_folder;
+mod destination;
 mod files;
 mod idle_connections;
 mod ingest;
@@ -28,6 +29,7 @@ pub(crate) mod workers;
 
 use crate::Failure;
 use acceptor::Doorkeeper;
+use destination::Destination;
 use ingest::Guarded;
 use keys::Keys;
 use listeners::{Acceptor, Services};
@@ -63,6 +65,7 @@ pub(crate) struct Gateway {
     journal: Journal,
     sinks: Arc<Mutex<Vec<Running>>>,
     attach: sinks::Attach,
+    destination: Option<Destination>,
     view: Arc<View>,
     shutdowns: Vec<Shutdown>,
     acceptors: Vec<Acceptor>,
@@ -125,6 +128,8 @@ impl Gateway {
         let attach = sinks::Attach::new(&config, &planned, &arena, &journal, &ledger, &workers, &tap)?;
         let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
 
+        let destination = Destination::start(&config, &planned, &arena, &workers, &registry)?;
+
         let memory_wait = config.limits.memory_wait.get();
         let (access, operators) = (keys.senders.clone(), keys.admins.clone());
         let rules = Rules { access, operators, ..rules::of(&config, &ledger)? };
@@ -132,7 +137,15 @@ impl Gateway {
         gate.set_deliverable(planned.deliverable.clone());
         let durations = registry.histogram(metrics::REQUEST_DURATION, Buckets::durations());
         let http = Http::new(gate.clone(), ledger.source("http")?, durations);
-        let http = sources::start_all(http, &config, &planned.announced, &ledger, &arena, &pool)?;
+        let http = sources::start_all(
+            http,
+            &config,
+            &planned.announced,
+            &ledger,
+            &arena,
+            &pool,
+            destination.as_ref(),
+        )?;
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
         let places = Places::new(planned.connections as usize);
@@ -184,7 +197,10 @@ impl Gateway {
             admin_door,
         };
         let acceptors: Vec<Acceptor> = bound.into_iter().map(|bound| bound.accept(&services)).collect();
-        let watch = watch(&acceptors, &journal, &workers, &pool, &running);
+        let mut watch = watch(&acceptors, &journal, &workers, &pool, &running);
+        if let Some(destination) = &destination {
+            watch.over(destination.watched());
+        }
         let log_state = state_log::round(Arc::downgrade(&view));
         let (gate_kept, keys_kept) = (gate.clone(), keys.clone());
         let upkeep = upkeep::start(arena, console_arena, gate_kept, keys_kept, log_state, watch, leave)?;
@@ -198,6 +214,7 @@ impl Gateway {
             journal,
             sinks: running,
             attach,
+            destination,
             view,
             shutdowns,
             acceptors,
@@ -248,6 +265,9 @@ impl Gateway {
         let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
         *sinks() = running;
         changed?;
+        if let Some(destination) = &self.destination {
+            destination.change(&config, &new)?;
+        }
         rules::change(self.gate.rules(), &new)?;
         self.gate.set_deliverable(planned.deliverable);
         self.door.change_peers(new.limits.connections_per_peer);
@@ -265,6 +285,9 @@ impl Gateway {
         // From now on an end is what was ordered.
         drop(self.upkeep);
         self.gate.stop();
+        if let Some(mut destination) = self.destination {
+            destination.stop();
+        }
         self.acceptors.into_iter().for_each(Acceptor::close);
         self.shutdowns.iter().for_each(Shutdown::begin);
         while self.door.open() > 0 && !left().is_zero() {

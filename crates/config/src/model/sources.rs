@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::declare::settings;
+use crate::declare::{choices, settings};
 use crate::values::{Bytes, Name};
 
 settings! {
@@ -56,6 +56,23 @@ settings! {
         version: String = "8.19.0".to_owned(),
         /// Largest request, both as sent and decompressed. A larger one is answered 413.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(64),
+        /// What acknowledges a `_bulk`.
+        acknowledge: Acknowledge = Acknowledge::Journal,
+        /// With `acknowledge: destination`, the sink of type `elasticsearch` whose cluster answers. Default: the only sink of
+        /// that type.
+        destination: Option<Name> = None,
+    }
+}
+
+choices! {
+    /// What acknowledges a `_bulk`.
+    pub enum Acknowledge is "a way to acknowledge" {
+        /// The journal: the gateway answers when it has the items. Every sink gets them.
+        Journal = "journal",
+        /// The cluster of a sink of type `elasticsearch`: the client gets its answer to each item. Items of many clients share
+        /// a request. Nothing is journalled, so other sinks do not get these items; while the cluster cannot be reached,
+        /// clients are answered 503.
+        Destination = "destination",
     }
 }
 

@@ -16,6 +16,8 @@ use hyper::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
 };
 use hyper::{Method, Request as HttpRequest, Response, Uri};
+use std::ops::ControlFlow;
+use tidegate_bulk::{Answered, NoAnswer, Request as Forwarded};
 use tidegate_journal::Tenant;
 
 /// The most that a connection buffers in each direction: heads of requests, and answers.
@@ -100,6 +102,42 @@ impl Peer {
         }
     }
 
+    /// Sends a request of the bulk engine, and hands the body of a response with 200 to `answer` as it comes.
+    ///
+    /// # Errors
+    /// When no connection could be made, or it broke.
+    pub(super) async fn forward(
+        &self,
+        request: &Forwarded,
+        answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
+    ) -> Result<Answered, NoAnswer> {
+        let unusable = |_| NoAnswer::NotSent("its URL is none".to_owned());
+        let mut parts = self.uri.clone().into_parts();
+        let base = self.uri.path().trim_end_matches("/_bulk");
+        let separator = if request.path.contains('?') { '&' } else { '?' };
+        let wait = (self.client.timeout() / WAITS).as_millis().max(1);
+        let path = format!("{base}{}{separator}timeout={wait}ms", request.path);
+        parts.path_and_query = Some(path.parse().map_err(|_| unusable(()))?);
+        let uri = Uri::from_parts(parts).map_err(|_| unusable(()))?;
+        let body = Bytes::from_owner(request.body.clone());
+        let mut head = self.head(&Request { tenant: Tenant::NONE, gzip: false, body, items: 0 });
+        *head.uri_mut() = uri;
+        let exchange = self.client.exchange(|connections| async move {
+            match connections.request(head).await {
+                Ok(response) => forwarded(response, answer).await,
+                Err(error) if error.is_connect() => Err(NoAnswer::NotSent(chain(&error))),
+                Err(error) => Err(NoAnswer::Broken(chain(&error))),
+            }
+        });
+        let masked = |words| self.secrets.mask(words);
+        match exchange.await {
+            Ok(Ok(answered)) => Ok(Answered { excerpt: masked(answered.excerpt), ..answered }),
+            Ok(Err(NoAnswer::NotSent(words))) => Err(NoAnswer::NotSent(masked(words))),
+            Ok(Err(NoAnswer::Broken(words))) => Err(NoAnswer::Broken(masked(words))),
+            Err(late) => Err(NoAnswer::Broken(late.to_string())),
+        }
+    }
+
     /// Puts `body` at `path`, which stands in the place of `/_bulk`.
     ///
     /// # Errors
@@ -157,6 +195,32 @@ impl endpoints::Peer for Peer {
     async fn close(&self) {
         self.client.close().await;
     }
+}
+
+/// Hands out a response as it comes, where its status is 200.
+async fn forwarded(
+    response: Response<Incoming>,
+    answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
+) -> Result<Answered, NoAnswer> {
+    let (head, mut incoming) = response.into_parts();
+    let status = head.status.as_u16();
+    let mut excerpt = Vec::new();
+    while let Some(frame) = incoming.frame().await {
+        let data = match frame {
+            Ok(frame) => frame.into_data().unwrap_or_default(),
+            Err(error) => return Err(NoAnswer::Broken(chain(&error))),
+        };
+        let wanted = EXCERPT.saturating_sub(excerpt.len()).min(data.len());
+        if status != 200 {
+            excerpt.extend(data.iter().take(wanted));
+        }
+        // Dropping the body ends the connection: cheaper than reading on.
+        if (status == 200 && answer(&data).is_break()) || (status != 200 && excerpt.len() >= EXCERPT) {
+            break;
+        }
+    }
+    let retry_after = head.headers.get(RETRY_AFTER).and_then(delay);
+    Ok(Answered { status, retry_after, excerpt: String::from_utf8_lossy(&excerpt).trim().to_owned() })
 }
 
 /// Reads an answer to its end.

@@ -10,16 +10,21 @@ use tidegate_admission::{Gate, Refused, elastic};
 use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
 use tidegate_http1::Reply;
 use tidegate_wire::bulk::{Flaw, Item, Kind};
+use tidegate_wire::json;
 use tidegate_wire::output::{Full, Output, SliceOutput};
 
 /// What an entry takes beside the names that are in it.
 const ENTRY: usize = 384;
+/// The same of an entry with an error in words of our own.
+const SHORT_ENTRY: usize = 320;
 /// How much the window grows at a time, at least.
 const GROWTH: usize = 64 << 10;
 /// What comes before the entries is at most so long; and what comes behind.
 const FRAME: usize = 64;
 const NO_ERRORS: &[u8] = b"\"errors\":false";
 const ERRORS: &[u8] = b"\"errors\":true ";
+/// Digits come at its end.
+const TOOK: &[u8] = b"\"took\":         0";
 
 /// An answer without its content.
 pub(super) fn reply() -> Reply {
@@ -38,6 +43,28 @@ impl Beside {
     /// Why there were no `more` bytes beside that, with which nobody waits for more.
     pub(super) fn short(self, gate: &Gate, refused: NoMemory, more: usize) -> Refused {
         gate.short_of(refused, self.ingest.saturating_add(more), self.decode, self.len / 2)
+    }
+}
+
+/// What an entry says of its item.
+#[derive(Clone, Copy)]
+pub(super) struct Name<'a> {
+    pub(super) kind: Kind,
+    /// As in the action, or in the address.
+    pub(super) index: &'a [u8],
+    /// As in the action.
+    pub(super) id: &'a [u8],
+}
+
+impl<'a> Name<'a> {
+    pub(super) fn of(item: &Item<'a>, defaults: &'a Defaults) -> Name<'a> {
+        let index = item.action.index.or(defaults.index()).unwrap_or(b"null");
+        Name { kind: item.action.kind, index, id: item.action.id.unwrap_or(b"null") }
+    }
+
+    /// How many bytes a short entry takes at most: without words of the destination.
+    pub(super) fn entry_len(&self) -> usize {
+        SHORT_ENTRY + self.index.len() + self.id.len() + 2
     }
 }
 
@@ -75,6 +102,104 @@ impl Answer {
         Ok(answer)
     }
 
+    /// An answer with room for short entries of `promised` bytes in all, of a request whose items are forwarded.
+    pub(super) fn promised(
+        arena: &Arena,
+        gate: &Gate,
+        fields: Fields,
+        beside: Beside,
+        promised: usize,
+    ) -> Result<Answer, Refused> {
+        let window = arena.try_window(Share::Ingest, 3 * FRAME + promised);
+        let window = window.map_err(|refused| beside.short(gate, refused, promised))?;
+        let mut answer = Answer { window, beside, fields, errors_at: None, errors: false, entries: false };
+        answer.put(gate, |out, fields| {
+            out.put(b"{")?;
+            if fields.has(Field::Errors) {
+                out.put(NO_ERRORS)?;
+            }
+            if fields.has(Field::Took) {
+                out.put(if fields.has(Field::Errors) { b"," } else { b"" })?;
+                out.put(TOOK)?;
+            }
+            Ok(())
+        })?;
+        answer.errors_at = fields.has(Field::Errors).then_some(1);
+        Ok(answer)
+    }
+
+    /// What the destination has answered to an item: `element`, or its wanted fields. `promised` is the room that entries
+    /// behind it need. Returns false, with nothing written, when there is no room for it beside that.
+    pub(super) fn element(&mut self, element: &[u8], failed: bool, promised: usize) -> bool {
+        let len = element.len() + 2 * FRAME;
+        let needed = len + promised + FRAME;
+        if self.window.spare() < needed
+            && self.window.try_reserve(needed.max(promised + GROWTH)).is_err()
+            && self.window.try_reserve(needed).is_err()
+        {
+            return false;
+        }
+        self.errors |= failed;
+        let (fields, before) = (self.fields, self.before());
+        let mut out = SliceOutput::new(self.window.spare_mut());
+        let written = out.put(before).and_then(|()| wanted(element, fields, &mut out));
+        if let Ok(true) = written {
+            let len = out.len();
+            self.window.advance(len);
+            self.entries = true;
+        }
+        written.is_ok()
+    }
+
+    /// What became of an item whose element of the destination's response there is not, or not whole: an error, if there
+    /// is one, with its type and reason.
+    pub(super) fn short(
+        &mut self,
+        gate: &Gate,
+        name: Name<'_>,
+        status: u16,
+        error: Option<(&str, &str)>,
+    ) -> Result<(), Refused> {
+        self.errors |= error.is_some();
+        let digits = status.to_string();
+        self.entry(gate, name, name.entry_len(), |entry| {
+            entry.value(Field::Status, b"\"status\":", digits.as_bytes())?;
+            let Some((kind, reason)) = error.filter(|_| entry.fields.has(Field::Error)) else {
+                return Ok(());
+            };
+            entry.raw(Field::Error, b"\"error\":{\"type\":")?;
+            json::string(kind.as_bytes(), |piece| entry.out.put(piece))?;
+            entry.out.put(b",\"reason\":")?;
+            json::string(reason.as_bytes(), |piece| entry.out.put(piece))?;
+            entry.out.put(b"}")
+        })
+    }
+
+    /// How many milliseconds it took.
+    pub(super) fn took(&mut self, milliseconds: u128) {
+        let Some(end) = self
+            .fields
+            .has(Field::Took)
+            .then(|| 1 + if self.fields.has(Field::Errors) { NO_ERRORS.len() + 1 } else { 0 } + TOOK.len())
+        else {
+            return;
+        };
+        let digits = milliseconds.min(9_999_999_999).to_string();
+        if let Some(place) = self.window.get_mut(end - digits.len()..end) {
+            place.copy_from_slice(digits.as_bytes());
+        }
+    }
+
+    /// What stands before the next entry, without its bracket.
+    fn before(&self) -> &'static [u8] {
+        let begun = self.fields.has(Field::Errors) || self.fields.has(Field::Took);
+        match (self.entries, begun) {
+            (true, _) => b",",
+            (false, false) => b"\"items\":[",
+            (false, true) => b",\"items\":[",
+        }
+    }
+
     /// The item is taken.
     pub(super) fn accept(
         &mut self,
@@ -87,7 +212,7 @@ impl Answer {
             Kind::Update => (b"updated", b"200"),
             Kind::Delete => (b"deleted", b"200"),
         };
-        self.entry(gate, item, defaults, |entry| {
+        self.entry(gate, Name::of(item, defaults), ENTRY, |entry| {
             entry.raw(Field::Version, b"\"_version\":1")?;
             entry.raw(Field::Result, b"\"result\":\"")?;
             if entry.fields.has(Field::Result) {
@@ -112,7 +237,7 @@ impl Answer {
         self.errors = true;
         // The words of a flaw have nothing that JSON escapes.
         let reason = format!("[line {}] failed to parse: {flaw}", item.number.saturating_add(1));
-        self.entry(gate, item, defaults, |entry| {
+        self.entry(gate, Name::of(item, defaults), ENTRY, |entry| {
             entry.value(Field::Status, b"\"status\":", b"400")?;
             entry.raw(Field::Error, b"\"error\":{\"type\":\"document_parsing_exception\",\"reason\":\"")?;
             if entry.fields.has(Field::Error) {
@@ -132,7 +257,7 @@ impl Answer {
         denied: Denied,
     ) -> Result<(), Refused> {
         self.errors = true;
-        self.entry(gate, item, defaults, |entry| {
+        self.entry(gate, Name::of(item, defaults), ENTRY, |entry| {
             entry.value(Field::Status, b"\"status\":", b"403")?;
             entry.raw(Field::Error, b"\"error\":{\"type\":\"security_exception\",\"reason\":\"")?;
             if entry.fields.has(Field::Error) {
@@ -154,27 +279,22 @@ impl Answer {
         Ok(self.window)
     }
 
+    /// An entry that takes `most` bytes beside its names.
     fn entry(
         &mut self,
         gate: &Gate,
-        item: &Item<'_>,
-        defaults: &Defaults,
+        name: Name<'_>,
+        most: usize,
         rest: impl Fn(&mut Entry<'_, '_>) -> Result<(), Full>,
     ) -> Result<(), Refused> {
-        let index = item.action.index.or(defaults.index()).unwrap_or(b"null");
-        let id = item.action.id.unwrap_or(b"null");
-        self.make_room(gate, ENTRY + index.len() + id.len() + 2)?;
-        let fields = self.fields;
+        let Name { kind, index, id } = name;
+        self.make_room(gate, most + index.len() + id.len() + 2)?;
+        let (fields, before) = (self.fields, self.before());
         let mut out = SliceOutput::new(self.window.spare_mut());
-        let begun = self.entries || !(fields.has(Field::Errors) || fields.has(Field::Took));
-        let before: &[u8] = match (self.entries, begun) {
-            (true, _) => b",{\"",
-            (false, true) => b"\"items\":[{\"",
-            (false, false) => b",\"items\":[{\"",
-        };
         let mut write = || {
             out.put(before)?;
-            out.put(item.action.kind.name().as_bytes())?;
+            out.put(b"{\"")?;
+            out.put(kind.name().as_bytes())?;
             out.put(b"\":{")?;
             let empty = out.len();
             let mut entry = Entry { out: &mut out, fields, first: true };
@@ -261,4 +381,35 @@ impl Entry<'_, '_> {
         self.out.put(id)?;
         if is_number { self.out.put(b"\"") } else { Ok(()) }
     }
+}
+
+/// Writes an element of a response, or its wanted fields. Returns false, with nothing of it written, when none of them is
+/// there.
+fn wanted(element: &[u8], fields: Fields, out: &mut SliceOutput<'_>) -> Result<bool, Full> {
+    if fields == Fields::ALL {
+        out.put(element)?;
+        return Ok(true);
+    }
+    let mut any = false;
+    let read = tidegate_bulk::answer::each_field(element, |action, name, value| {
+        if !Field::named(name).is_some_and(|field| fields.has(field)) {
+            return Ok(());
+        }
+        if any {
+            out.put(b",\"")?;
+        } else {
+            out.put(b"{\"")?;
+            out.put(action)?;
+            out.put(b"\":{\"")?;
+        }
+        any = true;
+        out.put(name)?;
+        out.put(b"\":")?;
+        out.put(value)
+    });
+    read?;
+    if any {
+        out.put(b"}}")?;
+    }
+    Ok(any)
 }

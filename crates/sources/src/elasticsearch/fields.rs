@@ -66,6 +66,12 @@ impl Fields {
 }
 
 impl Field {
+    /// The field of an item that has this name.
+    pub(super) fn named(name: &[u8]) -> Option<Field> {
+        let of_items = PATHS.iter().filter_map(|(field, path)| Some((*field, path.get(2)?)));
+        of_items.into_iter().find(|(_, known)| known.as_bytes() == name).map(|(field, _)| field)
+    }
+
     const fn bit(self) -> u16 {
         1 << self as u16
     }

@@ -55,6 +55,8 @@ pub(crate) struct Policy {
     pub(crate) hears_strangers: bool,
     /// Whether those who show no credentials are told that somebody is there.
     pub(crate) greets_strangers: bool,
+    /// Whether its bodies are for the journal.
+    pub(crate) journalled: bool,
     /// The headers of the refusal of a method.
     pub(crate) allowed: &'static [(&'static str, &'static str)],
     /// The headers of every refusal.
@@ -67,6 +69,7 @@ impl Policy {
         from_pages: false,
         hears_strangers: false,
         greets_strangers: false,
+        journalled: true,
         allowed: &[("Allow", "POST")],
         marks: None,
     };

@@ -64,6 +64,7 @@ fn elasticsearch(books: Source, arena: &Arena, pool: &Pool) -> Elasticsearch {
         prefix: "/elasticsearch".to_owned(),
         version: "8.19.0".to_owned(),
         max_body: MAX_BODY,
+        destination: None,
     };
     Elasticsearch::new(books, arena.clone(), pool.clone(), settings)
 }

@@ -4,6 +4,7 @@
 //! port's. So what they need is set aside first, and no more connections are taken than the rest allows, whatever
 //! `limits.connections` says.
 
+use super::destination;
 use super::ingest::ADMIN_CONNECTIONS;
 use super::listeners;
 use super::sinks::kinds;
@@ -125,7 +126,7 @@ impl fmt::Display for Files {
 /// What is not there for connections.
 fn reserve(config: &Config, workers: usize) -> u64 {
     let sinks: u64 = config.sinks.values().map(|sink| SINK + kinds::of(sink).files()).sum();
-    OWN + WORKER * workers as u64 + sinks
+    OWN + WORKER * workers as u64 + sinks + destination::files(config)
 }
 
 #[cfg(test)]

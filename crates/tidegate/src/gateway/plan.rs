@@ -6,6 +6,7 @@ mod deliverable;
 use deliverable::announced;
 pub(crate) use deliverable::{Announced, check, sufficient};
 
+use super::destination;
 use super::files::Files;
 use super::sinks::kinds;
 use super::sources;
@@ -100,6 +101,9 @@ pub(crate) fn of(config: &Config) -> Planned {
     plan.floor(Share::Egress, others * sink_part);
     plan.floor(Share::Decode, part(16));
     plan.floor(Share::Ingest, part(16));
+    if config.destination().is_some() {
+        plan.floor(Share::Forward, part(16));
+    }
 
     let common = payload.saturating_sub(plan.floors().sum());
     let most_held = common + part(16);
@@ -198,6 +202,7 @@ fn declare(
     Console::declared().into_iter().for_each(|declared| plan.declare(declared));
     let of_sinks = config.sinks.values().flat_map(|sink| kinds::of(sink).declared());
     of_sinks.for_each(|declared| plan.declare(declared));
+    destination::declare(plan, config);
     plan.declare(line("rest", "configuration, log, and what else is small", 1, MIB));
     plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));
 }

@@ -8,6 +8,7 @@ mod http;
 mod otlp;
 mod prometheus_remote_write;
 
+use super::destination::Destination;
 use super::plan::Announced;
 use crate::Failure;
 use tidegate_arena::Arena;
@@ -51,6 +52,8 @@ struct Parts<'a> {
     pool: Pool,
     /// The largest requests that it accepts.
     announced: &'a Announced,
+    /// The cluster that answers a `_bulk`, where one does.
+    destination: Option<&'a Destination>,
 }
 
 /// Has `http` serve every source, each for requests as large as is `announced`.
@@ -64,10 +67,11 @@ pub(super) fn start_all(
     ledger: &Ledger,
     arena: &Arena,
     pool: &Pool,
+    destination: Option<&Destination>,
 ) -> Result<Http, Failure> {
     announced.iter().try_fold(http, |http, announced| {
         let kind = announced.source;
         let (books, arena, pool) = (ledger.source(kind.name)?, arena.clone(), pool.clone());
-        (kind.start)(http, &Parts { config, books, arena, pool, announced })
+        (kind.start)(http, &Parts { config, books, arena, pool, announced, destination })
     })
 }

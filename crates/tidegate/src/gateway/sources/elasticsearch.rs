@@ -1,6 +1,6 @@
 //! The source `elasticsearch`.
 
-use super::SourceKind;
+use super::{Destination, SourceKind};
 use tidegate_config::Listener;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sources::{Elasticsearch, ElasticsearchSettings};
@@ -24,6 +24,7 @@ pub(super) const KIND: SourceKind = SourceKind {
             prefix: prefix(&source.prefix),
             version: source.version.clone(),
             max_body: parts.announced.max_body(),
+            destination: parts.destination.map(Destination::of_source),
         };
         let (books, arena, pool) = (parts.books.clone(), parts.arena.clone(), parts.pool.clone());
         Ok(http.with(Elasticsearch::new(books, arena, pool, settings)))

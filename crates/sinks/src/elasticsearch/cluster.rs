@@ -1,0 +1,158 @@
+//! The cluster as the destination of forwarded items: the requests of the bulk engine, over the sink's connections.
+
+use super::peer::Peer;
+use super::settings::Settings;
+use crate::delivery::StartError;
+use crate::endpoints::{Endpoints, Reservation, Verdict};
+use crate::limit::Law;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tidegate_bulk::{Answered, NoAnswer, Request, Transport};
+use tokio::time::Instant;
+
+/// How often a cluster that refuses the gateway's requests is named in the log, at most.
+const WARNINGS: Duration = Duration::from_secs(60);
+
+/// The nodes of a sink's cluster, for the bulk engine. Clones are the same nodes.
+#[derive(Clone)]
+pub struct Cluster(Arc<Mutex<State>>);
+
+struct State {
+    nodes: Arc<Mutex<Endpoints<Peer>>>,
+    /// When a refusal was last named in the log.
+    warned: Option<Instant>,
+}
+
+impl Cluster {
+    /// The cluster that `settings` name, for at most `max_in_flight` requests at a time.
+    ///
+    /// # Errors
+    /// When an address or the TLS settings cannot be used, or there is no address.
+    pub fn new(settings: &Settings, max_in_flight: usize) -> Result<Cluster, StartError> {
+        let nodes = Arc::new(Mutex::new(nodes(settings, max_in_flight)?));
+        Ok(Cluster(Arc::new(Mutex::new(State { nodes, warned: None }))))
+    }
+
+    /// What the connections take, in bytes: with their buffers and TLS sessions.
+    pub fn bytes(settings: &Settings, max_in_flight: usize) -> usize {
+        super::peer::bytes(&Settings { max_in_flight, ..settings.clone() })
+    }
+
+    /// Sends later requests to the cluster that `settings` name.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); nothing has changed then.
+    pub fn change(&self, settings: &Settings, max_in_flight: usize) -> Result<(), StartError> {
+        let nodes = Arc::new(Mutex::new(nodes(settings, max_in_flight)?));
+        self.state().nodes = nodes;
+        Ok(())
+    }
+
+    /// How long until a node is tried again, where none can be reached.
+    pub fn unreachable(&self) -> Option<Duration> {
+        let nodes = Arc::clone(&self.state().nodes);
+        let until = lock(&nodes).all_left_until();
+        let now = Instant::now();
+        // When that time has come, the next request is the trial.
+        until.filter(|until| *until > now).map(|until| until.saturating_duration_since(now))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+
+    /// Names in the log that the cluster refuses requests, now and then.
+    fn warn(&self, answered: &Answered) {
+        let now = Instant::now();
+        let mut state = self.state();
+        if state.warned.is_some_and(|last| now.saturating_duration_since(last) < WARNINGS) {
+            return;
+        }
+        state.warned = Some(now);
+        let Answered { status, excerpt, .. } = answered;
+        tracing::warn!(
+            status,
+            said = excerpt,
+            "the destination refuses requests with forwarded items: look at the sink's credentials and endpoints"
+        );
+    }
+}
+
+impl Transport for Cluster {
+    async fn send(
+        &self,
+        request: Request,
+        answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
+    ) -> Result<Answered, NoAnswer> {
+        let nodes = Arc::clone(&self.state().nodes);
+        let bytes = request.body.as_ref().len();
+        let mut words = "no node can be reached now".to_owned();
+        // Each node once at most: one that fails is left alone.
+        loop {
+            let Some((reservation, peer)) = lock(&nodes).reserve(bytes, Instant::now()) else {
+                return Err(NoAnswer::NotSent(words));
+            };
+            let mut attempt = Attempt { nodes: &nodes, reservation: Some(reservation) };
+            match peer.forward(&request, answer).await {
+                Ok(answered) => {
+                    attempt.end(verdict(&answered));
+                    if matches!(answered.status, 400..=499) && !matches!(answered.status, 400 | 413 | 429) {
+                        self.warn(&answered);
+                    }
+                    return Ok(answered);
+                }
+                Err(NoAnswer::NotSent(why)) => {
+                    attempt.end(Verdict::Failed(None));
+                    words = why;
+                }
+                Err(broken) => {
+                    attempt.end(Verdict::Failed(None));
+                    return Err(broken);
+                }
+            }
+        }
+    }
+}
+
+/// A request to a node, until its outcome is known. Dropping it without one says that the node failed.
+struct Attempt<'a> {
+    nodes: &'a Mutex<Endpoints<Peer>>,
+    reservation: Option<Reservation>,
+}
+
+impl Attempt<'_> {
+    fn end(&mut self, verdict: Verdict) {
+        if let Some(reservation) = self.reservation.take() {
+            lock(self.nodes).give_back(reservation, verdict, Instant::now());
+        }
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.end(Verdict::Failed(None));
+    }
+}
+
+/// What a response says of its node. One that has no room works: the engine waits before it sends the rest again.
+fn verdict(answered: &Answered) -> Verdict {
+    match answered.status {
+        429 | 503 => Verdict::Pressed,
+        500.. => Verdict::Failed(answered.retry_after),
+        _ => Verdict::Alive,
+    }
+}
+
+fn nodes(settings: &Settings, max_in_flight: usize) -> Result<Endpoints<Peer>, StartError> {
+    let settings = Settings { max_in_flight, ..settings.clone() };
+    let peers: Result<Vec<_>, _> = settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
+    let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
+    // The engine bounds requests and their bytes.
+    let law = Law::Bytes { steps: max_in_flight, step: settings.max_request_bytes };
+    Ok(Endpoints::new(peers, law, settings.backoff))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

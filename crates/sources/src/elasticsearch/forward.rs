@@ -1,0 +1,656 @@
+//! Forwards the items of a `_bulk` to a cluster, and answers as it answers.
+//!
+//! Nothing is journalled. The items of many clients share the requests of the engine (`tidegate-bulk`); what a client gets
+//! is the destination's own answer to each of its items. `design/bulk.md` has the argument.
+
+use super::answer::{Answer, Beside, Name};
+use super::form::Bulk;
+use super::request::Request;
+use super::rewrite::Defaults;
+use super::rights::{Denied, Guard};
+use super::{Elasticsearch, Form};
+use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
+use crate::clock::now_ns;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tidegate_admission::access::BulkRights;
+use tidegate_admission::{Gate, Passage, Refused, Room, answer};
+use tidegate_arena::{PAGE, Share, Window};
+use tidegate_bulk::{self as bulk, Element, Failure, Forward, Kind as Failed, Refresh, Ticket};
+use tidegate_http1::Reply;
+use tidegate_journal::{Encoding, Meta, Protocol as Layout, Signal, Tenant};
+use tidegate_ledger::{self as ledger, Fate, Forwarded, Open, Refusal};
+use tidegate_wire::bulk::{Counts, Flaw, Item, Items, Kind, checked, items};
+use tidegate_wire::json;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// The most items of a request that are in the engine at a time.
+const WINDOW_ITEMS: usize = 256;
+/// The longest that a request waits for its answers: what is not sent by then is not sent at all.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// A body of more than this is given back, where nothing but the names of its items is needed any more.
+const SMALL: usize = 2 * PAGE;
+
+/// The cluster that answers, instead of the journal.
+#[derive(Clone)]
+pub struct Destination {
+    /// The engine that joins the items of many clients.
+    pub forward: Forward,
+    /// For how long no node can be reached, if none can.
+    pub unreachable: Arc<dyn Fn() -> Option<Duration> + Send + Sync>,
+}
+
+/// What a checked body holds.
+struct Content {
+    /// Items that are forwarded.
+    taken: Counts,
+    left_out: u64,
+    denied: u64,
+    as_sent: usize,
+    /// How many bytes the short entries of all items take.
+    promised: usize,
+    defaults: Defaults,
+    refresh: Refresh,
+    wait: Duration,
+}
+
+/// Why an item was not sent, or has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// The engine, or the destination, has no room.
+    Busy(u32),
+    /// It could not be sent in time.
+    Late,
+    /// It was sent, and not answered.
+    Unanswered,
+    Stopping,
+    /// The destination refuses the gateway's credentials.
+    Denied,
+    TooLarge,
+}
+
+/// An item that was offered to the engine.
+enum Offered<'f> {
+    Sent(Ticket<'f, Element>),
+    Flawed(Flaw),
+    Denied(Denied),
+    Lost(Lost),
+}
+
+/// The items of a body that are still to be offered to the engine, in order.
+struct Offers<'a, 'f> {
+    items: Items<'a>,
+    /// One for which the engine had no room.
+    held: Option<Item<'a>>,
+    guard: Guard<'a>,
+    defaults: &'a Defaults,
+    /// Whether there are items that are not to be sent.
+    has_refused: bool,
+    forward: &'f Forward,
+    refresh: Refresh,
+    /// Why nothing more is sent.
+    ended: Option<Lost>,
+}
+
+impl Elasticsearch {
+    /// Answers a `_bulk` by what the destination answers to its items.
+    pub(super) async fn forward(
+        &self,
+        destination: &Destination,
+        (gate, passage, rights): (&Gate, &Passage, BulkRights),
+        open: Open,
+        (form, bulk): (Form, Bulk),
+        received: Received,
+    ) -> Reply {
+        let since = Instant::now();
+        let outcome = match self.survey((gate, passage, &rights), form, bulk, received).await {
+            Ok((body, content)) => {
+                self.exchange(destination, (gate, &rights), open, (bulk, content), body, since).await
+            }
+            Err(refused) => {
+                open.refuse(refused.reason);
+                Err(refused)
+            }
+        };
+        match outcome {
+            Ok(window) => super::answer::reply().content(window),
+            Err(refused) => answer(refused, tidegate_admission::Protocol::Elastic),
+        }
+    }
+
+    /// Checks the body, and decompresses it into its own window.
+    async fn survey(
+        &self,
+        (gate, passage, rights): (&Gate, &Passage, &BulkRights),
+        form: Form,
+        bulk: Bulk,
+        mut body: Received,
+    ) -> Result<(Received, Content), Refused> {
+        let most = self.0.settings.max_body.min(gate.most_decoded());
+        let inspection =
+            Inspection { gate, passage, pool: &self.0.pool, encoding: bulk.encoding, most, large: LARGE };
+        let mut memory = inspection.begin(&body).await?;
+        let looked = inspection.here(&mut body, &mut memory, |body, room, most| {
+            look((gate, rights), form, bulk, body, room, most)
+        });
+        if let Some(looked) = looked {
+            return looked.map(|content| (body, content));
+        }
+        let (its_gate, its_rights) = (gate.clone(), rights.clone());
+        let look = move |body: &mut Received, room: Option<&mut Room>, most| {
+            look((&its_gate, &its_rights), form, bulk, body, room, most)
+        };
+        inspection.in_pool(body, memory, look).await
+    }
+
+    /// Offers the items to the engine, and writes the answers.
+    async fn exchange(
+        &self,
+        destination: &Destination,
+        (gate, rights): (&Gate, &BulkRights),
+        mut open: Open,
+        (bulk, content): (Bulk, Content),
+        body: Received,
+        since: Instant,
+    ) -> Result<Window, Refused> {
+        open.leave_out(ledger::ItemRefusal::Malformed, content.left_out);
+        open.leave_out(ledger::ItemRefusal::Forbidden, content.denied);
+        if let Err(refused) = self.may_go(destination, gate, &open, &content, &body) {
+            open.refuse(refused.reason);
+            return Err(refused);
+        }
+        let beside = Beside { ingest: body.window.charged(), decode: 0, len: body.bytes().len() };
+        let answer = Answer::promised(&self.0.arena, gate, bulk.fields, beside, content.promised);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(refused) => {
+                open.refuse(refused.reason);
+                return Err(refused);
+            }
+        };
+        let places = content.taken.items.min(WINDOW_ITEMS as u64) as usize;
+        let heap = HELD + 2 * places * size_of::<Offered<'_>>();
+        let Ok(_heap) = self.0.arena.try_charge(Share::Ingest, heap as u64) else {
+            open.refuse(Refusal::Memory);
+            return Err(gate.no_memory());
+        };
+        let counts = |items: u64| ledger::Counts::of(ledger::Signal::Logs, items, content.as_sent as u64);
+        let forwarded = open.forward(content.taken.items);
+        let deadline = Box::pin(sleep_until(since + content.wait));
+        let promised = content.promised;
+        let mut answers = Answers { gate, answer, forwarded, promised, sent: 0, lost: None, deadline };
+        let mut offers = Offers {
+            items: checked(body.bytes()),
+            held: None,
+            guard: Guard::new(rights),
+            defaults: &content.defaults,
+            has_refused: content.left_out + content.denied > 0,
+            forward: &destination.forward,
+            refresh: content.refresh,
+            ended: None,
+        };
+        let mut waiting = VecDeque::new();
+        offers.fill(&mut waiting, gate);
+        if let Some(lost) =
+            offers.ended.filter(|_| !waiting.iter().any(|offered| matches!(offered, Offered::Sent(_))))
+        {
+            answers.forwarded.refuse(lost.refusal());
+            return Err(lost.refused());
+        }
+        let names = match offers.are_over() && body.window.charged() > SMALL {
+            true => Names::of(&self.0.arena, body.bytes(), &content.defaults),
+            false => None,
+        };
+        match names {
+            Some(names) => {
+                // From here on the body is the engine's alone.
+                drop(body);
+                for name in names.iter() {
+                    answers.next(&mut waiting, name).await?;
+                }
+            }
+            None => {
+                for item in checked(body.bytes()).flatten() {
+                    if waiting.is_empty() {
+                        offers.fill(&mut waiting, gate);
+                        tokio::task::yield_now().await;
+                    }
+                    answers.next(&mut waiting, Name::of(&item, &content.defaults)).await?;
+                    offers.fill(&mut waiting, gate);
+                }
+            }
+        }
+        answers.finish(since, counts)
+    }
+
+    /// Whether a checked body may be forwarded.
+    fn may_go(
+        &self,
+        destination: &Destination,
+        gate: &Gate,
+        open: &Open,
+        content: &Content,
+        body: &Received,
+    ) -> Result<(), Refused> {
+        let most = destination.forward.longest_item();
+        if content.taken.largest_item > most {
+            return Err(Refused::item_too_large(most));
+        }
+        if let Some(wait) = (destination.unreachable)() {
+            return Err(
+                Refused::new(Refusal::Destination, UNREACHABLE).retry_after(gate.spread(wait.as_secs()))
+            );
+        }
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal: Signal::Logs,
+            protocol: Layout::Bulk,
+            encoding: Encoding::Identity,
+            items: number(content.taken.items),
+            raw_len: number(body.bytes().len() as u64),
+            received_at_ns: now_ns(),
+        };
+        gate.forward(open, meta, body.bytes())
+    }
+}
+
+impl<'a, 'f> Offers<'a, 'f> {
+    /// Offers items until the engine takes no more, or enough wait.
+    fn fill(&mut self, waiting: &mut VecDeque<Offered<'f>>, gate: &Gate) {
+        while waiting.len() < WINDOW_ITEMS {
+            let Some(item) = self.held.take().or_else(|| self.items.next().and_then(Result::ok)) else {
+                return;
+            };
+            let offered = match self.offer(&item) {
+                Ok(offered) => offered,
+                Err(bulk::Refused::Full { .. }) if !waiting.is_empty() => {
+                    self.held = Some(item);
+                    return;
+                }
+                Err(refused) => {
+                    let lost = match refused {
+                        bulk::Refused::Full { retry_after } => Lost::Busy(gate.spread(seconds(retry_after))),
+                        bulk::Refused::Stopping => Lost::Stopping,
+                        bulk::Refused::TooLarge { .. } | bulk::Refused::Invalid(_) => Lost::TooLarge,
+                    };
+                    // An item that is too large is the only one.
+                    self.ended = Some(lost).filter(|lost| *lost != Lost::TooLarge);
+                    Offered::Lost(lost)
+                }
+            };
+            waiting.push_back(offered);
+        }
+    }
+
+    fn offer(&mut self, item: &Item<'a>) -> Result<Offered<'f>, bulk::Refused> {
+        if self.has_refused {
+            if let Err(flaw) = item.check() {
+                return Ok(Offered::Flawed(flaw));
+            }
+            if let Some(why) = self.guard.look(item, self.defaults) {
+                return Ok(Offered::Denied(why));
+            }
+        }
+        if let Some(lost) = self.ended {
+            return Ok(Offered::Lost(lost));
+        }
+        let index = item.action.index.or(self.defaults.index()).unwrap_or_default();
+        let more = self.defaults.missing(&item.action);
+        self.forward.forward(item, &more, index, self.refresh).map(Offered::Sent)
+    }
+
+    /// Whether every item was offered.
+    fn are_over(&self) -> bool {
+        self.held.is_none() && self.items.clone().next().is_none()
+    }
+}
+
+/// The answers to the items of a request, written in their order.
+struct Answers<'a> {
+    gate: &'a Gate,
+    answer: Answer,
+    forwarded: Forwarded,
+    /// The room that short entries of the items need that have none yet.
+    promised: usize,
+    /// Items that the destination has answered.
+    sent: u64,
+    /// Why the first item that was lost has no answer.
+    lost: Option<Lost>,
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl Answers<'_> {
+    /// Waits for the answer to the next item, and writes it.
+    async fn next(&mut self, waiting: &mut VecDeque<Offered<'_>>, name: Name<'_>) -> Result<(), Refused> {
+        self.promised = self.promised.saturating_sub(name.entry_len());
+        let outcome = match waiting.pop_front() {
+            Some(Offered::Sent(ticket)) => self.wait(ticket).await,
+            Some(Offered::Lost(lost)) => Err(lost),
+            Some(Offered::Flawed(flaw)) => {
+                let reason = format!("failed to parse: {flaw}");
+                return self.short(name, 400, Some(("document_parsing_exception", &reason)));
+            }
+            Some(Offered::Denied(why)) => {
+                return self.short(name, 403, Some(("security_exception", why.reason())));
+            }
+            None => Err(Lost::Stopping),
+        };
+        let element = match outcome {
+            Ok(element) => element,
+            Err(lost) => {
+                self.forwarded.enter(lost.fate());
+                self.lost = self.lost.or(Some(lost));
+                let (status, kind, reason) = lost.words();
+                return self.short(name, status, Some((kind, reason)));
+            }
+        };
+        self.sent += 1;
+        self.forwarded.enter(if element.failed { Fate::Rejected } else { Fate::Answered });
+        let whole = element
+            .body
+            .as_ref()
+            .is_some_and(|body| self.answer.element(body, element.failed, self.promised));
+        if whole {
+            return Ok(());
+        }
+        let error = element.failed.then(|| words_of(element.reason.as_deref().unwrap_or_default()));
+        self.short(name, element.status, error)
+    }
+
+    fn short(&mut self, name: Name<'_>, status: u16, error: Option<(&str, &str)>) -> Result<(), Refused> {
+        self.answer.short(self.gate, name, status, error)
+    }
+
+    /// Waits until the deadline; an item that is not sent by then is taken back.
+    async fn wait(&mut self, mut ticket: Ticket<'_, Element>) -> Result<Element, Lost> {
+        let answered = poll_fn(|context| match Pin::new(&mut ticket).poll(context) {
+            Poll::Ready(answered) => Poll::Ready(Some(answered)),
+            Poll::Pending => self.deadline.as_mut().poll(context).map(|()| None),
+        });
+        match answered.await {
+            None if ticket.withdraw() => Err(Lost::Late),
+            None => Err(Lost::Unanswered),
+            Some(Ok(element)) => Ok(element),
+            Some(Err(failure)) => judged(failure),
+        }
+    }
+
+    /// The whole response, if the destination has answered one item, or if there is nothing that it should have.
+    fn finish(mut self, since: Instant, counts: impl Fn(u64) -> ledger::Counts) -> Result<Window, Refused> {
+        if let (0, Some(lost)) = (self.sent, self.lost) {
+            self.forwarded.refuse(lost.refusal());
+            return Err(lost.refused());
+        }
+        self.answer.took(since.elapsed().as_millis());
+        match self.answer.finish(self.gate) {
+            Ok(window) => {
+                self.forwarded.accept(counts(self.sent));
+                Ok(window)
+            }
+            Err(refused) => {
+                self.forwarded.refuse(refused.reason);
+                Err(refused)
+            }
+        }
+    }
+}
+
+/// What a failure of the engine says: an answer of the destination to this item alone, or that there is none.
+fn judged(failure: Failure) -> Result<Element, Lost> {
+    let Failure { kind, status, reason } = failure;
+    match kind {
+        Failed::Rejected | Failed::NoRoom => Err(Lost::Busy(1)),
+        Failed::Timeout => Err(Lost::Late),
+        Failed::Stopped => Err(Lost::Stopping),
+        Failed::Denied => Err(Lost::Denied),
+        Failed::Server if (400..500).contains(&status) => Err(Lost::Denied),
+        // The destination refuses a request that has this item alone.
+        Failed::Invalid | Failed::TooLarge => Ok(Element { status, failed: true, body: None, reason }),
+        _ => Err(Lost::Unanswered),
+    }
+}
+
+const UNREACHABLE: &str = "the destination cannot be reached; send it again later\n";
+
+impl Lost {
+    /// Status, type and reason of an item's error.
+    fn words(self) -> (u16, &'static str, &'static str) {
+        const REJECTED: &str = "es_rejected_execution_exception";
+        const UNAVAILABLE: &str = "unavailable_shards_exception";
+        match self {
+            Lost::Busy(_) => (429, REJECTED, "the destination takes no more items now; send it again later"),
+            Lost::Late => {
+                (503, UNAVAILABLE, "it could not be sent to the destination in time; send it again later")
+            }
+            Lost::Unanswered => (
+                503,
+                UNAVAILABLE,
+                "it was sent to the destination, which did not respond; it may have been carried out",
+            ),
+            Lost::Stopping => (503, UNAVAILABLE, "the gateway is stopping; send it again"),
+            Lost::Denied => (
+                503,
+                UNAVAILABLE,
+                "the destination refuses the gateway's requests; its operator can mend that",
+            ),
+            Lost::TooLarge => (413, "content_too_long_exception", "the item is larger than can be sent"),
+        }
+    }
+
+    /// The refusal of a request of which no item has an answer.
+    fn refused(self) -> Refused {
+        const STOPPING: &str = "the gateway is stopping; send it again\n";
+        let words = match self {
+            Lost::Busy(_) => "the destination takes no more items now; send it again later\n",
+            Lost::Late => "the items could not be sent to the destination in time; send them again later\n",
+            Lost::Unanswered => {
+                "the items were sent to the destination, which did not respond; they may have been carried out\n"
+            }
+            Lost::Stopping => STOPPING,
+            Lost::Denied => "the destination refuses the gateway's requests; its operator can mend that\n",
+            Lost::TooLarge => "the item is larger than can be sent; make it smaller\n",
+        };
+        let refused = Refused::new(self.refusal(), words);
+        match self {
+            Lost::Busy(seconds) => refused.retry_after(seconds),
+            _ => refused,
+        }
+    }
+
+    fn refusal(self) -> Refusal {
+        match self {
+            Lost::Busy(_) => Refusal::Concurrency,
+            Lost::Late | Lost::Unanswered | Lost::Denied => Refusal::Destination,
+            Lost::Stopping => Refusal::Shutdown,
+            Lost::TooLarge => Refusal::TooLarge,
+        }
+    }
+
+    fn fate(self) -> Fate {
+        match self {
+            Lost::Unanswered => Fate::Unanswered,
+            _ => Fate::Refused,
+        }
+    }
+}
+
+/// Type and reason out of the words that the engine keeps of an error, short enough for a short entry.
+fn words_of(words: &str) -> (&str, &str) {
+    const MOST: usize = 120;
+    let (kind, reason) = words.split_once(": ").unwrap_or(("", words));
+    let is_type = |kind: &&str| !kind.is_empty() && kind.len() < 64 && json::is_plain(kind.as_bytes());
+    let kind = Some(kind).filter(is_type).unwrap_or("illegal_argument_exception");
+    let reason = reason.get(..reason.floor_char_boundary(MOST)).unwrap_or_default();
+    (kind, if json::is_plain(reason.as_bytes()) { reason } else { "the destination rejected the item" })
+}
+
+/// The names of a body's items, when the body is gone.
+enum Names {
+    /// Few: within what [`HELD`] stands for.
+    Few(Vec<u8>),
+    Many(Window),
+}
+
+impl Names {
+    /// Nothing where there is no memory for them, or they take most of the body.
+    fn of(arena: &tidegate_arena::Arena, body: &[u8], defaults: &Defaults) -> Option<Names> {
+        let all = || checked(body).flatten().map(|item| Name::of(&item, defaults));
+        let len: usize = all().map(|name| HEAD + name.index.len() + name.id.len()).sum();
+        if len > body.len() / 2 {
+            return None;
+        }
+        let mut names = match len <= FEW {
+            true => Names::Few(Vec::with_capacity(len)),
+            false => Names::Many(arena.try_window(Share::Ingest, len).ok()?),
+        };
+        for Name { kind, index, id } in all() {
+            let at = Kind::ALL.iter().position(|known| *known == kind).unwrap_or_default();
+            // A body is shorter than 4 GiB.
+            let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
+            for part in [&[at as u8][..], &length(index), &length(id), index, id] {
+                match &mut names {
+                    Names::Few(bytes) => bytes.extend_from_slice(part),
+                    Names::Many(window) => window.append(part).ok()?,
+                }
+            }
+        }
+        Some(names)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Name<'_>> {
+        let mut rest: &[u8] = match self {
+            Names::Few(bytes) => bytes,
+            Names::Many(window) => window,
+        };
+        std::iter::from_fn(move || {
+            let (head, behind) = rest.split_first_chunk::<HEAD>()?;
+            let [at, a, b, c, d, e, f, g, h] = *head;
+            let length = |bytes| u32::from_le_bytes(bytes) as usize;
+            let (index, behind) = behind.split_at_checked(length([a, b, c, d]))?;
+            let (id, behind) = behind.split_at_checked(length([e, f, g, h]))?;
+            rest = behind;
+            Some(Name { kind: *Kind::ALL.get(usize::from(at))?, index, id })
+        })
+    }
+}
+
+/// The most bytes of names that are kept on the heap.
+const FEW: usize = 1 << 10;
+/// What a request holds on the heap while it waits, beside a place for each item: its future, and few names.
+const HELD: usize = 3 << 10;
+
+/// How many bytes come before a name: the kind, and two lengths.
+const HEAD: usize = 9;
+
+/// Checks a body, and decompresses it into its own window, since a request that waits must not hold decode memory.
+fn look(
+    (gate, rights): (&Gate, &BulkRights),
+    form: Form,
+    bulk: Bulk,
+    body: &mut Received,
+    room: Option<&mut Room>,
+    most: usize,
+) -> Result<Content, Unfinished> {
+    let as_sent = body.range.len();
+    let room = match room {
+        None => None,
+        Some(room) => {
+            decode::decode(gate, bulk.encoding, body, room, most)?;
+            Some(&*room)
+        }
+    };
+    let raw: &[u8] = match room {
+        Some(room) => room,
+        None => body.bytes(),
+    };
+    let head = body.window.get(..body.range.start).unwrap_or_default();
+    let request = Request::of(head, form.prefix);
+    let refresh = refresh_of(&request)?;
+    let wait = wait_of(&request);
+    let defaults = Defaults::of(&request);
+    let (mut taken, mut left_out, mut denied, mut promised) = (Counts::default(), 0, 0, 0);
+    {
+        let mut guard = Guard::new(rights);
+        guard.request(&defaults)?;
+        for item in items(raw) {
+            let item = item.map_err(Refused::malformed)?;
+            super::can_be_sent(&item, &defaults)?;
+            promised += Name::of(&item, &defaults).entry_len();
+            if item.check().is_err() {
+                left_out += 1;
+            } else if guard.look(&item, &defaults).is_some() {
+                denied += 1;
+            } else {
+                taken.take(&item, defaults.missing_len(&item.action));
+            }
+        }
+    }
+    if taken.items + left_out + denied == 0 {
+        return Err(Refused::new(Refusal::Malformed, "request body is required\n").into());
+    }
+    if let Some(room) = room {
+        let Received { window, range } = body;
+        let beside = Beside { ingest: window.charged(), decode: room.charged(), len: room.len() };
+        window.clear();
+        window.append(room).map_err(|refused| beside.short(gate, refused, room.len()))?;
+        *range = 0..window.len();
+    }
+    Ok(Content { taken, left_out, denied, as_sent, promised, defaults, refresh, wait })
+}
+
+/// When the items are to be seen by searches.
+fn refresh_of(request: &Request<'_>) -> Result<Refresh, Refused> {
+    match request.parameter("refresh").as_deref() {
+        None | Some("false") => Ok(Refresh::No),
+        Some("" | "true") => Ok(Refresh::Now),
+        Some("wait_for") => Ok(Refresh::Wait),
+        Some(_) => Err(Refused::new(Refusal::Malformed, "`refresh` is `true`, `false` or `wait_for`\n")),
+    }
+}
+
+/// How long the request may wait: its `timeout`, but not for ever.
+fn wait_of(request: &Request<'_>) -> Duration {
+    let asked = request.parameter("timeout");
+    asked.and_then(|asked| duration(&asked)).map_or(LONGEST_WAIT, |asked| asked.min(LONGEST_WAIT))
+}
+
+/// A time as Elasticsearch writes it: `500ms`, `1m`.
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits)?;
+    let number: u64 = number.parse().ok()?;
+    match unit {
+        "nanos" => Some(Duration::from_nanos(number)),
+        "micros" => Some(Duration::from_micros(number)),
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_secs(number.saturating_mul(60))),
+        "h" => Some(Duration::from_secs(number.saturating_mul(3600))),
+        "d" => Some(Duration::from_secs(number.saturating_mul(86_400))),
+        _ => None,
+    }
+}
+
+/// Whole seconds, at least one.
+fn seconds(delay: Duration) -> u64 {
+    delay.as_secs() + u64::from(delay.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_elasticsearch_writes_them() {
+        assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Some(Duration::from_secs(120)));
+        assert_eq!((duration("soon"), duration(""), duration("-1")), (None, None, None));
+        let request = Request { query: "timeout=1h", ..Request::default() };
+        assert_eq!(wait_of(&request), LONGEST_WAIT);
+    }
+}

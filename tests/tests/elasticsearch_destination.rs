@@ -1,0 +1,154 @@
+//! `acknowledge: destination`: a client of `_bulk` gets the cluster's own answer to each item, and many clients share few
+//! requests to it.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
+
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tidegate_tests::http::{self, Answer};
+use tidegate_tests::{Gateway, OpenSearch, free_address, until};
+
+/// How long everything may take, on a busy machine.
+const DRAINED: Duration = Duration::from_secs(240);
+
+/// A gateway in front of `url`, with these settings of its sink besides; and where it is Elasticsearch alone.
+fn gateway(url: &str, sink: Value) -> (Gateway, std::net::SocketAddr) {
+    let mut out = json!({
+        "type": "elasticsearch", "product": "opensearch", "endpoints": [url],
+        "backoff": {"min": "20ms", "max": "500ms"}, "linger": "20ms",
+    });
+    out.as_object_mut().unwrap().extend(sink.as_object().unwrap().clone());
+    let gateway = Gateway::new(json!({}));
+    let alone = free_address();
+    gateway.configure(json!({
+        "listen": {"http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin(), "elasticsearch": alone},
+        "access": {"bulk": ["update", "delete", "script", "pipeline"]},
+        "sources": {"elasticsearch": {"acknowledge": "destination"}},
+        "sinks": {"out": out},
+    }));
+    let mut gateway = gateway;
+    gateway.start();
+    (gateway, alone)
+}
+
+fn post(address: std::net::SocketAddr, path: &str, body: &str) -> Answer {
+    let line = format!("POST {path} HTTP/1.1");
+    let head = [line.as_str(), "Content-Type: application/x-ndjson", "Connection: close"];
+    http::request(address, &head, body.as_bytes()).unwrap()
+}
+
+/// What is forwarded, of the books.
+fn forwarded(gateway: &Gateway) -> Value {
+    let books = gateway.status()["books"].clone();
+    let sources = books["sources"].as_array().unwrap().clone();
+    sources.into_iter().find(|source| source["name"] == "elasticsearch").unwrap()
+}
+
+/// An answer without what differs from index to index and from time to time.
+fn comparable(mut answer: Value, index: &str) -> Value {
+    answer["took"] = json!(0);
+    let text = answer.to_string().replace(index, "INDEX");
+    // Identifiers of indexes, and positions in parsers' words.
+    let mut answer: Value = serde_json::from_str(&text).unwrap();
+    for item in answer["items"].as_array_mut().into_iter().flatten() {
+        for (_, entry) in item.as_object_mut().unwrap() {
+            if entry.get("_id").and_then(Value::as_str).is_some_and(|id| id.len() == 20) {
+                entry["_id"] = json!("MADE");
+            }
+            if let Some(error) = entry.get_mut("error").and_then(Value::as_object_mut) {
+                error.remove("index_uuid");
+            }
+        }
+    }
+    answer
+}
+
+/// The answers are OpenSearch's own, field by field: compared with those that it gives when it is asked directly.
+#[test]
+fn each_item_gets_the_destinations_own_answer() {
+    let Some(mut node) = OpenSearch::started(&[]) else { return };
+    let (mut gateway, alone) = gateway(&node.url(), json!({}));
+    let body = |index: &str| {
+        [
+            format!(r#"{{"create":{{"_index":"{index}","_id":"1"}}}}"#),
+            r#"{"n":1}"#.to_owned(),
+            format!(r#"{{"create":{{"_index":"{index}","_id":"1"}}}}"#),
+            r#"{"n":2}"#.to_owned(),
+            format!(r#"{{"index":{{"_index":"{index}","_id":"1"}}}}"#),
+            r#"{"n":3}"#.to_owned(),
+            format!(r#"{{"update":{{"_index":"{index}","_id":"1","_source":true}}}}"#),
+            r#"{"doc":{"m":"é"}}"#.to_owned(),
+            format!(r#"{{"update":{{"_index":"{index}","_id":"none"}}}}"#),
+            r#"{"doc":{}}"#.to_owned(),
+            format!(r#"{{"delete":{{"_index":"{index}","_id":"none"}}}}"#),
+            format!(r#"{{"index":{{"_index":"{index}","_id":"bad"}}}}"#),
+            r#"{"n":"no number"}"#.to_owned(),
+            format!(r#"{{"index":{{"_index":"{index}"}}}}"#),
+            r#"{"n":4}"#.to_owned(),
+            format!(r#"{{"index":{{"_index":"{index}","_id":"1","if_seq_no":99,"if_primary_term":1}}}}"#),
+            r#"{"n":5}"#.to_owned(),
+            r#"{"index":{"_index":"-No Index"}}"#.to_owned(),
+            r#"{"n":6}"#.to_owned(),
+            format!(r#"{{"delete":{{"_index":"{index}","_id":"1"}}}}"#),
+        ]
+        .join("\n")
+            + "\n"
+    };
+    for (number, query) in
+        ["", "?refresh=true", "?refresh=wait_for", "?filter_path=errors,items.*.status,items.*.error"]
+            .iter()
+            .enumerate()
+    {
+        let (direct, through) = (format!("direct-{number}"), format!("throu-{number}"));
+        for index in [&direct, &through] {
+            let mapping = json!({"mappings": {"properties": {"n": {"type": "integer"}}}, "settings": {"number_of_replicas": 0}});
+            assert_eq!(node.ask("PUT", &format!("/{index}"), &mapping.to_string()).status, 200);
+        }
+        let wanted = post(node.address(), &format!("/_bulk{query}"), &body(&direct));
+        let got = post(alone, &format!("/_bulk{query}"), &body(&through));
+        assert_eq!((wanted.status, got.status), (200, 200), "{}", got.text());
+        assert_eq!(got.header("x-elastic-product"), Some("Elasticsearch"));
+        assert_eq!(comparable(got.json(), &through), comparable(wanted.json(), &direct), "{query}");
+    }
+    // What the address says goes on to the destination; a document that is none and one that is alone in being refused.
+    let got = post(
+        alone,
+        "/addressed/_bulk?routing=r&refresh=true",
+        "{\"index\":{\"_id\":\"a\"}}\n{\"n\":1}\n{\"index\":{}}\nno json\n",
+    );
+    let items = got.json()["items"].clone();
+    assert_eq!(items[0]["index"]["result"], "created", "{items}");
+    assert_eq!(
+        (&items[0]["index"]["forced_refresh"], &items[1]["index"]["status"]),
+        (&json!(true), &json!(400))
+    );
+    let routed = node.ask("GET", "/addressed/_doc/a?routing=r", "").json();
+    assert_eq!((&routed["_routing"], &routed["_source"]), (&json!("r"), &json!({"n": 1})));
+    let missing = post(alone, "/missing/_bulk?require_alias=true", "{\"index\":{}}\n{}\n").json();
+    assert_eq!(missing["items"][0]["index"]["status"], 404, "{missing}");
+
+    // Nothing of it was journalled.
+    let books = forwarded(&gateway);
+    assert_eq!(books["items"], json!({}), "{books}");
+    assert_eq!(gateway.status()["books"]["journal"]["appended"], 0);
+    assert_eq!(books["forwarded"], 4 * 11 + 1 + 1, "{books}");
+    gateway.books_close();
+
+    // A node that is gone is said so, within the time that the client gives, and soon to whoever comes then.
+    node.kill9();
+    let since = Instant::now();
+    let late = post(alone, "/gone/_bulk?timeout=2s", "{\"index\":{}}\n{}\n");
+    println!("{} after {:?}: {}", late.status, since.elapsed(), late.text());
+    assert_eq!(late.status, 503);
+    assert_eq!(late.json()["status"], 503);
+    assert!(since.elapsed() < Duration::from_secs(20));
+    node.start();
+    until(DRAINED, "the destination to be used again", || {
+        post(alone, "/back/_bulk", "{\"index\":{\"_id\":\"b\"}}\n{}\n").status == 200
+    });
+    gateway.books_close();
+    let books = forwarded(&gateway);
+    println!("{books}");
+    assert_eq!(books["forwarded_open"], 0);
+    assert_eq!(gateway.term(), 0);
+}
