@@ -124,8 +124,15 @@ impl Headers for Said {
 /// A request of this tenant that was let in with so many bytes.
 fn entered(rig: &Rig, tenant: (&'static str, &'static str), bytes: u64) -> Passage {
     let (peer, headers, now) = (IpAddr::V4(Ipv4Addr::LOCALHOST), Said(tenant), Moment::now());
-    let caller =
-        Caller { peer, certificate: None, headers: &headers, bytes: Some(bytes), now, guarded: true };
+    let caller = Caller {
+        peer,
+        certificate: None,
+        headers: &headers,
+        bytes: Some(bytes),
+        now,
+        guarded: true,
+        journalled: true,
+    };
     let mut open = rig.source("http").open();
     let passage = rig.gate.enter(&caller, &mut open).unwrap();
     open.accept_empty(tidegate_ledger::Signal::Logs);
