@@ -14,7 +14,7 @@ use std::thread::{Thread, park_timeout};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::{
-    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, Start, Tenant, WhenFull, inspect,
+    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull, inspect,
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -81,7 +81,7 @@ fn template() -> &'static Vec<(String, Vec<u8>)> {
     FILES.get_or_init(|| {
         let folder = Folder::empty();
         let (journal, _) = Journal::open(settings(folder.path())).expect("an empty folder opens");
-        let mut follower = journal.follow("sink", Start::Oldest, WhenFull::Block).expect("a cursor");
+        let mut follower = journal.follow("sink", StartAt::Oldest, WhenFull::Block).expect("a cursor");
         append(&journal, &BODIES);
         if let Ok(Some(Event::Record(record))) = follower.next_blocking(PATIENCE) {
             follower.commit(record.sequence);
@@ -98,7 +98,7 @@ fuzz_target!(|input: &[u8]| {
     // It always opens.
     let (journal, _recovery) = Journal::open(settings(folder.path())).expect("a damaged journal opens");
     append(&journal, &[b"one more"]);
-    if let Ok(mut follower) = journal.follow("sink", Start::Oldest, WhenFull::Block) {
+    if let Ok(mut follower) = journal.follow("sink", StartAt::Oldest, WhenFull::Block) {
         for _ in 0..100 {
             let Ok(Some(event)) = follower.next_blocking(Duration::ZERO) else { break };
             let Event::Record(record) = event else { continue };

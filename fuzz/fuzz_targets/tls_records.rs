@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use std::cell::OnceCell;
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_tls::{ClientAuth, Doorway, Files, Identity};
+use tidegate_tls::{ClientAuth, TlsAcceptor, CertificateFiles, ServerIdentity};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -15,7 +15,7 @@ struct Server {
     runtime: Runtime,
     listener: TcpListener,
     arena: Arena,
-    doorway: Doorway,
+    acceptor: TlsAcceptor,
 }
 
 thread_local! {
@@ -31,22 +31,22 @@ fn server() -> Server {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
     std::fs::write(path("cert.pem"), made.cert.pem()).expect("a file");
     std::fs::write(path("key.pem"), made.signing_key.serialize_pem()).expect("a file");
-    let files = Files {
+    let files = CertificateFiles {
         certificate: path("cert.pem"),
         key: path("key.pem"),
         client_ca: Some(path("cert.pem")),
         client_auth: ClientAuth::Optional,
     };
-    let identity = Identity::new(files).expect("the keys are there");
-    let doorway = Doorway::new(identity, arena.clone(), Share::Ingest, Duration::from_secs(5));
-    Server { runtime, listener, arena, doorway }
+    let identity = ServerIdentity::new(files).expect("the keys are there");
+    let acceptor = TlsAcceptor::new(identity, arena.clone(), Share::Ingest, Duration::from_secs(5));
+    Server { runtime, listener, arena, acceptor }
 }
 
 fuzz_target!(|input: &[u8]| {
     // The first byte says how large the pieces are.
     let Some((size, bytes)) = input.split_first() else { return };
     SERVER.with(|known| {
-        let Server { runtime, listener, arena, doorway } = known.get_or_init(server);
+        let Server { runtime, listener, arena, acceptor } = known.get_or_init(server);
         runtime.block_on(async {
             let address = listener.local_addr().expect("an address");
             let client = async {
@@ -64,7 +64,7 @@ fuzz_target!(|input: &[u8]| {
             let server = async {
                 let (socket, _) = listener.accept().await.expect("a connection");
                 // Without the other side's keys nothing that is made up becomes a connection.
-                assert!(doorway.enter(socket).await.is_err());
+                assert!(acceptor.enter(socket).await.is_err());
             };
             tokio::join!(server, client);
         });

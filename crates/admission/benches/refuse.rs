@@ -11,22 +11,22 @@ use tidegate_admission::otlp::Media;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_admission::{Caller, Gate, Headers, Protocol, Rules, answer};
 use tidegate_arena::{Arena, Floors};
-use tidegate_http1::Repeated;
+use tidegate_http1::DuplicateHeader;
 use tidegate_journal::{Durability, Journal, Settings};
 use tidegate_ledger::{Ledger, Source};
-use tidegate_limit::{Limits, Moment, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_limit::{AdmissionTable, LimiterSettings, Moment, PerSecond, TenantLimits, Tenants};
 use tidegate_meters::Registry;
 
 struct Said;
 
 impl Headers for Said {
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
         Ok(name.eq_ignore_ascii_case("x-scope-orgid").then_some(b"team-1"))
     }
 }
 
 /// A gate, and the source whose requests it is asked about.
-fn gate(limits: Option<Limits>, tenants: bool) -> (Gate, Source) {
+fn gate(limits: Option<LimiterSettings>, tenants: bool) -> (Gate, Source) {
     let dir = tempfile::tempdir().unwrap();
     let arena = Arena::new(64 << 20, Floors::NONE, 4 << 20, 8, 8).unwrap();
     let settings = Settings { durability: Durability::PageCache, ..Settings::new(dir.path()) };
@@ -34,7 +34,7 @@ fn gate(limits: Option<Limits>, tenants: bool) -> (Gate, Source) {
     let ledger = Ledger::new(&Registry::new(1), recovery.items);
     let source = ledger.source("prometheus_remote_write").unwrap();
     let table = tenants.then(|| Tenants::new(100, TenantLimits::default(), ledger.clone()));
-    let limits = limits.map(|limits| Arc::new(Table::new(vec![(source.clone(), limits)], table)));
+    let limits = limits.map(|limits| Arc::new(AdmissionTable::new(vec![(source.clone(), limits)], table)));
     let tenancy = tenants.then(|| Tenancy { header: Some("x-scope-orgid".into()), ..Tenancy::default() });
     let rules = Rules { tenancy, limits, ..Rules::default() };
     (Gate::ruled(arena, journal, Duration::ZERO, None, rules), source)
@@ -53,13 +53,14 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
         journalled: true,
     };
     let requests = Some(PerSecond { rate: 1, burst: 1 });
-    let spent = Limits { requests, ..Limits::default() };
+    let spent = LimiterSettings { requests, ..LimiterSettings::default() };
 
-    let (open, source) = gate(Some(Limits::default()), false);
+    let (open, source) = gate(Some(LimiterSettings::default()), false);
     let mut entry = source.open();
     measure("enter, nothing limited", &mut || drop(black_box(open.enter(black_box(&caller), &mut entry))));
     measure("head alone", &mut || drop(black_box(open.head())));
-    let many = Limits { concurrency: Some(1000), in_flight: Some(1 << 30), ..Limits::default() };
+    let many =
+        LimiterSettings { concurrency: Some(1000), in_flight: Some(1 << 30), ..LimiterSettings::default() };
     let (limited, source) = gate(Some(many), false);
     let mut entry = source.open();
     measure("enter, a route's limits", &mut || {

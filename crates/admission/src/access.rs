@@ -18,7 +18,7 @@ pub use authorization::{LONGEST, Presented, presented};
 pub use credentials::{Credentials, CredentialsError, Owner};
 pub use rights::{BulkAction, BulkActions, BulkRights, Indices, LONGEST_INDEX};
 pub use secret::{Made, SecretError, make};
-pub use tidegate_http1::{Certificate, Preparation};
+pub use tidegate_http1::{AdmissionFuture, Certificate};
 
 use crate::refused::Refused;
 use arc_swap::ArcSwapOption;
@@ -128,7 +128,7 @@ impl Access {
     /// The hash to wait for before [`check`](Self::check) can decide; `None` unless the request has a password that is
     /// not known yet. It takes as long for unknown names and wrong passwords.
     #[inline]
-    pub fn prepare(&self, authorization: Option<&[u8]>, peer: IpAddr) -> Option<Preparation> {
+    pub fn prepare(&self, authorization: Option<&[u8]>, peer: IpAddr) -> Option<AdmissionFuture> {
         let guard = self.0.as_ref()?;
         let authorization = authorization.filter(|value| authorization::is_basic(value))?;
         guard.prepare(authorization, peer)
@@ -230,7 +230,7 @@ impl Guard {
         }
     }
 
-    fn prepare(&self, authorization: &[u8], peer: IpAddr) -> Option<Preparation> {
+    fn prepare(&self, authorization: &[u8], peer: IpAddr) -> Option<AdmissionFuture> {
         let known = self.known.load();
         let mut scratch = [0; authorization::LONGEST];
         let Some(Presented::Basic(name, presented)) = presented(authorization, &mut scratch) else {

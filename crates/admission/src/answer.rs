@@ -7,7 +7,7 @@ use crate::otlp::{self, Media};
 use crate::refused::{Refused, Words};
 use crate::standing::Standing;
 use std::sync::LazyLock;
-use tidegate_http1::{Content, Flaw, Prepared, Reply};
+use tidegate_http1::{Content, PreparedReply, Reply, SyntaxError};
 use tidegate_ledger::Refusal;
 
 /// Whose shape an answer has.
@@ -55,18 +55,18 @@ pub fn prepare() {
 pub const PREPARED_BYTES: usize = 64 << 10;
 
 /// By protocol, and then by what is refused.
-static PREPARED: LazyLock<Box<[Prepared]>> = LazyLock::new(|| {
+static PREPARED: LazyLock<Box<[PreparedReply]>> = LazyLock::new(|| {
     let of = |protocol| {
         Standing::ALL.iter().map(move |standing| {
             let content = Content::Fixed(standing.words().as_bytes());
-            Prepared::new(&shaped(standing.reason(), content, None, protocol))
+            PreparedReply::new(&shaped(standing.reason(), content, None, protocol))
         })
     };
     Protocol::ALL.into_iter().flat_map(of).collect()
 });
 
 #[inline]
-fn prepared(standing: Standing, protocol: Protocol) -> &'static Prepared {
+fn prepared(standing: Standing, protocol: Protocol) -> &'static PreparedReply {
     // One for each of both, in this order.
     &PREPARED[protocol.index() * Standing::ALL.len() + standing as usize]
 }
@@ -101,7 +101,7 @@ impl Protocol {
 pub fn codec(refusal: tidegate_http1::Refusal, protocol: Protocol, retry_after: u32) -> (Reply, Refusal) {
     use tidegate_http1::Refusal as Codec;
     let reason = match refusal {
-        Codec::Malformed(Flaw::Chunk | Flaw::ChunkExtras) => Refusal::Malformed,
+        Codec::Malformed(SyntaxError::Chunk | SyntaxError::ChunkExtras) => Refusal::Malformed,
         Codec::Malformed(_)
         | Codec::Version
         | Codec::Connect
@@ -162,14 +162,14 @@ fn shaped(reason: Refusal, content: Content, retry_after: Option<u32>, protocol:
         Protocol::Http | Protocol::RemoteWrite => Reply::new(status(reason)),
         Protocol::Otlp(media) => Reply::new(otlp::status(reason))
             .content_type(media.content_type())
-            .shaped(otlp::shape(reason, media)),
+            .formatted(otlp::shape(reason, media)),
         Protocol::Elastic => Reply::new(elastic::status(reason))
             .content_type("application/json")
             .headers(elastic::HEADERS)
-            .shaped(elastic::shape(reason)),
+            .formatted(elastic::shape(reason)),
         Protocol::Intake { json } => Reply::new(intake::status(reason))
             .content_type(intake::content_type(json))
-            .shaped(intake::shape(reason)),
+            .formatted(intake::shape(reason)),
     };
     // RFC 9110, section 15.5.2: who is told to say who it is must be told how.
     let reply = match (reason, protocol) {
@@ -206,7 +206,7 @@ mod tests {
                 let text = String::from_utf8_lossy(ready.content()).into_owned();
                 let words = standing.words().trim_end().split('\'').next().unwrap_or_default();
                 assert!(text.contains(words), "{text}");
-                bytes += ready.size() + size_of::<Prepared>();
+                bytes += ready.size() + size_of::<PreparedReply>();
             }
         }
         let beside = otlp::PREPARED_BYTES;

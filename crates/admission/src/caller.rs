@@ -1,7 +1,7 @@
 //! Request metadata taken from the head.
 
 use std::net::IpAddr;
-use tidegate_http1::{Certificate, Head, Length, Repeated};
+use tidegate_http1::{BodyLength, Certificate, DuplicateHeader, Head};
 use tidegate_limit::Moment;
 
 /// The client and the head of a request.
@@ -30,7 +30,7 @@ pub trait Headers {
     ///
     /// # Errors
     /// When there are several: whom should one believe?
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated>;
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader>;
 }
 
 /// Whether a browser sends requests of this method for a page of another site without having asked whether it may. What
@@ -40,7 +40,7 @@ pub fn is_guarded(method: &str) -> bool {
 }
 
 impl Headers for Head<'_> {
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
         self.sole_header(name)
     }
 }
@@ -49,8 +49,8 @@ impl<'a> Caller<'a> {
     /// The sender of a request over HTTP/1.1 that is not made for browsers.
     pub fn of(head: &'a Head<'_>) -> Caller<'a> {
         let bytes = match head.length() {
-            Length::Sized(bytes) => Some(bytes),
-            Length::Chunked => None,
+            BodyLength::Sized(bytes) => Some(bytes),
+            BodyLength::Chunked => None,
         };
         Caller {
             peer: head.peer().ip(),

@@ -5,7 +5,7 @@
 //! and give up after any other status below 500. So all that time can mend is one of those.
 
 use crate::status::{string, without_line_feed};
-use tidegate_http1::Shape;
+use tidegate_http1::ErrorFormat;
 use tidegate_ledger::Refusal;
 
 /// The header by which clients know with whom they speak.
@@ -36,7 +36,7 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
 }
 
 /// What puts the words of a refusal into an error of Elasticsearch.
-pub(crate) const fn shape(reason: Refusal) -> Shape {
+pub(crate) const fn shape(reason: Refusal) -> ErrorFormat {
     /// The shape of one type: it is in the function, since a reply has room for no more than that.
     macro_rules! of {
         ($kind:literal, $status:literal) => {

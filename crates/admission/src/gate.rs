@@ -5,7 +5,7 @@ mod rights;
 mod room;
 mod turn;
 
-use crate::access::{Access, Certificate, Granted, Preparation};
+use crate::access::{Access, AdmissionFuture, Certificate, Granted};
 use crate::caller::{Caller, Headers};
 use crate::deliverable::{Bound, Deliverable, Size};
 use crate::pages;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Share, ShareUse};
 use tidegate_journal::{AppendError as JournalRefused, Batch, Journal, Meta, Protocol, Signal, Tenant};
 use tidegate_ledger::{Counts, HandedOver, Open, Refusal};
-use tidegate_limit::{Moment, Oversize, Table};
+use tidegate_limit::{AdmissionTable, Moment, Oversize};
 use tidegate_tap::{At, Tap};
 
 /// Decides about every request of every source. Clones share one gate.
@@ -57,7 +57,7 @@ pub struct Rules {
     /// How a request's tenant is found; `None` without tenants.
     pub tenancy: Option<Tenancy>,
     /// The limits of routes and tenants.
-    pub limits: Option<Arc<Table>>,
+    pub limits: Option<Arc<AdmissionTable>>,
     /// Authenticates operators, who resend dead letters under their old tenant; open means nobody may.
     pub operators: Access,
     /// `_bulk` rights where the credentials have none of their own.
@@ -105,7 +105,7 @@ impl Gate {
 
     /// The password hash to wait for before [`enter`](Self::enter) can decide on a request with these headers from `peer`.
     #[inline]
-    pub fn prepare(&self, headers: &dyn Headers, peer: IpAddr) -> Option<Preparation> {
+    pub fn prepare(&self, headers: &dyn Headers, peer: IpAddr) -> Option<AdmissionFuture> {
         let Rules { access, operators, .. } = &self.0.rules;
         if access.is_open() && operators.is_open() {
             return None;
@@ -187,7 +187,7 @@ impl Gate {
         let tenants = table.and_then(|table| table.tenants());
         let tenant = tenants.zip(name).map(|(tenants, name)| (tenants.find(name), tenants, name));
         if let Some((id, tenants, name)) = tenant
-            && let Some(page) = tenants.page(id, name)
+            && let Some(page) = tenants.ledger(id, name)
         {
             open.belongs_to(page);
         }
@@ -214,7 +214,7 @@ impl Gate {
         &self,
         caller: &Caller<'_>,
         open: &Open,
-        table: &Arc<Table>,
+        table: &Arc<AdmissionTable>,
         tenant: Option<tidegate_limit::TenantId>,
     ) -> Result<Passage, Refused> {
         let Some(route) = open.source().and_then(|books| table.route(books)) else {

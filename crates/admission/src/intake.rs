@@ -4,7 +4,7 @@
 //! something else to send. So the words are for people, and the delay for whoever heeds it.
 
 use crate::status::{string, without_line_feed};
-use tidegate_http1::Shape;
+use tidegate_http1::ErrorFormat;
 use tidegate_ledger::Refusal;
 
 /// The status of HTTP for a reason. Of APM Server's own: what is wrong with a request is 400, whatever it is.
@@ -33,7 +33,7 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
 }
 
 /// What puts the words of a refusal into an answer.
-pub(crate) const fn shape(reason: Refusal) -> Shape {
+pub(crate) const fn shape(reason: Refusal) -> ErrorFormat {
     match status(reason) {
         400 | 413 => |out, text| {
             out.extend_from_slice(b"{\n  \"accepted\": 0,\n  \"errors\": [\n    {\n      \"message\": ");

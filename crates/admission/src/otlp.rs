@@ -15,7 +15,7 @@ use crate::status::{Code, Detail, json, partial, protobuf, string, without_line_
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
-use tidegate_http1::Shape;
+use tidegate_http1::ErrorFormat;
 use tidegate_ledger::Refusal;
 
 /// The encoding of an OTLP request over HTTP, and of its response.
@@ -121,7 +121,7 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
 }
 
 /// The function that encodes a refusal's message as a `Status`.
-pub(crate) const fn shape(reason: Refusal, media: Media) -> Shape {
+pub(crate) const fn shape(reason: Refusal, media: Media) -> ErrorFormat {
     /// The function for one code. The code is part of the function, since a prepared reply stores nothing else.
     macro_rules! of {
         ($code:ident, $detail:ident) => {

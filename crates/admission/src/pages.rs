@@ -54,16 +54,16 @@ mod tests {
     use super::*;
     use crate::caller::Headers;
     use std::net::{IpAddr, Ipv4Addr};
-    use tidegate_http1::Repeated;
+    use tidegate_http1::DuplicateHeader;
     use tidegate_limit::Moment;
 
     struct Said<'a>(&'a [(&'a str, &'a str)]);
 
     impl Headers for Said<'_> {
-        fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+        fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
             let mut found = self.0.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
             let first = found.next().map(|(_, value)| value.as_bytes());
-            if found.next().is_some() { Err(Repeated) } else { Ok(first) }
+            if found.next().is_some() { Err(DuplicateHeader) } else { Ok(first) }
         }
     }
 

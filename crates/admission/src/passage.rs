@@ -4,13 +4,13 @@ use crate::pressure::Pressure;
 use crate::refused::Refused;
 use crate::standing::Standing;
 use std::time::Duration;
-use tidegate_limit::{Denied, Hold, Limit, Reached};
+use tidegate_limit::{Denied, Limit, LimitReached, RequestPermit};
 
 /// What a request that was let in has of the limits of its route and its tenant. To be kept until it is answered:
 /// dropping it gives that back. Where nothing is limited it is nothing.
 #[derive(Debug, Default)]
 #[must_use = "dropping it gives back what the request holds"]
-pub struct Passage(pub(crate) Option<Hold>);
+pub struct Passage(pub(crate) Option<RequestPermit>);
 
 impl Passage {
     /// Why the request could not [grow](crate::Gate::grow), if it could not.
@@ -31,7 +31,7 @@ impl Passage {
 #[inline]
 pub(crate) fn refused(denied: Denied, pressure: &Pressure) -> Refused {
     use Standing::*;
-    let (standing, Reached { wait, .. }) = match denied {
+    let (standing, LimitReached { wait, .. }) = match denied {
         Denied::Share { held } => {
             return Refused::standing(Share).retry_after(pressure.delay(held));
         }

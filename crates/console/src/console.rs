@@ -10,7 +10,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidegate_arena::{Arena, Declared, Floors, PAGE, Share, Window};
-use tidegate_http1::{Admitted, Body, Context, Head, Refusal, Reply, Service, Settings};
+use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service, Settings};
 use tidegate_tap::{Look, Tap};
 
 /// The gateway that answers requests.
@@ -255,7 +255,7 @@ enum Route {
 }
 
 impl Service for Console {
-    type Ticket = Ticket;
+    type RequestState = Ticket;
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
         let route = match head.path() {
@@ -320,7 +320,7 @@ impl Service for Console {
         }
     }
 
-    fn refuse(&self, refusal: Refusal, _: Context<'_, Ticket>) -> Reply {
+    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Ticket>) -> Reply {
         match refusal {
             Refusal::Memory => refusal.reply().retry_after(1),
             other => other.reply(),

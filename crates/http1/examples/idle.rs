@@ -15,7 +15,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use tidegate_arena::heap::{Counting, Jemalloc, heap};
 use tidegate_arena::{Arena, Floors};
-use tidegate_http1::{Admitted, Body, Context, Head, Refusal, Reply, Server, Service, Settings, Shutdown};
+use tidegate_http1::{
+    Admitted, Body, Head, Refusal, RefusalContext, Reply, Server, Service, Settings, Shutdown,
+};
 use tokio::net::TcpListener;
 
 #[global_allocator]
@@ -24,7 +26,7 @@ static HEAP: Counting<Jemalloc> = Counting::new(tikv_jemallocator::Jemalloc);
 struct NoContent;
 
 impl Service for NoContent {
-    type Ticket = u64;
+    type RequestState = u64;
 
     fn admit(&self, _: &Head<'_>) -> Result<Admitted<u64>, Reply> {
         Ok(Admitted { max_body: 1 << 20, ticket: 0 })
@@ -34,7 +36,7 @@ impl Service for NoContent {
         Reply::new(204)
     }
 
-    fn refuse(&self, refusal: Refusal, _: Context<'_, u64>) -> Reply {
+    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, u64>) -> Reply {
         refusal.reply()
     }
 }

@@ -1,6 +1,6 @@
 //! Chunked coding, undone in place (RFC 9112, section 7.1).
 
-use crate::refusal::{Flaw, Refusal};
+use crate::refusal::{Refusal, SyntaxError};
 
 /// The most bytes of chunk extensions in one body, all chunks together.
 const MAX_EXTENSIONS: u16 = 1 << 10;
@@ -11,8 +11,8 @@ const MAX_DIGITS: u8 = 16;
 
 /// The state of undoing the chunked coding of one body.
 #[derive(Debug)]
-pub(crate) struct Chunked {
-    state: State,
+pub(crate) struct ChunkedDecoder {
+    state: ChunkState,
     /// Bytes of the body so far, counting all of the chunk that is being read.
     body: usize,
     extensions: u16,
@@ -20,7 +20,7 @@ pub(crate) struct Chunked {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     Size { size: u64, digits: u8 },
     ExtensionStart { size: u64 },
     Extension { size: u64 },
@@ -38,99 +38,102 @@ enum State {
 
 /// The output of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Undone {
+pub(crate) struct Decoded {
     /// Where the body's bytes end now.
     pub(crate) body: usize,
     /// Where what was not looked at begins: behind the last chunk, else at the end.
     pub(crate) rest: usize,
 }
 
-impl Chunked {
-    pub(crate) fn new() -> Chunked {
-        Chunked { state: State::Size { size: 0, digits: 0 }, body: 0, extensions: 0, trailers: 0 }
+impl ChunkedDecoder {
+    pub(crate) fn new() -> ChunkedDecoder {
+        ChunkedDecoder { state: ChunkState::Size { size: 0, digits: 0 }, body: 0, extensions: 0, trailers: 0 }
     }
 
     /// Whether the last chunk and the trailers have been read.
     pub(crate) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ChunkState::Done
     }
 
     /// Bytes of the chunk that is being read that have not arrived.
     pub(crate) fn missing(&self) -> usize {
-        if let State::Data { left } = self.state { left } else { 0 }
+        if let ChunkState::Data { left } = self.state { left } else { 0 }
     }
 
     /// Undoes the coding of `bytes[raw..]`, moving the body's bytes to `bytes[body..]`. A body longer than
     /// `limit` is refused as soon as a chunk's size says so.
-    pub(crate) fn undo(
+    pub(crate) fn decode(
         &mut self,
         bytes: &mut [u8],
         mut body: usize,
         mut raw: usize,
         limit: usize,
-    ) -> Result<Undone, Refusal> {
-        while self.state != State::Done {
-            if let State::Data { left } = self.state {
+    ) -> Result<Decoded, Refusal> {
+        while self.state != ChunkState::Done {
+            if let ChunkState::Data { left } = self.state {
                 let now = left.min(bytes.len().saturating_sub(raw));
                 if now == 0 {
                     break;
                 }
                 bytes.copy_within(raw..raw + now, body);
                 (body, raw) = (body + now, raw + now);
-                self.state = if now == left { State::DataReturn } else { State::Data { left: left - now } };
+                self.state =
+                    if now == left { ChunkState::DataReturn } else { ChunkState::Data { left: left - now } };
             } else {
                 let Some(byte) = bytes.get(raw) else { break };
                 self.state = self.after(*byte, limit)?;
                 raw += 1;
             }
         }
-        Ok(Undone { body, rest: raw })
+        Ok(Decoded { body, rest: raw })
     }
 
     /// The state after one byte of framing.
-    fn after(&mut self, byte: u8, limit: usize) -> Result<State, Refusal> {
+    fn after(&mut self, byte: u8, limit: usize) -> Result<ChunkState, Refusal> {
         let next = match (self.state, byte) {
-            (State::Size { size, digits }, _) if byte.is_ascii_hexdigit() && digits < MAX_DIGITS => {
+            (ChunkState::Size { size, digits }, _) if byte.is_ascii_hexdigit() && digits < MAX_DIGITS => {
                 let digit = char::from(byte).to_digit(16).unwrap_or(0);
-                State::Size { size: size << 4 | u64::from(digit), digits: digits + 1 }
+                ChunkState::Size { size: size << 4 | u64::from(digit), digits: digits + 1 }
             }
-            (State::Size { size, digits: 1.. }, b'\r') => State::SizeFeed { size },
-            (State::Size { size, digits: 1.. }, b';') => State::ExtensionStart { size },
+            (ChunkState::Size { size, digits: 1.. }, b'\r') => ChunkState::SizeFeed { size },
+            (ChunkState::Size { size, digits: 1.. }, b';') => ChunkState::ExtensionStart { size },
             // Visible characters only: the white space that the grammar allows here has been read in two
             // ways often enough.
-            (State::ExtensionStart { size } | State::Extension { size }, b'!'..=b'~') => {
+            (ChunkState::ExtensionStart { size } | ChunkState::Extension { size }, b'!'..=b'~') => {
                 self.extensions += 1;
-                State::Extension { size }
+                ChunkState::Extension { size }
             }
-            (State::Extension { size }, b'\r') => State::SizeFeed { size },
-            (State::SizeFeed { size: 0 }, b'\n') => State::TrailerStart,
-            (State::SizeFeed { size }, b'\n') => self.chunk(size, limit)?,
-            (State::DataReturn, b'\r') => State::DataFeed,
-            (State::DataFeed, b'\n') => State::Size { size: 0, digits: 0 },
-            (State::TrailerStart, b'\r') => State::LastFeed,
-            (State::TrailerStart | State::TrailerName, _) if is_token(byte) => State::TrailerName,
-            (State::TrailerName, b':') => State::TrailerValue,
-            (State::TrailerValue, b'\t' | b' '..=b'~' | 0x80..) => State::TrailerValue,
-            (State::TrailerValue, b'\r') => State::TrailerFeed,
-            (State::TrailerFeed, b'\n') => State::TrailerStart,
-            (State::LastFeed, b'\n') => State::Done,
-            _ => return Err(Refusal::Malformed(Flaw::Chunk)),
+            (ChunkState::Extension { size }, b'\r') => ChunkState::SizeFeed { size },
+            (ChunkState::SizeFeed { size: 0 }, b'\n') => ChunkState::TrailerStart,
+            (ChunkState::SizeFeed { size }, b'\n') => self.chunk(size, limit)?,
+            (ChunkState::DataReturn, b'\r') => ChunkState::DataFeed,
+            (ChunkState::DataFeed, b'\n') => ChunkState::Size { size: 0, digits: 0 },
+            (ChunkState::TrailerStart, b'\r') => ChunkState::LastFeed,
+            (ChunkState::TrailerStart | ChunkState::TrailerName, _) if is_token(byte) => {
+                ChunkState::TrailerName
+            }
+            (ChunkState::TrailerName, b':') => ChunkState::TrailerValue,
+            (ChunkState::TrailerValue, b'\t' | b' '..=b'~' | 0x80..) => ChunkState::TrailerValue,
+            (ChunkState::TrailerValue, b'\r') => ChunkState::TrailerFeed,
+            (ChunkState::TrailerFeed, b'\n') => ChunkState::TrailerStart,
+            (ChunkState::LastFeed, b'\n') => ChunkState::Done,
+            _ => return Err(Refusal::Malformed(SyntaxError::Chunk)),
         };
-        if matches!(next, State::TrailerName | State::TrailerValue) {
+        if matches!(next, ChunkState::TrailerName | ChunkState::TrailerValue) {
             self.trailers += 1;
         }
         if self.extensions > MAX_EXTENSIONS || self.trailers > MAX_TRAILERS {
-            return Err(Refusal::Malformed(Flaw::ChunkExtras));
+            return Err(Refusal::Malformed(SyntaxError::ChunkExtras));
         }
         Ok(next)
     }
 
     /// The beginning of a chunk's data.
-    fn chunk(&mut self, size: u64, limit: usize) -> Result<State, Refusal> {
+    fn chunk(&mut self, size: u64, limit: usize) -> Result<ChunkState, Refusal> {
         let too_large = Refusal::BodyTooLarge { limit };
         let left = usize::try_from(size).map_err(|_| too_large)?;
         self.body = self.body.checked_add(left).filter(|body| *body <= limit).ok_or(too_large)?;
-        Ok(State::Data { left })
+        Ok(ChunkState::Data { left })
     }
 }
 

@@ -4,22 +4,22 @@
 //! large value by value (its future would hold it twice), no await is inside a `match` that owns something, and a
 //! reply is written as soon as it is made: only the bytes that the socket did not accept are kept.
 
-mod intake;
-mod link;
-mod pace;
+mod body_deadlines;
+mod body_receiver;
 mod receive;
+mod timed_stream;
 
-use link::{Left, SCRATCH, put, with_scratch};
-pub(crate) use link::{Link, Read, Unsent};
-pub use pace::Pace;
+pub use body_deadlines::BodyDeadlines;
+pub(crate) use timed_stream::{ReadOutcome, TimedStream, UnsentAnswer};
+use timed_stream::{UnsentContent, WRITE_BUFFER_LEN, put, with_scratch};
 
 use crate::certificate::Certificate;
 use crate::clock::coarse_ns;
-use crate::head::{Framing, Head, Length, Progress, Scan, Version, parse};
+use crate::head::{BodyLength, Framing, Head, HeadScanner, ScanProgress, Version, parse};
 use crate::refusal::Refusal;
-use crate::reply::{Ending, Reply};
-use crate::server::{Ended, Server};
-use crate::service::{Admitted, Body, Context, Preparation, Service};
+use crate::reply::{ConnectionHeaders, Reply};
+use crate::server::{ConnectionEnd, Server};
+use crate::service::{AdmissionFuture, Admitted, Body, RefusalContext, Service};
 use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io;
@@ -33,18 +33,18 @@ use tokio::time::Instant;
 /// One connection. It borrows what is large from the future that owns it.
 pub(crate) struct Connection<'a, 's, S: Service, T> {
     server: &'s Server<S>,
-    link: Link<'a, T>,
+    link: TimedStream<'a, T>,
     /// Resolves when the server shuts down.
     signal: Pin<&'a mut Notified<'s>>,
     peer: &'a SocketAddr,
-    ahead: Ahead,
+    ahead: PipelinedHead,
     /// How large the last request was: how much to take for the next at once.
     hint: usize,
     served: u32,
 }
 
 /// Bytes received after a request: the beginning of the next.
-enum Ahead {
+enum PipelinedHead {
     Nothing,
     Bytes(Window),
     /// There was no memory to keep it, so the next request is refused.
@@ -52,77 +52,77 @@ enum Ahead {
 }
 
 /// Why a request could not be received.
-enum Fault {
+enum ReceiveError {
     Refusal(Refusal),
     /// There is nobody to answer, or nothing to answer.
-    End(Ended),
+    End(ConnectionEnd),
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Fault {
-        Fault::Refusal(refusal)
+impl From<Refusal> for ReceiveError {
+    fn from(refusal: Refusal) -> ReceiveError {
+        ReceiveError::Refusal(refusal)
     }
 }
 
-impl From<io::Error> for Fault {
-    fn from(_: io::Error) -> Fault {
-        Fault::End(Ended::Lost)
+impl From<io::Error> for ReceiveError {
+    fn from(_: io::Error) -> ReceiveError {
+        ReceiveError::End(ConnectionEnd::Lost)
     }
 }
 
 /// An answer that is on its way: what of it is left to send, and what follows. Or the end without one.
-type Answered = Result<(Option<Box<Unsent>>, After), Ended>;
+type SentAnswer = Result<(Option<Box<UnsentAnswer>>, NextStep), ConnectionEnd>;
 
 /// The next step after an answer.
 #[derive(Debug, Clone, Copy)]
-struct After {
-    ending: Ending,
+struct NextStep {
+    ending: ConnectionHeaders,
     /// How the connection ends, if it does.
-    ended: Ended,
+    ended: ConnectionEnd,
     /// Before the end, wait for the client to take the answer: it does not know of the end.
     linger: bool,
     /// Before the next request, throw away this much of the body of a refused one.
     discard: usize,
 }
 
-impl After {
+impl NextStep {
     /// After the answer to a request that could not be received: where the next would begin is not known.
-    const END: After = After {
-        ending: Ending { close: true, keep_alive: false, bodiless: false },
-        ended: Ended::Refused,
+    const END: NextStep = NextStep {
+        ending: ConnectionHeaders { close: true, keep_alive: false, bodiless: false },
+        ended: ConnectionEnd::Refused,
         linger: true,
         discard: 0,
     };
 }
 
 /// A request that was let in, and what is left to send of the answers to those before it.
-struct Entered<T> {
+struct AdmittedRequest<T> {
     window: Window,
     framing: Framing,
     max_body: usize,
     ticket: T,
-    unsent: Option<Box<Unsent>>,
+    unsent: Option<Box<UnsentAnswer>>,
 }
 
 /// The decision on a request.
-enum Decided<T> {
-    Entered(Entered<T>),
+enum Decision<T> {
+    Entered(AdmittedRequest<T>),
     /// Nothing yet. Apart, since it comes seldom.
-    Later(Box<Later>),
+    Later(Box<DeferredDecision>),
 }
 
 /// A request that can be decided on when something has been waited for.
-struct Later {
+struct DeferredDecision {
     window: Window,
     /// Where its head is.
     head: (usize, usize),
     /// Of the answers to those before it.
-    unsent: Option<Box<Unsent>>,
-    preparation: Preparation,
+    unsent: Option<Box<UnsentAnswer>>,
+    preparation: AdmissionFuture,
 }
 
 /// The event that woke an idle connection.
-enum Woken {
+enum WakeReason {
     Readable,
     Shutdown,
     Idle,
@@ -131,14 +131,14 @@ enum Woken {
 impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     pub(crate) fn new(
         server: &'s Server<S>,
-        link: Link<'a, T>,
+        link: TimedStream<'a, T>,
         signal: Pin<&'a mut Notified<'s>>,
         peer: &'a SocketAddr,
     ) -> Self {
-        Connection { server, link, signal, peer, ahead: Ahead::Nothing, hint: PAGE, served: 0 }
+        Connection { server, link, signal, peer, ahead: PipelinedHead::Nothing, hint: PAGE, served: 0 }
     }
 
-    pub(crate) async fn run(&mut self) -> Ended {
+    pub(crate) async fn run(&mut self) -> ConnectionEnd {
         loop {
             let (unsent, after) = match self.exchange().await {
                 Ok(answered) => answered,
@@ -147,7 +147,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             if let Some(unsent) = unsent {
                 let deadline = Instant::now() + self.server.settings.write;
                 if self.link.send_rest(&unsent, deadline).await.is_err() {
-                    return Ended::Lost;
+                    return ConnectionEnd::Lost;
                 }
             }
             if let Some(ended) = self.settle(after).await {
@@ -157,7 +157,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     }
 
     /// Receives one request, and has it answered.
-    async fn exchange(&mut self) -> Answered {
+    async fn exchange(&mut self) -> SentAnswer {
         let (ticket, body, framing) = match self.arrival().await {
             Ok(arrived) => arrived,
             Err(answered) => return answered,
@@ -165,9 +165,9 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         let reply = self.server.service.answer(ticket, body).await;
         self.served = self.served.saturating_add(1);
         let close = reply.is_closing() || !self.may_go_on(&framing);
-        let after = After {
+        let after = NextStep {
             ending: ending(close, &framing),
-            ended: Ended::Answered,
+            ended: ConnectionEnd::Answered,
             // Unless it wished the end, the client may be sending its next request.
             linger: framing.persistent,
             discard: 0,
@@ -176,33 +176,33 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     }
 
     /// Begins to send an answer.
-    fn answered(&mut self, reply: Reply, after: After, now_ns: u64) -> Answered {
+    fn answered(&mut self, reply: Reply, after: NextStep, now_ns: u64) -> SentAnswer {
         match self.link.begin(reply, after.ending, now_ns) {
             Ok(unsent) => Ok((unsent, after)),
-            Err(_) => Err(Ended::Lost),
+            Err(_) => Err(ConnectionEnd::Lost),
         }
     }
 
     /// Waits for a request, and receives it. The error is what came of one that was not let in.
-    async fn arrival(&mut self) -> Result<(S::Ticket, Body, Framing), Answered> {
+    async fn arrival(&mut self) -> Result<(S::RequestState, Body, Framing), SentAnswer> {
         let mut window = match self.first_bytes().await {
             Ok(window) => window,
-            Err(fault) => return Err(self.failed(fault, None, 0, After::END)),
+            Err(fault) => return Err(self.failed(fault, None, 0, NextStep::END)),
         };
         let head = match self.receive_head(&mut window).await {
             Ok(found) => found,
-            Err(fault) => return Err(self.failed(fault, None, window.len(), After::END)),
+            Err(fault) => return Err(self.failed(fault, None, window.len(), NextStep::END)),
         };
         let entered = match self.decide(window, head, false)? {
-            Decided::Entered(entered) => entered,
+            Decision::Entered(entered) => entered,
             // On the heap: nearly no request waits for this, and every connection would have the room.
-            Decided::Later(later) => Box::pin(self.decide_later(later)).await?,
+            Decision::Later(later) => Box::pin(self.decide_later(later)).await?,
         };
-        let Entered { mut window, framing, max_body, mut ticket, unsent } = entered;
+        let AdmittedRequest { mut window, framing, max_body, mut ticket, unsent } = entered;
         if let Some(unsent) = unsent {
             let deadline = Instant::now() + self.server.settings.write;
             if self.link.send_rest(&unsent, deadline).await.is_err() {
-                return Err(Err(Ended::Lost));
+                return Err(Err(ConnectionEnd::Lost));
             }
         }
         let patient = self.server.service.is_patient(&ticket);
@@ -216,25 +216,28 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 Ok((ticket, Body::received(window, framing.head), framing))
             }
             Err(fault) => {
-                let after = After { ending: ending(true, &framing), ..After::END };
+                let after = NextStep { ending: ending(true, &framing), ..NextStep::END };
                 Err(self.failed(fault, Some(&ticket), window.len(), after))
             }
         }
     }
 
     /// Waits for what a request can be decided on then, and decides; again where another is behind it of which the same is so.
-    async fn decide_later(&mut self, mut later: Box<Later>) -> Result<Entered<S::Ticket>, Answered> {
+    async fn decide_later(
+        &mut self,
+        mut later: Box<DeferredDecision>,
+    ) -> Result<AdmittedRequest<S::RequestState>, SentAnswer> {
         loop {
             if let Some(unsent) = &later.unsent {
                 let deadline = Instant::now() + self.server.settings.write;
                 if self.link.send_rest(unsent, deadline).await.is_err() {
-                    return Err(Err(Ended::Lost));
+                    return Err(Err(ConnectionEnd::Lost));
                 }
             }
             later.preparation.as_mut().await;
             match self.decide(later.window, later.head, true)? {
-                Decided::Entered(entered) => return Ok(entered),
-                Decided::Later(next) => later = next,
+                Decision::Entered(entered) => return Ok(entered),
+                Decision::Later(next) => later = next,
             }
         }
     }
@@ -247,7 +250,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         mut window: Window,
         (mut start, mut end): (usize, usize),
         mut is_prepared: bool,
-    ) -> Result<Decided<S::Ticket>, Answered> {
+    ) -> Result<Decision<S::RequestState>, SentAnswer> {
         let server = self.server;
         with_scratch(|out| {
             let (left, after) = loop {
@@ -262,32 +265,50 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                     Ok(Err(preparation)) => {
                         let unsent = match out.is_empty() {
                             true => None,
-                            false => self.link.send(out, Left::NOTHING).map_err(|_| Err(Ended::Lost))?,
+                            false => self
+                                .link
+                                .send(out, UnsentContent::NOTHING)
+                                .map_err(|_| Err(ConnectionEnd::Lost))?,
                         };
                         let head = (start, end);
-                        return Ok(Decided::Later(Box::new(Later { window, head, unsent, preparation })));
+                        return Ok(Decision::Later(Box::new(DeferredDecision {
+                            window,
+                            head,
+                            unsent,
+                            preparation,
+                        })));
                     }
                     Ok(Ok((framing, Ok(Admitted { max_body, ticket })))) => {
                         // From here on the head is all that comes before the body.
                         let framing = Framing { head: end, ..framing };
                         let unsent = match out.is_empty() {
                             true => None,
-                            false => self.link.send(out, Left::NOTHING).map_err(|_| Err(Ended::Lost))?,
+                            false => self
+                                .link
+                                .send(out, UnsentContent::NOTHING)
+                                .map_err(|_| Err(ConnectionEnd::Lost))?,
                         };
-                        return Ok(Decided::Entered(Entered { window, framing, max_body, ticket, unsent }));
+                        return Ok(Decision::Entered(AdmittedRequest {
+                            window,
+                            framing,
+                            max_body,
+                            ticket,
+                            unsent,
+                        }));
                     }
                     Ok(Ok((framing, Err(reply)))) => {
                         let after = self.declined(&reply, &Framing { head: end, ..framing }, window);
                         (reply, after)
                     }
                     Err(refusal) => {
-                        let context = Context { peer: *self.peer, ticket: None, received: window.len() };
-                        (server.service.refuse(refusal, context), After::END)
+                        let context =
+                            RefusalContext { peer: *self.peer, ticket: None, received: window.len() };
+                        (server.service.refuse(refusal, context), NextStep::END)
                     }
                 };
                 let left = put(reply, after.ending, now_ns, out);
                 let goes_on = !after.ending.close && after.discard == 0;
-                let has_room = left.is_nothing() && out.len() < SCRATCH / 2;
+                let has_room = left.is_nothing() && out.len() < WRITE_BUFFER_LEN / 2;
                 let next = if goes_on && has_room { self.next_head() } else { None };
                 match next {
                     Some(next) => ((window, (start, end)), is_prepared) = (next, false),
@@ -295,30 +316,30 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 }
             };
             let sent = self.link.send(out, left);
-            Err(sent.map(|unsent| (unsent, after)).map_err(|_| Ended::Lost))
+            Err(sent.map(|unsent| (unsent, after)).map_err(|_| ConnectionEnd::Lost))
         })
     }
 
     /// Bytes received ahead, if they hold a whole head, and the head's position.
     fn next_head(&mut self) -> Option<(Window, (usize, usize))> {
-        let Ahead::Bytes(window) = &self.ahead else { return None };
-        let Ok(Progress::Complete { start, end }) =
-            Scan::default().advance(window, self.server.settings.max_head)
+        let PipelinedHead::Bytes(window) = &self.ahead else { return None };
+        let Ok(ScanProgress::Complete { start, end }) =
+            HeadScanner::default().advance(window, self.server.settings.max_head)
         else {
             return None;
         };
-        match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
-            Ahead::Bytes(window) => Some((window, (start, end))),
+        match std::mem::replace(&mut self.ahead, PipelinedHead::Nothing) {
+            PipelinedHead::Bytes(window) => Some((window, (start, end))),
             _ => None,
         }
     }
 
     /// Gives what arrived ahead, or waits, without a buffer, for the first bytes of the next request.
-    async fn first_bytes(&mut self) -> Result<Window, Fault> {
-        match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
-            Ahead::Bytes(window) => return Ok(window),
-            Ahead::Lost => return Err(Refusal::Memory.into()),
-            Ahead::Nothing => {}
+    async fn first_bytes(&mut self) -> Result<Window, ReceiveError> {
+        match std::mem::replace(&mut self.ahead, PipelinedHead::Nothing) {
+            PipelinedHead::Bytes(window) => return Ok(window),
+            PipelinedHead::Lost => return Err(Refusal::Memory.into()),
+            PipelinedHead::Nothing => {}
         }
         let idle = self.server.settings.idle;
         // Nobody waits with a certificate that has expired: who comes back shows the next one.
@@ -327,40 +348,44 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         loop {
             let woken = poll_fn(|context| {
                 if self.link.poll_readable(context).is_ready() {
-                    Poll::Ready(Woken::Readable)
+                    Poll::Ready(WakeReason::Readable)
                 } else if self.server.shutdown.has_begun() || self.signal.as_mut().poll(context).is_ready() {
-                    Poll::Ready(Woken::Shutdown)
+                    Poll::Ready(WakeReason::Shutdown)
                 } else {
-                    self.link.poll_late(context, deadline).map(|()| Woken::Idle)
+                    self.link.poll_late(context, deadline).map(|()| WakeReason::Idle)
                 }
             });
             // At a shutdown a request may just have arrived: one more look, so that it is answered.
             let last = match woken.await {
-                Woken::Readable => false,
-                Woken::Shutdown => true,
-                Woken::Idle => return Err(Fault::End(Ended::Idle)),
+                WakeReason::Readable => false,
+                WakeReason::Shutdown => true,
+                WakeReason::Idle => return Err(ReceiveError::End(ConnectionEnd::Idle)),
             };
             let mut window = match self.window(self.hint, last).await {
                 Ok(window) => window,
-                Err(_) if last => return Err(Fault::End(Ended::Shutdown)),
+                Err(_) if last => return Err(ReceiveError::End(ConnectionEnd::Shutdown)),
                 Err(refusal) => return Err(refusal.into()),
             };
             match self.link.try_read(window.spare_mut()).await {
-                Poll::Ready(Ok(Read::End | Read::Late)) => return Err(Fault::End(Ended::ByClient)),
+                Poll::Ready(Ok(ReadOutcome::End | ReadOutcome::Late)) => {
+                    return Err(ReceiveError::End(ConnectionEnd::ByClient));
+                }
                 // It is there, and lacks room alone.
-                Poll::Ready(Ok(Read::Short(room))) => {
+                Poll::Ready(Ok(ReadOutcome::Short(room))) => {
                     self.reserve(&mut window, room).await?;
-                    if let Poll::Ready(Ok(Read::Bytes(read))) = self.link.try_read(window.spare_mut()).await {
+                    if let Poll::Ready(Ok(ReadOutcome::Bytes(read))) =
+                        self.link.try_read(window.spare_mut()).await
+                    {
                         window.advance(read);
                         return Ok(window);
                     }
                 }
-                Poll::Ready(Ok(Read::Bytes(read))) => {
+                Poll::Ready(Ok(ReadOutcome::Bytes(read))) => {
                     window.advance(read);
                     return Ok(window);
                 }
                 Poll::Ready(Err(error)) => return Err(error.into()),
-                Poll::Pending if last => return Err(Fault::End(Ended::Shutdown)),
+                Poll::Pending if last => return Err(ReceiveError::End(ConnectionEnd::Shutdown)),
                 // A request has begun, and has as long as its head may take.
                 Poll::Pending if self.link.has_begun() => return Ok(window),
                 // Woken in vain: the window goes back, and the wait goes on.
@@ -372,30 +397,32 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     /// The outcome of a request that could not be received.
     fn failed(
         &mut self,
-        fault: Fault,
-        ticket: Option<&S::Ticket>,
+        fault: ReceiveError,
+        ticket: Option<&S::RequestState>,
         received: usize,
-        after: After,
-    ) -> Answered {
+        after: NextStep,
+    ) -> SentAnswer {
         match fault {
-            Fault::Refusal(refusal) => {
-                let context = Context { peer: *self.peer, ticket, received };
+            ReceiveError::Refusal(refusal) => {
+                let context = RefusalContext { peer: *self.peer, ticket, received };
                 let reply = self.server.service.refuse(refusal, context);
                 self.answered(reply, after, coarse_ns())
             }
-            Fault::End(ended) => Err(ended),
+            ReceiveError::End(ended) => Err(ended),
         }
     }
 
     /// The next step after the answer to a request that the service refused. If little of its body is missing, the
     /// codec discards that and keeps the connection; else it closes it.
-    fn declined(&mut self, reply: &Reply, framing: &Framing, mut window: Window) -> After {
+    fn declined(&mut self, reply: &Reply, framing: &Framing, mut window: Window) -> NextStep {
         self.served = self.served.saturating_add(1);
         let end = match framing.length {
-            Length::Sized(length) => usize::try_from(length).ok().and_then(|l| framing.head.checked_add(l)),
-            Length::Chunked => None,
+            BodyLength::Sized(length) => {
+                usize::try_from(length).ok().and_then(|l| framing.head.checked_add(l))
+            }
+            BodyLength::Chunked => None,
         };
-        let after = After { ending: ending(true, framing), ..After::END };
+        let after = NextStep { ending: ending(true, framing), ..NextStep::END };
         let Some(end) = end.filter(|_| !reply.is_closing() && self.may_go_on(framing)) else {
             return after;
         };
@@ -407,13 +434,13 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         if end < window.len() {
             window.copy_within(end.., 0);
             window.truncate(window.len() - end);
-            self.ahead = Ahead::Bytes(window);
+            self.ahead = PipelinedHead::Bytes(window);
         }
-        After { ending: ending(false, framing), discard: missing, ..after }
+        NextStep { ending: ending(false, framing), discard: missing, ..after }
     }
 
     /// Does what follows an answer. Returns how the connection ended, if it did.
-    async fn settle(&mut self, after: After) -> Option<Ended> {
+    async fn settle(&mut self, after: NextStep) -> Option<ConnectionEnd> {
         let settings = &self.server.settings;
         if !after.ending.close {
             if after.discard == 0 {
@@ -423,7 +450,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             return match self.link.discard(after.discard, settings, || shutdown.has_begun()).await {
                 Ok(discarded) if discarded == after.discard => None,
                 Ok(_) => Some(after.ended),
-                Err(_) => Some(Ended::Lost),
+                Err(_) => Some(ConnectionEnd::Lost),
             };
         }
         if after.linger {
@@ -449,11 +476,11 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
         let kept = self.server.arena.try_window(self.server.settings.share, tail.len());
         let kept = kept.and_then(|mut kept| kept.append(tail).map(|()| kept));
-        self.ahead = kept.map_or(Ahead::Lost, Ahead::Bytes);
+        self.ahead = kept.map_or(PipelinedHead::Lost, PipelinedHead::Bytes);
     }
 }
 
-fn ending(close: bool, framing: &Framing) -> Ending {
+fn ending(close: bool, framing: &Framing) -> ConnectionHeaders {
     let keep_alive = !close && framing.version == Version::Http10;
-    Ending { close, keep_alive, bodiless: framing.bodiless }
+    ConnectionHeaders { close, keep_alive, bodiless: framing.bodiless }
 }

@@ -5,7 +5,7 @@ mod scan;
 mod target;
 
 pub(crate) use parse::parse;
-pub(crate) use scan::{Progress, Scan};
+pub(crate) use scan::{HeadScanner, ScanProgress};
 
 use crate::certificate::Certificate;
 use crate::clock::coarse_ns;
@@ -48,7 +48,7 @@ pub fn parse_head<R>(
 pub(crate) struct Framing {
     /// Bytes of the head.
     pub(crate) head: usize,
-    pub(crate) length: Length,
+    pub(crate) length: BodyLength,
     pub(crate) version: Version,
     /// The method is HEAD: the answer has no body.
     pub(crate) bodiless: bool,
@@ -60,8 +60,8 @@ pub(crate) struct Framing {
 
 /// How the end of a body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Length {
-    /// By its `Content-Length`; zero when there is no body.
+pub enum BodyLength {
+    /// By its `Content-BodyLength`; zero when there is no body.
     Sized(u64),
     /// By the last chunk.
     Chunked,
@@ -79,7 +79,7 @@ pub enum Version {
 /// A header that must not be repeated is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a header that must be given once is given more than once")]
-pub struct Repeated;
+pub struct DuplicateHeader;
 
 impl<'a> Head<'a> {
     /// The method, as sent: methods are case-sensitive.
@@ -108,7 +108,7 @@ impl<'a> Head<'a> {
     }
 
     /// How the end of the body is known.
-    pub fn length(&self) -> Length {
+    pub fn length(&self) -> BodyLength {
         self.framing.length
     }
 
@@ -142,10 +142,10 @@ impl<'a> Head<'a> {
     ///
     /// # Errors
     /// When there are several.
-    pub fn sole_header(&self, name: &str) -> Result<Option<&'a [u8]>, Repeated> {
+    pub fn sole_header(&self, name: &str) -> Result<Option<&'a [u8]>, DuplicateHeader> {
         let mut values = self.values(name);
         let first = values.next();
-        if values.next().is_some() { Err(Repeated) } else { Ok(first) }
+        if values.next().is_some() { Err(DuplicateHeader) } else { Ok(first) }
     }
 
     /// The values of all headers of this name.

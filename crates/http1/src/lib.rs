@@ -8,7 +8,7 @@
 //! refusal is an answer; and answering a request on an open connection allocates nothing.
 //!
 //! It leaves to others: who is let in and what an answer says (the service), how many connections there
-//! may be (the acceptor, with [`turn_away`] for those beyond), and running the futures (the worker).
+//! may be (the acceptor, with [`reject`] for those beyond), and running the futures (the worker).
 //!
 //! `design/http1.md` lists refused requests and the reasons.
 
@@ -26,12 +26,12 @@ mod shutdown;
 mod stream;
 
 pub use certificate::Certificate;
-pub use connection::Pace;
-pub use head::{Head, Length, MAX_HEADERS, Repeated, Version, parse_head};
-pub use refusal::{Flaw, Refusal};
-pub use reply::{Content, Prepared, Reply, Shape};
-pub use server::{Ended, Server, reply_and_close, turn_away};
-pub use service::{Admitted, Body, Context, Preparation, Service};
+pub use connection::BodyDeadlines;
+pub use head::{BodyLength, DuplicateHeader, Head, MAX_HEADERS, Version, parse_head};
+pub use refusal::{Refusal, SyntaxError};
+pub use reply::{Content, ErrorFormat, PreparedReply, Reply};
+pub use server::{ConnectionEnd, Server, reject, reply_and_close};
+pub use service::{AdmissionFuture, Admitted, Body, RefusalContext, Service};
 pub use settings::Settings;
 pub use shutdown::Shutdown;
 pub use stream::Stream;

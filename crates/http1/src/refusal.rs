@@ -7,7 +7,7 @@ use crate::reply::Reply;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// The request breaks the syntax, or could be read in two ways.
-    Malformed(Flaw),
+    Malformed(SyntaxError),
     /// The client stopped sending before the request was complete.
     Truncated,
     /// Not HTTP/1.0 or HTTP/1.1.
@@ -46,7 +46,7 @@ pub enum Refusal {
 
 /// The error in a malformed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Flaw {
+pub enum SyntaxError {
     /// The first bytes are a TLS handshake.
     Tls,
     /// The first line is not `METHOD target HTTP/1.1`.
@@ -138,30 +138,34 @@ impl Refusal {
     }
 }
 
-impl Flaw {
+impl SyntaxError {
     /// The error, as a sentence that ends with a line feed.
     pub const fn text(self) -> &'static str {
         match self {
-            Flaw::Tls => "this port speaks plain HTTP, and the client began a TLS handshake; use http://\n",
-            Flaw::RequestLine => {
+            SyntaxError::Tls => {
+                "this port speaks plain HTTP, and the client began a TLS handshake; use http://\n"
+            }
+            SyntaxError::RequestLine => {
                 "the first line is not a method, a target and HTTP/1.1, each set off by one space\n"
             }
-            Flaw::Target => {
+            SyntaxError::Target => {
                 "the target is neither a path nor an absolute URL, or holds a character that must be percent-encoded\n"
             }
-            Flaw::LineEnd => "every line of the head must end with CR LF, and neither may stand alone\n",
-            Flaw::HeaderLine => {
+            SyntaxError::LineEnd => {
+                "every line of the head must end with CR LF, and neither may stand alone\n"
+            }
+            SyntaxError::HeaderLine => {
                 "a header line is not 'name: value'; no space may precede the colon, and lines may not be folded\n"
             }
-            Flaw::HeaderValue => "a header value holds a control character\n",
-            Flaw::Host => "an HTTP/1.1 request needs exactly one valid Host header\n",
-            Flaw::ContentLength => "Content-Length must be given once, as one number\n",
-            Flaw::TransferEncoding => {
+            SyntaxError::HeaderValue => "a header value holds a control character\n",
+            SyntaxError::Host => "an HTTP/1.1 request needs exactly one valid Host header\n",
+            SyntaxError::ContentLength => "Content-Length must be given once, as one number\n",
+            SyntaxError::TransferEncoding => {
                 "the only transfer coding taken is 'chunked', given once, and not with HTTP/1.0\n"
             }
-            Flaw::TwoLengths => "Content-Length and Transfer-Encoding must not be given together\n",
-            Flaw::Chunk => "the body breaks the syntax of chunked coding\n",
-            Flaw::ChunkExtras => "the chunk extensions or trailers are too long\n",
+            SyntaxError::TwoLengths => "Content-Length and Transfer-Encoding must not be given together\n",
+            SyntaxError::Chunk => "the body breaks the syntax of chunked coding\n",
+            SyntaxError::ChunkExtras => "the chunk extensions or trailers are too long\n",
         }
     }
 }

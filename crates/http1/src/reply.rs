@@ -6,14 +6,14 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-pub use prepared::Prepared;
-pub(crate) use render::{Ending, render_head};
+pub use prepared::PreparedReply;
+pub(crate) use render::{ConnectionHeaders, render_head};
 
 use crate::clock::coarse_ns;
 use tidegate_arena::Window;
 
 /// The most headers of a reply, besides `Retry-After`, whose value is a number.
-const NUMBERS: usize = 3;
+const MAX_NUMERIC_HEADERS: usize = 3;
 
 /// The answer to one request. The codec adds `Date`, `Content-Length` and `Connection`.
 #[derive(Debug)]
@@ -24,14 +24,14 @@ pub struct Reply {
     content: Content,
     retry_after: Option<u32>,
     names: &'static [&'static str],
-    numbers: [u32; NUMBERS],
+    numbers: [u32; MAX_NUMERIC_HEADERS],
     headers: &'static [(&'static str, &'static str)],
-    shape: Option<Shape>,
+    shape: Option<ErrorFormat>,
 }
 
 /// Puts the text of an answer, which is its three parts one after the other, into the form that a protocol
 /// gives to it. It appends the same bytes each time.
-pub type Shape = fn(&mut Vec<u8>, [&[u8]; 3]);
+pub type ErrorFormat = fn(&mut Vec<u8>, [&[u8]; 3]);
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub enum Content {
     /// Bytes made for this answer in memory that is paid for.
     Window(Window),
     /// The whole answer, put together at the start: what else the reply says but its delay is not looked at.
-    Prepared(&'static Prepared),
+    Prepared(&'static PreparedReply),
 }
 
 impl Reply {
@@ -65,7 +65,7 @@ impl Reply {
             content: Content::Empty,
             retry_after: None,
             names: &[],
-            numbers: [0; NUMBERS],
+            numbers: [0; MAX_NUMERIC_HEADERS],
             headers: &[],
             shape: None,
         }
@@ -73,7 +73,7 @@ impl Reply {
 
     /// An answer that was put together before.
     #[inline]
-    pub fn prepared(prepared: &'static Prepared) -> Reply {
+    pub fn prepared(prepared: &'static PreparedReply) -> Reply {
         Reply { content: Content::Prepared(prepared), ..Reply::new(0) }
     }
 
@@ -113,8 +113,8 @@ impl Reply {
 
     /// With headers whose values are numbers: at most three, in the order of their names.
     #[must_use]
-    pub fn numbers(mut self, names: &'static [&'static str], values: [u32; NUMBERS]) -> Reply {
-        debug_assert!(names.len() <= NUMBERS, "no room for {names:?}");
+    pub fn numbers(mut self, names: &'static [&'static str], values: [u32; MAX_NUMERIC_HEADERS]) -> Reply {
+        debug_assert!(names.len() <= MAX_NUMERIC_HEADERS, "no room for {names:?}");
         (self.names, self.numbers) = (names, values);
         self
     }
@@ -129,7 +129,7 @@ impl Reply {
     /// With its text in this shape, which is made when the answer is written, without an allocation. What
     /// has no text, or lies in a window, stays as it is.
     #[must_use]
-    pub fn shaped(mut self, shape: Shape) -> Reply {
+    pub fn formatted(mut self, shape: ErrorFormat) -> Reply {
         self.shape = Some(shape);
         self
     }
@@ -145,7 +145,12 @@ impl Reply {
     /// [received](crate::Head::received_ns) at `now_ns`.
     #[inline]
     pub fn put(&self, now_ns: u64, out: &mut Vec<u8>) {
-        if render_head(self, Ending { close: false, keep_alive: false, bodiless: false }, now_ns, out) {
+        if render_head(
+            self,
+            ConnectionHeaders { close: false, keep_alive: false, bodiless: false },
+            now_ns,
+            out,
+        ) {
             out.extend_from_slice(self.bytes());
         }
     }
@@ -153,7 +158,7 @@ impl Reply {
     /// Appends its head as it goes out now over HTTP/1.1, and its content where that is not bytes of its own. Says
     /// whether the bytes of [`into_content`](Self::into_content) are to follow.
     pub fn put_head(&self, out: &mut Vec<u8>) -> bool {
-        let ending = Ending { close: false, keep_alive: false, bodiless: false };
+        let ending = ConnectionHeaders { close: false, keep_alive: false, bodiless: false };
         render_head(self, ending, coarse_ns(), out)
     }
 

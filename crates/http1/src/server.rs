@@ -1,8 +1,8 @@
 //! The entry: a server, the connections it serves, and the ones it turns away.
 
 use crate::clock::coarse_ns;
-use crate::connection::{Connection, Link};
-use crate::reply::{Ending, Reply, render_head};
+use crate::connection::{Connection, TimedStream};
+use crate::reply::{ConnectionHeaders, Reply, render_head};
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
@@ -24,7 +24,7 @@ pub struct Server<S> {
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ended {
+pub enum ConnectionEnd {
     /// The client closed it between two requests.
     ByClient,
     /// It was idle for too long.
@@ -64,14 +64,14 @@ impl<S: Service> Server<S> {
         self: &Arc<Self>,
         mut stream: T,
         peer: SocketAddr,
-    ) -> impl Future<Output = Ended> + Send + use<S, T> {
+    ) -> impl Future<Output = ConnectionEnd> + Send + use<S, T> {
         let server = Arc::clone(self);
         // Everything below borrows from what this block owns: moving it into a function would keep each
         // of these twice in the future.
         async move {
             let timer = pin!(sleep_until(Instant::now() + server.settings.idle));
             let signal = pin!(server.shutdown.notified());
-            let link = Link::new(&mut stream, timer);
+            let link = TimedStream::new(&mut stream, timer);
             Connection::new(&server, link, signal, &peer).run().await
         }
     }
@@ -80,32 +80,32 @@ impl<S: Service> Server<S> {
 /// Answers a connection that is one too many: waits for its first bytes for as long as `settings` linger,
 /// answers, and closes it so that the client can read the answer. Takes no window. The caller bounds how
 /// many of these run.
-pub async fn turn_away<T: Stream>(mut stream: T, reply: Reply, settings: &Settings) -> Ended {
+pub async fn reject<T: Stream>(mut stream: T, reply: Reply, settings: &Settings) -> ConnectionEnd {
     let timer = pin!(sleep_until(Instant::now() + settings.linger));
-    let mut link = Link::new(&mut stream, timer);
+    let mut link = TimedStream::new(&mut stream, timer);
     link.readable(Instant::now() + settings.linger).await;
-    let ending = Ending { close: true, keep_alive: false, bodiless: false };
+    let ending = ConnectionHeaders { close: true, keep_alive: false, bodiless: false };
     let unsent = match link.begin(reply, ending, coarse_ns()) {
         Ok(unsent) => unsent,
-        Err(_) => return Ended::Lost,
+        Err(_) => return ConnectionEnd::Lost,
     };
     if let Some(unsent) = unsent
         && link.send_rest(&unsent, Instant::now() + settings.write).await.is_err()
     {
-        return Ended::Lost;
+        return ConnectionEnd::Lost;
     }
     link.linger(settings, || false).await;
-    Ended::Refused
+    ConnectionEnd::Refused
 }
 
 /// Answers and closes a connection at once, without waiting for anything: what is left when even
-/// [`turn_away`] has too many to wait for. A client that is still sending may see a reset.
+/// [`reject`] has too many to wait for. A client that is still sending may see a reset.
 ///
 /// # Errors
 /// When the answer could not be written whole.
 pub fn reply_and_close(mut stream: std::net::TcpStream, reply: &Reply) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(1 << 10);
-    let ending = Ending { close: true, keep_alive: false, bodiless: false };
+    let ending = ConnectionHeaders { close: true, keep_alive: false, bodiless: false };
     if render_head(reply, ending, coarse_ns(), &mut bytes) {
         bytes.extend_from_slice(reply.bytes());
     }

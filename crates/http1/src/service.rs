@@ -14,11 +14,11 @@ pub trait Service: Send + Sync + 'static {
     /// The state from the head that the body's handler needs: tenant, protocol version, route. It lives in the
     /// connection's task during a request, so keep it small. It is dropped without [`answer`](Self::answer) when the
     /// request is refused or its client disconnects.
-    type Ticket: Send;
+    type RequestState: Send;
 
     /// A future that [`admit`](Self::admit) must await before it can decide: nearly always none. The codec asks once
     /// per request, and the future ends by itself.
-    fn prepare(&self, _head: &Head<'_>) -> Option<Preparation> {
+    fn prepare(&self, _head: &Head<'_>) -> Option<AdmissionFuture> {
         None
     }
 
@@ -27,31 +27,31 @@ pub trait Service: Send + Sync + 'static {
     ///
     /// # Errors
     /// The answer to a request that is not let in. The codec discards its body.
-    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Self::Ticket>, Reply>;
+    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Self::RequestState>, Reply>;
 
     /// Answers a request whose body is complete. The future lives in the connection's task: what it
     /// holds across an await is memory that every connection has, so keep it small.
-    fn answer(&self, ticket: Self::Ticket, body: Body) -> impl Future<Output = Reply> + Send;
+    fn answer(&self, ticket: Self::RequestState, body: Body) -> impl Future<Output = Reply> + Send;
 
     /// Whether the body of this request may pause, as one does that is sent while things happen: then it may be
     /// as slow as it likes for as long as a body may take, and holds no more memory than what has arrived.
-    fn is_patient(&self, _ticket: &Self::Ticket) -> bool {
+    fn is_patient(&self, _ticket: &Self::RequestState) -> bool {
         false
     }
 
     /// Whether the body of this request may take `bytes` in all, as far as is known: asked before memory is taken for
     /// it. When it may not, the request is refused as if there were no memory.
-    fn may_grow(&self, _ticket: &mut Self::Ticket, _bytes: usize) -> bool {
+    fn may_grow(&self, _ticket: &mut Self::RequestState, _bytes: usize) -> bool {
         true
     }
 
     /// The answer when the codec itself refuses. The codec knows the reason, the service its protocol's
     /// shape for it, and the books that count it. [`Refusal::reply`] is a plain one.
-    fn refuse(&self, refusal: Refusal, context: Context<'_, Self::Ticket>) -> Reply;
+    fn refuse(&self, refusal: Refusal, context: RefusalContext<'_, Self::RequestState>) -> Reply;
 }
 
 /// Something to be waited for before a request is decided on.
-pub type Preparation = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type AdmissionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A request that was let in.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +65,7 @@ pub struct Admitted<T> {
 
 /// Properties of a request that the codec refuses.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a, T> {
+pub struct RefusalContext<'a, T> {
     /// The client.
     pub peer: SocketAddr,
     /// The decision of [`Service::admit`], if it was reached.

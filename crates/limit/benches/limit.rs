@@ -6,36 +6,39 @@
 use criterion::Criterion;
 use std::hint::black_box;
 use std::time::Duration;
-use tidegate_limit::{Limiter, Limits, Moment, Peers, PerSecond, Throttle, Token};
+use tidegate_limit::{ConnectionCounts, Limiter, LimiterSettings, Moment, PerSecond, Throttle, Token};
 
 /// Every measured step, by name.
 fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
     let now = Moment::now();
     let rate = |rate| Some(PerSecond { rate, burst: rate });
-    let maximum = Limiter::new(&Limits { concurrency: Some(1000), ..Limits::default() });
-    measure("limiter: maximum", &mut || drop(black_box(maximum.enter(black_box(now), 0))));
-    let both =
-        Limiter::new(&Limits { requests: rate(1_000_000_000), concurrency: Some(1000), ..Limits::default() });
+    let maximum = Limiter::new(&LimiterSettings { concurrency: Some(1000), ..LimiterSettings::default() });
+    measure("limiter: maximum", &mut || drop(black_box(maximum.acquire(black_box(now), 0))));
+    let both = Limiter::new(&LimiterSettings {
+        requests: rate(1_000_000_000),
+        concurrency: Some(1000),
+        ..LimiterSettings::default()
+    });
     let mut at = now;
     measure("limiter: rate, maximum", &mut || {
         at.0 += 10;
-        drop(black_box(both.enter(black_box(at), 0)));
+        drop(black_box(both.acquire(black_box(at), 0)));
     });
-    let all = Limiter::new(&Limits {
+    let all = Limiter::new(&LimiterSettings {
         requests: rate(1_000_000_000),
         items: rate(1_000_000_000),
         bytes: rate(1_000_000_000_000),
         concurrency: Some(1000),
         in_flight: Some(1 << 30),
-        ..Limits::default()
+        ..LimiterSettings::default()
     });
     measure("limiter: all five", &mut || {
         at.0 += 10;
-        drop(black_box(all.enter(black_box(at), 1000)));
+        drop(black_box(all.acquire(black_box(at), 1000)));
     });
-    let spent = Limiter::new(&Limits { requests: rate(1), ..Limits::default() });
-    while spent.enter(now, 0).is_ok() {}
-    measure("limiter: refused", &mut || drop(black_box(spent.enter(black_box(now), 0))));
+    let spent = Limiter::new(&LimiterSettings { requests: rate(1), ..LimiterSettings::default() });
+    while spent.acquire(now, 0).is_ok() {}
+    measure("limiter: refused", &mut || drop(black_box(spent.acquire(black_box(now), 0))));
     measure("clock", &mut || _ = black_box(Moment::now()));
 
     let throttle = Throttle::new(8, Duration::from_secs(60));
@@ -54,7 +57,7 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
         });
         drop(held);
     }
-    let peers = Peers::new(Some(100));
+    let peers = ConnectionCounts::new(Some(100));
     let peer = std::net::IpAddr::from([192, 0, 2, 1]);
     measure("peers: enter, leave", &mut || {
         if let Some(seat) = peers.enter(black_box(peer)) {

@@ -6,28 +6,28 @@ use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 /// A key. Multiplying by it and folding the product mixes well enough for a table, at a tenth of what SipHash
 /// costs; SipHash itself, keyed by the system, draws it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Key(u64, u64);
+pub(crate) struct HashKey(u64, u64);
 
-impl Key {
-    pub(crate) fn random() -> Key {
+impl HashKey {
+    pub(crate) fn random() -> HashKey {
         let state = RandomState::new();
         // Odd, so that multiplying loses nothing.
-        Key(state.hash_one(1_u8) | 1, state.hash_one(2_u8))
+        HashKey(state.hash_one(1_u8) | 1, state.hash_one(2_u8))
     }
 
     pub(crate) fn hash(self, value: &(impl Hash + ?Sized)) -> u64 {
-        let mut folding = Folding { key: self, state: self.1 };
+        let mut folding = FoldHasher { key: self, state: self.1 };
         value.hash(&mut folding);
         folding.finish()
     }
 }
 
-struct Folding {
-    key: Key,
+struct FoldHasher {
+    key: HashKey,
     state: u64,
 }
 
-impl Folding {
+impl FoldHasher {
     #[inline]
     fn mix(&mut self, word: u64) {
         let product = u128::from(self.state ^ word) * u128::from(self.key.0);
@@ -36,7 +36,7 @@ impl Folding {
     }
 }
 
-impl Hasher for Folding {
+impl Hasher for FoldHasher {
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         for word in words {

@@ -3,8 +3,8 @@
 //! A [`Limiter`] holds the limits of one route or one tenant: requests, items and bytes a second, requests and
 //! bytes at a time, items and bytes in one request. [`Throttle`] gives tokens to at most so many keys, each for a time. [`Tenants`] is a table of
 //! fixed size, in which names that find no room share one entry; it also knows what memory each tenant holds, and
-//! what its fair part is. A [`Table`] puts routes and tenants together, a [`Hold`] is what one request has of both, and
-//! a [`Part`] what its body takes while it is decompressed. [`Peers`] counts connections per address, and [`Network`] says what
+//! what its fair part is. A [`AdmissionTable`] puts routes and tenants together, a [`RequestPermit`] is what one request has of both, and
+//! a [`DecodeShare`] what its body takes while it is decompressed. [`ConnectionCounts`] counts connections per address, and [`Network`] says what
 //! one address is.
 //!
 //! It promises: a decision takes no lock and no memory; a limit is never exceeded by a race; what was taken
@@ -15,25 +15,25 @@
 //! itself (`arena`). The argument is in `design/limits.md`.
 
 mod clock;
+mod concurrency_gauge;
+mod connection_counts;
 mod hash;
-mod largest;
 mod limiter;
 mod network;
-mod peers;
 mod rate;
-mod room;
+mod request_size_limit;
 mod sync;
 mod table;
 mod tenants;
 mod throttle;
 
 pub use clock::Moment;
-pub use largest::Oversize;
-pub use limiter::{Entry, Limit, Limiter, Limits, Reached};
+pub use concurrency_gauge::ConcurrencyGauge;
+pub use connection_counts::{ConnectionCounts, CountedConnection};
+pub use limiter::{Limit, LimitReached, Limiter, LimiterPermit, LimiterSettings};
 pub use network::Network;
-pub use peers::{Peers, Seat};
 pub use rate::{PerSecond, Rate};
-pub use room::Room;
-pub use table::{Denied, Extra, Hold, MAX_ROUTES, Part, RouteId, Table};
-pub use tenants::{Account, Allowance, OTHER, TenantId, TenantLimits, Tenants};
-pub use throttle::{Throttle, Throttled, Token};
+pub use request_size_limit::Oversize;
+pub use table::{AdmissionTable, DecodeShare, Denied, Extra, MAX_ROUTES, RequestPermit, RouteId};
+pub use tenants::{OTHER, TenantAccount, TenantAllowance, TenantId, TenantLimits, Tenants};
+pub use throttle::{NoToken, Throttle, Token};

@@ -1,15 +1,15 @@
 //! All limits of one route or one tenant, decided together.
 
 use crate::clock::Moment;
-use crate::largest::{Largest, Oversize};
+use crate::concurrency_gauge::ConcurrencyGauge;
 use crate::rate::{PerSecond, Rate};
-use crate::room::Room;
+use crate::request_size_limit::{Oversize, RequestSizeLimit};
 use crate::sync::{AtomicU64, Relaxed};
 use std::time::Duration;
 
 /// The settings of a limiter. By default nothing is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct LimiterSettings {
     /// Requests a second.
     pub requests: Option<PerSecond>,
     /// Items a second.
@@ -43,7 +43,7 @@ pub enum Limit {
 
 /// A limit was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reached {
+pub struct LimitReached {
     /// Which.
     pub limit: Limit,
     /// After how long it would not be any more, if nobody else came; nothing where that depends on others.
@@ -52,7 +52,7 @@ pub struct Reached {
 
 /// The limits of one route or tenant, and what is used of them.
 ///
-/// A request is asked for once, when its head is known: [`enter`](Self::enter) looks at every limit before it
+/// A request is asked for once, when its head is known: [`acquire`](Self::enter) looks at every limit before it
 /// takes from any, so the refusal of a flood writes to no shared memory. Items are known only when a body was
 /// read; they are entered afterwards, and owed.
 #[derive(Debug)]
@@ -60,29 +60,29 @@ pub struct Limiter {
     requests: Rate,
     items: Rate,
     bytes: Rate,
-    concurrency: Room,
-    in_flight: Room,
-    largest: Largest,
+    concurrency: ConcurrencyGauge,
+    in_flight: ConcurrencyGauge,
+    largest: RequestSizeLimit,
     /// The items of the books that are entered already.
     entered: AtomicU64,
 }
 
 impl Limiter {
     /// Set to `limits`.
-    pub fn new(limits: &Limits) -> Limiter {
+    pub fn new(limits: &LimiterSettings) -> Limiter {
         Limiter {
             requests: Rate::new(limits.requests),
             items: Rate::new(limits.items),
             bytes: Rate::new(limits.bytes),
-            concurrency: Room::new(limits.concurrency),
-            in_flight: Room::new(limits.in_flight),
-            largest: Largest::new(limits),
+            concurrency: ConcurrencyGauge::new(limits.concurrency),
+            in_flight: ConcurrencyGauge::new(limits.in_flight),
+            largest: RequestSizeLimit::new(limits),
             entered: AtomicU64::new(0),
         }
     }
 
     /// Is set to `limits` from now on. What is in use stays in use.
-    pub fn change(&self, limits: &Limits) {
+    pub fn change(&self, limits: &LimiterSettings) {
         self.requests.change(limits.requests);
         self.items.change(limits.items);
         self.bytes.change(limits.bytes);
@@ -133,14 +133,14 @@ impl Limiter {
     /// # Errors
     /// With the first limit that is reached.
     #[inline]
-    pub fn check(&self, now: Moment, bytes: u64) -> Result<(), Reached> {
+    pub fn check(&self, now: Moment, bytes: u64) -> Result<(), LimitReached> {
         if !self.concurrency.has(1) {
-            return Err(Reached { limit: Limit::Concurrency, wait: None });
+            return Err(LimitReached { limit: Limit::Concurrency, wait: None });
         }
         if !self.in_flight.has(bytes) {
-            return Err(Reached { limit: Limit::InFlight, wait: None });
+            return Err(LimitReached { limit: Limit::InFlight, wait: None });
         }
-        let reached = |limit| move |wait| Reached { limit, wait: Some(wait) };
+        let reached = |limit| move |wait| LimitReached { limit, wait: Some(wait) };
         self.requests.check(now, 1).map_err(reached(Limit::Requests))?;
         self.items.check(now, 1).map_err(reached(Limit::Items))?;
         self.bytes.check(now, bytes).map_err(reached(Limit::Bytes))
@@ -151,20 +151,20 @@ impl Limiter {
     /// # Errors
     /// As [`check`](Self::check).
     #[inline]
-    pub fn enter(&self, now: Moment, bytes: u64) -> Result<Entry<'_>, Reached> {
+    pub fn acquire(&self, now: Moment, bytes: u64) -> Result<LimiterPermit<'_>, LimitReached> {
         self.check(now, bytes)?;
         self.take(now, bytes)?;
-        Ok(Entry { limiter: self, bytes })
+        Ok(LimiterPermit { limiter: self, bytes })
     }
 
     /// Takes what a request needs, which was checked before. Another may have been faster: then what was taken of
     /// the numbers at a time goes back, and what was taken of a rate does not, so that nothing is given away.
     #[inline]
-    pub(crate) fn take(&self, now: Moment, bytes: u64) -> Result<(), Reached> {
+    pub(crate) fn take(&self, now: Moment, bytes: u64) -> Result<(), LimitReached> {
         if !self.concurrency.take(1) {
-            return Err(Reached { limit: Limit::Concurrency, wait: None });
+            return Err(LimitReached { limit: Limit::Concurrency, wait: None });
         }
-        let reached = |limit| move |wait| Reached { limit, wait: Some(wait) };
+        let reached = |limit| move |wait| LimitReached { limit, wait: Some(wait) };
         let taken = self.requests.take(now, 1).map_err(reached(Limit::Requests));
         let taken = taken.and_then(|()| self.take_bytes(now, 0, bytes));
         if taken.is_err() {
@@ -176,12 +176,12 @@ impl Limiter {
     /// Takes bytes for a request that is in already, and has `own` of them. One that has begun to pass a rate passes
     /// it: whatever more it has is owed.
     #[inline]
-    pub(crate) fn take_bytes(&self, now: Moment, own: u64, bytes: u64) -> Result<(), Reached> {
+    pub(crate) fn take_bytes(&self, now: Moment, own: u64, bytes: u64) -> Result<(), LimitReached> {
         if bytes == 0 {
             return Ok(());
         }
         if !self.in_flight.take_beside(own, bytes) {
-            return Err(Reached { limit: Limit::InFlight, wait: None });
+            return Err(LimitReached { limit: Limit::InFlight, wait: None });
         }
         if own > 0 {
             self.bytes.owe(now, bytes);
@@ -189,7 +189,7 @@ impl Limiter {
         }
         self.bytes.take(now, bytes).map_err(|wait| {
             self.in_flight.give_back(bytes);
-            Reached { limit: Limit::Bytes, wait: Some(wait) }
+            LimitReached { limit: Limit::Bytes, wait: Some(wait) }
         })
     }
 
@@ -210,12 +210,12 @@ impl Limiter {
 /// A request that was let in. Dropping it gives back what it had of the numbers at a time.
 #[derive(Debug)]
 #[must_use = "dropping it gives back what it holds"]
-pub struct Entry<'a> {
+pub struct LimiterPermit<'a> {
     limiter: &'a Limiter,
     bytes: u64,
 }
 
-impl Drop for Entry<'_> {
+impl Drop for LimiterPermit<'_> {
     fn drop(&mut self) {
         self.limiter.leave(self.bytes);
     }

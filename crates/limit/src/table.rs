@@ -1,31 +1,31 @@
 //! Routes and tenants, and what one request has of both.
 
 use crate::clock::Moment;
-use crate::largest::Oversize;
-use crate::limiter::{Limiter, Limits, Reached};
-use crate::tenants::{Account, TenantId, TenantLimits, Tenants};
+use crate::limiter::{LimitReached, Limiter, LimiterSettings};
+use crate::request_size_limit::Oversize;
+use crate::tenants::{TenantAccount, TenantId, TenantLimits, Tenants};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use tidegate_ledger::Source;
 
-mod part;
+mod decode_share;
 
-pub use part::{Extra, Part};
+pub use decode_share::{DecodeShare, Extra};
 
 /// The most routes.
 pub const MAX_ROUTES: usize = 16;
 
-/// All limits. A request asks once, and gets a [`Hold`].
+/// All limits. A request asks once, and gets a [`RequestPermit`].
 #[derive(Debug)]
-pub struct Table {
-    routes: Vec<Route>,
+pub struct AdmissionTable {
+    routes: Vec<RouteLimits>,
     tenants: Option<Tenants>,
     /// Whether there is anything to ask.
     active: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Route {
+struct RouteLimits {
     limiter: Limiter,
     /// Where its items are counted.
     books: Source,
@@ -39,9 +39,9 @@ pub struct RouteId(u8);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
     /// A limit of its route.
-    Route(Reached),
+    Route(LimitReached),
     /// A limit of its tenant.
-    Tenant(Reached),
+    Tenant(LimitReached),
     /// Memory is short, and its tenant holds its part of it already: so many bytes.
     Share {
         /// The tenant's current use.
@@ -53,8 +53,8 @@ pub enum Denied {
 /// returns all of them.
 #[derive(Debug)]
 #[must_use = "dropping it gives back what it holds"]
-pub struct Hold {
-    table: Arc<Table>,
+pub struct RequestPermit {
+    table: Arc<AdmissionTable>,
     tenant: Option<TenantId>,
     route: RouteId,
     /// Bytes of its body, as far as they are known. Whoever holds it grows it alone; an atomic, so that it can be
@@ -64,20 +64,21 @@ pub struct Hold {
     note: AtomicU8,
 }
 
-impl Table {
+impl AdmissionTable {
     /// A table of these routes, each with the page that counts what it accepts, and of tenants where there are some.
     ///
     /// # Panics
     /// With more than [`MAX_ROUTES`] routes, which are those that the program has.
-    pub fn new(routes: Vec<(Source, Limits)>, tenants: Option<Tenants>) -> Table {
+    pub fn new(routes: Vec<(Source, LimiterSettings)>, tenants: Option<Tenants>) -> AdmissionTable {
         assert!(routes.len() <= MAX_ROUTES, "{} routes are more than {MAX_ROUTES}", routes.len());
-        let active = tenants.is_some() || routes.iter().any(|(_, limits)| *limits != Limits::default());
+        let active =
+            tenants.is_some() || routes.iter().any(|(_, limits)| *limits != LimiterSettings::default());
         let routes = routes.into_iter().map(|(books, limits)| {
             let limiter = Limiter::new(&limits);
             limiter.begin_items(books.items());
-            Route { limiter, books }
+            RouteLimits { limiter, books }
         });
-        Table { routes: routes.collect(), tenants, active: AtomicBool::new(active) }
+        AdmissionTable { routes: routes.collect(), tenants, active: AtomicBool::new(active) }
     }
 
     /// Whether a request has to ask: while nothing is limited it need not.
@@ -99,7 +100,7 @@ impl Table {
     }
 
     /// Other limits from now on, of the routes by the names of their pages, and of the tenants. Who is in stays in.
-    pub fn change(&self, routes: impl Fn(&str) -> Limits, tenants: TenantLimits) {
+    pub fn change(&self, routes: impl Fn(&str) -> LimiterSettings, tenants: TenantLimits) {
         let mut active = self.tenants.is_some();
         for route in &self.routes {
             let limits = routes(route.books.name());
@@ -107,7 +108,7 @@ impl Table {
                 route.limiter.begin_items(route.books.items());
             }
             route.limiter.change(&limits);
-            active |= limits != Limits::default();
+            active |= limits != LimiterSettings::default();
         }
         if let Some(table) = &self.tenants {
             table.change(tenants);
@@ -127,11 +128,11 @@ impl Table {
         tenant: Option<TenantId>,
         bytes: u64,
         free: u64,
-    ) -> Result<Hold, Denied> {
+    ) -> Result<RequestPermit, Denied> {
         let bytes = countable(bytes);
         let (of_route, account) = (self.limiter(route), self.account(tenant));
         // Everything is looked at before anything is taken: what a flood is refused writes nothing.
-        if let Some(Route { limiter, books }) = of_route {
+        if let Some(RouteLimits { limiter, books }) = of_route {
             if limiter.limits_items() {
                 limiter.enter_items(now, books.items());
             }
@@ -146,7 +147,7 @@ impl Table {
                 return Err(Denied::Share { held: account.held() });
             }
         }
-        if let Some(Route { limiter, .. }) = of_route {
+        if let Some(RouteLimits { limiter, .. }) = of_route {
             limiter.take(now, bytes.into()).map_err(Denied::Route)?;
         }
         let taken = account.map_or(Ok(()), |account| {
@@ -159,7 +160,7 @@ impl Table {
             })
         });
         match taken {
-            Ok(()) => Ok(Hold {
+            Ok(()) => Ok(RequestPermit {
                 table: Arc::clone(self),
                 tenant,
                 route,
@@ -167,7 +168,7 @@ impl Table {
                 note: AtomicU8::new(0),
             }),
             Err(denied) => {
-                if let Some(Route { limiter, .. }) = of_route {
+                if let Some(RouteLimits { limiter, .. }) = of_route {
                     limiter.leave(bytes.into());
                 }
                 Err(denied)
@@ -181,7 +182,7 @@ impl Table {
     /// # Errors
     /// When it may never.
     pub fn fits(&self, books: &Source, tenant: Option<&str>, bytes: u64, items: u64) -> Result<(), Oversize> {
-        if let Some(Route { limiter, .. }) = self.route(books).and_then(|route| self.limiter(route)) {
+        if let Some(RouteLimits { limiter, .. }) = self.route(books).and_then(|route| self.limiter(route)) {
             limiter.fits(bytes, items)?;
         }
         let tenant = self.tenants.as_ref().zip(tenant);
@@ -189,16 +190,16 @@ impl Table {
         account.map_or(Ok(()), |account| account.limiter().fits(bytes, items))
     }
 
-    fn limiter(&self, RouteId(at): RouteId) -> Option<&Route> {
+    fn limiter(&self, RouteId(at): RouteId) -> Option<&RouteLimits> {
         self.routes.get(usize::from(at))
     }
 
-    fn account(&self, tenant: Option<TenantId>) -> Option<&Account> {
+    fn account(&self, tenant: Option<TenantId>) -> Option<&TenantAccount> {
         tenant.and_then(|id| self.tenants.as_ref()?.account(id))
     }
 }
 
-impl Hold {
+impl RequestPermit {
     /// Notes a number with it.
     pub fn set_note(&self, note: u8) {
         self.note.store(note, Relaxed);
@@ -225,7 +226,7 @@ impl Hold {
             return Ok(());
         }
         let route = self.table.limiter(self.route);
-        if let Some(Route { limiter, .. }) = route {
+        if let Some(RouteLimits { limiter, .. }) = route {
             limiter.take_bytes(now, own, more).map_err(Denied::Route)?;
         }
         let taken = self.table.account(self.tenant).map_or(Ok(()), |account| {
@@ -241,7 +242,7 @@ impl Hold {
             // Added, so that what was taken comes back, whoever grew it meanwhile.
             Ok(()) => _ = self.bytes.fetch_add(countable(more), Relaxed),
             Err(_) => {
-                if let Some(Route { limiter, .. }) = route {
+                if let Some(RouteLimits { limiter, .. }) = route {
                     limiter.give_back_bytes(more);
                 }
             }
@@ -250,10 +251,10 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
         let bytes = self.bytes();
-        if let Some(Route { limiter, .. }) = self.table.limiter(self.route) {
+        if let Some(RouteLimits { limiter, .. }) = self.table.limiter(self.route) {
             limiter.leave(bytes);
         }
         if let Some(account) = self.table.account(self.tenant) {

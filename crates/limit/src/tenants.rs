@@ -1,7 +1,7 @@
 //! The tenants that are told apart: a table of fixed size.
 
-use crate::hash::Key;
-use crate::limiter::{Limiter, Limits};
+use crate::hash::HashKey;
+use crate::limiter::{Limiter, LimiterSettings};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU16;
@@ -16,23 +16,23 @@ pub const OTHER: &str = "other";
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TenantLimits {
     /// Whoever has nothing of its own below.
-    pub default: Allowance,
+    pub default: TenantAllowance,
     /// By name. These have an entry each from the start.
-    pub overrides: BTreeMap<String, Allowance>,
+    pub overrides: BTreeMap<String, TenantAllowance>,
 }
 
 /// The limits of one tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowance {
+pub struct TenantAllowance {
     /// Its limits.
-    pub limits: Limits,
+    pub limits: LimiterSettings,
     /// Its weight where memory is short: it may hold twice as much as another with half of its weight.
     pub weight: u32,
 }
 
-impl Default for Allowance {
-    fn default() -> Allowance {
-        Allowance { limits: Limits::default(), weight: 1 }
+impl Default for TenantAllowance {
+    fn default() -> TenantAllowance {
+        TenantAllowance { limits: LimiterSettings::default(), weight: 1 }
     }
 }
 
@@ -59,17 +59,17 @@ impl TenantId {
 /// finds the table full shares the entry [`OTHER`], whoever else does. So inventing names fills the table, which is
 /// all that it does.
 pub struct Tenants {
-    key: Key,
+    key: HashKey,
     /// Numbers of entries, or zero where there is none: the first is never looked up by name. At most half of them
     /// are taken.
     slots: Box<[AtomicU32]>,
-    entries: Box<[OnceLock<Account>]>,
+    entries: Box<[OnceLock<TenantAccount>]>,
     /// Locked while an entry is added.
-    adding: Mutex<Adding>,
+    adding: Mutex<TenantTable>,
     ledger: Ledger,
 }
 
-struct Adding {
+struct TenantTable {
     /// Entries that are taken.
     taken: u32,
     allowed: TenantLimits,
@@ -77,7 +77,7 @@ struct Adding {
 
 /// One entry: what a tenant may use, and uses.
 #[derive(Debug)]
-pub struct Account {
+pub struct TenantAccount {
     page: Tenant,
     limiter: Limiter,
     weight: AtomicU32,
@@ -89,7 +89,7 @@ pub struct Account {
 
 /// How much memory a tenant of weight 1 may hold for each byte that is free: so a single one can have four fifths
 /// of all, two that both want everything four ninths each, and so on. What is left over is for whoever comes next.
-const PER_FREE: u64 = 4;
+const FAIR_SHARE_FACTOR: u64 = 4;
 
 impl Tenants {
     /// A table of `most` names beside [`OTHER`], with pages in `ledger`.
@@ -98,8 +98,8 @@ impl Tenants {
         let slots = (0..slots(most)).map(|_| AtomicU32::new(0)).collect();
         let entries: Box<[_]> = (0..=most).map(|_| OnceLock::new()).collect();
         let names: Vec<String> = allowed.overrides.keys().cloned().collect();
-        let adding = Mutex::new(Adding { taken: 0, allowed });
-        let tenants = Tenants { key: Key::random(), slots, entries, adding, ledger };
+        let adding = Mutex::new(TenantTable { taken: 0, allowed });
+        let tenants = Tenants { key: HashKey::random(), slots, entries, adding, ledger };
         tenants.add(OTHER, None);
         names.iter().for_each(|name| _ = tenants.find(name));
         tenants
@@ -108,7 +108,7 @@ impl Tenants {
     /// Its memory for `most` names, in bytes: a line of the memory plan.
     pub const fn bytes(most: u16) -> usize {
         let most = most as usize;
-        let account = size_of::<OnceLock<Account>>() + Ledger::tenant_bytes();
+        let account = size_of::<OnceLock<TenantAccount>>() + Ledger::tenant_bytes();
         slots(most) * size_of::<AtomicU32>() + (most + 1) * account
     }
 
@@ -123,18 +123,18 @@ impl Tenants {
     }
 
     /// Its account.
-    pub fn account(&self, id: TenantId) -> Option<&Account> {
+    pub fn account(&self, id: TenantId) -> Option<&TenantAccount> {
         self.entries.get(id.entry()).and_then(OnceLock::get)
     }
 
     /// The page under which a request of `name` is entered: the one of its entry, with its own name.
-    pub fn page(&self, id: TenantId, name: &str) -> Option<Tenant> {
+    pub fn ledger(&self, id: TenantId, name: &str) -> Option<Tenant> {
         let account = self.account(id)?;
         Some(if account.page.name() == name { account.page.clone() } else { account.page.called(name) })
     }
 
     /// All accounts, the one of the others first.
-    pub fn accounts(&self) -> impl Iterator<Item = &Account> {
+    pub fn accounts(&self) -> impl Iterator<Item = &TenantAccount> {
         self.entries.iter().map_while(OnceLock::get)
     }
 
@@ -189,7 +189,7 @@ impl Tenants {
         let (Some(entry), Ok(page)) = (self.entries.get(number as usize), self.ledger.tenant(name)) else {
             return TenantId::OTHER;
         };
-        let account = Account::new(page, &adding.allowed.of(name));
+        let account = TenantAccount::new(page, &adding.allowed.of(name));
         // Only the holder of the lock fills entries, and each once: this one is empty.
         let _filled = entry.set(account);
         adding.taken += 1;
@@ -200,15 +200,15 @@ impl Tenants {
     }
 }
 
-impl Account {
-    fn new(page: Tenant, allowance: &Allowance) -> Account {
+impl TenantAccount {
+    fn new(page: Tenant, allowance: &TenantAllowance) -> TenantAccount {
         let limiter = Limiter::new(&allowance.limits);
         limiter.begin_items(page.items());
         let weight = AtomicU32::new(allowance.weight);
-        Account { page, limiter, weight, received: AtomicU64::new(0), decoding: AtomicU64::new(0) }
+        TenantAccount { page, limiter, weight, received: AtomicU64::new(0), decoding: AtomicU64::new(0) }
     }
 
-    fn change(&self, allowance: &Allowance) {
+    fn change(&self, allowance: &TenantAllowance) {
         // Those that were accepted while nothing was limited are not owed.
         if !self.limiter.limits_items() {
             self.limiter.begin_items(self.page.items());
@@ -243,22 +243,22 @@ impl Account {
     }
 
     /// The most that it may hold while so many bytes are free.
-    pub fn fair_part(&self, free: u64) -> u64 {
-        free.saturating_mul(PER_FREE).saturating_mul(self.weight().into())
+    pub fn fair_share(&self, free: u64) -> u64 {
+        free.saturating_mul(FAIR_SHARE_FACTOR).saturating_mul(self.weight().into())
     }
 
     /// Whether it may hold `bytes` more, of which so many are free: if it holds none, or what it would hold then
     /// is within its part of what would be free then.
     pub(crate) fn may_hold(&self, bytes: u64, free: u64) -> bool {
         let held = self.held();
-        held == 0 || held.saturating_add(bytes) <= self.fair_part(free.saturating_sub(bytes))
+        held == 0 || held.saturating_add(bytes) <= self.fair_share(free.saturating_sub(bytes))
     }
 
     /// Enters that it holds `bytes` more, if it [may](Self::may_hold): for a request that has `own` of them already,
     /// beside which it may hold none.
     pub(crate) fn hold(&self, own: u64, bytes: u64, free: u64) -> bool {
         // Decompressed bytes count too, except for a tenant without other requests.
-        let part = self.fair_part(free.saturating_sub(bytes)).saturating_sub(self.decoding());
+        let part = self.fair_share(free.saturating_sub(bytes)).saturating_sub(self.decoding());
         take(&self.received, own, bytes, part).is_some()
     }
 
@@ -269,7 +269,7 @@ impl Account {
     /// Enters that `bytes` more are to be had for a body to be decompressed in, which has `own` of them already: if
     /// there are no others, or all of them are within its part. Says how much there was before.
     pub(crate) fn decode(&self, own: u64, bytes: u64, free: u64) -> Option<u64> {
-        take(&self.decoding, own, bytes, self.fair_part(free.saturating_sub(bytes)))
+        take(&self.decoding, own, bytes, self.fair_share(free.saturating_sub(bytes)))
     }
 
     /// One that had `before` of them has `after` now.
@@ -296,7 +296,7 @@ fn take(count: &AtomicU64, own: u64, bytes: u64, part: u64) -> Option<u64> {
 }
 
 impl TenantLimits {
-    fn of(&self, name: &str) -> Allowance {
+    fn of(&self, name: &str) -> TenantAllowance {
         self.overrides.get(name).copied().unwrap_or(self.default)
     }
 }

@@ -3,8 +3,8 @@
 mod index;
 
 use crate::clock::Moment;
-use crate::hash::Key;
-use index::Index;
+use crate::hash::HashKey;
+use index::HashIndex;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,8 +20,8 @@ pub struct Throttle<K>(Arc<Inner<K>>);
 #[derive(Debug)]
 struct Inner<K> {
     lives: u64,
-    key: Key,
-    table: Mutex<Table<K>>,
+    key: HashKey,
+    table: Mutex<TokenTable<K>>,
 }
 
 /// A token. Dropping it gives it back, unless its time was over and somebody else has its place.
@@ -35,7 +35,7 @@ pub struct Token<K: Copy + Eq + Hash> {
 
 /// No token was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Throttled {
+pub enum NoToken {
     /// The key holds one, for so long at most.
     Held(Duration),
     /// As many keys as may hold tokens do; the first of them for so long at most.
@@ -44,18 +44,18 @@ pub enum Throttled {
 
 /// The places of tokens, in a list from the first that ends to the last.
 #[derive(Debug)]
-struct Table<K> {
-    places: Vec<Place<K>>,
+struct TokenTable<K> {
+    places: Vec<TokenSlot<K>>,
     most: usize,
-    index: Index,
-    /// The list's ends, and the places that are free, singly linked; [`NOWHERE`] where there is none.
+    index: HashIndex,
+    /// The list's ends, and the places that are free, singly linked; [`NO_SLOT`] where there is none.
     first: u32,
     last: u32,
     free: u32,
 }
 
 #[derive(Debug)]
-struct Place<K> {
+struct TokenSlot<K> {
     key: K,
     hash: u64,
     ends: u64,
@@ -65,34 +65,34 @@ struct Place<K> {
     after: u32,
 }
 
-const NOWHERE: u32 = u32::MAX;
+const NO_SLOT: u32 = u32::MAX;
 
 impl<K: Copy + Eq + Hash> Throttle<K> {
     /// Tokens for `most` keys, each for as long as `lives`.
     pub fn new(most: u32, lives: Duration) -> Throttle<K> {
-        let most = most.clamp(1, NOWHERE / 4) as usize;
+        let most = most.clamp(1, NO_SLOT / 4) as usize;
         let lives = u64::try_from(lives.as_nanos()).unwrap_or(u64::MAX);
-        let table = Table {
+        let table = TokenTable {
             places: Vec::with_capacity(most),
             most,
-            index: Index::new(most),
-            first: NOWHERE,
-            last: NOWHERE,
-            free: NOWHERE,
+            index: HashIndex::new(most),
+            first: NO_SLOT,
+            last: NO_SLOT,
+            free: NO_SLOT,
         };
-        Throttle(Arc::new(Inner { lives, key: Key::random(), table: Mutex::new(table) }))
+        Throttle(Arc::new(Inner { lives, key: HashKey::random(), table: Mutex::new(table) }))
     }
 
     /// Its memory for `most` keys, in bytes: a line of the memory plan.
     pub const fn bytes(most: u32) -> usize {
-        most as usize * size_of::<Place<K>>() + Index::bytes(most as usize)
+        most as usize * size_of::<TokenSlot<K>>() + HashIndex::bytes(most as usize)
     }
 
     /// A token for `key`.
     ///
     /// # Errors
     /// When the key holds one, or there is none left, with when that ends at the latest.
-    pub fn acquire(&self, now: Moment, key: K) -> Result<Token<K>, Throttled> {
+    pub fn acquire(&self, now: Moment, key: K) -> Result<Token<K>, NoToken> {
         let hash = self.0.key.hash(&key);
         let ends = now.0.saturating_add(self.0.lives);
         let (place, turn) = self.table().take(now.0, ends, key, hash)?;
@@ -104,39 +104,39 @@ impl<K: Copy + Eq + Hash> Throttle<K> {
         self.table().index.len()
     }
 
-    fn table(&self) -> MutexGuard<'_, Table<K>> {
+    fn table(&self) -> MutexGuard<'_, TokenTable<K>> {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Copy + Eq + Hash> Table<K> {
-    fn take(&mut self, now: u64, ends: u64, key: K, hash: u64) -> Result<(u32, u32), Throttled> {
+impl<K: Copy + Eq + Hash> TokenTable<K> {
+    fn take(&mut self, now: u64, ends: u64, key: K, hash: u64) -> Result<(u32, u32), NoToken> {
         let same = |place: u32| self.places.get(place as usize).is_some_and(|place| place.key == key);
         if let Some(place) = self.index.find(hash, same) {
             let left = self.places.get(place as usize).map_or(0, |place| place.ends.saturating_sub(now));
             if left > 0 {
-                return Err(Throttled::Held(Duration::from_nanos(left)));
+                return Err(NoToken::Held(Duration::from_nanos(left)));
             }
             self.release(place);
-        } else if self.free == NOWHERE && self.places.len() == self.most {
+        } else if self.free == NO_SLOT && self.places.len() == self.most {
             let first = self.first;
             let left = self.places.get(first as usize).map_or(0, |place| place.ends.saturating_sub(now));
             if left > 0 {
-                return Err(Throttled::Full(Duration::from_nanos(left)));
+                return Err(NoToken::Full(Duration::from_nanos(left)));
             }
             self.release(first);
         }
-        let new = Place { key, hash, ends, turn: 0, before: self.last, after: NOWHERE };
+        let new = TokenSlot { key, hash, ends, turn: 0, before: self.last, after: NO_SLOT };
         let (place, turn) = match self.places.get_mut(self.free as usize) {
             Some(free) => {
                 let (place, turn) = (self.free, free.turn.wrapping_add(1));
                 self.free = free.after;
-                *free = Place { turn, ..new };
+                *free = TokenSlot { turn, ..new };
                 (place, turn)
             }
             None => {
                 self.places.push(new);
-                // There are fewer than `NOWHERE`.
+                // There are fewer than `NO_SLOT`.
                 (self.places.len() as u32 - 1, 0)
             }
         };

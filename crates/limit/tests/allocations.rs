@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_ledger::Ledger;
-use tidegate_limit::{Limits, Moment, Peers, PerSecond, Table, TenantLimits, Tenants, Throttle};
+use tidegate_limit::{
+    AdmissionTable, ConnectionCounts, LimiterSettings, Moment, PerSecond, TenantLimits, Tenants, Throttle,
+};
 use tidegate_meters::Registry;
 
 #[test]
@@ -13,15 +15,20 @@ fn a_decision_allocates_nothing() {
     let ledger = Ledger::new(&Registry::new(1), 0);
     let books = ledger.source("otlp").unwrap();
     let requests = Some(PerSecond { rate: 10, burst: 10 });
-    let limits = Limits { requests, concurrency: Some(5), in_flight: Some(1000), ..Limits::default() };
+    let limits = LimiterSettings {
+        requests,
+        concurrency: Some(5),
+        in_flight: Some(1000),
+        ..LimiterSettings::default()
+    };
     let tenants = Tenants::new(4, TenantLimits::default(), ledger);
-    let table = Arc::new(Table::new(vec![(books.clone(), limits)], Some(tenants)));
+    let table = Arc::new(AdmissionTable::new(vec![(books.clone(), limits)], Some(tenants)));
     let tenants = table.tenants().unwrap();
     for name in ["a", "b", "c", "d"] {
         let _ = tenants.find(name);
     }
     let throttle = Throttle::new(100, Duration::from_secs(1));
-    let peers = Peers::new(Some(3));
+    let peers = ConnectionCounts::new(Some(3));
     let start = Moment::now();
     let decide = |seconds: u64| {
         let now = Moment(start.0 + seconds * 1_000_000_000);

@@ -5,7 +5,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use tidegate_limit::{Limiter, Limits, Moment, PerSecond};
+use tidegate_limit::{Limiter, LimiterSettings, Moment, PerSecond};
 
 /// Every order with at most two preemptions: more have found nothing, and take a minute.
 fn model(check: impl Fn() + Sync + Send + 'static) {

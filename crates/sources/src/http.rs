@@ -9,7 +9,9 @@ use crate::otlp::Otlp;
 use std::cell::Cell;
 use std::sync::Arc;
 use tidegate_admission::{Caller, Gate, Passage, Protocol, Refused, answer, codec};
-use tidegate_http1::{Admitted, Body, Context, Head, Preparation, Refusal as Codec, Reply, Service};
+use tidegate_http1::{
+    AdmissionFuture, Admitted, Body, Head, Refusal as Codec, RefusalContext, Reply, Service,
+};
 use tidegate_ledger::{Open, Refusal, Signal, Source};
 use tidegate_meters::Histogram;
 
@@ -141,9 +143,9 @@ impl Inner {
 }
 
 impl Service for Http {
-    type Ticket = Ticket;
+    type RequestState = Ticket;
 
-    fn prepare(&self, head: &Head<'_>) -> Option<Preparation> {
+    fn prepare(&self, head: &Head<'_>) -> Option<AdmissionFuture> {
         self.0.gate.prepare(head, head.peer().ip())
     }
 
@@ -215,7 +217,7 @@ impl Service for Http {
         self.0.gate.grow(&ticket.passage, bytes).is_ok()
     }
 
-    fn refuse(&self, refusal: Codec, context: Context<'_, Ticket>) -> Reply {
+    fn refuse(&self, refusal: Codec, context: RefusalContext<'_, Ticket>) -> Reply {
         let protocol = context.ticket.map_or(Protocol::Http, |ticket| ticket.route.protocol());
         let delay = self.0.gate.memory_delay();
         let (reply, reason) = match context.ticket.and_then(|ticket| ticket.passage.denied()) {

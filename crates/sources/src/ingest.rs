@@ -5,8 +5,8 @@ use crate::http2::{DECISIVE, Http2, is_http2, peer_of};
 use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::sync::Arc;
-use tidegate_http1::{Ended, Reply, Server, Settings, Shutdown, turn_away};
-use tidegate_tls::{Doorway, Failure, TlsStream};
+use tidegate_http1::{ConnectionEnd, Reply, Server, Settings, Shutdown, reject};
+use tidegate_tls::{AcceptError, TlsAcceptor, TlsStream};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -37,11 +37,11 @@ impl Ingest {
 
     /// Serves one connection to its end. Until it has sent its first bytes it costs a task and a timer; so nothing
     /// is handed down here that the socket knows.
-    pub async fn serve(&self, stream: TcpStream) -> Ended {
+    pub async fn serve(&self, stream: TcpStream) -> ConnectionEnd {
         match self.recognise(&stream).await {
             Ok(Speaks::Http1) => {
                 // Not matched on around the wait, or the task would keep it twice.
-                let Ok(peer) = peer_of(&stream) else { return Ended::Lost };
+                let Ok(peer) = peer_of(&stream) else { return ConnectionEnd::Lost };
                 self.http1.serve(stream, peer).await
             }
             // On the heap: it is much larger, and most connections are the other kind.
@@ -52,10 +52,14 @@ impl Ingest {
 
     /// Serves one connection of a listener that speaks TLS to its end. On the heap, so that connections without it have
     /// no room for it in their tasks.
-    pub fn serve_tls(&self, stream: TcpStream, doorway: &Doorway) -> impl Future<Output = Ended> + Send {
+    pub fn serve_tls(
+        &self,
+        stream: TcpStream,
+        acceptor: &TlsAcceptor,
+    ) -> impl Future<Output = ConnectionEnd> + Send {
         Box::pin(async move {
             // So that what a handshake needs does not stay.
-            let entered = match Box::pin(self.enter(stream, doorway)).await {
+            let entered = match Box::pin(self.enter(stream, acceptor)).await {
                 Ok(entered) => entered,
                 Err(ended) => return ended,
             };
@@ -64,27 +68,27 @@ impl Ingest {
             }
             match entered.peer_addr() {
                 Ok(peer) => self.http1.serve(entered, peer).await,
-                Err(_) => Ended::Lost,
+                Err(_) => ConnectionEnd::Lost,
             }
         })
     }
 
     /// Does the handshake.
-    async fn enter(&self, stream: TcpStream, doorway: &Doorway) -> Result<TlsStream, Ended> {
+    async fn enter(&self, stream: TcpStream, acceptor: &TlsAcceptor) -> Result<TlsStream, ConnectionEnd> {
         let peer = stream.peer_addr().ok();
         let entered = tokio::select! {
             biased;
-            entered = doorway.enter(stream) => entered,
-            () = self.shutdown.begun() => return Err(Ended::Shutdown),
+            entered = acceptor.accept(stream) => entered,
+            () = self.shutdown.begun() => return Err(ConnectionEnd::Shutdown),
         };
         let failure = match entered {
             Ok(entered) => return Ok(entered),
             Err(failure) => failure,
         };
-        let (reason, failures) = doorway.note(&failure);
+        let (reason, failures) = acceptor.note(&failure);
         if let (Some(failures), Some(peer)) = (failures, peer) {
             let error = match &failure {
-                Failure::Lost(error) => Some(error.to_string()),
+                AcceptError::Lost(error) => Some(error.to_string()),
                 _ => None,
             };
             tracing::warn!(
@@ -97,33 +101,35 @@ impl Ingest {
             );
         }
         let ended = match failure {
-            Failure::NotTls(stream) => turn_away(stream, Reply::new(400).text(NOT_TLS), &self.settings).await,
-            Failure::Late | Failure::Crowded => Ended::Idle,
-            Failure::Lost(_) => Ended::Lost,
+            AcceptError::NotTls(stream) => {
+                reject(stream, Reply::new(400).text(NOT_TLS), &self.settings).await
+            }
+            AcceptError::Late | AcceptError::Crowded => ConnectionEnd::Idle,
+            AcceptError::Lost(_) => ConnectionEnd::Lost,
         };
         Err(ended)
     }
 
     /// Answers a connection that is one too many with `reply`, in its own version.
-    pub async fn turn_away(&self, stream: TcpStream, reply: Reply) -> Ended {
+    pub async fn turn_away(&self, stream: TcpStream, reply: Reply) -> ConnectionEnd {
         let speaks = timeout(self.settings.linger, first_bytes(&stream)).await;
         match speaks {
             Ok(Ok(Speaks::Http2)) => self.http2.turn_away(stream).await,
-            _ => turn_away(stream, reply, &self.settings).await,
+            _ => reject(stream, reply, &self.settings).await,
         }
     }
 
     /// Waits for the first bytes and leaves them where they are.
-    async fn recognise(&self, stream: &TcpStream) -> Result<Speaks, Ended> {
+    async fn recognise(&self, stream: &TcpStream) -> Result<Speaks, ConnectionEnd> {
         let speaks = first_bytes(stream);
         tokio::select! {
             biased;
             speaks = timeout(self.settings.idle, speaks) => match speaks {
                 Ok(Ok(speaks)) => Ok(speaks),
-                Ok(Err(_)) => Err(Ended::Lost),
-                Err(_) => Err(Ended::Idle),
+                Ok(Err(_)) => Err(ConnectionEnd::Lost),
+                Err(_) => Err(ConnectionEnd::Idle),
             },
-            () = self.shutdown.begun() => Err(Ended::Shutdown),
+            () = self.shutdown.begun() => Err(ConnectionEnd::Shutdown),
         }
     }
 }

@@ -152,7 +152,7 @@ impl Gateway {
         let door = Doorkeeper::new(places.clone()).within(files.connections, files.leaving);
         let door = Arc::new(door.with_peers(config.limits.connections_per_peer));
 
-        let doorways = keys.doorways(&config, &arena);
+        let acceptors = keys.acceptors(&config, &arena);
         let running_config = Arc::new(Mutex::new(config.clone()));
         let view = Arc::new(View {
             started: Instant::now(),
@@ -165,7 +165,7 @@ impl Gateway {
             ledger,
             sinks: Arc::clone(&running),
             door: Arc::clone(&door),
-            doorway: doorways.any().cloned(),
+            acceptor: acceptors.any().cloned(),
             gate: gate.clone(),
             registry,
             tap: tap.clone(),
@@ -192,7 +192,7 @@ impl Gateway {
             places,
             door: &door,
             tenants: &config.tenants,
-            doorways: &doorways,
+            acceptors: &acceptors,
             admin: Arc::new(ingest::Admin::new(console, tap)),
             admin_door,
         };

@@ -26,19 +26,19 @@ pub(crate) struct ValidUntil(u64);
 
 thread_local! {
     /// That of the session that is being worked on.
-    static SESSION: Cell<ValidUntil> = const { Cell::new(ValidUntil::NO_END) };
+    static SESSION: Cell<ValidUntil> = const { Cell::new(ValidUntil::NEVER) };
 }
 
 /// Works on a session with `work`. What is known of its certificates is there meanwhile, and kept behind it.
 pub(crate) fn during<T>(known: &mut ValidUntil, work: impl FnOnce() -> T) -> T {
     SESSION.set(*known);
     let done = work();
-    *known = SESSION.replace(ValidUntil::NO_END);
+    *known = SESSION.replace(ValidUntil::NEVER);
     done
 }
 
 impl ValidUntil {
-    pub(crate) const NO_END: ValidUntil = ValidUntil(u64::MAX);
+    pub(crate) const NEVER: ValidUntil = ValidUntil(u64::MAX);
 
     /// That of certificates which are verified at `now`: the first of them to expire. One that has expired already was
     /// not needed.
@@ -51,15 +51,15 @@ impl ValidUntil {
 
     /// The second, where it has an end.
     pub(crate) fn second(self) -> Option<u64> {
-        (self != ValidUntil::NO_END).then_some(self.0)
+        (self != ValidUntil::NEVER).then_some(self.0)
     }
 }
 
 /// Notes how long the certificates are valid that it verifies.
 #[derive(Debug)]
-pub(crate) struct Verifier(pub(crate) Arc<dyn ClientCertVerifier>);
+pub(crate) struct ExpiryRecordingVerifier(pub(crate) Arc<dyn ClientCertVerifier>);
 
-impl ClientCertVerifier for Verifier {
+impl ClientCertVerifier for ExpiryRecordingVerifier {
     fn offer_client_auth(&self) -> bool {
         self.0.offer_client_auth()
     }
@@ -108,12 +108,12 @@ impl ClientCertVerifier for Verifier {
 
 /// Tickets with an end.
 #[derive(Debug)]
-pub(crate) struct Tickets {
+pub(crate) struct ExpiringTickets {
     pub(crate) sealed: Arc<dyn ProducesTickets>,
     pub(crate) clock: Arc<dyn TimeProvider>,
 }
 
-impl ProducesTickets for Tickets {
+impl ProducesTickets for ExpiringTickets {
     fn enabled(&self) -> bool {
         self.sealed.enabled()
     }
@@ -155,8 +155,8 @@ mod tests {
         }
     }
 
-    fn tickets(sealed: &Arc<dyn ProducesTickets>, now: u64) -> Tickets {
-        Tickets { sealed: Arc::clone(sealed), clock: Arc::new(At(now)) }
+    fn tickets(sealed: &Arc<dyn ProducesTickets>, now: u64) -> ExpiringTickets {
+        ExpiringTickets { sealed: Arc::clone(sealed), clock: Arc::new(At(now)) }
     }
 
     #[test]
@@ -164,20 +164,20 @@ mod tests {
         let sealed = rustls::crypto::ring::Ticketer::new().unwrap();
         let mut session = ValidUntil(1000);
         let ticket = during(&mut session, || tickets(&sealed, 1).encrypt(b"state").unwrap());
-        let mut resumed = ValidUntil::NO_END;
+        let mut resumed = ValidUntil::NEVER;
         let taken = during(&mut resumed, || tickets(&sealed, 1000).decrypt(&ticket));
         assert_eq!((taken.as_deref(), resumed), (Some(&b"state"[..]), ValidUntil(1000)));
-        let mut refused = ValidUntil::NO_END;
+        let mut refused = ValidUntil::NEVER;
         assert_eq!(during(&mut refused, || tickets(&sealed, 1001).decrypt(&ticket)), None);
-        assert_eq!(refused, ValidUntil::NO_END);
+        assert_eq!(refused, ValidUntil::NEVER);
     }
 
     #[test]
     fn what_is_known_of_one_session_is_not_anothers() {
         let sealed = rustls::crypto::ring::Ticketer::new().unwrap();
         during(&mut ValidUntil(1000), || ());
-        let ticket = during(&mut { ValidUntil::NO_END }, || tickets(&sealed, 1).encrypt(b"state").unwrap());
-        let taken = during(&mut { ValidUntil::NO_END }, || tickets(&sealed, u64::MAX).decrypt(&ticket));
+        let ticket = during(&mut { ValidUntil::NEVER }, || tickets(&sealed, 1).encrypt(b"state").unwrap());
+        let taken = during(&mut { ValidUntil::NEVER }, || tickets(&sealed, u64::MAX).decrypt(&ticket));
         assert!(taken.is_some(), "without a certificate a ticket has no end of its own");
     }
 }

@@ -1,6 +1,6 @@
 //! The certificate that a listener shows and whom it trusts: read from files, and again when they change.
 
-use crate::expiry::{Tickets, Verifier};
+use crate::expiry::{ExpiringTickets, ExpiryRecordingVerifier};
 use arc_swap::ArcSwap;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// The most certificates that a file may hold.
-const MOST: usize = 256;
+const MAX_CERTIFICATES: usize = 256;
 /// The longest file.
-const LONGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Where the certificates are, all of them in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct CertificateFiles {
     /// The certificate that is shown, with those that lead to its authority.
     pub certificate: PathBuf,
     /// Its key.
@@ -70,35 +70,43 @@ pub enum TlsError {
 
 /// A listener's certificate. Clones share it.
 #[derive(Clone)]
-pub struct Identity(Arc<Inner>);
+pub struct ServerIdentity(Arc<IdentityState>);
 
-struct Inner {
-    files: Files,
+struct IdentityState {
+    files: CertificateFiles,
     clock: Arc<dyn TimeProvider>,
     config: ArcSwap<ServerConfig>,
     /// The files as they were read last, and as they were seen last.
-    seen: Mutex<(Stamps, Stamps)>,
+    seen: Mutex<(FileStamps, FileStamps)>,
 }
 
-type Stamps = [Option<(u64, u64, Option<SystemTime>)>; 3];
+type FileStamps = [Option<(u64, u64, Option<SystemTime>)>; 3];
 
-impl Identity {
+impl ServerIdentity {
     /// Reads the files.
     ///
     /// # Errors
     /// When one of them cannot be used; the words say which, and why.
-    pub fn new(files: Files) -> Result<Identity, TlsError> {
-        Identity::with_clock(files, Arc::new(DefaultTimeProvider))
+    pub fn new(files: CertificateFiles) -> Result<ServerIdentity, TlsError> {
+        ServerIdentity::with_clock(files, Arc::new(DefaultTimeProvider))
     }
 
     /// The same, by a clock of its own: whether the certificates of clients are valid is decided by that.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_clock(files: Files, clock: Arc<dyn TimeProvider>) -> Result<Identity, TlsError> {
+    pub fn with_clock(
+        files: CertificateFiles,
+        clock: Arc<dyn TimeProvider>,
+    ) -> Result<ServerIdentity, TlsError> {
         let stamps = files.stamps();
         let config = ArcSwap::from_pointee(files.config(&clock)?);
-        Ok(Identity(Arc::new(Inner { files, clock, config, seen: Mutex::new((stamps, stamps)) })))
+        Ok(ServerIdentity(Arc::new(IdentityState {
+            files,
+            clock,
+            config,
+            seen: Mutex::new((stamps, stamps)),
+        })))
     }
 
     /// Reads the files again. Connections that are open stay as they are; tickets of old ones are not taken any
@@ -115,7 +123,7 @@ impl Identity {
     ///
     /// # Errors
     /// As those of [`reload`](Self::reload), once for each change.
-    pub fn look(&self) -> Result<bool, TlsError> {
+    pub fn reload_if_changed(&self) -> Result<bool, TlsError> {
         let now = self.0.files.stamps();
         let settled = {
             let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +134,7 @@ impl Identity {
         if settled { self.read(now).map(|()| true) } else { Ok(false) }
     }
 
-    fn read(&self, stamps: Stamps) -> Result<(), TlsError> {
+    fn read(&self, stamps: FileStamps) -> Result<(), TlsError> {
         // Even when they cannot be used: they are not read again before they change.
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner).0 = stamps;
         self.0.config.store(Arc::new(self.0.files.config(&self.0.clock)?));
@@ -138,8 +146,8 @@ impl Identity {
     }
 }
 
-impl Files {
-    fn stamps(&self) -> Stamps {
+impl CertificateFiles {
+    fn stamps(&self) -> FileStamps {
         [Some(&self.certificate), Some(&self.key), self.client_ca.as_ref()].map(|file| {
             let known = std::fs::metadata(file?).ok()?;
             Some((known.ino(), known.len(), known.modified().ok()))
@@ -169,7 +177,7 @@ impl Files {
                     verifier
                 };
                 let verifier = verifier.build().map_err(|error| no_certificates(file, error))?;
-                builder.with_client_cert_verifier(Arc::new(Verifier(verifier)))
+                builder.with_client_cert_verifier(Arc::new(ExpiryRecordingVerifier(verifier)))
             }
         };
         let mut config =
@@ -180,7 +188,7 @@ impl Files {
         // Clients store their own session state for resumption: nothing here grows with them.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         let sealed = ring::Ticketer::new().map_err(unusable)?;
-        config.ticketer = Arc::new(Tickets { sealed, clock: Arc::clone(&config.time_provider) });
+        config.ticketer = Arc::new(ExpiringTickets { sealed, clock: Arc::clone(&config.time_provider) });
         config.send_tls13_tickets = 1;
         Ok(config)
     }
@@ -199,7 +207,7 @@ fn key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     is_short(file).map_err(|reason| no_certificates(file, reason))?;
     let failed = |error: rustls::pki_types::pem::Error| no_certificates(file, error);
-    let found = CertificateDer::pem_file_iter(file).map_err(failed)?.take(MOST);
+    let found = CertificateDer::pem_file_iter(file).map_err(failed)?.take(MAX_CERTIFICATES);
     let found: Vec<_> = found.collect::<Result<_, _>>().map_err(failed)?;
     if found.is_empty() { Err(no_certificates(file, "there is none in it")) } else { Ok(found) }
 }
@@ -211,5 +219,9 @@ fn no_certificates(file: &Path, reason: impl ToString) -> TlsError {
 
 fn is_short(file: &Path) -> Result<(), String> {
     let known = std::fs::metadata(file).map_err(|error| error.to_string())?;
-    if known.len() > LONGEST { Err(format!("it is longer than {LONGEST} bytes")) } else { Ok(()) }
+    if known.len() > MAX_FILE_BYTES {
+        Err(format!("it is longer than {MAX_FILE_BYTES} bytes"))
+    } else {
+        Ok(())
+    }
 }

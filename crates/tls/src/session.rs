@@ -7,7 +7,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptErr
 use std::io;
 
 /// One connection's secrets, and what of it waits to be sent.
-pub(crate) struct Session {
+pub(crate) struct TlsSession {
     tls: UnbufferedServerConnection,
     /// How long the certificates are valid that the peer has shown, now or in the session that it resumed.
     pub(crate) valid_until: ValidUntil,
@@ -20,16 +20,16 @@ pub(crate) struct Session {
 }
 
 /// The result of processing some records.
-pub(crate) struct Opened {
+pub(crate) struct ProcessedRecords {
     /// How many bytes of them are done with.
     pub(crate) used: usize,
     /// How many plain bytes they gave.
     pub(crate) plain: usize,
 }
 
-impl Session {
-    pub(crate) fn new(tls: UnbufferedServerConnection) -> Session {
-        Session { tls, valid_until: ValidUntil::NO_END, unsent: Vec::new(), ended: false, broken: false }
+impl TlsSession {
+    pub(crate) fn new(tls: UnbufferedServerConnection) -> TlsSession {
+        TlsSession { tls, valid_until: ValidUntil::NEVER, unsent: Vec::new(), ended: false, broken: false }
     }
 
     pub(crate) fn tls(&self) -> &UnbufferedServerConnection {
@@ -42,7 +42,7 @@ impl Session {
         records: &mut [u8],
         into: &mut [u8],
         over: &mut Vec<u8>,
-    ) -> io::Result<Opened> {
+    ) -> io::Result<ProcessedRecords> {
         if self.broken {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -58,8 +58,13 @@ impl Session {
         opened
     }
 
-    fn take(&mut self, records: &mut [u8], into: &mut [u8], over: &mut Vec<u8>) -> io::Result<Opened> {
-        let Session { tls, unsent, ended, .. } = self;
+    fn take(
+        &mut self,
+        records: &mut [u8],
+        into: &mut [u8],
+        over: &mut Vec<u8>,
+    ) -> io::Result<ProcessedRecords> {
+        let TlsSession { tls, unsent, ended, .. } = self;
         let (mut used, mut plain) = (0, 0);
         loop {
             let status = tls.process_tls_records(records.get_mut(used..).unwrap_or_default());
@@ -102,7 +107,7 @@ impl Session {
             };
             used += status.discard;
             if done {
-                return Ok(Opened { used, plain });
+                return Ok(ProcessedRecords { used, plain });
             }
         }
     }

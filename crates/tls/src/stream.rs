@@ -5,9 +5,9 @@
 //! else. What passes through does so in scratch that each thread has. Only the beginning of a record whose rest has
 //! not come is [taken](crate::part) before it can be read.
 
-use crate::part::{Part, Purse};
-use crate::records::{Front, LONGEST, PLAIN, front};
-use crate::session::Session;
+use crate::partial_record::{MemoryAccount, PartialRecord};
+use crate::records::{MAX_PLAINTEXT, MAX_RECORD, RecordHeader, front};
+use crate::session::TlsSession;
 use rustix::net::{RecvFlags, recv};
 use std::cell::RefCell;
 use std::io;
@@ -20,36 +20,36 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// Records that are taken at a time.
-const TOGETHER: usize = 4;
+const MAX_RECORDS_PER_READ: usize = 4;
 /// The unit of sending: a record with as many plaintext bytes as it can have.
-const OUT: usize = PLAIN + 256;
+const WRITE_CHUNK: usize = MAX_PLAINTEXT + 256;
 /// The scratch of a thread that serves connections, in bytes.
-pub const WORKER_BYTES: usize = TOGETHER * LONGEST + OUT;
+pub const WORKER_BYTES: usize = MAX_RECORDS_PER_READ * MAX_RECORD + WRITE_CHUNK;
 /// The memory of an idle connection in addition to one without TLS, in bytes: its secrets, the client's certificate,
 /// and its own task (`cargo test -p tidegate-tls --test idle`).
 pub const CONNECTION_BYTES: usize = 6 << 10;
 
 thread_local! {
     /// Where records are read into and opened. Used within one poll only.
-    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; TOGETHER * LONGEST].into_boxed_slice());
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; MAX_RECORDS_PER_READ * MAX_RECORD].into_boxed_slice());
     /// Where records are made. Used within one poll only.
-    static SEALED: RefCell<Box<[u8]>> = RefCell::new(vec![0; OUT].into_boxed_slice());
+    static CIPHERTEXT: RefCell<Box<[u8]>> = RefCell::new(vec![0; WRITE_CHUNK].into_boxed_slice());
 }
 
 /// A connection with TLS.
 pub struct TlsStream {
     socket: TcpStream,
-    session: Box<Session>,
+    session: Box<TlsSession>,
     certificate: Option<Arc<Certificate>>,
     /// Plain bytes beyond the buffer of a reader that cannot be told to bring a larger one; less than a record's.
     over: Vec<u8>,
     room: usize,
-    part: Option<Box<Part>>,
-    purse: Purse,
+    part: Option<Box<PartialRecord>>,
+    memory_account: MemoryAccount,
 }
 
 /// The bytes taken from the socket.
-enum Taken {
+enum ReadOutcome {
     /// Whole records of so many bytes.
     Records(usize),
     /// There is a record, whose plain bytes need so much room.
@@ -60,15 +60,15 @@ enum Taken {
 }
 
 impl TlsStream {
-    /// A connection whose handshake is done. Parts of records are paid from `purse`.
+    /// A connection whose handshake is done. Parts of records are paid from `memory_account`.
     pub(crate) fn new(
         socket: TcpStream,
-        session: Box<Session>,
+        session: Box<TlsSession>,
         certificate: Option<Certificate>,
-        purse: Purse,
+        memory_account: MemoryAccount,
     ) -> TlsStream {
         let certificate = certificate.map(Arc::new);
-        TlsStream { socket, session, certificate, over: Vec::new(), room: 0, part: None, purse }
+        TlsStream { socket, session, certificate, over: Vec::new(), room: 0, part: None, memory_account }
     }
 
     /// Whether HTTP/2 was agreed on.
@@ -113,16 +113,16 @@ impl TlsStream {
         if !self.over.is_empty() {
             return Poll::Ready(Ok(self.take_over(buffer)));
         }
-        let room = if keep { buffer.len().max(LONGEST) } else { buffer.len() };
+        let room = if keep { buffer.len().max(MAX_RECORD) } else { buffer.len() };
         while !self.session.ended {
             let read = SCRATCH.with_borrow_mut(|scratch| {
                 match ready!(self.poll_records(context, scratch, room))? {
-                    Taken::End | Taken::Part => {
+                    ReadOutcome::End | ReadOutcome::Part => {
                         self.session.ended = true;
                         Poll::Ready(Ok(Ok(0)))
                     }
-                    Taken::Short(room) => Poll::Ready(Ok(Err(room))),
-                    Taken::Records(len) => {
+                    ReadOutcome::Short(room) => Poll::Ready(Ok(Err(room))),
+                    ReadOutcome::Records(len) => {
                         let records = scratch.get_mut(..len).unwrap_or_default();
                         let opened = self.session.open(records, buffer, &mut self.over)?;
                         // Half a message of a handshake that is over is nothing that a client has to say.
@@ -154,23 +154,23 @@ impl TlsStream {
         context: &mut Context<'_>,
         scratch: &mut [u8],
         room: usize,
-    ) -> Poll<io::Result<Taken>> {
+    ) -> Poll<io::Result<ReadOutcome>> {
         loop {
             if let Some(part) = &mut self.part {
-                ready!(part.poll_whole(&self.socket, context, &self.purse))?;
+                ready!(part.poll_whole(&self.socket, context, &self.memory_account))?;
                 let record = part.bytes();
                 return Poll::Ready(Ok(match front(record, 1, room) {
-                    Front::Short(room) => Taken::Short(room),
+                    RecordHeader::Short(room) => ReadOutcome::Short(room),
                     _ => {
                         let len = record.len();
                         scratch.iter_mut().zip(record).for_each(|(to, from)| *to = *from);
                         self.part = None;
-                        Taken::Records(len)
+                        ReadOutcome::Records(len)
                     }
                 }));
             }
-            match ready!(poll_take(&self.socket, context, scratch, TOGETHER, room))? {
-                Taken::Part => self.part = Some(Box::default()),
+            match ready!(poll_take(&self.socket, context, scratch, MAX_RECORDS_PER_READ, room))? {
+                ReadOutcome::Part => self.part = Some(Box::default()),
                 taken => return Poll::Ready(Ok(taken)),
             }
         }
@@ -187,8 +187,8 @@ impl TlsStream {
 
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.poll_sent(context))?;
-        let plain = bytes.get(..bytes.len().min(PLAIN)).unwrap_or_default();
-        SEALED.with_borrow_mut(|out| {
+        let plain = bytes.get(..bytes.len().min(MAX_PLAINTEXT)).unwrap_or_default();
+        CIPHERTEXT.with_borrow_mut(|out| {
             let len = self.session.seal(plain, out)?;
             self.send_or_keep(context, out.get(..len).unwrap_or_default())
         })?;
@@ -243,7 +243,7 @@ impl TlsStream {
 
     /// Says that nothing more will come. Saying it again is saying nothing.
     fn say_goodbye(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        SEALED.with_borrow_mut(|out| {
+        CIPHERTEXT.with_borrow_mut(|out| {
             let len = self.session.seal_end(out)?;
             self.send_or_keep(context, out.get(..len).unwrap_or_default())
         })
@@ -258,21 +258,21 @@ fn poll_take(
     scratch: &mut [u8],
     most: usize,
     room: usize,
-) -> Poll<io::Result<Taken>> {
+) -> Poll<io::Result<ReadOutcome>> {
     loop {
         ready!(socket.poll_read_ready(context))?;
         let mut taken = None;
         let looked = socket.try_io(Interest::READABLE, || {
             let (seen, _) = recv(socket, &mut *scratch, RecvFlags::PEEK)?;
             if seen == 0 {
-                taken = Some(Taken::End);
+                taken = Some(ReadOutcome::End);
                 return Ok(());
             }
             match front(scratch.get(..seen).unwrap_or_default(), most, room) {
-                Front::Whole(len) => {
+                RecordHeader::Whole(len) => {
                     let (len, _) =
                         recv(socket, scratch.get_mut(..len).unwrap_or_default(), RecvFlags::empty())?;
-                    taken = Some(Taken::Records(len));
+                    taken = Some(ReadOutcome::Records(len));
                     // That was all: so that the next wait is for more, and not for what is not there.
                     if len == seen && seen < scratch.len() {
                         Err(io::ErrorKind::WouldBlock.into())
@@ -280,15 +280,15 @@ fn poll_take(
                         Ok(())
                     }
                 }
-                Front::Short(room) => {
-                    taken = Some(Taken::Short(room));
+                RecordHeader::Short(room) => {
+                    taken = Some(ReadOutcome::Short(room));
                     Ok(())
                 }
-                Front::Part => {
-                    taken = Some(Taken::Part);
+                RecordHeader::Part => {
+                    taken = Some(ReadOutcome::Part);
                     Ok(())
                 }
-                Front::Broken => Err(io::ErrorKind::InvalidData.into()),
+                RecordHeader::Broken => Err(io::ErrorKind::InvalidData.into()),
             }
         });
         match (taken, looked) {

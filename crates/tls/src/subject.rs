@@ -6,9 +6,9 @@
 use tidegate_http1::Certificate;
 
 /// The longest name, in bytes.
-const LONGEST: usize = 150;
+const MAX_NAME_LEN: usize = 150;
 /// The most organisations, and units.
-const MOST: usize = 8;
+const MAX_NAMES: usize = 8;
 
 const INTEGER: u8 = 0x02;
 const OID: u8 = 0x06;
@@ -43,7 +43,7 @@ pub fn certificate(der: &[u8]) -> Option<Certificate> {
             };
             let (tag, text, _) = element(value)?;
             if let Some(name) = name(tag, text)
-                && names.len() < MOST
+                && names.len() < MAX_NAMES
             {
                 names.push(name);
             }
@@ -124,7 +124,7 @@ fn name(tag: u8, text: &[u8]) -> Option<Box<str>> {
         PRINTABLE | IA5 if text.is_ascii() => std::str::from_utf8(text).ok()?,
         _ => return None,
     };
-    let fits = (1..=LONGEST).contains(&text.len()) && !text.chars().any(char::is_control);
+    let fits = (1..=MAX_NAME_LEN).contains(&text.len()) && !text.chars().any(char::is_control);
     fits.then(|| text.into())
 }
 

@@ -6,7 +6,7 @@ use crate::passage::{self, Passage};
 use crate::refused::Refused;
 use std::ops::{Deref, DerefMut};
 use tidegate_arena::{Charge, Refused as NoMemory, Share, Window};
-use tidegate_limit::{Denied, Extra, Part};
+use tidegate_limit::{DecodeShare, Denied, Extra};
 
 /// The longest body, in bytes, that is checked on its connection's thread without waiting for a turn.
 pub const LIGHT: usize = 256 << 10;
@@ -17,7 +17,7 @@ pub const LIGHT: usize = 256 << 10;
 pub struct Room {
     // Dropped first, so that what the tenant is no longer charged for is free.
     window: Window,
-    part: Option<Part>,
+    part: Option<DecodeShare>,
     turn: Option<Turn>,
 }
 
@@ -84,7 +84,7 @@ impl Gate {
             Err(NoMemory::Short) if !self.could_hold(beside as usize, bytes) => {
                 return Err(Refused::too_large(self.most_decoded().saturating_sub(beside as usize)));
             }
-            Err(NoMemory::Short) if part.as_ref().is_none_or(Part::is_alone) => {
+            Err(NoMemory::Short) if part.as_ref().is_none_or(DecodeShare::is_alone) => {
                 // Boxed, since it happens only when memory is short.
                 Box::pin(self.wait_for_window(bytes)).await
             }
@@ -105,7 +105,7 @@ impl Gate {
 
     /// An account for what the body of the request with this `passage` is translated into.
     pub fn translation(&self, passage: &Passage) -> Translation {
-        Translation(passage.0.as_ref().and_then(tidegate_limit::Hold::extra))
+        Translation(passage.0.as_ref().and_then(tidegate_limit::RequestPermit::extra))
     }
 
     async fn wait_for_window(&self, bytes: usize) -> Result<Window, NoMemory> {

@@ -3,19 +3,19 @@
 use super::*;
 use crate::caller::Headers;
 use std::net::{IpAddr, Ipv4Addr};
-use tidegate_http1::Repeated;
+use tidegate_http1::DuplicateHeader;
 use tidegate_limit::Moment;
 
 /// `X-Scope-OrgID` with these values.
 struct Said(Vec<&'static [u8]>);
 
 impl Headers for Said {
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
         match self.0.as_slice() {
             _ if !name.eq_ignore_ascii_case("x-scope-orgid") => Ok(None),
             [] => Ok(None),
             [value] => Ok(Some(value)),
-            _ => Err(Repeated),
+            _ => Err(DuplicateHeader),
         }
     }
 }

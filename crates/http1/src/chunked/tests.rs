@@ -4,7 +4,7 @@ use proptest::prelude::*;
 /// Undoes `raw`, arriving in pieces that end at `cuts`, as a connection does it. Returns the body, and how
 /// many bytes of `raw` belong to it.
 fn undone(raw: &[u8], cuts: &[usize], limit: usize) -> Result<Option<(Vec<u8>, usize)>, Refusal> {
-    let mut chunked = Chunked::new();
+    let mut chunked = ChunkedDecoder::new();
     let (mut window, mut body, mut taken) = (Vec::new(), 0, 0);
     for cut in cuts.iter().copied().chain([raw.len()]) {
         if cut <= taken {
@@ -12,7 +12,7 @@ fn undone(raw: &[u8], cuts: &[usize], limit: usize) -> Result<Option<(Vec<u8>, u
         }
         window.truncate(body);
         window.extend_from_slice(&raw[taken..cut]);
-        let result = chunked.undo(&mut window, body, body, limit)?;
+        let result = chunked.decode(&mut window, body, body, limit)?;
         body = result.body;
         taken = cut - (window.len() - result.rest);
         if chunked.is_done() {
@@ -24,7 +24,7 @@ fn undone(raw: &[u8], cuts: &[usize], limit: usize) -> Result<Option<(Vec<u8>, u
     Ok(None)
 }
 
-const FLAW: Refusal = Refusal::Malformed(Flaw::Chunk);
+const FLAW: Refusal = Refusal::Malformed(SyntaxError::Chunk);
 
 /// One row per way in which chunk framing may be written, and per way in which it may not.
 #[test]
@@ -92,7 +92,7 @@ fn the_limit_is_enforced_before_the_bytes_arrive() {
 /// Bytes that accompany the body and are discarded are bounded too.
 #[test]
 fn extensions_and_trailers_are_bounded() {
-    let extras = Err(Refusal::Malformed(Flaw::ChunkExtras));
+    let extras = Err(Refusal::Malformed(SyntaxError::ChunkExtras));
     let extensions = "1;abcdefgh\r\nx\r\n".repeat(1 + usize::from(MAX_EXTENSIONS) / 8);
     assert_eq!(undone(extensions.as_bytes(), &[], 10_000), extras);
     let trailers = format!("0\r\n{}", "a: bcdefgh\r\n".repeat(1 + usize::from(MAX_TRAILERS) / 10));

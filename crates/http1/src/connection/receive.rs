@@ -1,10 +1,10 @@
 //! Receiving a request into its window: memory first, bytes second.
 
-use super::intake::{Extent, Intake, Step};
-use super::link::Read;
-use super::pace::Pace;
-use super::{Connection, Fault};
-use crate::head::{Framing, Progress, Scan};
+use super::body_deadlines::BodyDeadlines;
+use super::body_receiver::{BodyRange, BodyReceiver, ReceiveStep};
+use super::timed_stream::ReadOutcome;
+use super::{Connection, ReceiveError};
+use crate::head::{Framing, HeadScanner, ScanProgress};
 use crate::refusal::Refusal;
 use crate::service::Service;
 use crate::stream::Stream;
@@ -47,14 +47,14 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
     }
 
     /// Receives a head. Returns where it begins and ends in the window.
-    pub(super) async fn receive_head(&mut self, window: &mut Window) -> Result<(usize, usize), Fault> {
+    pub(super) async fn receive_head(&mut self, window: &mut Window) -> Result<(usize, usize), ReceiveError> {
         let deadline = Instant::now() + self.server.settings.head;
-        let mut scan = Scan::default();
+        let mut scan = HeadScanner::default();
         // A read needs this buffer after one that was too small.
         let mut room = 0;
         loop {
             let progress = scan.advance(window, self.server.settings.max_head)?;
-            if let Progress::Complete { start, end } = progress {
+            if let ScanProgress::Complete { start, end } = progress {
                 return Ok((start, end));
             }
             if room == 0 {
@@ -64,13 +64,13 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
                 self.reserve(window, room.max(PAGE)).await?;
             }
             match self.link.read(window.spare_mut(), deadline).await? {
-                Read::Bytes(read) => {
+                ReadOutcome::Bytes(read) => {
                     window.advance(read);
                     room = 0;
                 }
-                Read::Short(needed) => room = needed,
-                Read::End => return Err(Refusal::Truncated.into()),
-                Read::Late => return Err(Refusal::HeadTooSlow.into()),
+                ReadOutcome::Short(needed) => room = needed,
+                ReadOutcome::End => return Err(Refusal::Truncated.into()),
+                ReadOutcome::Late => return Err(Refusal::HeadTooSlow.into()),
             }
         }
     }
@@ -96,9 +96,9 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
         framing: &Framing,
         max_body: usize,
         patient: bool,
-        ticket: &mut S::Ticket,
-    ) -> Result<Extent, Fault> {
-        let mut intake = Intake::new(framing, max_body, self.server.arena.window_len())?;
+        ticket: &mut S::RequestState,
+    ) -> Result<BodyRange, ReceiveError> {
+        let mut intake = BodyReceiver::new(framing, max_body, self.server.arena.window_len())?;
         // A client that has begun to send needs no telling.
         let awaits_telling = framing.expects && window.len() == framing.head;
         let mut pace = None;
@@ -106,8 +106,8 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
         let mut short = 0;
         loop {
             let room = match intake.step(window)? {
-                Step::Done(extent) => return Ok(extent),
-                Step::More { room } => room,
+                ReceiveStep::Done(extent) => return Ok(extent),
+                ReceiveStep::More { room } => room,
             };
             if patient && pace.is_none() {
                 // The last request's buffer is larger than a new one needs.
@@ -123,17 +123,19 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
                 self.link.write_all(CONTINUE, deadline).await?;
             }
             // The time counts from when there is memory to read into.
-            let pace = pace.get_or_insert_with(|| if patient { Pace::patient() } else { Pace::new() });
+            let pace = pace.get_or_insert_with(|| {
+                if patient { BodyDeadlines::with_timeouts() } else { BodyDeadlines::new() }
+            });
             let deadline = pace.deadline(&self.server.settings);
             match self.link.read(window.spare_mut(), deadline).await? {
-                Read::Bytes(read) => {
+                ReadOutcome::Bytes(read) => {
                     window.advance(read);
                     short = 0;
-                    pace.hear(read);
+                    pace.extend(read);
                 }
-                Read::Short(needed) => short = needed,
-                Read::End => return Err(Refusal::Truncated.into()),
-                Read::Late => return Err(Refusal::BodyTooSlow.into()),
+                ReadOutcome::Short(needed) => short = needed,
+                ReadOutcome::End => return Err(Refusal::Truncated.into()),
+                ReadOutcome::Late => return Err(Refusal::BodyTooSlow.into()),
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Parses the bytes of a whole head into a checked [`Head`].
 
 use super::target::{is_authority, target};
-use super::{Framing, Head, Length, MAX_HEADERS, Version, trimmed};
+use super::{BodyLength, Framing, Head, MAX_HEADERS, Version, trimmed};
 use crate::certificate::Certificate;
-use crate::refusal::{Flaw, Refusal};
+use crate::refusal::{Refusal, SyntaxError};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 
@@ -21,22 +21,22 @@ pub(crate) fn parse<R>(
     let head = match request.parse_with_uninit_headers(bytes, &mut table) {
         Ok(httparse::Status::Complete(len)) => len,
         // The scan found an empty line, so only a parser that disagrees on line ends can want more.
-        Ok(httparse::Status::Partial) => return Err(Refusal::Malformed(Flaw::LineEnd)),
+        Ok(httparse::Status::Partial) => return Err(Refusal::Malformed(SyntaxError::LineEnd)),
         Err(error) => return Err(refusal_of(error, bytes)),
     };
     let malformed = Refusal::Malformed;
     if head != bytes.len() {
-        return Err(malformed(Flaw::LineEnd));
+        return Err(malformed(SyntaxError::LineEnd));
     }
     let (Some(method), Some(raw)) = (request.method, request.path) else {
-        return Err(malformed(Flaw::RequestLine));
+        return Err(malformed(SyntaxError::RequestLine));
     };
     let version = if request.version == Some(1) { Version::Http11 } else { Version::Http10 };
     if method == "CONNECT" {
         return Err(Refusal::Connect);
     }
-    let target = target(method, raw).ok_or(malformed(Flaw::Target))?;
-    let known = Known::of(request.headers, version)?;
+    let target = target(method, raw).ok_or(malformed(SyntaxError::Target))?;
+    let known = CodecHeaders::of(request.headers, version)?;
     let framing = Framing {
         head,
         length: known.length(version)?,
@@ -69,10 +69,10 @@ pub(super) fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
     Refusal::Malformed(match error {
         Error::TooManyHeaders => return Refusal::TooManyHeaders { limit: MAX_HEADERS },
         Error::Version if names_http(bytes) => return Refusal::Version,
-        Error::Version | Error::Token | Error::Status => Flaw::RequestLine,
-        Error::NewLine => Flaw::LineEnd,
-        Error::HeaderName => Flaw::HeaderLine,
-        Error::HeaderValue => Flaw::HeaderValue,
+        Error::Version | Error::Token | Error::Status => SyntaxError::RequestLine,
+        Error::NewLine => SyntaxError::LineEnd,
+        Error::HeaderName => SyntaxError::HeaderLine,
+        Error::HeaderValue => SyntaxError::HeaderValue,
     })
 }
 
@@ -85,7 +85,7 @@ fn names_http(bytes: &[u8]) -> bool {
 
 /// The headers that the codec itself obeys.
 #[derive(Default)]
-struct Known<'a> {
+struct CodecHeaders<'a> {
     host: Option<&'a str>,
     content_length: Option<u64>,
     chunked: bool,
@@ -94,9 +94,9 @@ struct Known<'a> {
     keep_alive: bool,
 }
 
-impl<'a> Known<'a> {
-    fn of(headers: &[httparse::Header<'a>], version: Version) -> Result<Known<'a>, Refusal> {
-        let mut known = Known::default();
+impl<'a> CodecHeaders<'a> {
+    fn of(headers: &[httparse::Header<'a>], version: Version) -> Result<CodecHeaders<'a>, Refusal> {
+        let mut known = CodecHeaders::default();
         for header in headers {
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
             let value = trimmed(header.value);
@@ -111,7 +111,7 @@ impl<'a> Known<'a> {
             }
         }
         if known.host.is_none() && version == Version::Http11 {
-            return Err(Refusal::Malformed(Flaw::Host));
+            return Err(Refusal::Malformed(SyntaxError::Host));
         }
         Ok(known)
     }
@@ -120,7 +120,7 @@ impl<'a> Known<'a> {
         let host = std::str::from_utf8(value).ok().filter(|host| is_authority(host));
         match (self.host, host) {
             (None, Some(_)) => self.host = host,
-            _ => return Err(Refusal::Malformed(Flaw::Host)),
+            _ => return Err(Refusal::Malformed(SyntaxError::Host)),
         }
         Ok(())
     }
@@ -145,7 +145,7 @@ impl<'a> Known<'a> {
     fn content_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
         let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         if !digits || self.content_length.is_some() {
-            return Err(Refusal::Malformed(Flaw::ContentLength));
+            return Err(Refusal::Malformed(SyntaxError::ContentLength));
         }
         // A number too large for 64 bits is a number, and too large for any limit.
         let number = value
@@ -157,18 +157,20 @@ impl<'a> Known<'a> {
 
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Refusal> {
         if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
-            return Err(Refusal::Malformed(Flaw::TransferEncoding));
+            return Err(Refusal::Malformed(SyntaxError::TransferEncoding));
         }
         self.chunked = true;
         Ok(())
     }
 
-    fn length(&self, version: Version) -> Result<Length, Refusal> {
+    fn length(&self, version: Version) -> Result<BodyLength, Refusal> {
         match (self.content_length, self.chunked) {
-            (Some(_), true) => Err(Refusal::Malformed(Flaw::TwoLengths)),
-            (None, true) if version == Version::Http10 => Err(Refusal::Malformed(Flaw::TransferEncoding)),
-            (None, true) => Ok(Length::Chunked),
-            (length, false) => Ok(Length::Sized(length.unwrap_or(0))),
+            (Some(_), true) => Err(Refusal::Malformed(SyntaxError::TwoLengths)),
+            (None, true) if version == Version::Http10 => {
+                Err(Refusal::Malformed(SyntaxError::TransferEncoding))
+            }
+            (None, true) => Ok(BodyLength::Chunked),
+            (length, false) => Ok(BodyLength::Sized(length.unwrap_or(0))),
         }
     }
 }

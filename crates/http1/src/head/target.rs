@@ -2,7 +2,7 @@
 
 /// A request target, taken apart.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target<'a> {
+pub(super) struct RequestTarget<'a> {
     pub(super) path: &'a str,
     pub(super) query: Option<&'a str>,
     /// Only in an absolute target.
@@ -11,9 +11,9 @@ pub(super) struct Target<'a> {
 
 /// Takes apart the target of any method but CONNECT. `None` when it has no known form, or holds a
 /// character that RFC 3986 does not allow there.
-pub(super) fn target<'a>(method: &str, raw: &'a str) -> Option<Target<'a>> {
+pub(super) fn target<'a>(method: &str, raw: &'a str) -> Option<RequestTarget<'a>> {
     if raw == "*" {
-        return (method == "OPTIONS").then_some(Target { path: raw, query: None, authority: None });
+        return (method == "OPTIONS").then_some(RequestTarget { path: raw, query: None, authority: None });
     }
     if raw.starts_with('/') {
         return path_and_query(raw, None);
@@ -43,19 +43,19 @@ fn is_port(text: &str) -> bool {
     text.is_empty() || (text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok())
 }
 
-fn path_and_query<'a>(text: &'a str, authority: Option<&'a str>) -> Option<Target<'a>> {
+fn path_and_query<'a>(text: &'a str, authority: Option<&'a str>) -> Option<RequestTarget<'a>> {
     let (path, query) = match text.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (text, None),
     };
-    let valid = is_valid(path, b"/:@") && query.is_none_or(|query| is_valid(query, QUERY));
+    let valid = is_valid(path, b"/:@") && query.is_none_or(|query| is_valid(query, EXTRA_QUERY_BYTES));
     let path = if path.is_empty() { "/" } else { path };
-    valid.then_some(Target { path, query, authority })
+    valid.then_some(RequestTarget { path, query, authority })
 }
 
 /// Additional characters allowed in a query. The RFC does not allow square brackets, but Prometheus clients have
 /// always sent `match[]=`.
-const QUERY: &[u8] = b"/?:@[]";
+const EXTRA_QUERY_BYTES: &[u8] = b"/?:@[]";
 
 fn after_scheme(raw: &str) -> Option<&str> {
     ["http://", "https://"].into_iter().find_map(|scheme| {

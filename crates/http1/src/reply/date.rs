@@ -5,26 +5,26 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`
-type Text = [u8; 29];
+type DateText = [u8; 29];
 
 /// The placeholder for a date.
-pub(super) const NO_DATE: &[u8] = &[b' '; size_of::<Text>()];
+pub(super) const NO_DATE: &[u8] = &[b' '; size_of::<DateText>()];
 
 thread_local! {
-    static LAST: RefCell<Last> = const { RefCell::new(Last { valid: 0..0, text: [b' '; 29] }) };
+    static CACHED_DATE: RefCell<CachedDate> = const { RefCell::new(CachedDate { valid: 0..0, text: [b' '; 29] }) };
 }
 
-struct Last {
+struct CachedDate {
     /// From when until when, by the monotonic clock, it is the date.
     valid: Range<u64>,
-    text: Text,
+    text: DateText,
 }
 
 /// Shows the date as HTTP writes it (RFC 9110, section 5.6.7), at a moment of the coarse monotonic clock, which is
 /// now.
 #[inline]
-pub(super) fn with_date(now_ns: u64, look: impl FnOnce(&Text)) {
-    LAST.with_borrow_mut(|last| {
+pub(super) fn with_date(now_ns: u64, look: impl FnOnce(&DateText)) {
+    CACHED_DATE.with_borrow_mut(|last| {
         if !last.valid.contains(&now_ns) {
             last.advance(now_ns);
         }
@@ -32,7 +32,7 @@ pub(super) fn with_date(now_ns: u64, look: impl FnOnce(&Text)) {
     });
 }
 
-impl Last {
+impl CachedDate {
     #[cold]
     fn advance(&mut self, now_ns: u64) {
         let now = clock_gettime(ClockId::RealtimeCoarse);
@@ -43,7 +43,7 @@ impl Last {
 }
 
 /// The date of a second since 1970, in UTC.
-pub(super) fn written(second: u64) -> Text {
+pub(super) fn written(second: u64) -> DateText {
     const DAYS: [&[u8; 3]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
     const MONTHS: [&[u8; 3]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
@@ -64,7 +64,7 @@ pub(super) fn written(second: u64) -> Text {
     text
 }
 
-fn put(text: &mut Text, at: usize, bytes: &[u8]) {
+fn put(text: &mut DateText, at: usize, bytes: &[u8]) {
     if let Some(place) = text.get_mut(at..at + bytes.len()) {
         place.copy_from_slice(bytes);
     }

@@ -2,12 +2,12 @@
 
 use super::Reply;
 use super::date::{NO_DATE, with_date};
-use super::render::{END, Ending, connection, delay, fields, opening, put_text};
+use super::render::{ConnectionHeaders, END, connection, delay, fields, opening, put_text};
 
 /// All bytes of an answer but its date, its delay, and what the connection adds. Made at the start from the reply
 /// itself, so that what it writes is to the byte what that would write.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedReply {
     status: u16,
     /// Up to where the connection's line and the delay go, with blanks for the date.
     head: Box<[u8]>,
@@ -18,11 +18,11 @@ pub struct Prepared {
 }
 
 /// Most bytes of the lines for the connection and the delay.
-const ADDED: usize = 64;
+const MAX_ADDED_BYTES: usize = 64;
 
-impl Prepared {
+impl PreparedReply {
     /// The answer that `reply` is. Its delay is given with each answer.
-    pub fn new(reply: &Reply) -> Prepared {
+    pub fn new(reply: &Reply) -> PreparedReply {
         let (mut head, mut rest) = (Vec::new(), END.to_vec());
         opening(reply, &mut head);
         let date = head.len();
@@ -31,7 +31,12 @@ impl Prepared {
         if !reply.is_bare() && !put_text(reply, &mut rest) {
             rest.extend_from_slice(reply.content.bytes());
         }
-        Prepared { status: reply.status, head: head.into_boxed_slice(), date, rest: rest.into_boxed_slice() }
+        PreparedReply {
+            status: reply.status,
+            head: head.into_boxed_slice(),
+            date,
+            rest: rest.into_boxed_slice(),
+        }
     }
 
     /// Its status.
@@ -50,8 +55,14 @@ impl Prepared {
     }
 
     #[inline]
-    pub(super) fn render(&self, retry_after: Option<u32>, ending: Ending, now_ns: u64, out: &mut Vec<u8>) {
-        out.reserve(self.size() + ADDED);
+    pub(super) fn render(
+        &self,
+        retry_after: Option<u32>,
+        ending: ConnectionHeaders,
+        now_ns: u64,
+        out: &mut Vec<u8>,
+    ) {
+        out.reserve(self.size() + MAX_ADDED_BYTES);
         let from = out.len() + self.date;
         out.extend_from_slice(&self.head);
         if let Some(place) = out.get_mut(from..from + NO_DATE.len()) {

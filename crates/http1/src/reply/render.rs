@@ -1,11 +1,11 @@
 //! An answer's bytes on the wire.
 
 use super::date::with_date;
-use super::{Content, Reply, Shape};
+use super::{Content, ErrorFormat, Reply};
 
 /// The parts of an answer that depend on the request and the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct ConnectionHeaders {
     /// The connection ends with it.
     pub(crate) close: bool,
     /// The client has to be told that the connection does not end: it speaks HTTP/1.0.
@@ -20,7 +20,7 @@ pub(super) const END: &[u8] = b"\r\n\r\n";
 /// Appends all of `reply` but the bytes of [`Content::bytes`], with the date of `now_ns`, a moment of the coarse
 /// monotonic clock. Returns whether those bytes are to follow.
 #[inline]
-pub(crate) fn render_head(reply: &Reply, ending: Ending, now_ns: u64, out: &mut Vec<u8>) -> bool {
+pub(crate) fn render_head(reply: &Reply, ending: ConnectionHeaders, now_ns: u64, out: &mut Vec<u8>) -> bool {
     if let Content::Prepared(prepared) = &reply.content {
         prepared.render(reply.retry_after, ending, now_ns, out);
         return false;
@@ -70,7 +70,7 @@ pub(super) fn fields(reply: &Reply, out: &mut Vec<u8>) {
 
 /// The `Connection` header, if one is needed.
 #[inline]
-pub(super) fn connection(ending: Ending, out: &mut Vec<u8>) {
+pub(super) fn connection(ending: ConnectionHeaders, out: &mut Vec<u8>) {
     if ending.close {
         out.extend_from_slice(b"\r\nConnection: close");
     } else if ending.keep_alive {
@@ -108,7 +108,7 @@ fn has_text(content: &Content) -> bool {
 
 /// How long the text is in its shape. It is measured by writing it: answers with a shape are refusals, and
 /// short.
-fn shaped_length(shape: Shape, reply: &Reply, out: &mut Vec<u8>) -> usize {
+fn shaped_length(shape: ErrorFormat, reply: &Reply, out: &mut Vec<u8>) -> usize {
     let before = out.len();
     put_shaped(shape, &reply.content, out);
     let len = out.len().saturating_sub(before);
@@ -116,7 +116,7 @@ fn shaped_length(shape: Shape, reply: &Reply, out: &mut Vec<u8>) -> usize {
     len
 }
 
-fn put_shaped(shape: Shape, content: &Content, out: &mut Vec<u8>) {
+fn put_shaped(shape: ErrorFormat, content: &Content, out: &mut Vec<u8>) {
     match content {
         Content::Sentence([before, after], value) => {
             let mut room = [0; DIGITS];

@@ -2,7 +2,7 @@ use super::date::{with_date, written};
 use super::*;
 use crate::clock::coarse_ns;
 
-fn rendered(reply: &Reply, ending: Ending) -> String {
+fn rendered(reply: &Reply, ending: ConnectionHeaders) -> String {
     let mut out = Vec::new();
     if render_head(reply, ending, coarse_ns(), &mut out) {
         out.extend_from_slice(reply.bytes());
@@ -13,7 +13,7 @@ fn rendered(reply: &Reply, ending: Ending) -> String {
     text.replace(&format!("{date}\r\n"), "")
 }
 
-const OPEN: Ending = Ending { close: false, keep_alive: false, bodiless: false };
+const OPEN: ConnectionHeaders = ConnectionHeaders { close: false, keep_alive: false, bodiless: false };
 
 /// Answers follow RFC 9112 byte for byte.
 #[test]
@@ -22,13 +22,13 @@ fn replies_are_rendered_to_the_byte() {
     assert_eq!(rendered(&empty, OPEN), "HTTP/1.1 204 No Content\r\nA-Written: 7\r\nB-Written: 0\r\n\r\n");
     let busy = Reply::new(503).text("busy\n").retry_after(12).headers(&[("Allow", "POST")]);
     assert_eq!(
-        rendered(&busy, Ending { close: true, ..OPEN }),
+        rendered(&busy, ConnectionHeaders { close: true, ..OPEN }),
         "HTTP/1.1 503 Service Unavailable\r\nAllow: POST\r\nContent-Type: text/plain; charset=utf-8\r\n\
          Content-Length: 5\r\nConnection: close\r\nRetry-After: 12\r\n\r\nbusy\n"
     );
     let owned = Reply::new(200).content(String::from("{}")).content_type("application/json");
     assert_eq!(
-        rendered(&owned, Ending { bodiless: true, keep_alive: true, ..OPEN }),
+        rendered(&owned, ConnectionHeaders { bodiless: true, keep_alive: true, ..OPEN }),
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\n"
     );
     assert_eq!(rendered(&Reply::new(599), OPEN), "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n");
@@ -73,7 +73,7 @@ fn text_is_put_into_its_shape() {
         out.push(b'"');
     }
     let shown = |reply: Reply| {
-        let text = rendered(&reply.shaped(quoted), OPEN);
+        let text = rendered(&reply.formatted(quoted), OPEN);
         let (head, content) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.ends_with(&format!("Content-Length: {}", content.len())), "{head}");
         content.to_owned()
@@ -83,7 +83,8 @@ fn text_is_put_into_its_shape() {
     assert_eq!(shown(Reply::new(400).text("no")), "\"no\"");
     assert_eq!(shown(Reply::new(400).content(String::from("never"))), "\"never\"");
     assert_eq!(shown(Reply::new(200)), "");
-    let bodiless = rendered(&Reply::new(400).text("no").shaped(quoted), Ending { bodiless: true, ..OPEN });
+    let bodiless =
+        rendered(&Reply::new(400).text("no").formatted(quoted), ConnectionHeaders { bodiless: true, ..OPEN });
     assert!(bodiless.ends_with("Content-Length: 4\r\n\r\n"), "{bodiless}");
 }
 
@@ -97,7 +98,7 @@ fn what_is_prepared_is_what_would_be_rendered() {
     }
     let replies: [fn() -> Reply; 6] = [
         || Reply::new(503).text("busy\n"),
-        || Reply::new(429).text("busy").shaped(quoted).content_type("application/json"),
+        || Reply::new(429).text("busy").formatted(quoted).content_type("application/json"),
         || {
             Reply::new(429)
                 .text("x")
@@ -109,12 +110,12 @@ fn what_is_prepared_is_what_would_be_rendered() {
         || Reply::new(404),
     ];
     for reply in replies {
-        let prepared: &'static Prepared = Box::leak(Box::new(Prepared::new(&reply())));
+        let prepared: &'static PreparedReply = Box::leak(Box::new(PreparedReply::new(&reply())));
         assert_eq!(Reply::prepared(prepared).status(), reply().status());
         for (close, keep_alive, bodiless) in
             [(false, false, false), (true, false, false), (false, true, false), (true, false, true)]
         {
-            let ending = Ending { close, keep_alive, bodiless };
+            let ending = ConnectionHeaders { close, keep_alive, bodiless };
             let (plain, ready) = (rendered(&reply(), ending), rendered(&Reply::prepared(prepared), ending));
             assert_eq!(ready, plain);
             if !bodiless {

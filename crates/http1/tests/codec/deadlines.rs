@@ -6,7 +6,7 @@ use crate::record::{Record, Run, outcome, peer, server, server_with};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::{PAGE, Share};
-use tidegate_http1::{Ended, Refusal, Server, Settings};
+use tidegate_http1::{ConnectionEnd, Refusal, Server, Settings};
 use tokio::time::{Instant, sleep};
 
 /// Runs one connection against what `script` does, and says how long it lasted.
@@ -41,7 +41,7 @@ fn idle_connections_are_closed() {
         sleep(Duration::from_secs(60)).await;
         client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     });
-    assert_eq!((run.ended, run.statuses), (Ended::Idle, vec![204]));
+    assert_eq!((run.ended, run.statuses), (ConnectionEnd::Idle, vec![204]));
     assert_seconds(lasted, 150.0);
 }
 
@@ -55,7 +55,7 @@ fn slow_heads_are_cut() {
             sleep(Duration::from_secs(1)).await;
         }
     });
-    assert_eq!((run.ended, run.statuses), (Ended::Refused, vec![408]));
+    assert_eq!((run.ended, run.statuses), (ConnectionEnd::Refused, vec![408]));
     assert_eq!(run.refused, [Refusal::HeadTooSlow]);
     // And one second for the client to read the answer.
     assert_seconds(lasted, 30.0 + 10.0 + 1.0);
@@ -68,7 +68,7 @@ fn stalled_bodies_are_cut() {
         client.send(HEAD);
         client.send(vec![0; 900_000]);
     });
-    assert_eq!((run.ended, run.refused), (Ended::Refused, vec![Refusal::BodyTooSlow]));
+    assert_eq!((run.ended, run.refused), (ConnectionEnd::Refused, vec![Refusal::BodyTooSlow]));
     assert_seconds(lasted, 5.0 + 1.0);
 }
 
@@ -82,7 +82,7 @@ fn trickling_bodies_are_cut() {
             sleep(Duration::from_secs(1)).await;
         }
     });
-    assert_eq!((run.ended, run.statuses), (Ended::Refused, vec![408]));
+    assert_eq!((run.ended, run.statuses), (ConnectionEnd::Refused, vec![408]));
     assert_seconds(lasted, 5.0 + 1.0);
 }
 
@@ -100,10 +100,10 @@ fn bodies_that_keep_the_rate_have_their_time() {
         }
     };
     let (run, lasted) = timed(&server(Settings::default()), send(20_000));
-    assert_eq!((run.ended, run.statuses), (Ended::ByClient, vec![204]));
+    assert_eq!((run.ended, run.statuses), (ConnectionEnd::ByClient, vec![204]));
     assert_seconds(lasted, 50.0);
     let (run, lasted) = timed(&server(Settings::default()), send(2_000));
-    assert_eq!((run.ended, run.refused), (Ended::Refused, vec![Refusal::BodyTooSlow]));
+    assert_eq!((run.ended, run.refused), (ConnectionEnd::Refused, vec![Refusal::BodyTooSlow]));
     assert_seconds(lasted, 60.0 + 1.0);
 }
 
@@ -127,7 +127,7 @@ fn memory_is_waited_for_and_not_for_ever() {
 /// The same for a body, whose memory is charged whole before it is asked for.
 #[test]
 fn bodies_wait_for_their_memory_before_they_are_asked_for() {
-    for (freed_after, ended) in [(1, Ended::Answered), (10, Ended::Refused)] {
+    for (freed_after, ended) in [(1, ConnectionEnd::Answered), (10, ConnectionEnd::Refused)] {
         let server = server_with(Settings::default(), 1 << 20);
         let most = server.arena().try_charge(Share::Egress, (1 << 20) - 2 * PAGE as u64).unwrap();
         let (run, _) = timed(&server, |client| async move {
@@ -142,7 +142,7 @@ fn bodies_wait_for_their_memory_before_they_are_asked_for() {
             }
         });
         assert_eq!(run.ended, ended);
-        assert_eq!(run.statuses, if ended == Ended::Answered { vec![100, 204] } else { vec![503] });
+        assert_eq!(run.statuses, if ended == ConnectionEnd::Answered { vec![100, 204] } else { vec![503] });
     }
 }
 
@@ -166,7 +166,7 @@ fn what_is_sent_in_vain_is_read_within_bounds() {
         (100, 32 << 10, Settings { linger_bytes: 128 << 10, ..Settings::default() }, 4.0 * 0.9),
     ] {
         let (run, lasted) = timed(&server(settings), send(times, bytes));
-        assert_eq!((run.ended, run.statuses), (Ended::Refused, vec![413]));
+        assert_eq!((run.ended, run.statuses), (ConnectionEnd::Refused, vec![413]));
         assert_seconds(lasted, lasts);
     }
 }
@@ -183,7 +183,7 @@ fn answers_wait_for_slow_readers() {
         sleep(Duration::from_secs(4)).await;
         client.take_at_most(usize::MAX);
     });
-    assert_eq!((run.ended, run.statuses), (Ended::Answered, vec![200]));
+    assert_eq!((run.ended, run.statuses), (ConnectionEnd::Answered, vec![200]));
     assert_seconds(lasted, 9.0);
 
     let server = server(Settings::default());
@@ -191,7 +191,7 @@ fn answers_wait_for_slow_readers() {
     let (client, pipe) = pipe();
     client.take_at_most(5_000);
     client.send(large);
-    assert_eq!(runtime.unwrap().block_on(server.serve(pipe, peer())), Ended::Lost);
+    assert_eq!(runtime.unwrap().block_on(server.serve(pipe, peer())), ConnectionEnd::Lost);
 }
 
 /// After so many requests a connection ends, and the client is told so with the last answer.
@@ -203,5 +203,5 @@ fn connections_end_after_their_requests() {
         let answers = String::from_utf8(client.answers()).unwrap();
         assert_eq!(answers.matches("Connection: close").count(), 1, "{answers}");
     });
-    assert_eq!((run.ended, run.statuses), (Ended::Answered, vec![204, 204]));
+    assert_eq!((run.ended, run.statuses), (ConnectionEnd::Answered, vec![204, 204]));
 }

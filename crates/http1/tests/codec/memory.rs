@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidegate_arena::heap::{Counting, allocations_of_this_thread};
 use tidegate_arena::{Arena, Floors, PAGE};
 use tidegate_http1::{
-    Admitted, Body, Context, Ended, Head, Refusal, Reply, Server, Service, Settings, Shutdown,
+    Admitted, Body, ConnectionEnd, Head, Refusal, RefusalContext, Reply, Server, Service, Settings, Shutdown,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
 struct Lean;
 
 impl Service for Lean {
-    type Ticket = u32;
+    type RequestState = u32;
 
     fn admit(&self, _: &Head<'_>) -> Result<Admitted<u32>, Reply> {
         Ok(Admitted { max_body: 1 << 20, ticket: 1 })
@@ -30,7 +30,7 @@ impl Service for Lean {
         Reply::new(204).numbers(&["Samples-Written"], [3, 0, 0])
     }
 
-    fn refuse(&self, refusal: Refusal, _: Context<'_, u32>) -> Reply {
+    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, u32>) -> Reply {
         refusal.reply()
     }
 }
@@ -93,7 +93,7 @@ fn a_request_allocates_nothing() {
         };
         let server = lean();
         let (ended, allocations) = tokio::join!(server.serve(stream, peer), talking);
-        assert_eq!((ended, allocations), (Ended::ByClient, 0));
+        assert_eq!((ended, allocations), (ConnectionEnd::ByClient, 0));
     });
 }
 

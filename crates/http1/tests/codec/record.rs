@@ -4,7 +4,8 @@ use crate::pipe::{Client, pipe};
 use std::sync::{Arc, Mutex};
 use tidegate_arena::{Arena, Floors};
 use tidegate_http1::{
-    Admitted, Body, Content, Context, Ended, Head, Refusal, Reply, Server, Service, Settings, Shutdown,
+    Admitted, Body, ConnectionEnd, Content, Head, Refusal, RefusalContext, Reply, Server, Service, Settings,
+    Shutdown,
 };
 
 /// One request as the service saw it.
@@ -26,7 +27,7 @@ pub(crate) struct Record {
 }
 
 impl Service for Record {
-    type Ticket = Seen;
+    type RequestState = Seen;
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Seen>, Reply> {
         if head.path() == "/refuse" {
@@ -55,7 +56,7 @@ impl Service for Record {
         reply
     }
 
-    fn refuse(&self, refusal: Refusal, _: Context<'_, Seen>) -> Reply {
+    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Seen>) -> Reply {
         self.refused.lock().unwrap().push(refusal);
         refusal.reply()
     }
@@ -79,7 +80,7 @@ pub(crate) fn peer() -> std::net::SocketAddr {
 /// The outcome of one connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    pub(crate) ended: Ended,
+    pub(crate) ended: ConnectionEnd,
     /// The statuses of the answers, in order.
     pub(crate) statuses: Vec<u16>,
     pub(crate) seen: Vec<Seen>,
@@ -93,7 +94,7 @@ pub(crate) fn run<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Run {
     outcome(&server, &client, ended)
 }
 
-fn talk<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> (Arc<Server<Record>>, Client, Ended) {
+fn talk<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> (Arc<Server<Record>>, Client, ConnectionEnd) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let server = server(Settings::default());
     let (client, pipe) = pipe();
@@ -110,7 +111,7 @@ pub(crate) fn answers<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> St
     String::from_utf8(talk(pieces).1.answers()).unwrap()
 }
 
-pub(crate) fn outcome(server: &Server<Record>, client: &Client, ended: Ended) -> Run {
+pub(crate) fn outcome(server: &Server<Record>, client: &Client, ended: ConnectionEnd) -> Run {
     let seen = std::mem::take(&mut *server.service().seen.lock().unwrap());
     let refused = std::mem::take(&mut *server.service().refused.lock().unwrap());
     Run { ended, statuses: statuses(&client.answers()), seen, refused }

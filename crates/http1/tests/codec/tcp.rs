@@ -5,10 +5,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use tidegate_http1::{Ended, Reply, Server, Settings, reply_and_close, turn_away};
+use tidegate_http1::{ConnectionEnd, Reply, Server, Settings, reject, reply_and_close};
 
 /// Serves one connection on a thread, and gives its client.
-fn connect(server: &Arc<Server<Record>>) -> (TcpStream, thread::JoinHandle<Ended>) {
+fn connect(server: &Arc<Server<Record>>) -> (TcpStream, thread::JoinHandle<ConnectionEnd>) {
     let (client, served) = pair();
     let serve = on_runtime(served, {
         let server = server.clone();
@@ -24,10 +24,10 @@ fn pair() -> (TcpStream, TcpStream) {
     (client, listener.accept().unwrap().0)
 }
 
-fn on_runtime<F: Future<Output = Ended>>(
+fn on_runtime<F: Future<Output = ConnectionEnd>>(
     stream: TcpStream,
     serve: impl FnOnce(tokio::net::TcpStream, std::net::SocketAddr) -> F + Send + 'static,
-) -> thread::JoinHandle<Ended> {
+) -> thread::JoinHandle<ConnectionEnd> {
     thread::spawn(move || {
         let peer = stream.peer_addr().unwrap();
         stream.set_nonblocking(true).unwrap();
@@ -70,7 +70,7 @@ fn an_open_connection_carries_many_requests() {
         assert_eq!(server.service().seen.lock().unwrap().pop().unwrap().body, body);
     }
     drop(client);
-    assert_eq!(serving.join().unwrap(), Ended::ByClient);
+    assert_eq!(serving.join().unwrap(), ConnectionEnd::ByClient);
 }
 
 /// A client that waits for it is told to continue, and one that may not continue is told the reason.
@@ -86,7 +86,7 @@ fn expectations_are_answered_before_the_body() {
     write!(client, "POST /refuse {head}").unwrap();
     assert_eq!(read_to_close(&mut client), [401]);
     drop(client);
-    assert_eq!(serving.join().unwrap(), Ended::Refused);
+    assert_eq!(serving.join().unwrap(), ConnectionEnd::Refused);
 }
 
 /// Every refusal is an answer: a client in the middle of a body that is too large can read why.
@@ -99,7 +99,7 @@ fn a_refused_body_does_not_hide_the_answer() {
     client.write_all(&vec![0; 9_000_000]).unwrap();
     assert_eq!(read_to_close(&mut client), [413]);
     drop(client);
-    assert_eq!(serving.join().unwrap(), Ended::Refused);
+    assert_eq!(serving.join().unwrap(), ConnectionEnd::Refused);
 }
 
 /// The same where the service refuses, where the body is chunked, and where the refused one was all but small.
@@ -117,7 +117,7 @@ fn whatever_is_refused_early_is_read_on() {
         client.write_all(&vec![0; 9_000_000]).unwrap();
         assert_eq!(read_to_close(&mut client), [status], "{head}");
         drop(client);
-        assert_eq!(serving.join().unwrap(), Ended::Refused);
+        assert_eq!(serving.join().unwrap(), ConnectionEnd::Refused);
     }
 }
 
@@ -132,12 +132,12 @@ fn shutdown_answers_what_is_in_progress() {
     write!(busy, "POST /x HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n").unwrap();
     assert_eq!(read_answer(&mut busy), 100);
     shutdown.begin();
-    assert_eq!(idle_serving.join().unwrap(), Ended::Shutdown);
+    assert_eq!(idle_serving.join().unwrap(), ConnectionEnd::Shutdown);
     drop(idle);
     busy.write_all(b"hello").unwrap();
     assert_eq!(read_to_close(&mut busy), [204]);
     drop(busy);
-    assert_eq!(busy_serving.join().unwrap(), Ended::Answered);
+    assert_eq!(busy_serving.join().unwrap(), ConnectionEnd::Answered);
 }
 
 /// A connection that is one too many gets an answer too.
@@ -149,11 +149,11 @@ fn connections_beyond_the_limit_are_answered() {
     let serving =
         on_runtime(
             served,
-            move |stream, _| async move { turn_away(stream, busy(), &Settings::default()).await },
+            move |stream, _| async move { reject(stream, busy(), &Settings::default()).await },
         );
     assert_eq!(read_to_close(&mut client), [503]);
     drop(client);
-    assert_eq!(serving.join().unwrap(), Ended::Refused);
+    assert_eq!(serving.join().unwrap(), ConnectionEnd::Refused);
 
     let (mut client, served) = pair();
     reply_and_close(served, &busy()).unwrap();

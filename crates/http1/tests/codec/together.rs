@@ -4,14 +4,14 @@ use crate::pipe::{Client, pipe};
 use crate::record::{Record, peer, server, statuses};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_http1::{Ended, Server, Settings};
+use tidegate_http1::{ConnectionEnd, Server, Settings};
 
 const REFUSED: &[u8] = b"POST /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
 const ADMITTED: &[u8] = b"POST /text HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
 const BROKEN: &[u8] = b"POST /text HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 2\r\n\r\n";
 
 /// Sends `bytes` in pieces of `size`, with a client that takes nothing for the first second.
-fn exchange(bytes: &[u8], size: usize, stalled: bool) -> (Arc<Server<Record>>, Client, Ended) {
+fn exchange(bytes: &[u8], size: usize, stalled: bool) -> (Arc<Server<Record>>, Client, ConnectionEnd) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let server = server(Settings::default());
     let (client, pipe) = pipe();
@@ -38,7 +38,7 @@ fn exchange(bytes: &[u8], size: usize, stalled: bool) -> (Arc<Server<Record>>, C
 fn refusals_leave_together() {
     let (server, client, ended) = exchange(&REFUSED.repeat(8), usize::MAX, false);
     assert_eq!(statuses(&client.answers()), [401; 8]);
-    assert_eq!((client.writes(), ended), (1, Ended::ByClient));
+    assert_eq!((client.writes(), ended), (1, ConnectionEnd::ByClient));
     assert!(server.service().seen.lock().unwrap().is_empty());
     let (_, client, _) = exchange(&REFUSED.repeat(100), usize::MAX, false);
     assert_eq!(statuses(&client.answers()), [401; 100]);
@@ -55,7 +55,7 @@ fn answers_come_in_order() {
         for stalled in [false, true] {
             let (server, client, ended) = exchange(&bytes, size, stalled);
             assert_eq!(statuses(&client.answers()), expected, "pieces of {size}, stalled: {stalled}");
-            assert_eq!(ended, Ended::Refused);
+            assert_eq!(ended, ConnectionEnd::Refused);
             assert_eq!(server.service().seen.lock().unwrap().len(), 3);
         }
     }

@@ -7,36 +7,40 @@ const NOW: Moment = Moment(1_000_000_000);
 
 #[test]
 fn what_is_dropped_is_given_back() {
-    let limiter = Limiter::new(&Limits { concurrency: Some(2), in_flight: Some(100), ..Limits::default() });
-    let first = limiter.enter(NOW, 60).unwrap();
-    assert_eq!(limiter.enter(NOW, 60).unwrap_err().limit, Limit::InFlight);
-    let second = limiter.enter(NOW, 40).unwrap();
-    assert_eq!(limiter.enter(NOW, 0).unwrap_err().limit, Limit::Concurrency);
+    let limiter = Limiter::new(&LimiterSettings {
+        concurrency: Some(2),
+        in_flight: Some(100),
+        ..LimiterSettings::default()
+    });
+    let first = limiter.acquire(NOW, 60).unwrap();
+    assert_eq!(limiter.acquire(NOW, 60).unwrap_err().limit, Limit::InFlight);
+    let second = limiter.acquire(NOW, 40).unwrap();
+    assert_eq!(limiter.acquire(NOW, 0).unwrap_err().limit, Limit::Concurrency);
     drop(first);
     assert_eq!((limiter.concurrency(), limiter.in_flight()), (1, 40));
     drop(second);
     assert_eq!((limiter.concurrency(), limiter.in_flight()), (0, 0));
-    let large = limiter.enter(NOW, 1000).expect("what is larger than all the room passes alone");
-    assert!(limiter.enter(NOW, 1).is_err());
+    let large = limiter.acquire(NOW, 1000).expect("what is larger than all the room passes alone");
+    assert!(limiter.acquire(NOW, 1).is_err());
     drop(large);
 }
 
 #[test]
 fn a_change_leaves_what_is_in_use() {
-    let limiter = Limiter::new(&Limits::default());
-    let entries: Vec<_> = (0..10).map(|_| limiter.enter(NOW, 10).unwrap()).collect();
-    limiter.change(&Limits { concurrency: Some(5), ..Limits::default() });
-    assert!(limiter.enter(NOW, 0).is_err());
+    let limiter = Limiter::new(&LimiterSettings::default());
+    let entries: Vec<_> = (0..10).map(|_| limiter.acquire(NOW, 10).unwrap()).collect();
+    limiter.change(&LimiterSettings { concurrency: Some(5), ..LimiterSettings::default() });
+    assert!(limiter.acquire(NOW, 0).is_err());
     drop(entries);
     assert_eq!((limiter.concurrency(), limiter.in_flight()), (0, 0));
-    assert!(limiter.enter(NOW, 0).is_ok());
+    assert!(limiter.acquire(NOW, 0).is_ok());
 }
 
 #[test]
 fn items_are_owed_once_whoever_enters_them() {
     let items = Some(PerSecond { rate: 10, burst: 10 });
-    let limiter = Limiter::new(&Limits { items, ..Limits::default() });
-    assert!(limiter.enter(NOW, 0).is_ok());
+    let limiter = Limiter::new(&LimiterSettings { items, ..LimiterSettings::default() });
+    assert!(limiter.acquire(NOW, 0).is_ok());
     for _ in 0..5 {
         limiter.enter_items(NOW, 30);
     }
@@ -55,17 +59,17 @@ proptest! {
         room in 1..1000_u64,
         steps in proptest::collection::vec((any::<bool>(), 0..400_u64, 0..64_usize), 1..200),
     ) {
-        let limiter = Limiter::new(&Limits {
+        let limiter = Limiter::new(&LimiterSettings {
             concurrency: Some(most),
             in_flight: Some(room),
-            ..Limits::default()
+            ..LimiterSettings::default()
         });
         let mut held = Vec::new();
         for (enters, bytes, which) in steps {
             if enters {
                 let used: u64 = held.iter().map(|(_, bytes)| bytes).sum();
                 let fits = (held.len() as u64) < most && (used == 0 || used + bytes <= room);
-                let entered = limiter.enter(NOW, bytes);
+                let entered = limiter.acquire(NOW, bytes);
                 prop_assert_eq!(entered.is_ok(), fits);
                 held.extend(entered.ok().map(|entry| (entry, bytes)));
             } else if !held.is_empty() {

@@ -6,7 +6,7 @@
 use super::*;
 use crate::limiter::Limit;
 use crate::rate::PerSecond;
-use crate::tenants::{Allowance, OTHER};
+use crate::tenants::{OTHER, TenantAllowance};
 use std::collections::BTreeMap;
 use tidegate_ledger::Ledger;
 use tidegate_meters::Registry;
@@ -17,28 +17,29 @@ fn ledger() -> Ledger {
     Ledger::new(&Registry::new(1), 0)
 }
 
-fn table(limits: Limits, most: u16, allowed: TenantLimits) -> (Arc<Table>, RouteId) {
+fn table(limits: LimiterSettings, most: u16, allowed: TenantLimits) -> (Arc<AdmissionTable>, RouteId) {
     let ledger = ledger();
     let books = ledger.source("otlp").unwrap();
     let tenants = Tenants::new(most, allowed, ledger);
-    let table = Arc::new(Table::new(vec![(books.clone(), limits)], Some(tenants)));
+    let table = Arc::new(AdmissionTable::new(vec![(books.clone(), limits)], Some(tenants)));
     let route = table.route(&books).unwrap();
     (table, route)
 }
 
-fn find(table: &Table, name: &str) -> TenantId {
+fn find(table: &AdmissionTable, name: &str) -> TenantId {
     table.tenants().unwrap().find(name)
 }
 
 #[test]
 fn a_hold_is_small() {
-    assert_eq!(size_of::<Option<Hold>>(), 16, "it lies in the task of every connection");
+    assert_eq!(size_of::<Option<RequestPermit>>(), 16, "it lies in the task of every connection");
 }
 
 #[test]
 fn names_beyond_the_table_share_one_entry() {
-    let pinned = BTreeMap::from([("known".to_owned(), Allowance::default())]);
-    let (table, _) = table(Limits::default(), 8, TenantLimits { overrides: pinned, ..Default::default() });
+    let pinned = BTreeMap::from([("known".to_owned(), TenantAllowance::default())]);
+    let (table, _) =
+        table(LimiterSettings::default(), 8, TenantLimits { overrides: pinned, ..Default::default() });
     let tenants = table.tenants().unwrap();
     let bytes = Tenants::bytes(8);
     for name in 0..100_000 {
@@ -51,38 +52,41 @@ fn names_beyond_the_table_share_one_entry() {
     assert_eq!(tenants.find("invented-3"), tenants.find("invented-3"));
     let late = tenants.find("invented-50000");
     assert_eq!(late, TenantId::OTHER);
-    let page = tenants.page(late, "invented-50000").unwrap();
+    let page = tenants.ledger(late, "invented-50000").unwrap();
     assert_eq!((page.name(), page.title()), ("invented-50000", OTHER), "its data keeps its own name");
     assert_eq!(tenants.find(OTHER), TenantId::OTHER);
 }
 
 #[test]
 fn each_tenant_has_limits_of_its_own_beside_those_of_the_route() {
-    let of = |concurrency| Limits { concurrency: Some(concurrency), ..Limits::default() };
-    let large = Allowance { limits: of(4), weight: 1 };
+    let of = |concurrency| LimiterSettings { concurrency: Some(concurrency), ..LimiterSettings::default() };
+    let large = TenantAllowance { limits: of(4), weight: 1 };
     let allowed = TenantLimits {
-        default: Allowance { limits: of(1), weight: 1 },
+        default: TenantAllowance { limits: of(1), weight: 1 },
         overrides: BTreeMap::from([("large".to_owned(), large)]),
     };
     let (table, route) = table(of(5), 8, allowed);
     let enter = |name| table.enter(NOW, route, Some(find(&table, name)), 10, u64::MAX);
     let small = enter("small").unwrap();
     assert!(matches!(enter("small"), Err(Denied::Tenant(reached)) if reached.limit == Limit::Concurrency));
-    let holds: Vec<Hold> = (0..4).map(|_| enter("large").unwrap()).collect();
+    let holds: Vec<RequestPermit> = (0..4).map(|_| enter("large").unwrap()).collect();
     assert!(matches!(enter("third"), Err(Denied::Route(reached)) if reached.limit == Limit::Concurrency));
     drop(holds);
     drop(small);
     assert!(enter("third").is_ok());
-    let unused = |account: &Account| account.held() == 0 && account.limiter().concurrency() == 0;
+    let unused = |account: &TenantAccount| account.held() == 0 && account.limiter().concurrency() == 0;
     assert!(table.tenants().unwrap().accounts().all(unused));
 }
 
 #[test]
 fn a_refusal_takes_no_token_of_the_other_limit() {
     let requests = |rate| Some(PerSecond { rate, burst: rate });
-    let limits = Limits { requests: requests(100), ..Limits::default() };
+    let limits = LimiterSettings { requests: requests(100), ..LimiterSettings::default() };
     let allowed = TenantLimits {
-        default: Allowance { limits: Limits { requests: requests(1), ..Limits::default() }, weight: 1 },
+        default: TenantAllowance {
+            limits: LimiterSettings { requests: requests(1), ..LimiterSettings::default() },
+            weight: 1,
+        },
         ..TenantLimits::default()
     };
     let (table, route) = table(limits, 8, allowed);
@@ -98,12 +102,12 @@ fn a_refusal_takes_no_token_of_the_other_limit() {
 #[test]
 fn memory_is_shared_by_weight_among_those_who_want_more() {
     const TOTAL: u64 = 1_000_000;
-    let heavy = Allowance { weight: 2, ..Allowance::default() };
+    let heavy = TenantAllowance { weight: 2, ..TenantAllowance::default() };
     let allowed =
         TenantLimits { overrides: BTreeMap::from([("heavy".to_owned(), heavy)]), ..Default::default() };
-    let (table, route) = table(Limits::default(), 8, allowed);
+    let (table, route) = table(LimiterSettings::default(), 8, allowed);
     let held = |name: &str| table.tenants().unwrap().account(find(&table, name)).unwrap().held();
-    let used = || table.tenants().unwrap().accounts().map(Account::held).sum::<u64>();
+    let used = || table.tenants().unwrap().accounts().map(TenantAccount::held).sum::<u64>();
     let enter = |name: &str| table.enter(NOW, route, Some(find(&table, name)), 1000, TOTAL - used()).ok();
     let mut holds = Vec::new();
     // Alone, it may have four fifths.
@@ -131,7 +135,7 @@ fn memory_is_shared_by_weight_among_those_who_want_more() {
 
 #[test]
 fn a_body_that_turns_out_larger_is_entered_once_and_comes_back() {
-    let limits = Limits { in_flight: Some(1000), ..Limits::default() };
+    let limits = LimiterSettings { in_flight: Some(1000), ..LimiterSettings::default() };
     let (table, route) = table(limits, 8, TenantLimits::default());
     let enter = |bytes| table.enter(NOW, route, Some(find(&table, "a")), bytes, 10_000).unwrap();
     let (hold, other) = (enter(0), enter(200));
@@ -145,7 +149,7 @@ fn a_body_that_turns_out_larger_is_entered_once_and_comes_back() {
     drop(other);
     // Alone it may be larger than all the room, and than its part, as it might have been at once.
     hold.grow(NOW, 2000, 0).unwrap();
-    table.change(|_| Limits::default(), TenantLimits::default());
+    table.change(|_| LimiterSettings::default(), TenantLimits::default());
     drop(hold);
     assert_eq!(table.routes[0].limiter.in_flight(), 0);
 }
@@ -154,7 +158,8 @@ fn a_body_that_turns_out_larger_is_entered_once_and_comes_back() {
 #[test]
 fn a_body_is_not_cut_off_by_the_rate_that_it_has_passed() {
     let bytes = Some(PerSecond { rate: 100, burst: 100 });
-    let (table, route) = table(Limits { bytes, ..Limits::default() }, 8, TenantLimits::default());
+    let (table, route) =
+        table(LimiterSettings { bytes, ..LimiterSettings::default() }, 8, TenantLimits::default());
     let enter = |at| table.enter(at, route, Some(find(&table, "a")), 0, u64::MAX).unwrap();
     let (hold, late) = (enter(NOW), enter(NOW));
     for bytes in [50, 500, 1000] {
@@ -168,10 +173,13 @@ fn a_body_is_not_cut_off_by_the_rate_that_it_has_passed() {
 #[test]
 fn nothing_to_ask_is_said_so() {
     let books = ledger().source("otlp").unwrap();
-    let table = Table::new(vec![(books, Limits::default())], None);
+    let table = AdmissionTable::new(vec![(books, LimiterSettings::default())], None);
     assert!(!table.is_active());
-    let some = Limits { concurrency: Some(1), ..Limits::default() };
-    table.change(|name| if name == "otlp" { some } else { Limits::default() }, TenantLimits::default());
+    let some = LimiterSettings { concurrency: Some(1), ..LimiterSettings::default() };
+    table.change(
+        |name| if name == "otlp" { some } else { LimiterSettings::default() },
+        TenantLimits::default(),
+    );
     assert!(table.is_active());
 }
 
@@ -181,8 +189,8 @@ fn items_are_limited_by_what_the_books_say() {
     let ledger = ledger();
     let books = ledger.source("otlp").unwrap();
     let items = Some(PerSecond { rate: 10, burst: 10 });
-    let limits = Limits { items, ..Limits::default() };
-    let table = Arc::new(Table::new(vec![(books.clone(), limits)], None));
+    let limits = LimiterSettings { items, ..LimiterSettings::default() };
+    let table = Arc::new(AdmissionTable::new(vec![(books.clone(), limits)], None));
     let route = table.route(&books).unwrap();
     let counts = tidegate_ledger::Counts::of(tidegate_ledger::Signal::Logs, 50, 1);
     let hold = table.enter(NOW, route, None, 1, u64::MAX).unwrap();
@@ -199,12 +207,12 @@ fn items_are_limited_by_what_the_books_say() {
 #[test]
 fn what_is_decompressed_counts_for_its_tenant() {
     const TOTAL: u64 = 1_000_000;
-    let (table, route) = table(Limits::default(), 8, TenantLimits::default());
+    let (table, route) = table(LimiterSettings::default(), 8, TenantLimits::default());
     let account = |name: &str| table.tenants().unwrap().account(find(&table, name)).unwrap();
     let free = || TOTAL - account("flood").decoding() - account("trickle").decoding();
     let enter = |name: &str| table.enter(NOW, route, Some(find(&table, name)), 10, free());
-    let holds: Vec<Hold> = (0..50).map(|_| enter("flood").unwrap()).collect();
-    let mut parts: Vec<Part> = Vec::new();
+    let holds: Vec<RequestPermit> = (0..50).map(|_| enter("flood").unwrap()).collect();
+    let mut parts: Vec<DecodeShare> = Vec::new();
     let denied = holds.iter().find_map(|hold| match hold.part(20_000, free()) {
         Ok(part) => {
             parts.extend(part);
@@ -234,7 +242,8 @@ fn what_is_decompressed_counts_for_its_tenant() {
 /// A translation counts for its tenant and not for its rates; refused, it keeps what it had; and all of it comes back.
 #[test]
 fn what_a_body_is_translated_into_counts_for_its_tenant() {
-    let slow = Limits { bytes: Some(PerSecond { rate: 1, burst: 100 }), ..Limits::default() };
+    let slow =
+        LimiterSettings { bytes: Some(PerSecond { rate: 1, burst: 100 }), ..LimiterSettings::default() };
     let (table, route) = table(slow, 8, TenantLimits::default());
     let account = table.tenants().unwrap().account(find(&table, "flood")).unwrap();
     let enter = || table.enter(NOW, route, Some(find(&table, "flood")), 10, 1_000).unwrap();
@@ -264,7 +273,7 @@ fn what_a_body_is_translated_into_counts_for_its_tenant() {
 /// Where there are no tenants there are no parts.
 #[test]
 fn without_a_tenant_nothing_is_on_an_account() {
-    let (table, route) = table(Limits::default(), 8, TenantLimits::default());
+    let (table, route) = table(LimiterSettings::default(), 8, TenantLimits::default());
     let hold = table.enter(NOW, route, None, 10, 0).unwrap();
     assert!(hold.part(1 << 40, 0).unwrap().is_none());
     assert!(hold.extra().is_none());
@@ -272,5 +281,5 @@ fn without_a_tenant_nothing_is_on_an_account() {
 
 #[test]
 fn a_part_is_small() {
-    assert_eq!(size_of::<Option<Part>>(), 16, "it lies in the task of every connection");
+    assert_eq!(size_of::<Option<DecodeShare>>(), 16, "it lies in the task of every connection");
 }

@@ -3,13 +3,13 @@
 /// A hash index. Removing an entry closes the gap, so nothing accumulates, and the longest search depends on the
 /// current entries, not on earlier ones.
 #[derive(Debug)]
-pub(super) struct Index {
-    slots: Box<[Slot]>,
+pub(super) struct HashIndex {
+    slots: Box<[IndexSlot]>,
     len: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct IndexSlot {
     /// The upper half of the hash, so that most others need not be looked at.
     tag: u32,
     /// The place, or [`EMPTY`].
@@ -20,14 +20,14 @@ struct Slot {
 
 const EMPTY: u32 = u32::MAX;
 
-impl Index {
-    pub(super) fn new(most: usize) -> Index {
-        let slots = vec![Slot { tag: 0, place: EMPTY, home: 0 }; slots(most)];
-        Index { slots: slots.into_boxed_slice(), len: 0 }
+impl HashIndex {
+    pub(super) fn new(most: usize) -> HashIndex {
+        let slots = vec![IndexSlot { tag: 0, place: EMPTY, home: 0 }; slots(most)];
+        HashIndex { slots: slots.into_boxed_slice(), len: 0 }
     }
 
     pub(super) const fn bytes(most: usize) -> usize {
-        slots(most) * size_of::<Slot>()
+        slots(most) * size_of::<IndexSlot>()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,7 +57,7 @@ impl Index {
         while let Some(slot) = self.slots.get_mut(at) {
             if slot.place == EMPTY {
                 // There are fewer than 2³² slots.
-                *slot = Slot { tag: tag(hash), place, home: home as u32 };
+                *slot = IndexSlot { tag: tag(hash), place, home: home as u32 };
                 self.len += 1;
                 return;
             }

@@ -9,9 +9,9 @@ const LIVES: Duration = Duration::from_nanos(1000);
 fn a_key_holds_one_token_until_it_gives_it_back() {
     let throttle = Throttle::new(2, LIVES);
     let one = throttle.acquire(Moment(0), 1).unwrap();
-    assert_eq!(throttle.acquire(Moment(100), 1).unwrap_err(), Throttled::Held(Duration::from_nanos(900)));
+    assert_eq!(throttle.acquire(Moment(100), 1).unwrap_err(), NoToken::Held(Duration::from_nanos(900)));
     let two = throttle.acquire(Moment(100), 2).unwrap();
-    assert_eq!(throttle.acquire(Moment(200), 3).unwrap_err(), Throttled::Full(Duration::from_nanos(800)));
+    assert_eq!(throttle.acquire(Moment(200), 3).unwrap_err(), NoToken::Full(Duration::from_nanos(800)));
     drop(two);
     let three = throttle.acquire(Moment(200), 3).unwrap();
     drop((one, three));
@@ -25,7 +25,7 @@ fn a_token_that_is_given_back_late_takes_nothing_from_whoever_has_its_place() {
     let other = throttle.acquire(Moment(1000), 2).unwrap();
     drop(late);
     assert_eq!(throttle.held(), 1);
-    assert!(matches!(throttle.acquire(Moment(1001), 3), Err(Throttled::Full(_))));
+    assert!(matches!(throttle.acquire(Moment(1001), 3), Err(NoToken::Full(_))));
     drop(other);
     assert!(throttle.acquire(Moment(1002), 3).is_ok());
 }
@@ -47,14 +47,14 @@ proptest! {
                 let own = model.iter().position(|(held, _)| *held == key);
                 let expected = match own {
                     Some(at) if model[at].1 > now => {
-                        Err(Throttled::Held(Duration::from_nanos(model[at].1 - now)))
+                        Err(NoToken::Held(Duration::from_nanos(model[at].1 - now)))
                     }
                     Some(at) => {
                         model.remove(at);
                         Ok(())
                     }
                     None if model.len() == most as usize && model[0].1 > now => {
-                        Err(Throttled::Full(Duration::from_nanos(model[0].1 - now)))
+                        Err(NoToken::Full(Duration::from_nanos(model[0].1 - now)))
                     }
                     None => {
                         if model.len() == most as usize {
@@ -89,7 +89,7 @@ fn the_index_closes_its_gaps() {
         let tokens: Vec<_> =
             (0..64).map(|key| throttle.acquire(Moment(round), key * 64 + round).unwrap()).collect();
         for key in 0..64 {
-            assert!(matches!(throttle.acquire(Moment(round), key * 64 + round), Err(Throttled::Held(_))));
+            assert!(matches!(throttle.acquire(Moment(round), key * 64 + round), Err(NoToken::Held(_))));
         }
         let kept: Vec<_> = tokens.into_iter().enumerate().filter(|(at, _)| at % 3 == 0).collect();
         for (at, _) in &kept {

@@ -3,7 +3,7 @@
 use crate::grpc::PREFIX;
 use std::task::Waker;
 use tidegate_arena::Window;
-use tidegate_http1::Pace;
+use tidegate_http1::BodyDeadlines;
 use tokio::time::Instant;
 
 /// The bodies of the streams that are open: no more than there may be streams.
@@ -13,7 +13,7 @@ pub(super) struct Bodies(Vec<Body>);
 struct Body {
     stream: u32,
     way: Way,
-    pace: Pace,
+    pace: BodyDeadlines,
     /// When its call is to be woken, and by what.
     alarm: Option<(Instant, Waker)>,
 }
@@ -50,13 +50,13 @@ impl Bodies {
     /// Takes a stream in, of which the prefix alone goes through the codec if it is the body of a call.
     pub(super) fn add(&mut self, stream: u32, call: bool) {
         let way = if call { Way::Prefix(0) } else { Way::Codec };
-        self.0.push(Body { stream, way, pace: Pace::new(), alarm: None });
+        self.0.push(Body { stream, way, pace: BodyDeadlines::new(), alarm: None });
     }
 
     /// The body of a stream may pause.
     pub(super) fn be_patient(&mut self, stream: u32) {
         if let Some(body) = self.get(stream) {
-            body.pace = Pace::patient();
+            body.pace = BodyDeadlines::with_timeouts();
         }
     }
 
@@ -147,12 +147,12 @@ impl Bodies {
         if bytes > 0
             && let Some(body) = self.get(stream)
         {
-            body.pace.hear(bytes);
+            body.pace.extend(bytes);
         }
     }
 
     /// How slowly a body arrives.
-    pub(super) fn pace(&mut self, stream: u32) -> Option<Pace> {
+    pub(super) fn pace(&mut self, stream: u32) -> Option<BodyDeadlines> {
         self.get(stream).map(|body| body.pace)
     }
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use tidegate_admission::{Caller, Headers, Refused, is_guarded};
 use tidegate_arena::{Charge, Share};
-use tidegate_http1::{Certificate, Ended, Preparation, Repeated, Shutdown};
+use tidegate_http1::{AdmissionFuture, Certificate, ConnectionEnd, DuplicateHeader, Shutdown};
 use tidegate_ledger::Refusal;
 use tidegate_limit::Moment;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -38,20 +38,24 @@ const HEADERS: u32 = 64 << 10;
 const HEADER_TABLE: u32 = 512;
 
 /// Serves one connection to its end.
-pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown: &Shutdown) -> Ended {
+pub(super) async fn serve<T: Transport>(
+    server: &Arc<Inner>,
+    stream: T,
+    shutdown: &Shutdown,
+) -> ConnectionEnd {
     let settings = &server.settings;
-    let Ok(peer) = stream.peer() else { return Ended::Lost };
+    let Ok(peer) = stream.peer() else { return ConnectionEnd::Lost };
     let certificate = stream.certificate();
     let flow = Flow::new(server.arena.clone());
-    let Some(mut codec) = Box::pin(greet(server, stream, &flow)).await else { return Ended::Lost };
+    let Some(mut codec) = Box::pin(greet(server, stream, &flow)).await else { return ConnectionEnd::Lost };
     let mut calls = FuturesUnordered::<Call<'_>>::new();
     let timer = pin!(sleep_until(Instant::now() + settings.idle));
     let mut deadlines = Deadlines::new(settings, &flow, timer).until(certificate.as_deref());
     let mut signal = pin!(shutdown.begun());
-    let mut ended = Ended::ByClient;
+    let mut ended = ConnectionEnd::ByClient;
     poll_fn(|context| {
         if !deadlines.is_leaving() && signal.as_mut().poll(context).is_ready() {
-            ended = Ended::Shutdown;
+            ended = ConnectionEnd::Shutdown;
             deadlines.leave();
             codec.graceful_shutdown();
         }
@@ -61,7 +65,7 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
             while let Poll::Ready(Some(())) = calls.poll_next_unpin(context) {}
             let (request, respond) = match codec.poll_accept(context) {
                 Poll::Ready(Some(Ok(accepted))) => accepted,
-                Poll::Ready(Some(Err(_))) => return Poll::Ready(Ended::Lost),
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(ConnectionEnd::Lost),
                 Poll::Ready(None) => return Poll::Ready(ended),
                 Poll::Pending if flow.resumes(context) => continue,
                 Poll::Pending => break,
@@ -118,9 +122,9 @@ pub(super) async fn serve<T: Transport>(server: &Arc<Inner>, stream: T, shutdown
         let grown = flow.has_grown().then_some(&server.arena);
         match deadlines.poll(context, quiet, has_streams, grown) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Late::Lost) => Poll::Ready(Ended::Lost),
+            Poll::Ready(Late::Lost) => Poll::Ready(ConnectionEnd::Lost),
             Poll::Ready(Late::Idle) => {
-                ended = Ended::Idle;
+                ended = ConnectionEnd::Idle;
                 codec.graceful_shutdown();
                 // For the goodbye to be written.
                 context.waker().wake_by_ref();
@@ -161,7 +165,7 @@ fn prepare(
     flow: &Flow,
     peer: IpAddr,
     (parts, has_end): (&Parts, bool),
-) -> Option<(Preparation, Charge)> {
+) -> Option<(AdmissionFuture, Charge)> {
     let preparation = server.http.gate().prepare(&Fields(&parts.headers), peer)?;
     if flow.is_refused() {
         return None;
@@ -272,10 +276,10 @@ fn admit_call(
 struct Fields<'a>(&'a HeaderMap);
 
 impl Headers for Fields<'_> {
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
         let mut values = self.0.get_all(name).iter();
         let first = values.next().map(http::HeaderValue::as_bytes);
-        if values.next().is_some() { Err(Repeated) } else { Ok(first) }
+        if values.next().is_some() { Err(DuplicateHeader) } else { Ok(first) }
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Refused, Share, Window};
-use tidegate_http1::{Pace, Settings};
+use tidegate_http1::{BodyDeadlines, Settings};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
@@ -279,7 +279,7 @@ impl Body<'_> {
     /// Ready when the body comes too slowly.
     pub(super) fn poll_late(&self, context: &mut Context<'_>, settings: &Settings) -> Poll<()> {
         let pace = self.flow.state().bodies.pace(self.stream);
-        pace.map_or(Poll::Pending, |pace: Pace| self.poll_until(context, pace.deadline(settings)))
+        pace.map_or(Poll::Pending, |pace: BodyDeadlines| self.poll_until(context, pace.deadline(settings)))
     }
 
     /// Ready at `deadline`. It costs no timer: the connection has one for all.

@@ -16,7 +16,7 @@ use http::{Method, Response, StatusCode};
 use std::net::SocketAddr;
 use tidegate_arena::{Charge, Share};
 use tidegate_http1::{
-    Admitted, Body as Whole, Certificate, Context, Length, Refusal, Service as _, parse_head,
+    Admitted, Body as Whole, BodyLength, Certificate, Refusal, RefusalContext, Service as _, parse_head,
 };
 
 /// What a request is charged beside its window and its head: its task, its stream in the codec, its answer.
@@ -53,7 +53,7 @@ pub(super) fn admit(
         service.admit(head).map(|admitted| (admitted, head.length(), head.expects_continue()))
     });
     let refused = |refusal, ticket: Option<&Ticket>| {
-        service.refuse(refusal, Context { peer, ticket, received: head.len() })
+        service.refuse(refusal, RefusalContext { peer, ticket, received: head.len() })
     };
     let reply = match decided {
         Ok(Ok((Admitted { max_body, ticket }, length, expects))) => {
@@ -65,8 +65,8 @@ pub(super) fn admit(
                 return None;
             };
             let length = match length {
-                Length::Sized(length) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
-                Length::Chunked => None,
+                BodyLength::Sized(length) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
+                BodyLength::Chunked => None,
             };
             return Some((Start { ticket, max_body, head, length, is_head, expects, charge }, respond));
         }

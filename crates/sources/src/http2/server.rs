@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tidegate_arena::Arena;
-use tidegate_http1::{Ended, Settings, Shutdown};
+use tidegate_http1::{ConnectionEnd, Settings, Shutdown};
 use tidegate_ledger::Refusal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
@@ -60,7 +60,7 @@ impl Http2 {
 
     /// Serves one connection to its end, or until `shutdown` begins and what is in flight is answered. The
     /// future is large; whoever holds many of other kinds beside it should box it.
-    pub(crate) async fn serve<T: Transport>(&self, stream: T, shutdown: &Shutdown) -> Ended {
+    pub(crate) async fn serve<T: Transport>(&self, stream: T, shutdown: &Shutdown) -> ConnectionEnd {
         let Some(_places) = self.0.places.take(Http2::PLACES) else {
             self.0.http.refuse_stray(Refusal::Connections);
             return self.turn_away(stream).await;
@@ -71,7 +71,7 @@ impl Http2 {
     }
 
     /// Answers a connection that is one too many, without a codec: settings, and the end, with the reason.
-    pub(crate) async fn turn_away<T: Transport>(&self, mut stream: T) -> Ended {
+    pub(crate) async fn turn_away<T: Transport>(&self, mut stream: T) -> ConnectionEnd {
         let settings = &self.0.settings;
         let told = async {
             stream.write_all(&goodbye()).await?;
@@ -87,8 +87,8 @@ impl Http2 {
             io::Result::Ok(())
         };
         match timeout(settings.linger, told).await {
-            Ok(Err(_)) => Ended::Lost,
-            Ok(Ok(())) | Err(_) => Ended::Refused,
+            Ok(Err(_)) => ConnectionEnd::Lost,
+            Ok(Ok(())) | Err(_) => ConnectionEnd::Refused,
         }
     }
 }

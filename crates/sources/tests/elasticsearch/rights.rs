@@ -10,7 +10,7 @@ use tidegate_admission::access::{Access, Indices, Made, make};
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_admission::{BulkDefaults, Rules};
 use tidegate_ledger::Refusal;
-use tidegate_limit::{Limits, Table, TenantLimits, Tenants};
+use tidegate_limit::{AdmissionTable, LimiterSettings, TenantLimits, Tenants};
 
 /// A gateway where this line's owner may send; its token.
 fn rig(option: &str, defaults: BulkDefaults) -> (Rig, String) {
@@ -24,7 +24,10 @@ fn rig(option: &str, defaults: BulkDefaults) -> (Rig, String) {
         let rules = Rules {
             access: Access::from_file(&file, None).unwrap(),
             tenancy: Some(Tenancy::default()),
-            limits: Some(Arc::new(Table::new(vec![(source, Limits::default())], Some(tenants)))),
+            limits: Some(Arc::new(AdmissionTable::new(
+                vec![(source, LimiterSettings::default())],
+                Some(tenants),
+            ))),
             ..Rules::default()
         };
         rules.bulk.store(Arc::new(defaults));

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_admission::{Caller, Headers, Passage, Rules};
 use tidegate_arena::Share;
-use tidegate_http1::Repeated;
+use tidegate_http1::DuplicateHeader;
 use tidegate_ledger::Refusal;
-use tidegate_limit::{Limits, Moment, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_limit::{AdmissionTable, LimiterSettings, Moment, PerSecond, TenantLimits, Tenants};
 
 /// The query, the headers and the body; the status, the reason, and words of the answer.
 type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a [u8], u16, Refusal, &'a str);
@@ -81,7 +81,10 @@ async fn another_method_is_told_which_one_is_right() {
 /// Access, tenants and limits are those of the other sources.
 #[tokio::test]
 async fn tenants_and_limits_hold() {
-    let rig = limited(Limits { requests: Some(PerSecond { rate: 1, burst: 1 }), ..Limits::default() });
+    let rig = limited(LimiterSettings {
+        requests: Some(PerSecond { rate: 1, burst: 1 }),
+        ..LimiterSettings::default()
+    });
     let mut follower = rig.follow();
     assert_eq!(rig.post(PATH, &[], b"x").await.status, 400);
     let tenant = ("x-scope-orgid", "quiet");
@@ -99,11 +102,11 @@ async fn tenants_and_limits_hold() {
 }
 
 /// A rig with these limits of the source, and tenants that `X-Scope-OrgID` names.
-fn limited(limits: Limits) -> Rig {
+fn limited(limits: LimiterSettings) -> Rig {
     Rig::ruled(1 << 30, settings(), |ledger| {
         let tenants = Tenants::new(4, TenantLimits::default(), ledger.clone());
         let tenancy = Tenancy { header: Some("X-Scope-OrgID".into()), required: true, ..Tenancy::default() };
-        let table = Table::new(vec![(ledger.source("http").unwrap(), limits)], Some(tenants));
+        let table = AdmissionTable::new(vec![(ledger.source("http").unwrap(), limits)], Some(tenants));
         Rules { tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..Rules::default() }
     })
 }
@@ -116,7 +119,7 @@ const SPARE: u64 = 160 << 10;
 struct Said((&'static str, &'static str));
 
 impl Headers for Said {
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
         Ok(Some(self.0.1.as_bytes()).filter(|_| name.eq_ignore_ascii_case(self.0.0)))
     }
 }
@@ -151,7 +154,7 @@ async fn beyond_a_fair_part_of_what_lines_become_a_request_is_to_come_again() {
         (&large, "identity", true),
         (&large, "gzip", true),
     ] {
-        let rig = limited(Limits::default());
+        let rig = limited(LimiterSettings::default());
         let mut follower = rig.follow();
         let body = if encoding == "gzip" { gzip(lines) } else { lines.clone() };
         let of = |tenant| [tenant, ("content-encoding", encoding)];

@@ -14,26 +14,26 @@ use tidegate_admission::access::{Access, make};
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_admission::{Caller, Headers, Passage, Rules};
 use tidegate_arena::Share;
-use tidegate_http1::Repeated;
+use tidegate_http1::DuplicateHeader;
 use tidegate_ledger::Refusal;
-use tidegate_limit::{Limits, Moment, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_limit::{AdmissionTable, LimiterSettings, Moment, PerSecond, TenantLimits, Tenants};
 
 const RETRY_INFO: &[u8] = b"type.googleapis.com/google.rpc.RetryInfo";
 const LOUD: (&str, &str) = ("x-scope-orgid", "loud");
 const QUIET: (&str, &str) = ("x-scope-orgid", "quiet");
 
 /// A rig with these limits of OTLP, and tenants that `X-Scope-OrgID` names.
-fn limited(limits: Limits) -> Rig {
+fn limited(limits: LimiterSettings) -> Rig {
     ruled(limits, Access::open())
 }
 
-fn ruled(limits: Limits, access: Access) -> Rig {
+fn ruled(limits: LimiterSettings, access: Access) -> Rig {
     Rig::ruled(1 << 30, settings(), |ledger| {
         let tenants = Tenants::new(4, TenantLimits::default(), ledger.clone());
         let header = Some("X-Scope-OrgID".into());
         let tenancy =
             Tenancy { header, default: Some("nobody".into()), required: true, ..Tenancy::default() };
-        let table = Table::new(vec![(ledger.source("otlp").unwrap(), limits)], Some(tenants));
+        let table = AdmissionTable::new(vec![(ledger.source("otlp").unwrap(), limits)], Some(tenants));
         Rules { access, tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..Rules::default() }
     })
 }
@@ -108,7 +108,7 @@ async fn begun(
 }
 
 /// What somebody holds of the limits, once it is this.
-async fn until(rig: &Rig, reached: impl Fn(&tidegate_limit::Account) -> bool) {
+async fn until(rig: &Rig, reached: impl Fn(&tidegate_limit::TenantAccount) -> bool) {
     let table = rig.gate.rules().limits.clone().unwrap();
     while !table.tenants().unwrap().accounts().any(&reached) {
         tokio::task::yield_now().await;
@@ -117,7 +117,10 @@ async fn until(rig: &Rig, reached: impl Fn(&tidegate_limit::Account) -> bool) {
 
 #[tokio::test]
 async fn beyond_a_rate_the_answer_says_when_to_return() {
-    let rig = limited(Limits { requests: Some(PerSecond { rate: 1, burst: 1 }), ..Limits::default() });
+    let rig = limited(LimiterSettings {
+        requests: Some(PerSecond { rate: 1, burst: 1 }),
+        ..LimiterSettings::default()
+    });
     let body = message(false, &traces(1, 1));
     assert_eq!(rig.call(TRACES, &[], &body).await.code, 0);
     // Others may be slow, and tokens come back: what is refused is refused so.
@@ -142,7 +145,7 @@ async fn beyond_a_rate_the_answer_says_when_to_return() {
 
 #[tokio::test]
 async fn as_many_calls_at_a_time_as_are_allowed() {
-    let rig = limited(Limits { concurrency: Some(1), ..Limits::default() });
+    let rig = limited(LimiterSettings { concurrency: Some(1), ..LimiterSettings::default() });
     let body = message(false, &traces(1, 1));
     rig.serve(async |address| {
         let mut client = connect(address).await;
@@ -165,7 +168,7 @@ async fn as_many_calls_at_a_time_as_are_allowed() {
 /// A call's bytes are known from the length before its message.
 #[tokio::test]
 async fn as_many_bytes_at_a_time_as_are_allowed() {
-    let rig = limited(Limits { in_flight: Some(10_000), ..Limits::default() });
+    let rig = limited(LimiterSettings { in_flight: Some(10_000), ..LimiterSettings::default() });
     let body = message(false, &traces(10, 800));
     rig.serve(async |address| {
         let mut client = connect(address).await;
@@ -186,7 +189,7 @@ async fn as_many_bytes_at_a_time_as_are_allowed() {
 /// While memory is short a tenant that holds its part is sent away, and another is not.
 #[tokio::test]
 async fn beyond_a_fair_part_a_call_is_to_come_again() {
-    let rig = limited(Limits::default());
+    let rig = limited(LimiterSettings::default());
     let body = message(false, &traces(100, 1000));
     rig.serve(async |address| {
         let mut client = connect(address).await;
@@ -210,7 +213,7 @@ async fn beyond_a_fair_part_a_call_is_to_come_again() {
 struct Said((&'static str, &'static str));
 
 impl Headers for Said {
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
         Ok(Some(self.0.1.as_bytes()).filter(|_| name.eq_ignore_ascii_case(self.0.0)))
     }
 }
@@ -238,7 +241,7 @@ fn entered(rig: &Rig, tenant: (&'static str, &'static str)) -> Passage {
 /// What a body becomes is a part of that too, over each of the protocols.
 #[tokio::test]
 async fn beyond_a_fair_part_of_what_bodies_become_a_request_is_to_come_again() {
-    let rig = limited(Limits::default());
+    let rig = limited(LimiterSettings::default());
     let passage = entered(&rig, LOUD);
     let all = rig.arena.free(Share::Decode) as usize;
     // Alone, one may have more than its part: what is left is less than a quarter of it.
@@ -270,7 +273,7 @@ async fn who_may_not_send_is_told_so_and_not_to_come_again() {
     let (file, made, other) = (dir.path().join("credentials"), make(None).unwrap(), make(None).unwrap());
     let lines = format!("bearer agents {} tenant=shop\nbearer others {}\n", made.kept, other.kept);
     std::fs::write(&file, lines).unwrap();
-    let rig = ruled(Limits::default(), Access::from_file(&file, None).unwrap());
+    let rig = ruled(LimiterSettings::default(), Access::from_file(&file, None).unwrap());
     let body = message(false, &traces(1, 1));
     let bearer = format!("Bearer {}", made.secret);
     let known = ("authorization", bearer.as_str());
@@ -299,7 +302,7 @@ async fn who_may_not_send_is_told_so_and_not_to_come_again() {
 /// What no time mends has no time in it: `RESOURCE_EXHAUSTED` with `RetryInfo` would be sent again for ever.
 #[tokio::test]
 async fn too_large_stays_too_large() {
-    let rig = limited(Limits { request_items: Some(2), ..Limits::default() });
+    let rig = limited(LimiterSettings { request_items: Some(2), ..LimiterSettings::default() });
     let body = traces(3, 1);
     assert_refused(&rig.call(TRACES, &[], &message(false, &body)).await, 8, "too many", false);
     assert_refused_over_http(&rig.post2("/v1/traces", &[PROTOBUF], &body).await, 413, "too many", false);

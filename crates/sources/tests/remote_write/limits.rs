@@ -6,17 +6,17 @@ use std::sync::Arc;
 use tidegate_admission::Rules;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_ledger::Refusal;
-use tidegate_limit::{Limits, Moment, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_limit::{AdmissionTable, LimiterSettings, Moment, PerSecond, TenantLimits, Tenants};
 use tidegate_load::remote_write::{Batch, Version, compress};
 use tidegate_load::{Model, Timeline};
 
 /// A rig with these limits of remote write, and tenants that `X-Scope-OrgID` names.
-fn limited(limits: Limits) -> Rig {
+fn limited(limits: LimiterSettings) -> Rig {
     Rig::with_rules(1 << 30, |ledger| {
         let books = ledger.source("prometheus_remote_write").unwrap();
         let tenants = Tenants::new(2, TenantLimits::default(), ledger.clone());
         let tenancy = Tenancy { header: Some("X-Scope-OrgID".into()), required: true, ..Tenancy::default() };
-        let limits = Arc::new(Table::new(vec![(books, limits)], Some(tenants)));
+        let limits = Arc::new(AdmissionTable::new(vec![(books, limits)], Some(tenants)));
         Rules { tenancy: Some(tenancy), limits: Some(limits), ..Rules::default() }
     })
 }
@@ -47,7 +47,7 @@ fn nothing_is_held(rig: &Rig) {
 
 #[tokio::test]
 async fn the_tenant_is_in_the_journal() {
-    let rig = limited(Limits::default());
+    let rig = limited(LimiterSettings::default());
     let mut follower = rig.follow();
     let body = body(10);
     for tenant in ["team-1", "team-2", "team-3"] {
@@ -69,7 +69,7 @@ async fn the_tenant_is_in_the_journal() {
 #[tokio::test]
 async fn beyond_a_rate_the_answer_says_when_to_return() {
     let requests = Some(PerSecond { rate: 1, burst: 2 });
-    let rig = limited(Limits { requests, ..Limits::default() });
+    let rig = limited(LimiterSettings { requests, ..LimiterSettings::default() });
     let body = body(10);
     let mut statuses = Vec::new();
     for _ in 0..4 {
@@ -91,7 +91,7 @@ async fn beyond_a_rate_the_answer_says_when_to_return() {
 /// What nobody announced is entered as it comes, and refused with the reason that it has.
 #[tokio::test]
 async fn a_body_without_a_length_is_held_to_the_same_limits() {
-    let rig = limited(Limits { in_flight: Some(40 << 10), ..Limits::default() });
+    let rig = limited(LimiterSettings { in_flight: Some(40 << 10), ..LimiterSettings::default() });
     let chunked = |body: &[u8]| {
         let head = format!("{HEAD}X-Scope-OrgID: a\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n");
         let mut bytes = head.into_bytes();

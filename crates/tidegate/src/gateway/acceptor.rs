@@ -8,8 +8,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_http1::{Ended, Reply, reply_and_close};
-use tidegate_limit::{Peers, Seat};
+use tidegate_http1::{ConnectionEnd, Reply, reply_and_close};
+use tidegate_limit::{ConnectionCounts, CountedConnection};
 use tidegate_sources::Places;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::runtime::Handle;
@@ -44,7 +44,7 @@ pub(crate) fn listen(address: SocketAddr, setting: &str) -> Result<std::net::Tcp
 pub(crate) trait Serve: Send + Sync + 'static {
     /// Serves a connection on this worker, from its first byte to its end. Not an `async fn`: each of those on the
     /// way would keep the stream once more in every connection's task.
-    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = Ended> + Send;
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send;
     /// The answer to one that is too many; none where nothing can be said that would be understood.
     fn one_too_many(&self) -> Option<Reply>;
     /// Counts it.
@@ -65,7 +65,7 @@ pub(crate) trait Serve: Send + Sync + 'static {
         worker: usize,
         stream: TcpStream,
         _turn: u64,
-    ) -> impl Future<Output = Ended> + Send {
+    ) -> impl Future<Output = ConnectionEnd> + Send {
         self.serve(worker, stream)
     }
     /// Answers it, once it has sent something.
@@ -77,7 +77,7 @@ pub(crate) trait Serve: Send + Sync + 'static {
 pub(crate) struct Doorkeeper {
     places: Places,
     /// How many each address may have open; nothing where that does not matter.
-    peers: Option<Peers>,
+    peers: Option<ConnectionCounts>,
     open: AtomicUsize,
     /// How many may be, whatever they take of the memory: each is an open file.
     most: usize,
@@ -117,7 +117,7 @@ impl Doorkeeper {
 
     /// The same, with a bound for each address.
     pub(crate) fn with_peers(self, most: Option<u32>) -> Doorkeeper {
-        Doorkeeper { peers: Some(Peers::new(most)), ..self }
+        Doorkeeper { peers: Some(ConnectionCounts::new(most)), ..self }
     }
 
     /// Has another bound for each address from now on, where there is one.
@@ -127,14 +127,14 @@ impl Doorkeeper {
         }
     }
 
-    fn leave(&self, seat: Option<Seat>) {
+    fn leave(&self, seat: Option<CountedConnection>) {
         if let (Some(seat), Some(peers)) = (seat, &self.peers) {
             peers.leave(seat);
         }
     }
 
     /// A seat for a connection of `peer`, if it has an address; an error when it has as many as it may.
-    fn seat(&self, peer: Option<IpAddr>) -> Result<Option<Seat>, ()> {
+    fn seat(&self, peer: Option<IpAddr>) -> Result<Option<CountedConnection>, ()> {
         self.peers.as_ref().zip(peer).map(|(peers, peer)| peers.enter(peer).ok_or(())).transpose()
     }
 
@@ -312,7 +312,7 @@ fn admit<S: Serve>(
 /// A connection's count at the door; dropping it counts it out.
 struct Guest {
     door: Arc<Doorkeeper>,
-    seat: Option<Seat>,
+    seat: Option<CountedConnection>,
     /// Not one that is turned away.
     has_place: bool,
     _worker: Place,

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use tidegate_admission::access::Access;
 use tidegate_admission::{Gate, Protocol, Refused, Standing, answer};
 use tidegate_console::Console;
-use tidegate_http1::{Admitted, Body, Context, Ended, Head, Preparation, Reply, Server, Service, turn_away};
+use tidegate_http1::{
+    AdmissionFuture, Admitted, Body, ConnectionEnd, Head, RefusalContext, Reply, Server, Service, reject,
+};
 use tidegate_ledger::Refusal;
 use tidegate_sources::{self as sources, Http};
 use tidegate_tap::Tap;
-use tidegate_tls::Doorway;
+use tidegate_tls::TlsAcceptor;
 use tokio::net::TcpStream;
 
 /// The most connections to the admin port: scrapers, probes, and some people. They are counted among the
@@ -33,7 +35,7 @@ impl Ingest {
 }
 
 impl Serve for Ingest {
-    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = Ended> + Send {
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
         // There is one for each worker, and at least one of those.
         self.doors[worker % self.doors.len()].serve(stream)
     }
@@ -57,19 +59,19 @@ impl Serve for Ingest {
 /// The sources behind TLS. A kind of its own, so that connections without it have no room for it in their tasks.
 pub(crate) struct IngestTls {
     ingest: Arc<Ingest>,
-    doorway: Arc<Doorway>,
+    acceptor: Arc<TlsAcceptor>,
 }
 
 impl IngestTls {
-    pub(crate) fn new(ingest: Arc<Ingest>, doorway: Arc<Doorway>) -> IngestTls {
-        IngestTls { ingest, doorway }
+    pub(crate) fn new(ingest: Arc<Ingest>, acceptor: Arc<TlsAcceptor>) -> IngestTls {
+        IngestTls { ingest, acceptor }
     }
 }
 
 impl Serve for IngestTls {
-    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = Ended> + Send {
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
         let doors = &self.ingest.doors;
-        doors[worker % doors.len()].serve_tls(stream, &self.doorway)
+        doors[worker % doors.len()].serve_tls(stream, &self.acceptor)
     }
 
     fn count_turned_away(&self) {
@@ -82,7 +84,7 @@ impl Serve for IngestTls {
     }
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        tidegate_tls::turn_away(stream).await;
+        tidegate_tls::reject(stream).await;
     }
 }
 
@@ -105,16 +107,16 @@ impl Guarded {
 }
 
 impl Service for Guarded {
-    type Ticket = <Console as Service>::Ticket;
+    type RequestState = <Console as Service>::RequestState;
 
-    fn prepare(&self, head: &Head<'_>) -> Option<Preparation> {
+    fn prepare(&self, head: &Head<'_>) -> Option<AdmissionFuture> {
         if self.admins.is_open() || Guarded::PUBLIC.contains(&head.path()) {
             return None;
         }
         self.admins.prepare(head.sole_header("authorization").unwrap_or_default(), head.peer().ip())
     }
 
-    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Self::Ticket>, Reply> {
+    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Self::RequestState>, Reply> {
         self.visitors.check(head)?;
         if !self.admins.is_open() && !Guarded::PUBLIC.contains(&head.path()) {
             // Shown twice it is as good as not at all.
@@ -130,11 +132,15 @@ impl Service for Guarded {
         self.console.admit(head)
     }
 
-    fn answer(&self, ticket: Self::Ticket, body: Body) -> impl Future<Output = Reply> + Send {
+    fn answer(&self, ticket: Self::RequestState, body: Body) -> impl Future<Output = Reply> + Send {
         self.console.answer(ticket, body)
     }
 
-    fn refuse(&self, refusal: tidegate_http1::Refusal, context: Context<'_, Self::Ticket>) -> Reply {
+    fn refuse(
+        &self,
+        refusal: tidegate_http1::Refusal,
+        context: RefusalContext<'_, Self::RequestState>,
+    ) -> Reply {
         self.console.refuse(refusal, context)
     }
 }
@@ -163,13 +169,13 @@ impl Admin {
         Admin { server, tap, idle: Arc::default() }
     }
 
-    async fn serve_connection(&self, stream: TcpStream, turn: u64) -> Ended {
+    async fn serve_connection(&self, stream: TcpStream, turn: u64) -> ConnectionEnd {
         match stream.peer_addr() {
             Ok(peer) => {
                 let _connected = Connected { tap: &self.tap, peer };
                 self.server.serve(Evictable::new(stream, &self.idle, turn), peer).await
             }
-            Err(_) => Ended::Lost,
+            Err(_) => ConnectionEnd::Lost,
         }
     }
 }
@@ -177,7 +183,7 @@ impl Admin {
 impl Serve for Admin {
     const GIVES_WAY: bool = true;
 
-    async fn serve(&self, _worker: usize, stream: TcpStream) -> Ended {
+    async fn serve(&self, _worker: usize, stream: TcpStream) -> ConnectionEnd {
         self.serve_connection(stream, 0).await
     }
 
@@ -197,13 +203,13 @@ impl Serve for Admin {
         self.idle.evict_before(turn).await;
     }
 
-    async fn serve_in_turn(&self, _worker: usize, stream: TcpStream, turn: u64) -> Ended {
+    async fn serve_in_turn(&self, _worker: usize, stream: TcpStream, turn: u64) -> ConnectionEnd {
         self.serve_connection(stream, turn).await
     }
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {
         if let Some(reply) = self.one_too_many() {
-            turn_away(stream, reply, &Console::settings()).await;
+            reject(stream, reply, &Console::settings()).await;
         }
     }
 }

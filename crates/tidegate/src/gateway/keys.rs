@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tidegate_admission::access::{Access, CredentialsError};
 use tidegate_arena::{Arena, Share};
 use tidegate_config::{ClientAuth, Config, Listener, Shown};
-use tidegate_tls::{Doorway, Files, Identity};
+use tidegate_tls::{CertificateFiles, ServerIdentity, TlsAcceptor};
 
 /// What may change on disk while the gateway runs.
 #[derive(Clone)]
 pub(crate) struct Keys {
     /// What is shown to those who send, each with the addresses at which it is; none where no address speaks TLS.
-    identities: Vec<(Identity, Vec<Listener>)>,
+    identities: Vec<(ServerIdentity, Vec<Listener>)>,
     /// Who may send.
     pub(super) senders: Access,
     /// Who may use the admin address.
@@ -20,17 +20,17 @@ pub(crate) struct Keys {
 
 /// Where handshakes are done, for each address that speaks TLS.
 #[derive(Default)]
-pub(super) struct Doorways(Vec<(Arc<Doorway>, Vec<Listener>)>);
+pub(super) struct Doorways(Vec<(Arc<TlsAcceptor>, Vec<Listener>)>);
 
 impl Doorways {
     /// That of this address, if it speaks TLS.
-    pub(super) fn at(&self, listener: Listener) -> Option<&Arc<Doorway>> {
-        self.0.iter().find(|(_, listeners)| listeners.contains(&listener)).map(|(doorway, _)| doorway)
+    pub(super) fn at(&self, listener: Listener) -> Option<&Arc<TlsAcceptor>> {
+        self.0.iter().find(|(_, listeners)| listeners.contains(&listener)).map(|(acceptor, _)| acceptor)
     }
 
     /// Any of them: they count together.
-    pub(super) fn any(&self) -> Option<&Arc<Doorway>> {
-        self.0.first().map(|(doorway, _)| doorway)
+    pub(super) fn any(&self) -> Option<&Arc<TlsAcceptor>> {
+        self.0.first().map(|(acceptor, _)| acceptor)
     }
 }
 
@@ -43,7 +43,7 @@ impl Keys {
         let tls = &config.listen.tls;
         let identities = tls.all_shown().into_iter().map(|shown| {
             let is_shown = |listener: &Listener| tls.shown(*listener) == Some(shown);
-            Ok((Identity::new(files(shown))?, Listener::ALL.into_iter().filter(is_shown).collect()))
+            Ok((ServerIdentity::new(files(shown))?, Listener::ALL.into_iter().filter(is_shown).collect()))
         });
         let identities = identities.collect::<Result<_, Failure>>()?;
         let access = &config.access;
@@ -59,23 +59,23 @@ impl Keys {
     }
 
     /// Where handshakes are done: all within the same bounds, whatever they are shown.
-    pub(super) fn doorways(&self, config: &Config, arena: &Arena) -> Doorways {
+    pub(super) fn acceptors(&self, config: &Config, arena: &Arena) -> Doorways {
         let limit = config.limits.header_timeout.get();
-        let mut doorways: Vec<(Arc<Doorway>, Vec<Listener>)> = Vec::new();
+        let mut acceptors: Vec<(Arc<TlsAcceptor>, Vec<Listener>)> = Vec::new();
         for (identity, listeners) in &self.identities {
-            let doorway = match doorways.first() {
+            let acceptor = match acceptors.first() {
                 Some((first, _)) => first.beside(identity.clone()),
-                None => Doorway::new(identity.clone(), arena.clone(), Share::Ingest, limit),
+                None => TlsAcceptor::new(identity.clone(), arena.clone(), Share::Ingest, limit),
             };
-            doorways.push((Arc::new(doorway), listeners.clone()));
+            acceptors.push((Arc::new(acceptor), listeners.clone()));
         }
-        Doorways(doorways)
+        Doorways(acceptors)
     }
 
     /// To be called once a second: takes over what has changed on disk.
     pub(super) fn look(&self) {
         for (identity, _) in &self.identities {
-            told("certificates", identity.look());
+            told("certificates", identity.reload_if_changed());
         }
         told("credentials", self.senders.look());
         told("admin credentials", self.admins.look());
@@ -92,8 +92,8 @@ impl Keys {
     }
 }
 
-fn files(shown: Shown<'_>) -> Files {
-    Files {
+fn files(shown: Shown<'_>) -> CertificateFiles {
+    CertificateFiles {
         certificate: shown.cert_file.to_owned(),
         key: shown.key_file.to_owned(),
         client_ca: shown.client_ca_file.map(ToOwned::to_owned),

@@ -188,7 +188,7 @@ pub(super) struct Services<'a> {
     pub(super) places: Places,
     pub(super) door: &'a Arc<Doorkeeper>,
     pub(super) tenants: &'a Tenants,
-    pub(super) doorways: &'a Doorways,
+    pub(super) acceptors: &'a Doorways,
     pub(super) admin: Arc<Admin>,
     pub(super) admin_door: Arc<Doorkeeper>,
 }
@@ -210,9 +210,9 @@ impl Services<'_> {
         };
         let doors = self.shutdowns.iter().map(on_worker).collect();
         let ingest = Arc::new(Ingest::new(doors, service.clone(), self.gate.clone()));
-        match (&socket, self.doorways.at(listener)) {
-            (Socket::Tcp(_), Some(doorway)) => {
-                self.accept(socket, self.door, Arc::new(IngestTls::new(ingest, Arc::clone(doorway))))
+        match (&socket, self.acceptors.at(listener)) {
+            (Socket::Tcp(_), Some(acceptor)) => {
+                self.accept(socket, self.door, Arc::new(IngestTls::new(ingest, Arc::clone(acceptor))))
             }
             _ => self.accept(socket, self.door, ingest),
         }

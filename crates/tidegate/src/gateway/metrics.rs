@@ -9,7 +9,7 @@ use tidegate_console::{Resident, State, Verdict};
 use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
 use tidegate_sinks::Activity;
-use tidegate_tls::Reason;
+use tidegate_tls::HandshakeFailure;
 
 pub(crate) const REQUEST_DURATION: Name =
     Name::seconds("request_duration", "Time from the last byte of a request to its answer");
@@ -60,7 +60,7 @@ const RESTARTS: Name =
 pub(crate) fn publish(view: &Arc<View>) {
     memory(view);
     gauge(view, CONNECTIONS, |view| view.door.open() as u64);
-    if view.doorway.is_some() {
+    if view.acceptor.is_some() {
         handshakes(view);
     }
     gauge(view, JOURNAL_BYTES, |view| view.journal.stats().bytes);
@@ -155,14 +155,20 @@ pub(super) fn of_the_process(started: Instant, out: &mut dyn fmt::Write) -> fmt:
 }
 
 fn handshakes(view: &Arc<View>) {
-    counter(view, HANDSHAKES, |view| view.doorway.as_ref().map_or(0, |doorway| doorway.tally().done()));
+    counter(view, HANDSHAKES, |view| view.acceptor.as_ref().map_or(0, |acceptor| acceptor.tally().done()));
     let parts = Arc::downgrade(view);
-    view.registry.computed(HANDSHAKES_FAILED, Kind::Counter, ["reason"], Reason::COUNT, move |emit| {
-        let Some(doorway) = parts.upgrade().and_then(|view| view.doorway.clone()) else { return };
-        for reason in Reason::ALL {
-            emit([reason.name()], Value::Counter(doorway.tally().failed(reason)));
-        }
-    });
+    view.registry.computed(
+        HANDSHAKES_FAILED,
+        Kind::Counter,
+        ["reason"],
+        HandshakeFailure::COUNT,
+        move |emit| {
+            let Some(acceptor) = parts.upgrade().and_then(|view| view.acceptor.clone()) else { return };
+            for reason in HandshakeFailure::ALL {
+                emit([reason.name()], Value::Counter(acceptor.tally().failed(reason)));
+            }
+        },
+    );
 }
 
 fn memory(view: &Arc<View>) {

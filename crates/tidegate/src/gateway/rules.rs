@@ -8,7 +8,7 @@ use tidegate_admission::tenancy::{Field, Tenancy};
 use tidegate_admission::{BulkDefaults, Rules};
 use tidegate_config::{Allowance, BulkAction, CertificateField, Config, IndexGlob};
 use tidegate_ledger::Ledger;
-use tidegate_limit::{self as limit, Limits, PerSecond, Table, TenantLimits, Tenants};
+use tidegate_limit::{self as limit, AdmissionTable, LimiterSettings, PerSecond, TenantLimits, Tenants};
 
 /// The settings that [`change`] takes over, and the acceptors do.
 const CHANGEABLE: [&str; 6] = [
@@ -50,7 +50,8 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<Rules, Failure> {
         header: tenants.header.as_ref().map(|name| name.as_str().into()),
         default: tenants.default.as_ref().map(|name| name.as_str().into()),
     });
-    let rules = Rules { tenancy, limits: Some(Arc::new(Table::new(routes, table))), ..Rules::default() };
+    let rules =
+        Rules { tenancy, limits: Some(Arc::new(AdmissionTable::new(routes, table))), ..Rules::default() };
     rules.bulk.store(Arc::new(bulk(config)?));
     Ok(rules)
 }
@@ -103,30 +104,30 @@ fn most_tenants(config: &Config) -> u16 {
 }
 
 /// The limits of the source of this name; none for what is no source, such as the page of stray requests.
-fn of_source(config: &Config, name: &str) -> Limits {
+fn of_source(config: &Config, name: &str) -> LimiterSettings {
     let kind = KINDS.iter().find(|kind| kind.name == name);
-    kind.map_or_else(Limits::default, |kind| limits((kind.allowance)(&config.limits.sources)))
+    kind.map_or_else(LimiterSettings::default, |kind| limits((kind.allowance)(&config.limits.sources)))
 }
 
 fn of_tenants(config: &Config) -> TenantLimits {
     let tenants = &config.tenants;
     let overrides = tenants.overrides.iter().map(|(name, tenant)| {
-        let allowance = limit::Allowance { limits: limits(&tenant.limits), weight: tenant.weight };
+        let allowance = limit::TenantAllowance { limits: limits(&tenant.limits), weight: tenant.weight };
         (name.as_str().to_owned(), allowance)
     });
     TenantLimits {
-        default: limit::Allowance { limits: limits(&tenants.limits), weight: 1 },
+        default: limit::TenantAllowance { limits: limits(&tenants.limits), weight: 1 },
         overrides: overrides.collect(),
     }
 }
 
-fn limits(allowance: &Allowance) -> Limits {
+fn limits(allowance: &Allowance) -> LimiterSettings {
     let rate = |rate: Option<u64>, burst: Option<u64>| {
         rate.map(|rate| PerSecond { rate, burst: burst.unwrap_or(rate) })
     };
     let count = |count: Option<u32>| count.map(u64::from);
     let bytes = |bytes: Option<tidegate_config::Bytes>| bytes.map(|bytes| bytes.get());
-    Limits {
+    LimiterSettings {
         requests: rate(count(allowance.requests_per_second), count(allowance.requests_burst)),
         items: rate(count(allowance.items_per_second), count(allowance.items_burst)),
         bytes: rate(bytes(allowance.bytes_per_second), bytes(allowance.bytes_burst)),
@@ -170,7 +171,7 @@ mod tests {
         };
         assert_eq!(differing.len(), 6);
         assert!(differing.iter().all(|setting| is_changeable(setting)), "{differing:?}");
-        assert_eq!(of_source(&config, "otlp"), Limits::default(), "nothing is limited by default");
+        assert_eq!(of_source(&config, "otlp"), LimiterSettings::default(), "nothing is limited by default");
         assert!(bytes(&config).is_none(), "and there are no tenants");
     }
 }

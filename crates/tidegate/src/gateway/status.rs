@@ -19,7 +19,7 @@ use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::HeldUp;
 use tidegate_tap::Tap;
-use tidegate_tls::{Doorway, Reason};
+use tidegate_tls::{HandshakeFailure, TlsAcceptor};
 
 /// The parts that know something.
 pub(crate) struct View {
@@ -36,7 +36,7 @@ pub(crate) struct View {
     pub(crate) sinks: Arc<Mutex<Vec<Running>>>,
     pub(crate) door: Arc<Doorkeeper>,
     /// Counts handshakes, where any address speaks TLS.
-    pub(crate) doorway: Option<Arc<Doorway>>,
+    pub(crate) acceptor: Option<Arc<TlsAcceptor>>,
     pub(crate) gate: Gate,
     pub(crate) registry: Registry,
     pub(crate) tap: Tap,
@@ -218,8 +218,8 @@ impl View {
     }
 
     fn handshakes(&self) -> Option<Handshakes> {
-        let tally = self.doorway.as_ref()?.tally();
-        let failed = Reason::ALL.map(|reason| Failed {
+        let tally = self.acceptor.as_ref()?.tally();
+        let failed = HandshakeFailure::ALL.map(|reason| Failed {
             reason: reason.name(),
             count: tally.failed(reason),
             advice: reason.advice(),

@@ -141,7 +141,7 @@ fn hostile_names_are_left_out() {
     let two = [attribute(CN, UTF8, b"a"), attribute(CN, UTF8, b"b")].concat();
     assert_eq!(certificate(&made(&der(SEQUENCE, &two))).unwrap().common_name, None);
     let many: Vec<u8> = (0..100).flat_map(|unit| attribute(OU, UTF8, format!("{unit}").as_bytes())).collect();
-    assert_eq!(certificate(&made(&der(SEQUENCE, &many))).unwrap().organizational_units.len(), MOST);
+    assert_eq!(certificate(&made(&der(SEQUENCE, &many))).unwrap().organizational_units.len(), MAX_NAMES);
 }
 
 #[test]
@@ -168,8 +168,8 @@ proptest! {
         bytes[at] ^= flip;
         bytes.extend(tail);
         if let Some(read) = certificate(&bytes) {
-            prop_assert!(read.organizations.len() <= MOST && read.organizational_units.len() <= MOST);
-            prop_assert!(read.common_name.is_none_or(|name| (1..=LONGEST).contains(&name.len())));
+            prop_assert!(read.organizations.len() <= MAX_NAMES && read.organizational_units.len() <= MAX_NAMES);
+            prop_assert!(read.common_name.is_none_or(|name| (1..=MAX_NAME_LEN).contains(&name.len())));
         }
     }
 }

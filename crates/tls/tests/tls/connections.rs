@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::Share;
-use tidegate_http1::Ended;
+use tidegate_http1::ConnectionEnd;
 use tidegate_tls::ClientAuth;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -101,7 +101,7 @@ async fn requests_arrive_in_whatever_pieces_they_are_sent() {
             assert_eq!(stream.read(&mut [0]).await.unwrap(), 0, "the server says goodbye too");
         };
         let (ended, ()) = tokio::join!(rig.serve(), client);
-        assert_eq!(ended, Ended::ByClient);
+        assert_eq!(ended, ConnectionEnd::ByClient);
         assert_eq!(rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), 0);
     }
 }
@@ -135,7 +135,7 @@ async fn half_a_record_holds_a_page() {
         socket.shutdown().await.unwrap();
     };
     let (ended, ()) = tokio::join!(rig.serve(), client);
-    assert_eq!(ended, Ended::Lost);
+    assert_eq!(ended, ConnectionEnd::Lost);
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn what_is_no_record_and_what_was_tampered_with_ends_the_connection() {
             let _ = stream.read_buf(&mut rest).await;
         };
         let (ended, ()) = tokio::join!(rig.serve(), client);
-        assert_eq!(ended, Ended::Lost);
+        assert_eq!(ended, ConnectionEnd::Lost);
     }
 }
 
@@ -219,7 +219,7 @@ async fn a_record_without_room_waits_in_the_socket() {
     let server = async {
         let socket = rig.socket().await;
         look.send(rustix::io::dup(&socket).unwrap()).unwrap();
-        let stream = rig.doorway.enter(socket).await.unwrap();
+        let stream = rig.acceptor.accept(socket).await.unwrap();
         let peer = stream.peer_addr().unwrap();
         rig.server.serve(stream, peer).await
     };

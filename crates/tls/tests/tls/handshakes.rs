@@ -2,7 +2,7 @@
 
 use crate::rig::{Authority, LIMIT, files, rig, write};
 use std::sync::Arc;
-use tidegate_tls::{ClientAuth, Failure, Identity, Reason};
+use tidegate_tls::{AcceptError, ClientAuth, HandshakeFailure, ServerIdentity};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 async fn only_certificates_of_the_authority_let_in() {
     let rig = rig(ClientAuth::Required).await;
     let stranger = Authority::new().sign("agent", "Acme");
-    let reasons = [Reason::NoCertificate, Reason::UnknownAuthority];
+    let reasons = [HandshakeFailure::NoCertificate, HandshakeFailure::UnknownAuthority];
     for (shows, reason) in [None, Some(&stranger)].into_iter().zip(reasons) {
         let config = Arc::new(rig.client(shows));
         let client = async {
@@ -20,8 +20,8 @@ async fn only_certificates_of_the_authority_let_in() {
             stream.read(&mut [0]).await
         };
         let (entered, told) = tokio::join!(rig.enter(), client);
-        assert!(matches!(entered, Err(Failure::Lost(_))));
-        assert_eq!(rig.doorway.tally().failed(reason), 1, "{reason:?}");
+        assert!(matches!(entered, Err(AcceptError::Lost(_))));
+        assert_eq!(rig.acceptor.tally().failed(reason), 1, "{reason:?}");
         assert!(told.unwrap_err().to_string().contains("lert"), "an alert");
     }
 }
@@ -31,11 +31,11 @@ async fn who_speaks_plain_http_gets_the_socket_back() {
     let rig = rig(ClientAuth::None).await;
     let mut client = TcpStream::connect(rig.address).await.unwrap();
     client.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
-    let Err(Failure::NotTls(mut socket)) = rig.enter().await else { panic!("that is no TLS") };
+    let Err(AcceptError::NotTls(mut socket)) = rig.enter().await else { panic!("that is no TLS") };
     let mut request = [0; 16];
     socket.read_exact(&mut request).await.unwrap();
     assert_eq!(&request, b"GET / HTTP/1.1\r\n");
-    assert_eq!(rig.doorway.tally().failed(Reason::NotTls), 1);
+    assert_eq!(rig.acceptor.tally().failed(HandshakeFailure::NotTls), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,10 +46,10 @@ async fn a_handshake_has_an_end() {
         client.write_all(begins).await.unwrap();
         let socket = rig.socket().await;
         let began = Instant::now();
-        assert!(matches!(rig.doorway.enter(socket).await, Err(Failure::Late)), "{begins:?}");
+        assert!(matches!(rig.acceptor.accept(socket).await, Err(AcceptError::Late)), "{begins:?}");
         assert_eq!(began.elapsed(), LIMIT);
     }
-    assert_eq!(rig.doorway.tally().failed(Reason::Timeout), 3);
+    assert_eq!(rig.acceptor.tally().failed(HandshakeFailure::Timeout), 3);
     assert_eq!(rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), 0);
 }
 
@@ -60,8 +60,8 @@ async fn handshakes_are_charged() {
     let _held = rig.arena.try_charge(tidegate_arena::Share::Ingest, 64 << 20).unwrap();
     let mut client = TcpStream::connect(rig.address).await.unwrap();
     client.write_all(&[22, 3, 1]).await.unwrap();
-    assert!(matches!(rig.enter().await, Err(Failure::Crowded)));
-    assert_eq!(rig.doorway.tally().failed(Reason::NoRoom), 1);
+    assert!(matches!(rig.enter().await, Err(AcceptError::Crowded)));
+    assert_eq!(rig.acceptor.tally().failed(HandshakeFailure::NoRoom), 1);
     let mut alert = [0; 7];
     client.read_exact(&mut alert).await.unwrap();
     assert_eq!(alert, [21, 3, 3, 0, 2, 2, 80]);
@@ -97,10 +97,10 @@ async fn hostile_hellos_end_and_nothing_more() {
         assert!(refused, "{:?}", &hello[..hello.len().min(20)]);
     }
     assert_eq!(rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), 0);
-    let tally = rig.doorway.tally();
-    let failed: u64 = Reason::ALL.map(|reason| tally.failed(reason)).iter().sum();
+    let tally = rig.acceptor.tally();
+    let failed: u64 = HandshakeFailure::ALL.map(|reason| tally.failed(reason)).iter().sum();
     assert_eq!((failed, tally.done()), (many, 0));
-    assert!(tally.failed(Reason::Protocol) > 0);
+    assert!(tally.failed(HandshakeFailure::Protocol) > 0);
 }
 
 /// A client that does not trust what it is shown says so, and that has a reason of its own.
@@ -111,10 +111,10 @@ async fn a_client_that_refuses_is_counted_apart() {
     let config = Arc::new(strange.client(None));
     let (entered, connected) = tokio::join!(rig.enter(), rig.connect(&config));
     assert!(entered.is_err() && connected.is_err());
-    assert_eq!(rig.doorway.tally().failed(Reason::Alert), 1);
+    assert_eq!(rig.acceptor.tally().failed(HandshakeFailure::Alert), 1);
 }
 
-/// Two doorways show two certificates and ask for two authorities, and count together.
+/// Two acceptors show two certificates and ask for two authorities, and count together.
 #[tokio::test]
 async fn doorways_beside_each_other_show_and_ask_for_what_is_their_own() {
     let rig = rig(ClientAuth::None).await;
@@ -122,11 +122,11 @@ async fn doorways_beside_each_other_show_and_ask_for_what_is_their_own() {
     let files = files(&dir, ClientAuth::Required);
     write(&files, &rig.authority.sign("second", "us"));
     std::fs::write(files.client_ca.as_ref().unwrap(), other.pem()).unwrap();
-    let second = rig.doorway.beside(Identity::new(files).unwrap());
+    let second = rig.acceptor.beside(ServerIdentity::new(files).unwrap());
     let agent = other.sign("agent", "Acme");
-    for (doorway, shows, name) in [(&rig.doorway, None, None), (&second, Some(&agent), Some("agent"))] {
+    for (acceptor, shows, name) in [(&rig.acceptor, None, None), (&second, Some(&agent), Some("agent"))] {
         let config = Arc::new(rig.client(shows));
-        let entering = async { doorway.enter(rig.socket().await).await.unwrap() };
+        let entering = async { acceptor.accept(rig.socket().await).await.unwrap() };
         let (entered, connected) = tokio::join!(entering, rig.connect(&config));
         let connected = connected.unwrap();
         let certificate = entered.shared_certificate();
@@ -136,5 +136,5 @@ async fn doorways_beside_each_other_show_and_ask_for_what_is_their_own() {
         let is_second = shown.windows(6).any(|part| part == b"second");
         assert_eq!(is_second, name.is_some());
     }
-    assert_eq!((rig.doorway.tally().done(), second.tally().done()), (2, 2));
+    assert_eq!((rig.acceptor.tally().done(), second.tally().done()), (2, 2));
 }

@@ -5,7 +5,7 @@ use crate::rig::{Rig, files, rig, write};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use std::sync::Arc;
-use tidegate_tls::{ClientAuth, Identity};
+use tidegate_tls::{ClientAuth, ServerIdentity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The certificate presented to a new client.
@@ -27,14 +27,14 @@ async fn new_files_are_shown_and_open_connections_stay() {
 
     let signed = rig.authority.sign("server", "us");
     write(&files, &signed);
-    let identity = rig.doorway.identity();
-    assert!(!identity.look().unwrap(), "they may still be being written");
+    let identity = rig.acceptor.identity();
+    assert!(!identity.reload_if_changed().unwrap(), "they may still be being written");
     assert_eq!(shown(&rig).await, first);
-    assert!(identity.look().unwrap());
+    assert!(identity.reload_if_changed().unwrap());
     let second = shown(&rig).await;
     assert_ne!(second, first);
     assert_eq!(second, CertificateDer::from_pem_slice(signed.certificate.as_bytes()).unwrap());
-    assert!(!identity.look().unwrap());
+    assert!(!identity.reload_if_changed().unwrap());
 
     old_client.write_all(b"still here").await.unwrap();
     let mut heard = [0; 10];
@@ -43,9 +43,9 @@ async fn new_files_are_shown_and_open_connections_stay() {
 
     // The key of another certificate.
     std::fs::write(&files.key, rig.authority.sign("other", "us").key).unwrap();
-    assert!(!identity.look().unwrap());
-    assert!(identity.look().is_err());
-    assert!(!identity.look().unwrap(), "it is told once");
+    assert!(!identity.reload_if_changed().unwrap());
+    assert!(identity.reload_if_changed().is_err());
+    assert!(!identity.reload_if_changed().unwrap(), "it is told once");
     assert_eq!(shown(&rig).await, second);
     std::fs::write(&files.key, &signed.key).unwrap();
     identity.reload().unwrap();
@@ -56,14 +56,14 @@ async fn new_files_are_shown_and_open_connections_stay() {
 fn mistakes_name_their_file() {
     let dir = tempfile::tempdir().unwrap();
     let all = files(&dir, ClientAuth::Required);
-    let told = || Identity::new(all.clone()).err().unwrap().to_string();
+    let told = || ServerIdentity::new(all.clone()).err().unwrap().to_string();
     assert!(told().contains("ca.pem"), "{}", told());
     let authority = crate::rig::Authority::new();
     std::fs::write(all.client_ca.as_ref().unwrap(), authority.pem()).unwrap();
     assert!(told().contains("cert.pem"), "{}", told());
     let (signed, other) = (authority.sign("a", "b"), authority.sign("a", "b"));
     write(&all, &signed);
-    assert!(Identity::new(all.clone()).is_ok());
+    assert!(ServerIdentity::new(all.clone()).is_ok());
     std::fs::write(&all.key, "nothing").unwrap();
     assert!(told().contains("key.pem"), "{}", told());
     std::fs::write(&all.key, other.key).unwrap();
@@ -71,6 +71,6 @@ fn mistakes_name_their_file() {
     std::fs::write(&all.key, &signed.key).unwrap();
     std::fs::write(&all.certificate, "-".repeat((1 << 20) + 1)).unwrap();
     assert!(told().contains("longer"), "{}", told());
-    let none = tidegate_tls::Files { client_ca: None, ..all };
-    assert!(Identity::new(none).err().unwrap().to_string().contains("authority"));
+    let none = tidegate_tls::CertificateFiles { client_ca: None, ..all };
+    assert!(ServerIdentity::new(none).err().unwrap().to_string().contains("authority"));
 }

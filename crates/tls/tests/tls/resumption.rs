@@ -4,8 +4,8 @@
 use crate::rig::{Authority, Clock, Rig, Shows, Signed, files, rig_at};
 use rustls::HandshakeKind;
 use std::sync::Arc;
-use tidegate_http1::{Certificate, Ended};
-use tidegate_tls::{ClientAuth, Reason};
+use tidegate_http1::{Certificate, ConnectionEnd};
+use tidegate_tls::{ClientAuth, HandshakeFailure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt as _};
 
 /// The beginning of the year 2030: the last second in which the client's certificates here are valid.
@@ -69,7 +69,7 @@ async fn an_expired_certificate_is_not_resumed() {
         assert_eq!(kinds, [HandshakeKind::Full, HandshakeKind::Resumed, HandshakeKind::Resumed]);
         clock.set(END + 1);
         assert!(visit(&rig, &config).await.is_err());
-        assert_eq!(rig.doorway.tally().failed(Reason::BadCertificate), 1);
+        assert_eq!(rig.acceptor.tally().failed(HandshakeFailure::BadCertificate), 1);
     }
 }
 
@@ -104,9 +104,9 @@ async fn a_withdrawn_authority_is_not_resumed() {
         visit(&rig, &config).await.unwrap();
         let files = files(&rig.dir, ClientAuth::Required);
         std::fs::write(files.client_ca.as_ref().unwrap(), Authority::new().pem()).unwrap();
-        rig.doorway.identity().reload().unwrap();
+        rig.acceptor.identity().reload().unwrap();
         assert!(visit(&rig, &config).await.is_err());
-        assert_eq!(rig.doorway.tally().failed(Reason::UnknownAuthority), 1);
+        assert_eq!(rig.acceptor.tally().failed(HandshakeFailure::UnknownAuthority), 1);
     }
 }
 
@@ -121,5 +121,5 @@ async fn a_connection_does_not_wait_beyond_its_certificate() {
         assert_eq!(stream.read(&mut [0]).await.unwrap(), 0, "the end, and no answer to nothing");
     };
     let (ended, ()) = tokio::join!(rig.serve(), client);
-    assert_eq!(ended, Ended::Idle);
+    assert_eq!(ended, ConnectionEnd::Idle);
 }

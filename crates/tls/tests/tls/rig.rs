@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{
-    Admitted, Body, Context, Ended, Head, Refusal, Reply, Server, Service, Settings, Shutdown,
+    Admitted, Body, ConnectionEnd, Head, Refusal, RefusalContext, Reply, Server, Service, Settings, Shutdown,
 };
-use tidegate_tls::{ClientAuth, Doorway, Failure, Files, Identity, TlsStream};
+use tidegate_tls::{AcceptError, CertificateFiles, ClientAuth, ServerIdentity, TlsAcceptor, TlsStream};
 use tokio::net::{TcpListener, TcpStream};
 
 /// The certificate authority.
@@ -102,7 +102,7 @@ impl ResolvesClientCert for Shows {
 pub(crate) struct Echo;
 
 impl Service for Echo {
-    type Ticket = String;
+    type RequestState = String;
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<String>, Reply> {
         let who = head.certificate().and_then(|names| names.common_name.as_deref());
@@ -114,7 +114,7 @@ impl Service for Echo {
         Reply::new(200).content(format!("{who} {} {sum}", body.len()))
     }
 
-    fn refuse(&self, refusal: Refusal, _: Context<'_, String>) -> Reply {
+    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, String>) -> Reply {
         refusal.reply()
     }
 }
@@ -129,7 +129,7 @@ pub(crate) struct Rig {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) authority: Authority,
     pub(crate) arena: Arena,
-    pub(crate) doorway: Doorway,
+    pub(crate) acceptor: TlsAcceptor,
     pub(crate) server: Arc<Server<Echo>>,
     listener: TcpListener,
     pub(crate) address: SocketAddr,
@@ -173,17 +173,17 @@ async fn rig_of(client_auth: ClientAuth, clock: Arc<dyn TimeProvider>) -> Rig {
     write(&files, &authority.sign("server", "us"));
     std::fs::write(files.client_ca.as_ref().unwrap(), authority.pem()).unwrap();
     let arena = Arena::new(64 << 20, Floors::NONE, 16 << 20, 64, 64).unwrap();
-    let identity = Identity::with_clock(files, clock).unwrap();
-    let doorway = Doorway::new(identity, arena.clone(), Share::Ingest, LIMIT);
+    let identity = ServerIdentity::with_clock(files, clock).unwrap();
+    let acceptor = TlsAcceptor::new(identity, arena.clone(), Share::Ingest, LIMIT);
     let server = Server::new(Echo, Settings::default(), arena.clone(), Shutdown::new());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    Rig { dir, authority, arena, doorway, server, listener, address }
+    Rig { dir, authority, arena, acceptor, server, listener, address }
 }
 
-pub(crate) fn files(dir: &tempfile::TempDir, client_auth: ClientAuth) -> Files {
+pub(crate) fn files(dir: &tempfile::TempDir, client_auth: ClientAuth) -> CertificateFiles {
     let path = |name: &str| -> PathBuf { dir.path().join(name) };
-    Files {
+    CertificateFiles {
         certificate: path("cert.pem"),
         key: path("key.pem"),
         client_ca: Some(path("ca.pem")),
@@ -191,7 +191,7 @@ pub(crate) fn files(dir: &tempfile::TempDir, client_auth: ClientAuth) -> Files {
     }
 }
 
-pub(crate) fn write(files: &Files, signed: &Signed) {
+pub(crate) fn write(files: &CertificateFiles, signed: &Signed) {
     std::fs::write(&files.certificate, &signed.certificate).unwrap();
     std::fs::write(&files.key, &signed.key).unwrap();
 }
@@ -202,12 +202,12 @@ impl Rig {
         self.listener.accept().await.unwrap().0
     }
 
-    pub(crate) async fn enter(&self) -> Result<TlsStream, Failure> {
-        self.doorway.enter(self.socket().await).await
+    pub(crate) async fn enter(&self) -> Result<TlsStream, AcceptError> {
+        self.acceptor.accept(self.socket().await).await
     }
 
     /// Serves the next connection to its end.
-    pub(crate) async fn serve(&self) -> Ended {
+    pub(crate) async fn serve(&self) -> ConnectionEnd {
         let stream = self.enter().await.unwrap();
         let peer = stream.peer_addr().unwrap();
         self.server.serve(stream, peer).await

@@ -6,19 +6,19 @@ use crate::caller::{Caller, Headers};
 use crate::passage::Passage;
 use crate::tenancy::Tenancy;
 use std::net::{IpAddr, Ipv4Addr};
-use tidegate_http1::Repeated;
-use tidegate_limit::{Limits, PerSecond, Tenants};
+use tidegate_http1::DuplicateHeader;
+use tidegate_limit::{LimiterSettings, PerSecond, Tenants};
 
 struct Said(Option<&'static [u8]>);
 
 impl Headers for Said {
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
         Ok(self.0.filter(|_| name.eq_ignore_ascii_case("x-scope-orgid")))
     }
 }
 
 /// A gate with these limits of its one route, and with four tenants or none.
-pub(super) fn limited(limits: Limits, with_tenants: bool) -> Rig {
+pub(super) fn limited(limits: LimiterSettings, with_tenants: bool) -> Rig {
     rig_with(1 << 30, |ledger, source| {
         let tenants = with_tenants.then(|| Tenants::new(4, Default::default(), ledger.clone()));
         let tenancy = with_tenants.then(|| Tenancy {
@@ -26,7 +26,7 @@ pub(super) fn limited(limits: Limits, with_tenants: bool) -> Rig {
             required: true,
             ..Tenancy::default()
         });
-        let table = Table::new(vec![(source.clone(), limits)], tenants);
+        let table = AdmissionTable::new(vec![(source.clone(), limits)], tenants);
         Rules { tenancy, limits: Some(Arc::new(table)), ..Rules::default() }
     })
 }
@@ -72,7 +72,7 @@ impl Rig {
 
 #[test]
 fn where_nothing_is_limited_nothing_is_held() {
-    let rig = limited(Limits::default(), false);
+    let rig = limited(LimiterSettings::default(), false);
     let (passage, _open) = rig.enter(None, Some(1 << 40)).unwrap();
     assert!(passage.0.is_none());
     assert!(rig.gate.grow(&passage, usize::MAX).is_ok());
@@ -81,7 +81,7 @@ fn where_nothing_is_limited_nothing_is_held() {
 #[test]
 fn a_limit_is_answered_with_a_time_at_which_it_is_none() {
     let requests = Some(PerSecond { rate: 1, burst: 30 });
-    let rig = limited(Limits { requests, ..Limits::default() }, false);
+    let rig = limited(LimiterSettings { requests, ..LimiterSettings::default() }, false);
     for _ in 0..30 {
         let (_passage, open) = rig.enter(None, None).unwrap();
         open.refuse(Refusal::Malformed);
@@ -98,7 +98,8 @@ fn a_limit_is_answered_with_a_time_at_which_it_is_none() {
 
 #[test]
 fn what_is_refused_or_dropped_holds_nothing() {
-    let limits = Limits { concurrency: Some(2), in_flight: Some(1000), ..Limits::default() };
+    let limits =
+        LimiterSettings { concurrency: Some(2), in_flight: Some(1000), ..LimiterSettings::default() };
     let rig = limited(limits, true);
     let (passage, open) = rig.enter(Some("a"), Some(600)).unwrap();
     let beside = rig.enter(Some("a"), Some(100)).unwrap();
@@ -119,7 +120,7 @@ fn what_is_refused_or_dropped_holds_nothing() {
 /// One that floods is refused for its part of the memory, and one that does not passes.
 #[test]
 fn a_flood_leaves_room_for_the_others() {
-    let rig = limited(Limits::default(), true);
+    let rig = limited(LimiterSettings::default(), true);
     let free = rig.arena.free(Share::Ingest);
     let mut held = Vec::new();
     let refused = loop {
@@ -141,7 +142,7 @@ fn a_flood_leaves_room_for_the_others() {
 
 #[tokio::test]
 async fn the_tenant_goes_on_with_its_data_also_where_its_entry_is_shared() {
-    let rig = limited(Limits::default(), true);
+    let rig = limited(LimiterSettings::default(), true);
     let mut follower = rig.follow();
     for name in ["t1", "t2", "t3", "t4", "t5", "t6"] {
         let (_passage, open) = rig.enter(Some(name), Some(100)).unwrap();
@@ -159,8 +160,8 @@ async fn the_tenant_goes_on_with_its_data_also_where_its_entry_is_shared() {
 #[tokio::test]
 async fn a_request_with_more_than_one_may_have_is_too_large() {
     for limits in [
-        Limits { request_items: Some(2), ..Limits::default() },
-        Limits { request_bytes: Some(0), ..Limits::default() },
+        LimiterSettings { request_items: Some(2), ..LimiterSettings::default() },
+        LimiterSettings { request_bytes: Some(0), ..LimiterSettings::default() },
     ] {
         for with_tenants in [false, true] {
             let rig = limited(limits, with_tenants);
@@ -172,7 +173,10 @@ async fn a_request_with_more_than_one_may_have_is_too_large() {
             assert_eq!((accepted, why.contains(&(Refusal::TooLarge, 1))), (0, true), "{why:?}");
         }
     }
-    let rig = limited(Limits { request_items: Some(3), request_bytes: Some(1), ..Limits::default() }, true);
+    let rig = limited(
+        LimiterSettings { request_items: Some(3), request_bytes: Some(1), ..LimiterSettings::default() },
+        true,
+    );
     let (_passage, open) = rig.enter(Some("acme"), Some(10)).unwrap();
     rig.append_as(open, 10).await.unwrap();
 }
@@ -180,7 +184,7 @@ async fn a_request_with_more_than_one_may_have_is_too_large() {
 /// A certificate that expires while its connection is open lets in nothing more, whatever else is asked or not.
 #[test]
 fn an_expired_certificate_lets_nothing_in() {
-    let rig = limited(Limits::default(), false);
+    let rig = limited(LimiterSettings::default(), false);
     let ask = |valid_until| {
         let certificate = crate::access::Certificate { valid_until, ..Default::default() };
         let caller = Caller {

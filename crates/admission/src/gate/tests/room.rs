@@ -5,7 +5,7 @@ use super::enter::limited;
 use super::*;
 use std::pin::pin;
 use std::task::Poll;
-use tidegate_limit::Limits;
+use tidegate_limit::LimiterSettings;
 
 /// A body of some bytes that becomes so many.
 const RAW: usize = 128 << 10;
@@ -29,7 +29,7 @@ async fn now<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
 /// What is sent is next to nothing, and what becomes of it is a flood.
 #[tokio::test]
 async fn a_flood_of_bodies_that_become_large_leaves_room_for_the_others() {
-    let rig = limited(Limits::default(), true);
+    let rig = limited(LimiterSettings::default(), true);
     let free = rig.arena.free(Share::Decode);
     let (mut held, mut refusals) = (Vec::new(), Vec::new());
     for _ in 0..100 {
@@ -67,7 +67,7 @@ async fn a_flood_of_bodies_that_become_large_leaves_room_for_the_others() {
 /// However many come: the queue that others stand in is no longer than there are tenants.
 #[tokio::test]
 async fn one_request_of_a_tenant_waits_and_the_others_are_refused() {
-    let rig = limited(Limits::default(), true);
+    let rig = limited(LimiterSettings::default(), true);
     let taken = take_all_but(&rig, 0);
     let entered: Vec<_> = (0..20).map(|_| rig.enter(Some("flood"), Some(400)).unwrap()).collect();
     let mut first = pin!(rig.gate.room_to_decode(&entered[0].0, RAW, false));
@@ -90,7 +90,7 @@ async fn one_request_of_a_tenant_waits_and_the_others_are_refused() {
 /// What a body turns out to need beyond what it said counts too; and it comes back.
 #[tokio::test]
 async fn what_a_body_turns_out_to_become_is_on_the_account() {
-    let rig = limited(Limits::default(), true);
+    let rig = limited(LimiterSettings::default(), true);
     let (passage, _open) = rig.enter(Some("flood"), Some(400)).unwrap();
     let (beside, _open_too) = rig.enter(Some("flood"), Some(400)).unwrap();
     let mut room = rig.gate.room_to_decode(&passage, 4096, true).await.unwrap();
@@ -109,7 +109,7 @@ async fn what_a_body_turns_out_to_become_is_on_the_account() {
 /// Where there are no tenants whoever comes waits, as long as a request may.
 #[tokio::test(start_paused = true)]
 async fn without_tenants_nobody_has_a_part() {
-    let rig = limited(Limits::default(), false);
+    let rig = limited(LimiterSettings::default(), false);
     let _taken = take_all_but(&rig, 0);
     let passage = Passage::default();
     let both = tokio::join!(

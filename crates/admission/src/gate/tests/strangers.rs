@@ -5,14 +5,14 @@ use super::*;
 use crate::access::make;
 use crate::caller::{Caller, Headers};
 use std::net::{IpAddr, Ipv4Addr};
-use tidegate_http1::Repeated;
-use tidegate_limit::{Limits, Moment, Tenants};
+use tidegate_http1::DuplicateHeader;
+use tidegate_limit::{LimiterSettings, Moment, Tenants};
 
 /// `Authorization`, and `X-Scope-OrgID`.
 struct Said(Option<String>, Option<&'static str>);
 
 impl Headers for Said {
-    fn sole(&self, name: &str) -> Result<Option<&[u8]>, Repeated> {
+    fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
         Ok(match name {
             "authorization" => self.0.as_deref().map(str::as_bytes),
             "X-Scope-OrgID" => self.1.map(str::as_bytes),
@@ -35,7 +35,10 @@ fn strangers_are_let_in_where_that_is_said_and_belong_to_the_default() {
                 required: true,
                 ..Tenancy::default()
             }),
-            limits: Some(Arc::new(Table::new(vec![(source.clone(), Limits::default())], Some(tenants)))),
+            limits: Some(Arc::new(AdmissionTable::new(
+                vec![(source.clone(), LimiterSettings::default())],
+                Some(tenants),
+            ))),
             ..Rules::default()
         }
     });

@@ -18,9 +18,9 @@ struct Keep {
 }
 
 impl Serve for Keep {
-    async fn serve(&self, _worker: usize, mut stream: TcpStream) -> Ended {
+    async fn serve(&self, _worker: usize, mut stream: TcpStream) -> ConnectionEnd {
         while stream.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
-        Ended::ByClient
+        ConnectionEnd::ByClient
     }
 
     fn count_turned_away(&self) {
@@ -33,7 +33,7 @@ impl Serve for Keep {
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {
         if let Some(reply) = self.one_too_many() {
-            tidegate_http1::turn_away(stream, reply, &Settings::default()).await;
+            tidegate_http1::reject(stream, reply, &Settings::default()).await;
         }
     }
 }

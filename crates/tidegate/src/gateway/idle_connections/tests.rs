@@ -10,7 +10,8 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors};
 use tidegate_http1::{
-    Admitted, Body, Context as Refused, Ended, Head, Refusal, Reply, Server, Service, Settings, Shutdown,
+    Admitted, Body, ConnectionEnd, Head, Refusal, RefusalContext as Refused, Reply, Server, Service,
+    Settings, Shutdown,
 };
 use tidegate_sources::Places;
 use tokio::sync::Semaphore;
@@ -24,7 +25,7 @@ struct Pages {
 }
 
 impl Service for Pages {
-    type Ticket = bool;
+    type RequestState = bool;
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<bool>, Reply> {
         Ok(Admitted { max_body: 0, ticket: head.path() == "/wait" })
@@ -51,7 +52,7 @@ struct Door {
 impl Serve for Door {
     const GIVES_WAY: bool = true;
 
-    async fn serve(&self, _worker: usize, stream: TcpStream) -> Ended {
+    async fn serve(&self, _worker: usize, stream: TcpStream) -> ConnectionEnd {
         self.serve_in_turn(0, stream, 0).await
     }
 
@@ -62,7 +63,7 @@ impl Serve for Door {
     fn count_turned_away(&self) {}
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        tidegate_http1::turn_away(stream, Reply::new(503).text("too many\n"), &Settings::default()).await;
+        tidegate_http1::reject(stream, Reply::new(503).text("too many\n"), &Settings::default()).await;
     }
 
     fn turn(&self) -> u64 {
@@ -73,7 +74,7 @@ impl Serve for Door {
         self.idle.evict_before(turn).await;
     }
 
-    async fn serve_in_turn(&self, _worker: usize, stream: TcpStream, turn: u64) -> Ended {
+    async fn serve_in_turn(&self, _worker: usize, stream: TcpStream, turn: u64) -> ConnectionEnd {
         let peer = stream.peer_addr().unwrap();
         self.server.serve(Evictable::new(stream, &self.idle, turn), peer).await
     }

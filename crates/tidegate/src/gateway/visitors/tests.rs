@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors};
-use tidegate_http1::{Admitted, Body, Context, Refusal, Server, Service, Settings, Shutdown};
+use tidegate_http1::{Admitted, Body, Refusal, RefusalContext, Server, Service, Settings, Shutdown};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 struct Asked(Mutex<Visitors>);
 
 impl Service for Asked {
-    type Ticket = ();
+    type RequestState = ();
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<()>, Reply> {
         self.0.lock().unwrap().check(head)?;
@@ -27,7 +27,7 @@ impl Service for Asked {
         Reply::new(200)
     }
 
-    fn refuse(&self, refusal: Refusal, _: Context<'_, ()>) -> Reply {
+    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, ()>) -> Reply {
         refusal.reply()
     }
 }

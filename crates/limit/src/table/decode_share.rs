@@ -1,27 +1,27 @@
 //! A tenant's share of the memory in which bodies are decompressed.
 
-use super::{Denied, Hold, Table, countable};
-use crate::tenants::{Account, TenantId};
+use super::{AdmissionTable, Denied, RequestPermit, countable};
+use crate::tenants::{TenantAccount, TenantId};
 use std::sync::Arc;
 
 /// The memory in which one body is decompressed, or that is waited for to be, on its tenant's account. Dropping it
 /// takes it off.
 #[derive(Debug)]
 #[must_use = "dropping it takes the memory off its tenant's account"]
-pub struct Part {
-    table: Arc<Table>,
+pub struct DecodeShare {
+    table: Arc<AdmissionTable>,
     tenant: TenantId,
     alone: bool,
     bytes: u32,
 }
 
-impl Hold {
+impl RequestPermit {
     /// Enters that `bytes` are to be had for this request's body, of which so many are free. Nothing where there are
     /// no tenants.
     ///
     /// # Errors
     /// [`Denied::Share`], when its tenant has its part already.
-    pub fn part(&self, bytes: u64, free: u64) -> Result<Option<Part>, Denied> {
+    pub fn part(&self, bytes: u64, free: u64) -> Result<Option<DecodeShare>, Denied> {
         let Some((tenant, account)) = self.tenant.zip(self.table.account(self.tenant)) else {
             return Ok(None);
         };
@@ -29,14 +29,14 @@ impl Hold {
         match account.decode(0, bytes.into(), free) {
             Some(before) => {
                 let table = Arc::clone(&self.table);
-                Ok(Some(Part { table, tenant, alone: before == 0, bytes }))
+                Ok(Some(DecodeShare { table, tenant, alone: before == 0, bytes }))
             }
             None => Err(denied(account)),
         }
     }
 }
 
-impl Part {
+impl DecodeShare {
     /// Whether its tenant had nothing else when it was entered. Only such a one may wait for memory: what waits is at
     /// most one request for each tenant then.
     pub fn is_alone(&self) -> bool {
@@ -50,7 +50,7 @@ impl Part {
 
     /// The tenant's total use.
     pub fn held(&self) -> u64 {
-        self.table.account(Some(self.tenant)).map_or(0, Account::held)
+        self.table.account(Some(self.tenant)).map_or(0, TenantAccount::held)
     }
 
     /// The body turns out to need `more`, while `free` are.
@@ -74,7 +74,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for DecodeShare {
     fn drop(&mut self) {
         if let Some(account) = self.table.account(Some(self.tenant)) {
             account.settle(self.bytes(), 0);
@@ -87,14 +87,14 @@ impl Drop for Part {
 #[derive(Debug)]
 #[must_use = "dropping it takes the memory off its tenant's account"]
 pub struct Extra {
-    table: Arc<Table>,
+    table: Arc<AdmissionTable>,
     tenant: TenantId,
     /// What the request is entered with itself.
     own: u64,
     bytes: u32,
 }
 
-impl Hold {
+impl RequestPermit {
     /// Memory beside the body, none yet. Nothing where there are no tenants.
     pub fn extra(&self) -> Option<Extra> {
         let tenant = self.tenant?;
@@ -134,6 +134,6 @@ impl Drop for Extra {
     }
 }
 
-fn denied(account: &Account) -> Denied {
+fn denied(account: &TenantAccount) -> Denied {
     Denied::Share { held: account.held() }
 }

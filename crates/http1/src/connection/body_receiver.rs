@@ -1,7 +1,7 @@
 //! A body on its way in: how much room it needs next, and where it ends.
 
-use crate::chunked::Chunked;
-use crate::head::{Framing, Length};
+use crate::chunked::ChunkedDecoder;
+use crate::head::{BodyLength, Framing};
 use crate::refusal::Refusal;
 use tidegate_arena::{PAGE, STEP, Window};
 
@@ -10,13 +10,13 @@ const FRAMING: usize = 1 << 10;
 
 /// A body that is being received, by how its end is known.
 #[derive(Debug)]
-pub(super) enum Intake {
+pub(super) enum BodyReceiver {
     Sized {
         /// Where the body ends in the window.
         end: usize,
     },
     Chunked {
-        chunked: Chunked,
+        chunked: ChunkedDecoder,
         /// Where the body ends so far. What lies behind is framing not yet looked at.
         body: usize,
         limit: usize,
@@ -25,8 +25,8 @@ pub(super) enum Intake {
 
 /// The next step.
 #[derive(Debug)]
-pub(super) enum Step {
-    Done(Extent),
+pub(super) enum ReceiveStep {
+    Done(BodyRange),
     /// More has to arrive, into so many bytes of room behind the filled ones; zero when what there is will do.
     More {
         room: usize,
@@ -35,43 +35,43 @@ pub(super) enum Step {
 
 /// Where a received body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct BodyRange {
     pub(super) body: usize,
     /// Where what came behind the request begins.
     pub(super) rest: usize,
 }
 
-impl Intake {
+impl BodyReceiver {
     /// A body of at most `max_body` bytes, in a window that can hold `window` bytes with the head.
-    pub(super) fn new(framing: &Framing, max_body: usize, window: usize) -> Result<Intake, Refusal> {
+    pub(super) fn new(framing: &Framing, max_body: usize, window: usize) -> Result<BodyReceiver, Refusal> {
         let room = window.saturating_sub(framing.head);
         match framing.length {
-            Length::Sized(length) => {
+            BodyLength::Sized(length) => {
                 let limit = max_body.min(room);
                 match usize::try_from(length) {
-                    Ok(length) if length <= limit => Ok(Intake::Sized { end: framing.head + length }),
+                    Ok(length) if length <= limit => Ok(BodyReceiver::Sized { end: framing.head + length }),
                     _ => Err(Refusal::BodyTooLarge { limit }),
                 }
             }
-            Length::Chunked => {
+            BodyLength::Chunked => {
                 let limit = max_body.min(room.saturating_sub(FRAMING));
-                Ok(Intake::Chunked { chunked: Chunked::new(), body: framing.head, limit })
+                Ok(BodyReceiver::Chunked { chunked: ChunkedDecoder::new(), body: framing.head, limit })
             }
         }
     }
 
     /// Takes in what has arrived.
-    pub(super) fn step(&mut self, window: &mut Window) -> Result<Step, Refusal> {
+    pub(super) fn step(&mut self, window: &mut Window) -> Result<ReceiveStep, Refusal> {
         match self {
-            Intake::Sized { end } => Ok(match end.checked_sub(window.len()) {
-                None | Some(0) => Step::Done(Extent { body: *end, rest: *end }),
-                Some(room) => Step::More { room },
+            BodyReceiver::Sized { end } => Ok(match end.checked_sub(window.len()) {
+                None | Some(0) => ReceiveStep::Done(BodyRange { body: *end, rest: *end }),
+                Some(room) => ReceiveStep::More { room },
             }),
-            Intake::Chunked { chunked, body, limit } => {
-                let undone = chunked.undo(window, *body, *body, *limit)?;
+            BodyReceiver::Chunked { chunked, body, limit } => {
+                let undone = chunked.decode(window, *body, *body, *limit)?;
                 *body = undone.body;
                 if chunked.is_done() {
-                    return Ok(Step::Done(Extent { body: undone.body, rest: undone.rest }));
+                    return Ok(ReceiveStep::Done(BodyRange { body: undone.body, rest: undone.rest }));
                 }
                 // All of it has been looked at: what comes next is read where the body goes on.
                 window.truncate(undone.body);
@@ -80,7 +80,7 @@ impl Intake {
                 let ahead = FRAMING + chunked.missing().clamp(PAGE, most);
                 let left = FRAMING + limit.saturating_sub(window.len());
                 let room = if window.spare() < FRAMING { ahead.min(left) } else { 0 };
-                Ok(Step::More { room })
+                Ok(ReceiveStep::More { room })
             }
         }
     }

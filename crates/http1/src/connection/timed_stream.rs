@@ -1,7 +1,7 @@
 //! The transport of a connection with its one timer: every wait has a deadline.
 
 use crate::certificate::Certificate;
-use crate::reply::{Content, Ending, Reply, render_head};
+use crate::reply::{ConnectionHeaders, Content, Reply, render_head};
 use crate::settings::Settings;
 use crate::stream::Stream;
 use std::cell::RefCell;
@@ -12,26 +12,26 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::time::{Instant, Sleep};
 
 /// Bytes of an answer that are put together before they are written; also the size of the sink below.
-pub(crate) const SCRATCH: usize = 4 << 10;
+pub(crate) const WRITE_BUFFER_LEN: usize = 4 << 10;
 /// Bytes thrown away per read.
-const SINK: usize = 16 << 10;
+const DISCARD_CHUNK: usize = 16 << 10;
 
 thread_local! {
     /// Where answers are put together. Used within one poll only.
-    static OUT: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(SCRATCH));
+    static WRITE_BUFFER: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(WRITE_BUFFER_LEN));
     /// Where what nobody wants is read into. Used within one poll only, and never looked at.
-    static NOWHERE: RefCell<Box<[u8]>> = RefCell::new(vec![0; SINK].into_boxed_slice());
+    static DISCARD_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; DISCARD_CHUNK].into_boxed_slice());
 }
 
 /// A stream and a timer that is set anew for every wait.
-pub(crate) struct Link<'a, T> {
+pub(crate) struct TimedStream<'a, T> {
     stream: &'a mut T,
     timer: Pin<&'a mut Sleep>,
 }
 
 /// The result of a read with a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Read {
+pub(crate) enum ReadOutcome {
     Bytes(usize),
     End,
     Late,
@@ -39,9 +39,9 @@ pub(crate) enum Read {
     Short(usize),
 }
 
-impl<'a, T: Stream> Link<'a, T> {
+impl<'a, T: Stream> TimedStream<'a, T> {
     pub(crate) fn new(stream: &'a mut T, timer: Pin<&'a mut Sleep>) -> Self {
-        Link { stream, timer }
+        TimedStream { stream, timer }
     }
 
     /// Whether part of something has come that cannot be read yet.
@@ -84,16 +84,19 @@ impl<'a, T: Stream> Link<'a, T> {
     }
 
     /// Reads what is there now.
-    pub(crate) fn try_read(&mut self, into: &mut [u8]) -> impl Future<Output = Poll<io::Result<Read>>> {
+    pub(crate) fn try_read(
+        &mut self,
+        into: &mut [u8],
+    ) -> impl Future<Output = Poll<io::Result<ReadOutcome>>> {
         poll_fn(move |context| Poll::Ready(self.poll_read(context, into)))
     }
 
-    fn poll_read(&mut self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<Read>> {
+    fn poll_read(&mut self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<ReadOutcome>> {
         Poll::Ready(match ready!(self.stream.poll_read(context, into)) {
-            Ok(0) => Ok(Read::End),
-            Ok(read) => Ok(Read::Bytes(read)),
+            Ok(0) => Ok(ReadOutcome::End),
+            Ok(read) => Ok(ReadOutcome::Bytes(read)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Ok(Read::Short(self.stream.room().max(into.len() + 1)))
+                Ok(ReadOutcome::Short(self.stream.room().max(into.len() + 1)))
             }
             Err(error) => Err(error),
         })
@@ -103,10 +106,10 @@ impl<'a, T: Stream> Link<'a, T> {
         &mut self,
         into: &mut [u8],
         deadline: Instant,
-    ) -> impl Future<Output = io::Result<Read>> {
+    ) -> impl Future<Output = io::Result<ReadOutcome>> {
         poll_fn(move |context| match self.poll_read(context, into) {
             Poll::Ready(read) => Poll::Ready(read),
-            Poll::Pending => self.poll_late(context, deadline).map(|()| Ok(Read::Late)),
+            Poll::Pending => self.poll_late(context, deadline).map(|()| Ok(ReadOutcome::Late)),
         })
     }
 
@@ -149,9 +152,9 @@ impl<'a, T: Stream> Link<'a, T> {
     pub(crate) fn begin(
         &mut self,
         reply: Reply,
-        ending: Ending,
+        ending: ConnectionHeaders,
         now_ns: u64,
-    ) -> io::Result<Option<Box<Unsent>>> {
+    ) -> io::Result<Option<Box<UnsentAnswer>>> {
         with_scratch(|out| {
             let left = put(reply, ending, now_ns, out);
             self.send(out, left)
@@ -159,7 +162,7 @@ impl<'a, T: Stream> Link<'a, T> {
     }
 
     /// Begins to send `out`, and then what is left of the content of the last answer in it.
-    pub(crate) fn send(&mut self, out: &[u8], left: Left) -> io::Result<Option<Box<Unsent>>> {
+    pub(crate) fn send(&mut self, out: &[u8], left: UnsentContent) -> io::Result<Option<Box<UnsentAnswer>>> {
         // Nobody has to be woken: whoever gets something back polls again.
         let mut context = Context::from_waker(Waker::noop());
         let written = match self.stream.poll_write(&mut context, out)? {
@@ -169,11 +172,11 @@ impl<'a, T: Stream> Link<'a, T> {
         if written == out.len() && left.is_nothing() && self.stream.poll_flush(&mut context)?.is_ready() {
             return Ok(None);
         }
-        Ok(Some(Box::new(Unsent { scratch: out.get(written..).unwrap_or_default().into(), left })))
+        Ok(Some(Box::new(UnsentAnswer { scratch: out.get(written..).unwrap_or_default().into(), left })))
     }
 
     /// Sends what is left of an answer.
-    pub(crate) async fn send_rest(&mut self, unsent: &Unsent, deadline: Instant) -> io::Result<()> {
+    pub(crate) async fn send_rest(&mut self, unsent: &UnsentAnswer, deadline: Instant) -> io::Result<()> {
         self.write_all(&unsent.scratch, deadline).await?;
         self.write_all(unsent.left.bytes(), deadline).await?;
         poll_fn(|context| match self.stream.poll_flush(context) {
@@ -196,7 +199,7 @@ impl<'a, T: Stream> Link<'a, T> {
         let mut deadline = begun + settings.linger;
         poll_fn(move |context| {
             while discarded < limit {
-                let read = NOWHERE.with_borrow_mut(|nowhere| {
+                let read = DISCARD_BUFFER.with_borrow_mut(|nowhere| {
                     let room = nowhere.len().min(limit - discarded);
                     self.stream.poll_read(context, nowhere.get_mut(..room).unwrap_or_default())
                 });
@@ -240,22 +243,22 @@ impl<'a, T: Stream> Link<'a, T> {
 
 /// The rest after the first write of an answer.
 #[derive(Debug)]
-pub(crate) struct Unsent {
+pub(crate) struct UnsentAnswer {
     /// Of what was put together.
     scratch: Box<[u8]>,
-    left: Left,
+    left: UnsentContent,
 }
 
 /// The part of an answer's content that was not sent with its head.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(crate) struct UnsentContent {
     content: Content,
     /// How much of the content needs no sending any more.
     sent: usize,
 }
 
-impl Left {
-    pub(crate) const NOTHING: Left = Left { content: Content::Empty, sent: 0 };
+impl UnsentContent {
+    pub(crate) const NOTHING: UnsentContent = UnsentContent { content: Content::Empty, sent: 0 };
 
     pub(crate) fn is_nothing(&self) -> bool {
         self.bytes().is_empty()
@@ -268,20 +271,20 @@ impl Left {
 
 /// Lends the place where answers are put together, empty.
 pub(crate) fn with_scratch<R>(put: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-    OUT.with_borrow_mut(|out| {
+    WRITE_BUFFER.with_borrow_mut(|out| {
         out.clear();
         put(out)
     })
 }
 
 /// Appends an answer to what is put together, but for the content that finds no room.
-pub(crate) fn put(reply: Reply, ending: Ending, now_ns: u64, out: &mut Vec<u8>) -> Left {
+pub(crate) fn put(reply: Reply, ending: ConnectionHeaders, now_ns: u64, out: &mut Vec<u8>) -> UnsentContent {
     let follows = render_head(&reply, ending, now_ns, out);
     let content = reply.into_content();
     let mut sent = content.bytes().len();
     if follows {
-        sent = sent.min(SCRATCH.saturating_sub(out.len()));
+        sent = sent.min(WRITE_BUFFER_LEN.saturating_sub(out.len()));
         out.extend_from_slice(content.bytes().get(..sent).unwrap_or_default());
     }
-    Left { content, sent }
+    UnsentContent { content, sent }
 }

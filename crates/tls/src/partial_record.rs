@@ -4,7 +4,7 @@
 //! that nobody takes can close the peer's window, and the rest would never come. So it is taken, and charged: a page
 //! at first, and the rest when a page of it is there.
 
-use crate::records::{Front, HEAD, LONGEST, front, whole};
+use crate::records::{MAX_RECORD, RECORD_HEADER_LEN, RecordHeader, front, whole};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,23 +13,23 @@ use tokio::net::TcpStream;
 
 /// The share charged for partial records.
 #[derive(Clone)]
-pub(crate) struct Purse {
+pub(crate) struct MemoryAccount {
     pub(crate) arena: Arena,
     pub(crate) share: Share,
 }
 
 /// A record of which the beginning has come.
 #[derive(Default)]
-pub(crate) struct Part {
+pub(crate) struct PartialRecord {
     bytes: Vec<u8>,
     /// For the first page, and for the rest.
     paid: [Option<Charge>; 2],
-    paying: Option<Paying>,
+    paying: Option<PendingCharge>,
 }
 
-type Paying = Pin<Box<dyn Future<Output = Result<Charge, Refused>> + Send + Sync>>;
+type PendingCharge = Pin<Box<dyn Future<Output = Result<Charge, Refused>> + Send + Sync>>;
 
-impl Part {
+impl PartialRecord {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -39,18 +39,18 @@ impl Part {
         &mut self,
         socket: &TcpStream,
         context: &mut Context<'_>,
-        purse: &Purse,
+        memory_account: &MemoryAccount,
     ) -> Poll<io::Result<()>> {
         loop {
             let len = self.bytes.len();
-            if front(&self.bytes, 1, LONGEST) == Front::Broken {
+            if front(&self.bytes, 1, MAX_RECORD) == RecordHeader::Broken {
                 return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
             }
-            let end = whole(&self.bytes).unwrap_or(HEAD);
-            if len >= HEAD && len == end {
+            let end = whole(&self.bytes).unwrap_or(RECORD_HEADER_LEN);
+            if len >= RECORD_HEADER_LEN && len == end {
                 return Poll::Ready(Ok(()));
             }
-            ready!(self.poll_paid(len >= PAGE, context, purse))?;
+            ready!(self.poll_paid(len >= PAGE, context, memory_account))?;
             let end = if len < PAGE { end.min(PAGE) } else { end };
             ready!(socket.poll_read_ready(context))?;
             self.bytes.resize(end, 0);
@@ -65,19 +65,24 @@ impl Part {
     }
 
     /// Ready when the first page is paid for, or else `all` of the longest record.
-    fn poll_paid(&mut self, all: bool, context: &mut Context<'_>, purse: &Purse) -> Poll<io::Result<()>> {
-        let (first, rest) = (PAGE as u64, (LONGEST - PAGE) as u64);
+    fn poll_paid(
+        &mut self,
+        all: bool,
+        context: &mut Context<'_>,
+        memory_account: &MemoryAccount,
+    ) -> Poll<io::Result<()>> {
+        let (first, rest) = (PAGE as u64, (MAX_RECORD - PAGE) as u64);
         let [small, large] = &mut self.paid;
         let (paid, bytes) = if all { (large, rest) } else { (small, first) };
         if paid.is_some() {
             return Poll::Ready(Ok(()));
         }
         let charge = match &mut self.paying {
-            None => match purse.arena.try_charge(purse.share, bytes) {
+            None => match memory_account.arena.try_charge(memory_account.share, bytes) {
                 Err(Refused::Short) => {
-                    let Purse { arena, share } = purse.clone();
+                    let MemoryAccount { arena, share } = memory_account.clone();
                     self.paying = Some(Box::pin(async move { arena.charge(share, bytes).await }));
-                    return self.poll_paid(all, context, purse);
+                    return self.poll_paid(all, context, memory_account);
                 }
                 answer => answer,
             },

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// The deadlines of one body: in all, since the last byte, and for the least rate.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct BodyDeadlines {
     begun: Instant,
     /// Milliseconds from the beginning to the last byte.
     heard: u32,
@@ -15,22 +15,22 @@ pub struct Pace {
     patient: bool,
 }
 
-impl Pace {
+impl BodyDeadlines {
     /// Of a body that begins now.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "the moment matters")]
-    pub fn new() -> Pace {
-        Pace { begun: Instant::now(), heard: 0, received: 0, patient: false }
+    pub fn new() -> BodyDeadlines {
+        BodyDeadlines { begun: Instant::now(), heard: 0, received: 0, patient: false }
     }
 
     /// Of one that may be slow.
     #[must_use]
-    pub fn patient() -> Pace {
-        Pace { patient: true, ..Pace::new() }
+    pub fn with_timeouts() -> BodyDeadlines {
+        BodyDeadlines { patient: true, ..BodyDeadlines::new() }
     }
 
     /// Notes that bytes arrived.
-    pub fn hear(&mut self, bytes: usize) {
+    pub fn extend(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes);
         self.heard = u32::try_from(self.begun.elapsed().as_millis()).unwrap_or(u32::MAX);
     }

@@ -5,17 +5,17 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 /// Handshakes may be ahead by so much: a few at once need not wait for a timer.
-const AHEAD: Duration = Duration::from_millis(4);
+const MAX_AHEAD: Duration = Duration::from_millis(4);
 
 thread_local! {
     /// When the others will have had as much time as handshakes.
-    static EVEN: Cell<Option<Instant>> = const { Cell::new(None) };
+    static PAID_OFF_AT: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// Waits until a handshake may go on.
 pub(crate) async fn turn() {
-    while let Some(even) = EVEN.get() {
-        let Some(at) = even.checked_sub(AHEAD).filter(|at| *at > Instant::now()) else { return };
+    while let Some(even) = PAID_OFF_AT.get() {
+        let Some(at) = even.checked_sub(MAX_AHEAD).filter(|at| *at > Instant::now()) else { return };
         sleep_until(at).await;
     }
 }
@@ -25,8 +25,8 @@ pub(crate) fn work<T>(part: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let outcome = part();
     let now = Instant::now();
-    let even = EVEN.get().map_or(now, |even| even.max(now)) + (now - began);
-    EVEN.set(Some(even));
+    let even = PAID_OFF_AT.get().map_or(now, |even| even.max(now)) + (now - began);
+    PAID_OFF_AT.set(Some(even));
     outcome
 }
 
@@ -43,13 +43,13 @@ mod tests {
             turn().await;
             let part = Duration::from_millis(1);
             worked += part;
-            let even = EVEN.get().map_or(Instant::now(), |even| even.max(Instant::now())) + 2 * part;
+            let even = PAID_OFF_AT.get().map_or(Instant::now(), |even| even.max(Instant::now())) + 2 * part;
             // As `work` would, with a clock that stands still meanwhile.
-            EVEN.set(Some(even));
+            PAID_OFF_AT.set(Some(even));
         }
         let took = began.elapsed();
-        assert!(took >= 2 * worked - 2 * AHEAD, "{worked:?} of {took:?}");
-        assert!(took <= 2 * worked + 2 * AHEAD, "{worked:?} of {took:?}");
+        assert!(took >= 2 * worked - 2 * MAX_AHEAD, "{worked:?} of {took:?}");
+        assert!(took <= 2 * worked + 2 * MAX_AHEAD, "{worked:?} of {took:?}");
         assert_eq!(work(|| 7), 7);
     }
 }

@@ -1,11 +1,11 @@
 //! The most that one request may have.
 
-use crate::limiter::Limits;
+use crate::limiter::LimiterSettings;
 use crate::sync::{AtomicU64, Relaxed};
 
 /// The largest request of a route or tenant.
 #[derive(Debug)]
-pub(crate) struct Largest {
+pub(crate) struct RequestSizeLimit {
     bytes: AtomicU64,
     items: AtomicU64,
 }
@@ -19,14 +19,14 @@ pub enum Oversize {
     Items(u64),
 }
 
-impl Largest {
-    pub(crate) fn new(limits: &Limits) -> Largest {
-        let largest = Largest { bytes: AtomicU64::new(0), items: AtomicU64::new(0) };
+impl RequestSizeLimit {
+    pub(crate) fn new(limits: &LimiterSettings) -> RequestSizeLimit {
+        let largest = RequestSizeLimit { bytes: AtomicU64::new(0), items: AtomicU64::new(0) };
         largest.change(limits);
         largest
     }
 
-    pub(crate) fn change(&self, limits: &Limits) {
+    pub(crate) fn change(&self, limits: &LimiterSettings) {
         self.bytes.store(limits.request_bytes.unwrap_or(u64::MAX), Relaxed);
         self.items.store(limits.request_items.unwrap_or(u64::MAX), Relaxed);
     }

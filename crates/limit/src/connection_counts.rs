@@ -1,6 +1,6 @@
 //! How many connections each address has.
 
-use crate::hash::Key;
+use crate::hash::HashKey;
 use crate::network::Network;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,26 +15,30 @@ const COUNTS: usize = 4096;
 ///
 /// An address is its [`Network`].
 #[derive(Debug)]
-pub struct Peers {
-    key: Key,
+pub struct ConnectionCounts {
+    key: HashKey,
     rows: [Box<[AtomicU32]>; 2],
     /// Zero for any number.
     most: AtomicU32,
 }
 
-/// A connection that is counted, to be given back to [`Peers::leave`].
+/// A connection that is counted, to be given back to [`ConnectionCounts::leave`].
 #[derive(Debug)]
 #[must_use = "a connection that ends has to be counted out"]
-pub struct Seat([u16; 2]);
+pub struct CountedConnection([u16; 2]);
 
-impl Peers {
+impl ConnectionCounts {
     /// Its memory, in bytes: a line of the memory plan.
     pub const BYTES: usize = 2 * COUNTS * size_of::<AtomicU32>();
 
     /// At most `most` for each; any number with nothing.
-    pub fn new(most: Option<u32>) -> Peers {
+    pub fn new(most: Option<u32>) -> ConnectionCounts {
         let row = || (0..COUNTS).map(|_| AtomicU32::new(0)).collect();
-        Peers { key: Key::random(), rows: [row(), row()], most: AtomicU32::new(most.unwrap_or(0)) }
+        ConnectionCounts {
+            key: HashKey::random(),
+            rows: [row(), row()],
+            most: AtomicU32::new(most.unwrap_or(0)),
+        }
     }
 
     /// At most `most` for each from now on. Those that are open stay open.
@@ -43,7 +47,7 @@ impl Peers {
     }
 
     /// Counts a connection of `peer`; nothing when it has as many as it may.
-    pub fn enter(&self, peer: IpAddr) -> Option<Seat> {
+    pub fn enter(&self, peer: IpAddr) -> Option<CountedConnection> {
         let seat = self.seat(peer);
         let most = self.most.load(Relaxed);
         let before = self.counts(&seat).map(|count| count.fetch_add(1, Relaxed)).min().unwrap_or(0);
@@ -55,19 +59,22 @@ impl Peers {
     }
 
     /// Counts a connection out.
-    pub fn leave(&self, seat: Seat) {
+    pub fn leave(&self, seat: CountedConnection) {
         self.counts(&seat).for_each(|count| _ = count.fetch_sub(1, Relaxed));
     }
 
-    fn counts<'a>(&'a self, Seat(places): &Seat) -> impl Iterator<Item = &'a AtomicU32> {
+    fn counts<'a>(
+        &'a self,
+        CountedConnection(places): &CountedConnection,
+    ) -> impl Iterator<Item = &'a AtomicU32> {
         let places = *places;
         self.rows.iter().zip(places).filter_map(|(row, place)| row.get(usize::from(place)))
     }
 
-    fn seat(&self, peer: IpAddr) -> Seat {
+    fn seat(&self, peer: IpAddr) -> CountedConnection {
         let hash = self.key.hash(&Network::of(peer));
         let place = |bits: u64| (bits as usize % COUNTS) as u16;
-        Seat([place(hash), place(hash >> 32)])
+        CountedConnection([place(hash), place(hash >> 32)])
     }
 }
 
@@ -79,10 +86,10 @@ mod tests {
     /// No peer has more than it may, others have their own, and all is given back.
     #[test]
     fn each_address_has_its_own_number() {
-        let peers = Peers::new(Some(3));
+        let peers = ConnectionCounts::new(Some(3));
         let one = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
         let mapped = IpAddr::V6(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped());
-        let mut seats: Vec<Seat> = (0..3).map(|_| peers.enter(one).unwrap()).collect();
+        let mut seats: Vec<CountedConnection> = (0..3).map(|_| peers.enter(one).unwrap()).collect();
         assert!(peers.enter(one).is_none());
         assert!(peers.enter(mapped).is_none(), "the same address in another notation");
         let two = peers.enter(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))).unwrap();
@@ -95,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_network_of_ipv6_is_one_peer() {
-        let peers = Peers::new(Some(1));
+        let peers = ConnectionCounts::new(Some(1));
         let of = |last| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 7, 0, 0, 0, last));
         let seat = peers.enter(of(1)).unwrap();
         assert!(peers.enter(of(2)).is_none());
@@ -106,7 +113,7 @@ mod tests {
     /// A million addresses leave the memory as it is, and a peer among a hundred busy ones is let in.
     #[test]
     fn inventing_addresses_costs_nothing() {
-        let peers = Peers::new(None);
+        let peers = ConnectionCounts::new(None);
         for bits in 0..1_000_000_u32 {
             let seat = peers.enter(IpAddr::V4(Ipv4Addr::from_bits(bits))).unwrap();
             peers.leave(seat);

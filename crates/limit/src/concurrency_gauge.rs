@@ -5,15 +5,15 @@ use crate::sync::{AtomicU64, Relaxed};
 /// Room for so many at a time: requests, or their bytes. What is taken has to be given back once; the values
 /// that hold it ([`Entry`](crate::Entry), [`Hold`](crate::Hold)) do that when they are dropped.
 #[derive(Debug)]
-pub struct Room {
+pub struct ConcurrencyGauge {
     taken: AtomicU64,
     most: AtomicU64,
 }
 
-impl Room {
+impl ConcurrencyGauge {
     /// Room for `most`; for any number with nothing.
-    pub fn new(most: Option<u64>) -> Room {
-        Room { taken: AtomicU64::new(0), most: AtomicU64::new(most.unwrap_or(u64::MAX)) }
+    pub fn new(most: Option<u64>) -> ConcurrencyGauge {
+        ConcurrencyGauge { taken: AtomicU64::new(0), most: AtomicU64::new(most.unwrap_or(u64::MAX)) }
     }
 
     /// Has room for `most` from now on. What is taken stays so, also where it is more.
