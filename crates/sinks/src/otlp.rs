@@ -57,6 +57,8 @@ struct OtlpProtocol {
     settings: Settings,
     /// The progress of the record that goes out in pieces.
     cut: Option<Cut>,
+    /// The last record that the tap was shown before it was sent on its own: later attempts do not show it again.
+    shown: Option<u64>,
 }
 
 impl Otlp {
@@ -100,7 +102,7 @@ impl Otlp {
         };
         let report = Report::new(&context);
         let consumer = context.attach()?;
-        let protocol = OtlpProtocol { settings, cut: None };
+        let protocol = OtlpProtocol { settings, cut: None, shown: None };
         Ok(Otlp(Delivery::new(protocol, consumer, (room, endpoints), report, compressor, limits, stop)))
     }
 

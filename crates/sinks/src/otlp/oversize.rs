@@ -93,7 +93,7 @@ impl Sending<'_> {
             // It was accepted with more memory.
             Err(Why::Room(_)) => return Err(Dropped::TooLarge),
         };
-        if protocol.cut.as_ref().is_none_or(|cut| cut.sequence != record.sequence) {
+        if protocol.shown.replace(record.sequence) != Some(record.sequence) {
             consumer.show(record, batch.window.get(PREFIX..).unwrap_or_default());
         }
         if is_cut {

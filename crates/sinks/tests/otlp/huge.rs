@@ -9,7 +9,8 @@ use tidegate_ledger::Dropped;
 use tidegate_load::otlp::OtlpSink;
 use tidegate_load::remote_write::{Batch, Extras, Version, compress, decode};
 use tidegate_load::{Behaviour, Model, Timeline};
-use tidegate_sinks::{Compression, Otlp, OtlpSettings};
+use tidegate_sinks::{Compression, Otlp, OtlpSettings, Transport};
+use tidegate_tap::Look;
 
 const COMPRESSIONS: [Compression; 2] = [Compression::None, Compression::Gzip(1)];
 /// What the sink can hold with its turn.
@@ -165,6 +166,31 @@ async fn the_largest_items_arrive() {
             rig.assert_exact(&[&peer]);
             assert_eq!((rig.page().delivered, rig.dropped()), (1001, vec![]));
             assert!(peer.arrived().len() < 20, "{} requests", peer.arrived().len());
+        }
+    }
+}
+
+/// Sent whole or in pieces, and however many attempts that takes.
+#[tokio::test]
+async fn the_tap_sees_a_large_record_once() {
+    for transport in BOTH {
+        for compression in COMPRESSIONS {
+            for max_request_bytes in [8 << 20, 256 << 10] {
+                let mut rig = Rig::narrow(256 << 10, 8 << 20);
+                let peer = Peer::new();
+                let later = || match transport {
+                    Transport::Http => Reply::Http(503, vec![], vec![]),
+                    Transport::Grpc => Reply::Grpc(14, "later", None),
+                };
+                peer.script([later(), later(), later()]);
+                let reading = rig.tap.open(Look::from_query("sink=*").unwrap()).await.unwrap();
+                rig.put_padded(Signal::Logs, Encoding::Identity, 100, 10 << 10).await;
+                let settings = OtlpSettings { compression, max_request_bytes, ..settings(&peer, transport) };
+                rig.drain(settings).await;
+                rig.assert_exact(&[&peer]);
+                let seen = reading.waiting() as u64 + reading.missed();
+                assert_eq!(seen, 1, "{transport:?} {compression:?} {max_request_bytes}");
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ use tidegate_meters::Registry;
 use tidegate_sinks::{
     Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, Stopper, Tls, Transport,
 };
+use tidegate_tap::Tap;
 use tokio::sync::Semaphore;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -34,6 +35,8 @@ pub(crate) struct Rig {
     letters: DeadLetters,
     pub(crate) turn: Arc<Semaphore>,
     pub(crate) health: Health,
+    /// What passes the sink is shown here.
+    pub(crate) tap: Tap,
     part: usize,
     total: u64,
     /// What the sink takes.
@@ -71,8 +74,8 @@ impl Rig {
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
         let tenant = Tenant::NONE;
-        let signals = Signals::ALL;
-        Rig { dir, arena, journal, ledger, letters, turn, health, part, total, signals, tenant, next }
+        let (signals, tap) = (Signals::ALL, Tap::new(arena.clone()));
+        Rig { dir, arena, journal, ledger, letters, turn, health, tap, part, total, signals, tenant, next }
     }
 
     /// The same after a restart of the process.
@@ -147,7 +150,7 @@ impl Rig {
             health: &self.health,
             signals: self.signals,
             dead_letters: &self.letters,
-            tap: None,
+            tap: Some(&self.tap),
         };
         (Otlp::start(context, room, settings, stop).unwrap(), stopper)
     }
