@@ -139,7 +139,7 @@ pub(super) async fn serve<T: Transport>(
 /// it moves something through.
 async fn greet<T: Transport>(server: &Inner, stream: T, flow: &Arc<Flow>) -> Option<Box<Codec<T>>> {
     let settings = &server.settings;
-    let socket = Socket::new(stream, Arc::clone(flow), server.arena.clone(), settings.memory_wait);
+    let socket = Socket::new(stream, Arc::clone(flow), server.arena.clone(), *settings);
     let mut builder = Builder::new();
     builder
         .initial_window_size(WINDOW)

@@ -7,10 +7,10 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 use tidegate_arena::Arena;
+use tidegate_http1::Settings;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep};
 
 /// How many pieces are written at a time, the first of them not the codec's.
 const SLICES: usize = 8;
@@ -20,12 +20,38 @@ pub(super) struct Socket<T> {
     stream: T,
     flow: Arc<Flow>,
     arena: Arena,
-    memory_wait: Duration,
+    settings: Settings,
+    /// Once nothing more is written.
+    linger: Option<Linger>,
+}
+
+/// Closing a socket with bytes unread sends a reset, which may overtake the goodbye. So what the peer still sends is read
+/// and thrown away, until it closes too, or until it has had its time.
+struct Linger {
+    until: Pin<Box<Sleep>>,
+    /// The most bytes.
+    left: usize,
 }
 
 impl<T: Transport> Socket<T> {
-    pub(super) fn new(stream: T, flow: Arc<Flow>, arena: Arena, memory_wait: Duration) -> Socket<T> {
-        Socket { stream, flow, arena, memory_wait }
+    pub(super) fn new(stream: T, flow: Arc<Flow>, arena: Arena, settings: Settings) -> Socket<T> {
+        Socket { stream, flow, arena, settings, linger: None }
+    }
+}
+
+impl Linger {
+    fn poll(&mut self, stream: &mut impl Transport, context: &mut Context<'_>) -> Poll<()> {
+        let mut nowhere = [0; 1 << 10];
+        while self.left > 0 && self.until.as_mut().poll(context).is_pending() {
+            let mut nowhere = ReadBuf::new(&mut nowhere);
+            match ready!(Pin::new(&mut *stream).poll_read(context, &mut nowhere)) {
+                Ok(()) if !nowhere.filled().is_empty() => {
+                    self.left = self.left.saturating_sub(nowhere.filled().len());
+                }
+                Ok(()) | Err(_) => break,
+            }
+        }
+        Poll::Ready(())
     }
 }
 
@@ -35,7 +61,7 @@ impl<T: Transport> AsyncRead for Socket<T> {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Socket { stream, flow, arena, memory_wait } = self.get_mut();
+        let Socket { stream, flow, arena, settings, .. } = self.get_mut();
         let state = &mut *flow.state();
         if state.waiting > 0 {
             // When that wait ends this task is woken, and tries again.
@@ -67,7 +93,7 @@ impl<T: Transport> AsyncRead for Socket<T> {
             if !state.is_paid() {
                 // Nothing is taken for a connection that says nothing.
                 ready!(stream.poll_read_ready(context))?;
-                ready!(state.poll_paid(context, arena, *memory_wait));
+                ready!(state.poll_paid(context, arena, settings.memory_wait));
             }
             if ready!(state.poll_fill(stream, context, out))? == 0 {
                 return Poll::Ready(Ok(()));
@@ -185,7 +211,13 @@ impl<T: Transport> AsyncWrite for Socket<T> {
         Pin::new(stream).poll_flush(context)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    /// The codec calls this when it has written its goodbye, and is done when it is ready.
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Socket { stream, linger, settings, .. } = self.get_mut();
+        if linger.is_none() {
+            ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
+        }
+        let begin = || Linger { until: Box::pin(sleep(settings.linger)), left: settings.linger_bytes };
+        linger.get_or_insert_with(begin).poll(stream, context).map(Ok)
     }
 }

@@ -130,6 +130,61 @@ async fn an_idle_connection_is_charged_nothing_and_ends() {
     assert_eq!(rig.books().accepted, 1);
 }
 
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+
+/// The type of the next frame, and what is in it; nothing at the end.
+async fn frame(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).await.ok()?;
+    let mut content = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+    stream.read_exact(&mut content).await.ok()?;
+    Some((head[3], content))
+}
+
+/// A connection that said nothing until it was told to go, and has heard the whole goodbye.
+async fn told_to_go(address: std::net::SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.write_all(&[PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat()).await.unwrap();
+    let mut goodbyes = 0;
+    while let Some((kind, content)) = frame(&mut stream).await {
+        goodbyes += usize::from(kind == GOAWAY);
+        if kind == PING {
+            stream.write_all(&[&[0, 0, 8, PING, 1, 0, 0, 0, 0], &content[..]].concat()).await.unwrap();
+        }
+    }
+    assert_eq!(goodbyes, 2, "no new streams; and what was the last");
+    stream
+}
+
+/// What a client sends before it hears that its idle connection is to end is read and not answered by a reset, which
+/// might overtake the goodbye.
+#[tokio::test]
+async fn after_the_goodbye_a_connection_is_read_on() {
+    let brief = Duration::from_millis(100);
+    let rig = Rig::with(1 << 30, Settings { idle: brief, linger: Duration::from_secs(60), ..settings() });
+    rig.serve(async |address| {
+        let mut stream = told_to_go(address).await;
+        for _ in 0..3 {
+            stream.write_all(&[0, 0, 8, PING, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]).await.unwrap();
+            assert_eq!(stream.read(&mut [0; 9]).await.unwrap(), 0, "and no reset");
+        }
+        assert_eq!(rig.http2.open(), 1);
+    })
+    .await;
+}
+
+/// A client that does not close holds no connection for longer than that.
+#[tokio::test]
+async fn a_connection_is_not_read_on_for_ever() {
+    let brief = Duration::from_millis(100);
+    let rig = Rig::with(1 << 30, Settings { idle: brief, linger: brief, ..settings() });
+    // Dropped when the server has ended its connection.
+    let _stream = rig.serve(async |address| told_to_go(address).await).await;
+    assert_eq!(rig.http2.open(), 0);
+}
+
 /// At a shutdown what is in flight is answered, and then the connection ends.
 #[tokio::test]
 async fn a_shutdown_waits_for_calls_in_flight() {
