@@ -74,6 +74,9 @@ impl RemoteWrite {
     /// Bytes that each lane takes beyond payload, at each endpoint: buffers of its connection, and the recoder's tables.
     pub const LANE_BYTES: usize = 2 * crate::http_peer::CONNECTION_BUFFER + snappy::Encoder::BYTES;
 
+    /// Bytes that the roots take which TLS trusts, for each endpoint that speaks it.
+    pub const ROOTS_BYTES: usize = crate::delivery::client::ROOTS;
+
     /// Bytes that adding up deltas of so many series takes.
     #[must_use]
     pub const fn delta_bytes(series: usize) -> usize {

@@ -34,8 +34,8 @@ const SENDING: usize = 256 << 10;
 const H2: usize = 96 << 10;
 /// A TLS session with its buffers.
 const TLS: usize = 64 << 10;
-/// The roots that TLS trusts.
-const ROOTS: usize = 2 << 20;
+/// The roots that TLS trusts: each endpoint has its own, which it reads again when their file changes.
+pub(crate) const ROOTS: usize = 2 << 20;
 /// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(60);
 /// How often files of TLS settings are looked at, while connections can be made.
@@ -71,9 +71,9 @@ impl ClientSettings<'_> {
             // As many as are in flight, and as many idle ones at each endpoint.
             Version::Http1 => ((endpoints.len() + 1) * self.max_in_flight, 2 * self.buffer),
         };
-        let secure = endpoints.iter().any(|uri| uri.scheme_str() == Some("https"));
-        let (tls, roots) = if secure { (TLS, ROOTS) } else { (0, 0) };
-        connections * (each + tls) + roots
+        let secure = endpoints.iter().filter(|uri| uri.scheme_str() == Some("https")).count();
+        let tls = if secure > 0 { TLS } else { 0 };
+        connections * (each + tls) + secure * ROOTS
     }
 }
 

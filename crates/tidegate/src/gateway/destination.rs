@@ -55,9 +55,9 @@ pub(super) fn declare(plan: &mut Plan, config: &Config) {
     plan.declare(Declared { owner: "bulk", what, count: 1, each: bytes, setting });
 }
 
-/// How many files the connections have open.
+/// How many files the connections have open: those in flight, and as many idle ones at each endpoint.
 pub(super) fn files(config: &Config) -> u64 {
-    config.destination().map_or(0, |(_, sink)| requests(sink) as u64)
+    config.destination().map_or(0, |(_, sink)| (sink.endpoints.len() as u64 + 1) * requests(sink) as u64)
 }
 
 /// The most requests in flight.

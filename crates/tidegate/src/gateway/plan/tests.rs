@@ -26,6 +26,32 @@ fn mixed_records_are_bounded_by_who_takes_any_of_them() {
     assert_eq!(planned("logs").bound(Protocol::Bulk, Signal::Events).factor, 0);
 }
 
+/// Every endpoint of a sink has connections, and roots that TLS trusts, of its own.
+#[test]
+fn every_endpoint_is_in_the_plan() {
+    const ROOTS: u64 = 2 << 20;
+    let planned = |kind: &str, more: &str, endpoints: &[&str]| {
+        let text = format!("sinks: {{a: {{type: {kind}, endpoints: {endpoints:?}{more}}}}}\n");
+        let config = tidegate_config::parse("test", &text, &|_| None).unwrap();
+        let sink = kinds::of(&config.sinks[&"a".parse().unwrap()]);
+        (sink.files(), sink.declared().iter().map(|line| line.count * line.each).sum::<u64>())
+    };
+    for (kind, more, in_flight) in [
+        ("otlp", ", protocol: http, max_in_flight: 5", 5),
+        ("otlp", ", protocol: grpc, max_in_flight: 5", 1),
+        ("elasticsearch", ", max_in_flight: 5", 5),
+        ("prometheus_remote_write", ", lanes: 5", 5),
+    ] {
+        let (one_files, one) = planned(kind, more, &["https://a/w"]);
+        let (three_files, three) = planned(kind, more, &["https://a/w", "https://b/w", "http://c/w"]);
+        assert!(one_files >= in_flight, "{kind}{more}: {one_files}");
+        assert!(three_files >= one_files + 2 * in_flight, "{kind}{more}: {one_files}, {three_files}");
+        assert!(three >= one + ROOTS, "{kind}{more}: {one}, {three}");
+        let (_, plain) = planned(kind, more, &["http://a/w", "http://b/w", "http://c/w"]);
+        assert!(three >= plain + 2 * ROOTS, "{kind}{more}: {plain}, {three}");
+    }
+}
+
 /// The largest body of a source is one that fits in a window, whichever source it is.
 #[test]
 fn the_largest_body_of_every_source_is_in_the_plan() {

@@ -36,7 +36,10 @@ impl SinkKind for OtlpSink {
     }
 
     fn files(&self) -> u64 {
-        network::files(self.max_in_flight, &self.endpoints)
+        match self.protocol {
+            config::OtlpTransport::Grpc => network::files_over_http2(&self.endpoints),
+            config::OtlpTransport::Http => network::files(self.max_in_flight, &self.endpoints),
+        }
     }
 }
 

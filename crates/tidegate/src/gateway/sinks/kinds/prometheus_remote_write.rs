@@ -6,7 +6,7 @@ use crate::gateway::sinks::start::Starter;
 use hyper::Uri;
 use std::path::Path;
 use tidegate_arena::Declared;
-use tidegate_config::{self as config, Deltas, RemoteWriteSink, Url};
+use tidegate_config::{self as config, Deltas, RemoteWriteSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, Translation};
 
@@ -38,8 +38,9 @@ impl SinkKind for RemoteWriteSink {
             let bytes = RemoteWrite::delta_bytes(self.otlp.delta_series as usize) as u64;
             lines.push(line("series whose deltas are added up", 1, bytes, Some("sinks.….otlp.delta_series")));
         }
-        if self.endpoints().iter().any(Url::is_https) {
-            lines.push(line("the roots that TLS trusts", 1, 2 << 20, None));
+        let secure = self.endpoints().iter().filter(|url| url.is_https()).count() as u64;
+        if secure > 0 {
+            lines.push(line("the roots that TLS trusts", secure, RemoteWrite::ROOTS_BYTES as u64, None));
             lines.push(line("a TLS session", connections, 64 << 10, setting));
         }
         lines
