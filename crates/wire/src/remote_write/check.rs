@@ -2,6 +2,7 @@
 
 mod histogram;
 mod labels;
+mod plain;
 mod refused;
 mod sample;
 pub(super) mod v1;

@@ -32,7 +32,7 @@ pub fn repair(
 }
 
 fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), Error> {
-    let mut walk = check::v1::Walk::new(limits);
+    let mut walk = check::v1::Walk::new(raw, limits);
     for field in Fields::new(Reader::new(raw)) {
         let field = field.map_err(Fault::from)?;
         let message = || field.message().map_err(Fault::from);

@@ -22,6 +22,7 @@ pub mod field {
 
 /// The tag of a series' labels.
 pub(super) const LABELS_TAG: u8 = 0x0a;
+pub(super) const SAMPLES_TAG: u8 = 0x12;
 
 /// A request.
 #[derive(Debug, Clone, Copy)]
