@@ -8,7 +8,7 @@ mod body;
 
 use body::{Body, labels};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use tidegate_lake::{Position, Settings, Writer, list};
+use tidegate_lake::{BatchPosition, Writer, WriterSettings, list};
 use tidegate_wire::remote_write::{Symbols, Version, view};
 
 const NOW_NS: u64 = 1_700_000_000_000_000_000;
@@ -47,11 +47,11 @@ fn push(criterion: &mut Criterion) {
                 || tempfile::tempdir().unwrap(),
                 |dir| {
                     let (mut writer, _) =
-                        Writer::open(Settings::new(dir.path(), slice << 20, "bench")).unwrap();
+                        Writer::open(WriterSettings::new(dir.path(), slice << 20, "bench")).unwrap();
                     for (sequence, body) in bodies.iter().enumerate() {
                         let mut symbols = Symbols::new();
                         let request = view(Version::V1, &body.0, &mut symbols).unwrap();
-                        let position = Position { sequence: sequence as u64, received_at_ns: NOW_NS };
+                        let position = BatchPosition { sequence: sequence as u64, received_at_ns: NOW_NS };
                         writer.push(&position, &request, NOW_NS).unwrap();
                     }
                     writer.close_files().unwrap();
@@ -61,12 +61,12 @@ fn push(criterion: &mut Criterion) {
             );
         });
         let dir = tempfile::tempdir().unwrap();
-        let (mut writer, _) = Writer::open(Settings::new(dir.path(), slice << 20, "bench")).unwrap();
+        let (mut writer, _) = Writer::open(WriterSettings::new(dir.path(), slice << 20, "bench")).unwrap();
         for (sequence, body) in bodies.iter().enumerate() {
             let mut symbols = Symbols::new();
             let request = view(Version::V1, &body.0, &mut symbols).unwrap();
             writer
-                .push(&Position { sequence: sequence as u64, received_at_ns: NOW_NS }, &request, NOW_NS)
+                .push(&BatchPosition { sequence: sequence as u64, received_at_ns: NOW_NS }, &request, NOW_NS)
                 .unwrap();
         }
         writer.close_files().unwrap();

@@ -16,7 +16,7 @@ mod otlp;
 use body::{bytes, fixed64, varint};
 use otlp::{Attr, attributes, request};
 use tidegate_arena::heap::{Counting, JEMALLOC, Jemalloc};
-use tidegate_lake::{Position, Settings, Writer, verify};
+use tidegate_lake::{BatchPosition, Writer, WriterSettings, verify};
 use tidegate_wire::otlp::Signal;
 
 #[global_allocator]
@@ -31,14 +31,14 @@ fn main() {
     let requests = arguments.next().unwrap_or(1954);
     let dir = tempfile::tempdir().unwrap();
     let before = status("VmHWM:");
-    let (mut writer, _) = Writer::open(Settings::new(dir.path(), slice, "bench")).unwrap();
+    let (mut writer, _) = Writer::open(WriterSettings::new(dir.path(), slice, "bench")).unwrap();
     let (mut raw_bytes, mut rows, mut pushing, mut closing) = (0, 0, 0, 0);
     let mut random = Random(42);
     for sequence in 0..requests {
         let raw = made(sequence, &mut random);
         raw_bytes += raw.len() as u64;
         let started = cpu_ns();
-        let position = Position { sequence, received_at_ns: NOW_NS };
+        let position = BatchPosition { sequence, received_at_ns: NOW_NS };
         let pushed = writer.push_otlp(&position, Signal::Traces, &raw, NOW_NS).unwrap();
         pushing += cpu_ns() - started;
         assert_eq!(pushed.dropped.items(), 0);

@@ -5,15 +5,15 @@ use std::io::{Read, Result, Write};
 use xxhash_rust::xxh64::Xxh64;
 
 /// A file that knows the length and the xxh64 (seed 0) of all that was written to it.
-pub(crate) struct Summed {
+pub(crate) struct ChecksummedFile {
     file: File,
     hash: Xxh64,
     bytes: u64,
 }
 
-impl Summed {
+impl ChecksummedFile {
     pub(crate) fn new(file: File) -> Self {
-        Summed { file, hash: Xxh64::new(0), bytes: 0 }
+        ChecksummedFile { file, hash: Xxh64::new(0), bytes: 0 }
     }
 
     pub(crate) fn file(&self) -> &File {
@@ -30,7 +30,7 @@ impl Summed {
     }
 }
 
-impl Write for Summed {
+impl Write for ChecksummedFile {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         let written = self.file.write(bytes)?;
         self.hash.update(bytes.get(..written).unwrap_or(bytes));

@@ -6,9 +6,9 @@ mod spill;
 #[cfg(test)]
 mod tests;
 
-use crate::checksum::Summed;
-use crate::run::Run;
-use crate::shape::Shape;
+use crate::buffer_sizes::BufferSizes;
+use crate::checksum::ChecksummedFile;
+use crate::run::RowBuffer;
 use crate::table::{Column, Table};
 use crate::{Error, time};
 use arrow::array::ArrayRef;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use tidegate_files::Access;
 
 /// The properties that all files of one table share.
-pub(crate) struct Kind {
+pub(crate) struct TableSchema {
     table: Table,
     /// The mode of the files.
     access: Access,
@@ -44,9 +44,14 @@ struct ColumnKind {
     writers: ArrowRowGroupWriterFactory,
 }
 
-impl Kind {
+impl TableSchema {
     /// Pages on their way into the file are kept in a file at `spill` that has no name any more.
-    pub(crate) fn new(table: Table, shape: &Shape, spill: &Path, access: Access) -> Result<Kind, Error> {
+    pub(crate) fn new(
+        table: Table,
+        shape: &BufferSizes,
+        spill: &Path,
+        access: Access,
+    ) -> Result<TableSchema, Error> {
         let properties = Arc::new(properties::of(table, shape));
         let spill = Spill::create(spill).map_err(Error::io("creating", spill))?;
         let converted = |schema: &Schema| Ok(ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr());
@@ -64,7 +69,7 @@ impl Kind {
             })
             .collect();
         let failed = |source| Error::Parquet { doing: "laying out", path: table.name().into(), source };
-        Ok(Kind {
+        Ok(TableSchema {
             table,
             access,
             schema: converted(&table.schema()).map_err(failed)?,
@@ -84,15 +89,16 @@ impl Kind {
         });
         let file = create.map_err(Error::io("creating", &path))?;
         let schema = Arc::clone(&self.schema);
-        let writer = SerializedFileWriter::new(Summed::new(file), schema, Arc::clone(&self.properties))
-            .map_err(Error::parquet("starting", &path))?;
+        let writer =
+            SerializedFileWriter::new(ChecksummedFile::new(file), schema, Arc::clone(&self.properties))
+                .map_err(Error::parquet("starting", &path))?;
         Ok(TableFile { table: self.table, path, writer, rows: 0, times: None, footer_bytes: 0 })
     }
 
     fn write_column<W: std::io::Write + Send>(
         &self,
         kind: &ColumnKind,
-        run: &dyn Run,
+        run: &dyn RowBuffer,
         stretches: &[Range<usize>],
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> ParquetResult<()> {
@@ -119,14 +125,14 @@ impl Kind {
 pub(crate) struct TableFile {
     table: Table,
     path: PathBuf,
-    writer: SerializedFileWriter<Summed>,
+    writer: SerializedFileWriter<ChecksummedFile>,
     rows: u64,
     times: Option<(i64, i64)>,
     footer_bytes: usize,
 }
 
 /// A file whose footer is written.
-pub(crate) struct Finished {
+pub(crate) struct FinishedFile {
     pub(crate) table: Table,
     pub(crate) path: PathBuf,
     pub(crate) rows: u64,
@@ -139,7 +145,7 @@ pub(crate) struct Finished {
 
 impl TableFile {
     /// Writes the rows of `run`, which it sorts, as one row group.
-    pub(crate) fn write(&mut self, kind: &Kind, run: &mut dyn Run) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, kind: &TableSchema, run: &mut dyn RowBuffer) -> Result<(), Error> {
         run.sort();
         let stretches = run.stretches();
         self.write_group(kind, run, &stretches).map_err(Error::parquet("writing", &self.path))?;
@@ -157,7 +163,12 @@ impl TableFile {
         Ok(())
     }
 
-    fn write_group(&mut self, kind: &Kind, run: &dyn Run, stretches: &[Range<usize>]) -> ParquetResult<()> {
+    fn write_group(
+        &mut self,
+        kind: &TableSchema,
+        run: &dyn RowBuffer,
+        stretches: &[Range<usize>],
+    ) -> ParquetResult<()> {
         let mut group = self.writer.next_row_group()?;
         for column in &kind.columns {
             kind.write_column(column, run, stretches, &mut group)?;
@@ -177,11 +188,11 @@ impl TableFile {
     }
 
     /// Writes the footer.
-    pub(crate) fn finish(mut self) -> Result<Finished, Error> {
+    pub(crate) fn finish(mut self) -> Result<FinishedFile, Error> {
         self.writer.finish().map_err(Error::parquet("finishing", &self.path))?;
         let summed = self.writer.inner();
         let file = summed.file().try_clone().map_err(Error::io("finishing", &self.path))?;
-        Ok(Finished {
+        Ok(FinishedFile {
             table: self.table,
             rows: self.rows,
             bytes: summed.bytes(),
@@ -193,7 +204,7 @@ impl TableFile {
     }
 }
 
-impl Finished {
+impl FinishedFile {
     /// Brings it to the disk.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         self.file.sync_all().map_err(Error::io("syncing", &self.path))

@@ -18,11 +18,11 @@ use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue, MAX_DEPTH, Map, Values
 use tidegate_wire::{base64, json};
 
 /// Where JSON goes: memory, or a count of bytes.
-pub(crate) trait Out {
+pub(crate) trait JsonOutput {
     fn put(&mut self, bytes: &[u8]);
 }
 
-impl Out for Vec<u8> {
+impl JsonOutput for Vec<u8> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
@@ -30,7 +30,7 @@ impl Out for Vec<u8> {
 }
 
 /// Puts pieces to `out`, which takes all of them.
-fn put_into(out: &mut impl Out) -> impl FnMut(&[u8]) -> Result<(), Infallible> {
+fn put_into(out: &mut impl JsonOutput) -> impl FnMut(&[u8]) -> Result<(), Infallible> {
     |piece| {
         out.put(piece);
         Ok(())
@@ -39,9 +39,9 @@ fn put_into(out: &mut impl Out) -> impl FnMut(&[u8]) -> Result<(), Infallible> {
 
 /// Counts what would be written.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(pub(crate) usize);
+pub(crate) struct ByteCounter(pub(crate) usize);
 
-impl Out for Counter {
+impl JsonOutput for ByteCounter {
     fn put(&mut self, bytes: &[u8]) {
         self.0 += bytes.len();
     }
@@ -71,7 +71,12 @@ pub(crate) fn type_number(value: AnyValue<'_>) -> u8 {
 }
 
 /// Writes attributes as an object that is in so many arrays and objects.
-fn write_object_at<'a>(attributes: Attributes<'a>, out: &mut impl Out, stack: &mut Stack<'a>, depth: usize) {
+fn write_object_at<'a>(
+    attributes: Attributes<'a>,
+    out: &mut impl JsonOutput,
+    stack: &mut Stack<'a>,
+    depth: usize,
+) {
     let from = stack.len();
     if collect(attributes.clone(), |_| true, stack) {
         write_collected_at(from, out, stack, depth);
@@ -116,7 +121,7 @@ pub(crate) fn bound<'a>(from: usize, stack: &mut Stack<'a>) -> usize {
             AnyValue::Text(text) => WIDEST * text.len() + 2,
             AnyValue::Empty | AnyValue::Bool(_) | AnyValue::Int(_) | AnyValue::Double(_) => LONGEST_NUMBER,
             nested => {
-                let mut counter = Counter::default();
+                let mut counter = ByteCounter::default();
                 write_value(nested, &mut counter, stack);
                 counter.0
             }
@@ -131,12 +136,12 @@ const LONGEST_NUMBER: usize = 34;
 
 /// Writes the attributes that are on the stack beyond `from` as an object.
 #[inline]
-pub(crate) fn write_collected<'a>(from: usize, out: &mut impl Out, stack: &mut Stack<'a>) {
+pub(crate) fn write_collected<'a>(from: usize, out: &mut impl JsonOutput, stack: &mut Stack<'a>) {
     write_collected_at(from, out, stack, 0);
 }
 
 #[inline]
-fn write_collected_at<'a>(from: usize, out: &mut impl Out, stack: &mut Stack<'a>, depth: usize) {
+fn write_collected_at<'a>(from: usize, out: &mut impl JsonOutput, stack: &mut Stack<'a>, depth: usize) {
     let mut at = from;
     out.put(b"{");
     let to = stack.len();
@@ -156,7 +161,7 @@ fn write_collected_at<'a>(from: usize, out: &mut impl Out, stack: &mut Stack<'a>
 /// Writes attributes as an object, in the order in which they came.
 pub(crate) fn write_unsorted<'a>(
     attributes: impl Iterator<Item = KeyValue<'a>>,
-    out: &mut impl Out,
+    out: &mut impl JsonOutput,
     stack: &mut Stack<'a>,
 ) {
     write_unsorted_at(attributes, out, stack, 0);
@@ -164,7 +169,7 @@ pub(crate) fn write_unsorted<'a>(
 
 fn write_unsorted_at<'a>(
     attributes: impl Iterator<Item = KeyValue<'a>>,
-    out: &mut impl Out,
+    out: &mut impl JsonOutput,
     stack: &mut Stack<'a>,
     depth: usize,
 ) {
@@ -199,12 +204,12 @@ fn sort(pairs: &mut [KeyValue<'_>]) {
 const FEW: usize = 8;
 
 /// Writes a value.
-pub(crate) fn write_value<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>) {
+pub(crate) fn write_value<'a>(value: AnyValue<'a>, out: &mut impl JsonOutput, stack: &mut Stack<'a>) {
     write_value_at(value, out, stack, 0);
 }
 
 /// Writes a value that is in so many arrays and maps.
-fn write_value_at<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>, depth: usize) {
+fn write_value_at<'a>(value: AnyValue<'a>, out: &mut impl JsonOutput, stack: &mut Stack<'a>, depth: usize) {
     match value {
         AnyValue::Array(_) | AnyValue::Map(_) if depth >= FEW => write_deep(value, out, stack),
         AnyValue::Array(array) => {
@@ -237,7 +242,7 @@ fn write_value_at<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack
 
 /// Writes a value that has no other in it.
 #[inline]
-fn write_scalar(value: AnyValue<'_>, out: &mut impl Out) {
+fn write_scalar(value: AnyValue<'_>, out: &mut impl JsonOutput) {
     match value {
         AnyValue::Empty | AnyValue::Array(_) | AnyValue::Map(_) => out.put(b"null"),
         AnyValue::Text(text) => write_string(text, out),
@@ -258,7 +263,7 @@ fn is_list(map: Map<'_>) -> bool {
 }
 
 /// An open container in [`write_deep`].
-enum Open<'a> {
+enum OpenContainer<'a> {
     Array(Values<'a>),
     /// The stack entries above the first number; the second number is the next of them.
     Sorted(usize, usize),
@@ -270,15 +275,15 @@ enum Open<'a> {
 /// level, of which a checked body has [`MAX_DEPTH`].
 #[cold]
 #[inline(never)]
-fn write_deep<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>) {
+fn write_deep<'a>(value: AnyValue<'a>, out: &mut impl JsonOutput, stack: &mut Stack<'a>) {
     let mut open = Vec::new();
     begin(value, out, stack, &mut open);
     // Whether something stands before what comes next in what is open.
     let mut follows = false;
     while let Some(innermost) = open.last_mut() {
         let (next, end): (_, &[u8]) = match innermost {
-            Open::Array(values) => (values.next().map(|value| (None, value)), b"]"),
-            Open::Sorted(from, at) => match stack.get(*at) {
+            OpenContainer::Array(values) => (values.next().map(|value| (None, value)), b"]"),
+            OpenContainer::Sorted(from, at) => match stack.get(*at) {
                 Some(&KeyValue { key, value }) => {
                     *at += 1;
                     (Some((Some(key), value)), b"}")
@@ -288,8 +293,10 @@ fn write_deep<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>
                     (None, b"}")
                 }
             },
-            Open::Unsorted(entries) => (entries.next().map(|entry| (Some(entry.key), entry.value)), b"}"),
-            Open::List(entries) => {
+            OpenContainer::Unsorted(entries) => {
+                (entries.next().map(|entry| (Some(entry.key), entry.value)), b"}")
+            }
+            OpenContainer::List(entries) => {
                 if follows {
                     out.put(b"]");
                 }
@@ -305,7 +312,7 @@ fn write_deep<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>
         if follows {
             out.put(b",");
         }
-        let is_list = matches!(innermost, Open::List(_));
+        let is_list = matches!(innermost, OpenContainer::List(_));
         if let Some(key) = key {
             if is_list {
                 out.put(b"[");
@@ -321,26 +328,26 @@ fn write_deep<'a>(value: AnyValue<'a>, out: &mut impl Out, stack: &mut Stack<'a>
 /// is nothing.
 fn begin<'a>(
     value: AnyValue<'a>,
-    out: &mut impl Out,
+    out: &mut impl JsonOutput,
     stack: &mut Stack<'a>,
-    open: &mut Vec<Open<'a>>,
+    open: &mut Vec<OpenContainer<'a>>,
 ) -> bool {
     match value {
         AnyValue::Array(array) if open.len() < MAX_DEPTH => {
             out.put(b"[");
-            open.push(Open::Array(array.values()));
+            open.push(OpenContainer::Array(array.values()));
         }
         AnyValue::Map(map) if open.len() < MAX_DEPTH => {
             let from = stack.len();
             if is_list(map) {
                 out.put(br#"{"$kvlist":["#);
-                open.push(Open::List(map.entries()));
+                open.push(OpenContainer::List(map.entries()));
             } else if collect(map.entries(), |_| true, stack) {
                 out.put(b"{");
-                open.push(Open::Sorted(from, from));
+                open.push(OpenContainer::Sorted(from, from));
             } else {
                 out.put(b"{");
-                open.push(Open::Unsorted(map.entries()));
+                open.push(OpenContainer::Unsorted(map.entries()));
             }
         }
         scalar => {
@@ -353,11 +360,11 @@ fn begin<'a>(
 
 /// Writes a string between quotes.
 #[inline]
-pub(crate) fn write_string(text: &[u8], out: &mut impl Out) {
+pub(crate) fn write_string(text: &[u8], out: &mut impl JsonOutput) {
     let Ok(()) = json::string(text, put_into(out));
 }
 
-fn write_int(value: i64, out: &mut impl Out) {
+fn write_int(value: i64, out: &mut impl JsonOutput) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();
@@ -377,7 +384,7 @@ fn write_int(value: i64, out: &mut impl Out) {
     out.put(digits.get(at..).unwrap_or(&[]));
 }
 
-fn write_double(bits: u64, out: &mut impl Out) {
+fn write_double(bits: u64, out: &mut impl JsonOutput) {
     let value = f64::from_bits(bits);
     if value.is_finite() {
         // The shortest that reads back as the same; there is always a point or an exponent.

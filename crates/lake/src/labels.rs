@@ -9,7 +9,7 @@ pub(crate) const METRIC_NAME: &[u8] = b"__name__";
 
 /// The properties of a series, found in one pass over its labels.
 #[derive(Debug)]
-pub(crate) struct Labelled<'a> {
+pub(crate) struct SeriesLabels<'a> {
     /// xxh64, seed 0, over name, 0xFF, value, 0xFF of every label in order. Equal labels give equal numbers;
     /// the converse is likely and no more.
     pub(crate) id: i64,
@@ -23,11 +23,11 @@ pub(crate) struct Labelled<'a> {
     pub(crate) quantile: bool,
 }
 
-impl<'a> Labelled<'a> {
+impl<'a> SeriesLabels<'a> {
     pub(crate) fn new(labels: impl Iterator<Item = Label<'a>>) -> Self {
         let mut hash = Xxh64::new(0);
         let mut labelled =
-            Labelled { id: 0, name: &[], promoted: [None; PROMOTED.len()], json_len: 2, quantile: false };
+            SeriesLabels { id: 0, name: &[], promoted: [None; PROMOTED.len()], json_len: 2, quantile: false };
         let mut rest = 0;
         for label in labels {
             hash.update(label.name);
@@ -103,7 +103,7 @@ mod tests {
             }).collect();
             let mut written = Vec::new();
             write_json(labels(&pairs), &mut written);
-            prop_assert_eq!(written.len(), Labelled::new(labels(&pairs)).json_len);
+            prop_assert_eq!(written.len(), SeriesLabels::new(labels(&pairs)).json_len);
             let parts: Vec<String> = pairs.iter().map(|(name, value)| {
                 format!("{}:{}", serde_json::to_string(name).unwrap(), serde_json::to_string(value).unwrap())
             }).collect();
@@ -115,7 +115,7 @@ mod tests {
     fn name_and_promoted_labels_are_taken_out() {
         let pairs = [("__name__", "up"), ("a", "1"), ("instance", "i"), ("job", "j")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let labelled = Labelled::new(labels(&pairs));
+        let labelled = SeriesLabels::new(labels(&pairs));
         assert_eq!(labelled.name, b"up");
         assert_eq!(labelled.promoted[..2], [Some(&b"j"[..]), Some(&b"i"[..])]);
         let mut written = Vec::new();

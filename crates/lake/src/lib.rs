@@ -13,13 +13,14 @@
 //!   to go on, and what had been written beyond it is gone;
 //! - what comes out is what came in, to the bit: NaN payloads, stale markers, all labels,
 //!   every attribute with its type. What cannot be
-//!   kept is counted by reason in [`Pushed`], never silently left out.
+//!   kept is counted by reason in [`BatchResult`], never silently left out.
 //!
 //! It leaves to others: following the journal and committing its cursor once a [`Commit`] is out,
 //! decompressing and checking bodies, paying for the slice, and the threads to run on. It merges no files.
 //!
 //! The argument is in `design/lake.md`.
 
+mod buffer_sizes;
 mod checksum;
 mod error;
 mod file;
@@ -37,7 +38,6 @@ mod query;
 mod retention;
 mod run;
 mod scan;
-mod shape;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -46,17 +46,17 @@ mod verify;
 mod views;
 mod writer;
 
+pub use buffer_sizes::largest_item;
 pub use error::Error;
 pub use layout::Hour;
 pub use list::{Partition, list};
-pub use otlp::Pieces;
+pub use otlp::BatchInParts;
 pub use output::{Format, Output};
-pub use prometheus::{Dropped, Position, Pushed};
+pub use prometheus::{BatchPosition, BatchResult, DroppedItems};
 pub use query::{Matcher, Query};
 pub use retention::Retention;
 pub use scan::{Scan, scan};
-pub use shape::largest_item;
 pub use table::Table;
-pub use verify::{Report, verify};
+pub use verify::{VerifyReport, verify};
 pub use views::duckdb_views;
-pub use writer::{Commit, CommittedFile, Settings, Writer};
+pub use writer::{Commit, CommittedFile, Writer, WriterSettings};

@@ -11,17 +11,17 @@ use tidegate_files::Access;
 
 /// One commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct CommitLine {
     pub(crate) node: String,
     /// First and last sequence whose rows are in the files.
     pub(crate) first: u64,
     pub(crate) last: u64,
-    pub(crate) files: Vec<Entry>,
+    pub(crate) files: Vec<FileEntry>,
 }
 
 /// One file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct FileEntry {
     pub(crate) table: String,
     pub(crate) file: String,
     pub(crate) rows: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) xxh64: String,
 }
 
-impl Entry {
+impl FileEntry {
     pub(crate) fn table(&self) -> Option<Table> {
         Table::of_name(&self.table)
     }
@@ -41,7 +41,7 @@ impl Entry {
 /// The contents of an hour's manifest.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<CommitLine>,
     /// Bytes up to the end of the last whole line.
     pub(crate) whole: u64,
     /// Whether there are bytes after that: the end of a write that did not come through.
@@ -92,19 +92,19 @@ pub(crate) fn cut(path: &Path, whole: u64) -> Result<(), Error> {
 }
 
 /// The end of a manifest, where a line is being added.
-pub(crate) struct Appending {
+pub(crate) struct ManifestAppend {
     file: File,
     /// Where the line begins.
     pub(crate) from: u64,
 }
 
-impl Appending {
-    pub(crate) fn open(path: &Path, access: Access) -> Result<Appending, Error> {
+impl ManifestAppend {
+    pub(crate) fn open(path: &Path, access: Access) -> Result<ManifestAppend, Error> {
         let open =
             tidegate_files::open(path, access, |options| options.create(true).truncate(false).write(true));
         let mut file = open.map_err(Error::io("opening", path))?;
         let from = file.seek(SeekFrom::End(0)).map_err(Error::io("looking at", path))?;
-        Ok(Appending { file, from })
+        Ok(ManifestAppend { file, from })
     }
 
     /// Writes bytes of the line.
@@ -118,7 +118,7 @@ impl Appending {
 }
 
 /// The line as it is written, with its end.
-pub(crate) fn encode(line: &Line) -> Vec<u8> {
+pub(crate) fn encode(line: &CommitLine) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(line).unwrap_or_default();
     bytes.push(b'\n');
     bytes

@@ -19,24 +19,24 @@ const LONGEST: usize = 1024;
 
 /// The metadata of one family.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Family {
+pub(crate) struct FamilyMetadata {
     pub(crate) kind: u32,
     pub(crate) unit: Box<str>,
     pub(crate) help: Box<str>,
 }
 
 /// The families seen last, bounded in number and bytes; the one first seen goes first.
-pub(crate) struct Families {
-    families: HashMap<Box<str>, Family>,
+pub(crate) struct MetadataCache {
+    families: HashMap<Box<str>, FamilyMetadata>,
     order: VecDeque<Box<str>>,
     bytes: usize,
     most: usize,
     most_bytes: usize,
 }
 
-impl Families {
+impl MetadataCache {
     pub(crate) fn new(most: usize, most_bytes: usize) -> Self {
-        Families { families: HashMap::new(), order: VecDeque::new(), bytes: 0, most, most_bytes }
+        MetadataCache { families: HashMap::new(), order: VecDeque::new(), bytes: 0, most, most_bytes }
     }
 
     /// Keeps what `metadata` says; a family without a name, or not in UTF-8, says nothing.
@@ -50,12 +50,12 @@ impl Families {
             if known.kind != metadata.kind || *known.unit != *unit || *known.help != *help {
                 self.bytes -= known.unit.len() + known.help.len();
                 self.bytes += unit.len() + help.len();
-                *known = Family { kind: metadata.kind, unit: unit.into(), help: help.into() };
+                *known = FamilyMetadata { kind: metadata.kind, unit: unit.into(), help: help.into() };
             }
         } else {
             self.bytes += 2 * name.len() + unit.len() + help.len();
             self.order.push_back(name.into());
-            let family = Family { kind: metadata.kind, unit: unit.into(), help: help.into() };
+            let family = FamilyMetadata { kind: metadata.kind, unit: unit.into(), help: help.into() };
             self.families.insert(name.into(), family);
         }
         while self.families.len() > self.most || self.bytes > self.most_bytes {
@@ -71,7 +71,7 @@ impl Families {
     }
 
     /// The family that the metric `name` belongs to: its own, or the one of which it is a part.
-    pub(crate) fn of(&self, name: &str) -> Option<&Family> {
+    pub(crate) fn of(&self, name: &str) -> Option<&FamilyMetadata> {
         self.families.get(name).or_else(|| {
             ["_total", "_bucket", "_sum", "_count", "_created", "_info"]
                 .iter()
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_family_find_it() {
-        let mut families = Families::new(10, 1000);
+        let mut families = MetadataCache::new(10, 1000);
         families.learn(&metadata("requests", "how many"));
         families.learn(&metadata("a_count", "its own"));
         assert_eq!(families.of("requests_total").map(|family| &*family.help), Some("how many"));
@@ -109,14 +109,14 @@ mod tests {
 
     #[test]
     fn the_bounds_hold_and_the_oldest_goes_first() {
-        let mut families = Families::new(3, 10_000);
+        let mut families = MetadataCache::new(3, 10_000);
         for name in ["a", "b", "c", "d"] {
             families.learn(&metadata(name, "help"));
         }
         assert_eq!(families.families.len(), 3);
         assert!(families.of("a").is_none() && families.of("d").is_some());
 
-        let mut families = Families::new(100, 3000);
+        let mut families = MetadataCache::new(100, 3000);
         for name in ["a", "b", "c", "d"] {
             families.learn(&metadata(name, &"é".repeat(5000)));
             assert!(families.bytes <= 3000);

@@ -3,8 +3,8 @@
 mod metrics;
 
 use crate::json::Stack;
-use crate::run::{NotTaken, Origins, texts::Texts};
-use crate::{Commit, Error, Hour, Position, Pushed, Writer};
+use crate::run::{Origins, RowRejection, texts::Texts};
+use crate::{BatchPosition, BatchResult, Commit, Error, Hour, Writer};
 use tidegate_wire::otlp::{LogRecord, LogsRequest, Resource, Scope, Signal, Span, TracesRequest};
 
 impl Writer {
@@ -14,21 +14,21 @@ impl Writer {
     /// `now_ns` is the time in nanoseconds since the Unix epoch, from which files are given their age.
     pub fn push_otlp(
         &mut self,
-        position: &Position,
+        position: &BatchPosition,
         signal: Signal,
         raw: &[u8],
         now_ns: u64,
-    ) -> Result<Pushed, Error> {
+    ) -> Result<BatchResult, Error> {
         self.push_otlp_parts(position, &[(signal, raw)], now_ns)
     }
 
     /// The same of a batch that is said in several requests, each with its signal: all of it is in one commit.
     pub fn push_otlp_parts(
         &mut self,
-        position: &Position,
+        position: &BatchPosition,
         parts: &[(Signal, &[u8])],
         now_ns: u64,
-    ) -> Result<Pushed, Error> {
+    ) -> Result<BatchResult, Error> {
         let mut batch = self.batch(position, now_ns)?;
         for (signal, raw) in parts {
             batch.push_otlp(*signal, raw)?;
@@ -41,22 +41,27 @@ impl Writer {
     ///
     /// # Errors
     /// When the writer has failed.
-    pub fn batch(&mut self, position: &Position, now_ns: u64) -> Result<Pieces<'_>, Error> {
+    pub fn batch(&mut self, position: &BatchPosition, now_ns: u64) -> Result<BatchInParts<'_>, Error> {
         if self.is_failed() {
             return Err(Error::Failed);
         }
         let is_known = self.durable().is_some_and(|durable| position.sequence <= durable);
-        let state = if is_known { State::Known } else { State::New };
-        Ok(Pieces { writer: self, position: *position, now_ns, pushed: Pushed::default(), state })
+        let state = if is_known { BatchState::Known } else { BatchState::New };
+        Ok(BatchInParts { writer: self, position: *position, now_ns, pushed: BatchResult::default(), state })
     }
 
-    fn push_traces(&mut self, position: &Position, raw: &[u8], pushed: &mut Pushed) -> Result<(), Error> {
+    fn push_traces(
+        &mut self,
+        position: &BatchPosition,
+        raw: &[u8],
+        pushed: &mut BatchResult,
+    ) -> Result<(), Error> {
         let id = self.batch_id(position.sequence);
         let mut stack = Stack::new();
         for resource in TracesRequest::new(raw).resources() {
             for scope in resource.scopes() {
                 let mut origin =
-                    Origin::new(&resource.resource, resource.schema_url, &scope.scope, scope.schema_url);
+                    ItemOrigin::new(&resource.resource, resource.schema_url, &scope.scope, scope.schema_url);
                 for span in scope.items() {
                     self.push_span(&span, id, &mut origin, &mut stack, pushed)?;
                 }
@@ -69,9 +74,9 @@ impl Writer {
         &mut self,
         span: &Span<'a>,
         id: [u8; 16],
-        origin: &mut Origin<'_, 'a>,
+        origin: &mut ItemOrigin<'_, 'a>,
         stack: &mut Stack<'a>,
-        pushed: &mut Pushed,
+        pushed: &mut BatchResult,
     ) -> Result<(), Error> {
         self.take(pushed, |writer| {
             let run = &mut writer.spans;
@@ -81,12 +86,17 @@ impl Writer {
         })
     }
 
-    fn push_logs(&mut self, position: &Position, raw: &[u8], pushed: &mut Pushed) -> Result<(), Error> {
+    fn push_logs(
+        &mut self,
+        position: &BatchPosition,
+        raw: &[u8],
+        pushed: &mut BatchResult,
+    ) -> Result<(), Error> {
         let mut stack = Stack::new();
         for resource in LogsRequest::new(raw).resources() {
             for scope in resource.scopes() {
                 let mut origin =
-                    Origin::new(&resource.resource, resource.schema_url, &scope.scope, scope.schema_url);
+                    ItemOrigin::new(&resource.resource, resource.schema_url, &scope.scope, scope.schema_url);
                 for record in scope.items() {
                     self.push_record(&record, position, &mut origin, &mut stack, pushed)?;
                 }
@@ -98,10 +108,10 @@ impl Writer {
     fn push_record<'a>(
         &mut self,
         record: &LogRecord<'a>,
-        position: &Position,
-        origin: &mut Origin<'_, 'a>,
+        position: &BatchPosition,
+        origin: &mut ItemOrigin<'_, 'a>,
         stack: &mut Stack<'a>,
-        pushed: &mut Pushed,
+        pushed: &mut BatchResult,
     ) -> Result<(), Error> {
         let id = self.batch_id(position.sequence);
         self.take(pushed, |writer| {
@@ -118,16 +128,16 @@ impl Writer {
 /// Unless it is [ended](Self::end), nothing of it becomes part of the lake: the writer counts as failed then, since what
 /// was pushed cannot be told from the rest any more.
 #[derive(Debug)]
-pub struct Pieces<'w> {
+pub struct BatchInParts<'w> {
     writer: &'w mut Writer,
-    position: Position,
+    position: BatchPosition,
     now_ns: u64,
-    pushed: Pushed,
-    state: State,
+    pushed: BatchResult,
+    state: BatchState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BatchState {
     /// It is in the lake.
     Known,
     /// Nothing of it was pushed yet.
@@ -136,14 +146,14 @@ enum State {
     Ended,
 }
 
-impl Pieces<'_> {
+impl BatchInParts<'_> {
     /// Takes all rows of a piece: a checked OTLP request, `raw` once decompressed. Profiles have no table: nothing of
     /// them is taken.
     ///
     /// # Errors
     /// When it cannot be written; the writer has failed then.
     pub fn push_otlp(&mut self, signal: Signal, raw: &[u8]) -> Result<(), Error> {
-        if self.state == State::Known {
+        if self.state == BatchState::Known {
             return Ok(());
         }
         let outcome = self.push_rows(signal, raw);
@@ -151,11 +161,11 @@ impl Pieces<'_> {
     }
 
     fn push_rows(&mut self, signal: Signal, raw: &[u8]) -> Result<(), Error> {
-        let Pieces { writer, position, now_ns, pushed, state } = self;
-        if *state == State::New {
+        let BatchInParts { writer, position, now_ns, pushed, state } = self;
+        if *state == BatchState::New {
             let hour = Hour::of_ns(position.received_at_ns);
             pushed.commit = writer.begin(position.sequence, hour, *now_ns)?;
-            *state = State::Begun;
+            *state = BatchState::Begun;
         }
         match signal {
             Signal::Traces => writer.push_traces(position, raw, pushed),
@@ -169,9 +179,9 @@ impl Pieces<'_> {
     ///
     /// # Errors
     /// When it cannot be written; the writer has failed then.
-    pub fn end(mut self) -> Result<Pushed, Error> {
-        let was = std::mem::replace(&mut self.state, State::Ended);
-        if was == State::Begun {
+    pub fn end(mut self) -> Result<BatchResult, Error> {
+        let was = std::mem::replace(&mut self.state, BatchState::Ended);
+        if was == BatchState::Begun {
             let commit = self.writer.end();
             let commit = self.writer.fail(commit)?;
             self.pushed.commit = Commit::join(self.pushed.commit.take(), commit);
@@ -180,16 +190,16 @@ impl Pieces<'_> {
     }
 }
 
-impl Drop for Pieces<'_> {
+impl Drop for BatchInParts<'_> {
     fn drop(&mut self) {
-        if self.state == State::Begun {
+        if self.state == BatchState::Begun {
             drop(self.writer.fail::<()>(Err(Error::Failed)));
         }
     }
 }
 
 /// Where items come from, and the place that this has in the run.
-struct Origin<'r, 'a> {
+struct ItemOrigin<'r, 'a> {
     resource: &'r Resource<'a>,
     resource_schema_url: &'a [u8],
     scope: &'r Scope<'a>,
@@ -198,14 +208,14 @@ struct Origin<'r, 'a> {
     place: Option<(u64, u32)>,
 }
 
-impl<'r, 'a> Origin<'r, 'a> {
+impl<'r, 'a> ItemOrigin<'r, 'a> {
     fn new(
         resource: &'r Resource<'a>,
         resource_schema_url: &'a [u8],
         scope: &'r Scope<'a>,
         scope_schema_url: &'a [u8],
     ) -> Self {
-        Origin { resource, resource_schema_url, scope, scope_schema_url, place: None }
+        ItemOrigin { resource, resource_schema_url, scope, scope_schema_url, place: None }
     }
 
     /// Its place.
@@ -215,7 +225,7 @@ impl<'r, 'a> Origin<'r, 'a> {
         origins: &mut Origins,
         texts: &mut Texts,
         stack: &mut Stack<'a>,
-    ) -> Result<u32, NotTaken> {
+    ) -> Result<u32, RowRejection> {
         if let Some((at, place)) = self.place
             && at == emptied
         {

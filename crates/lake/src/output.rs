@@ -7,7 +7,7 @@ mod table;
 
 use crate::Error;
 use arrow::array::{Array, RecordBatch};
-use cell::Cell;
+use cell::CellValue;
 use std::io::Write;
 
 /// How rows are written.
@@ -82,7 +82,7 @@ impl<W: Write> Output<W> {
             .zip(batch.columns())
             .map(|(name, column)| (name.as_str(), &**column, nanos(name)))
             .collect();
-        let cell = |(name, column, nanos): Column<'_>, row| Cell::of(name, column, nanos, row);
+        let cell = |(name, column, nanos): Column<'_>, row| CellValue::of(name, column, nanos, row);
         match self.format {
             Format::Ndjson => {
                 for row in 0..batch.num_rows() {

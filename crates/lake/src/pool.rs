@@ -7,23 +7,23 @@ mod chunks;
 mod lists;
 
 pub(crate) use chunks::Chunks;
-pub(crate) use lists::{List, Listed, Lists, Mark};
+pub(crate) use lists::{ListArena, ListCheckpoint, ListElement, ListRef};
 
-use crate::run::NotTaken;
+use crate::run::RowRejection;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that the runs of all tables share.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
     total: usize,
     chunk: usize,
 }
 
 /// Invariant: what is given out, and what is kept beside, is never more than the whole.
 #[derive(Debug)]
-struct Shared {
+struct PoolState {
     free: AtomicUsize,
     /// Chunks of text that nobody has now. Texts are most of what is gathered, and pages that go back and
     /// forth between the allocator and the kernel cost more than writing to them.
@@ -38,7 +38,7 @@ const CHUNKS: usize = 320;
 impl Pool {
     pub(crate) fn new(total: usize) -> Pool {
         let chunk = (total / CHUNKS).next_power_of_two().clamp(*CHUNK.start(), *CHUNK.end());
-        let shared = Shared { free: AtomicUsize::new(total), spare: Mutex::default() };
+        let shared = PoolState { free: AtomicUsize::new(total), spare: Mutex::default() };
         Pool { shared: Arc::new(shared), total, chunk }
     }
 
@@ -53,8 +53,8 @@ impl Pool {
     }
 
     // One thread has the writer, so looking and taking need not be one step.
-    fn take(&self, bytes: usize) -> Result<(), NotTaken> {
-        let free = self.shared.free.load(Relaxed).checked_sub(bytes).ok_or(NotTaken::Full)?;
+    fn take(&self, bytes: usize) -> Result<(), RowRejection> {
+        let free = self.shared.free.load(Relaxed).checked_sub(bytes).ok_or(RowRejection::Full)?;
         self.shared.free.store(free, Relaxed);
         let mut spare = self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let most = free / self.text_chunk();
@@ -72,7 +72,7 @@ impl Pool {
     }
 
     /// A chunk of text of the usual length.
-    fn take_text(&self) -> Result<Vec<u8>, NotTaken> {
+    fn take_text(&self) -> Result<Vec<u8>, RowRejection> {
         let spare = self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let taken = self.take(self.text_chunk());
         taken.map(|()| spare.unwrap_or_else(|| Vec::with_capacity(self.chunk)))
@@ -97,7 +97,7 @@ mod tests {
         let pool = Pool::new(1 << 20);
         let free = || pool.shared.free.load(Relaxed);
         let mut values = Chunks::<u64>::new(&pool, 4);
-        let mut lists = Lists::<u8>::new(&pool);
+        let mut lists = ListArena::<u8>::new(&pool);
         let mut pushed = 0;
         let held = allocation_counter::measure(|| {
             while values.push(pushed).is_ok() && lists.add(&pushed.to_le_bytes()).is_ok() {
@@ -125,16 +125,16 @@ mod tests {
     #[test]
     fn large_lists_are_in_one_piece() {
         let pool = Pool::new(1 << 20);
-        let mut lists = Lists::<u8>::new(&pool);
+        let mut lists = ListArena::<u8>::new(&pool);
         let small = lists.add(b"small").unwrap();
         let mark = lists.mark();
         let large = lists.add(&vec![7; 500_000]).unwrap();
         assert_eq!((lists.get(small), lists.get(large).len()), (&b"small"[..], 500_000));
-        assert_eq!(lists.add(&vec![7; 600_000]), Err(NotTaken::Full));
-        assert_eq!(lists.add(&vec![7; 2 << 20]), Err(NotTaken::TooLarge));
+        assert_eq!(lists.add(&vec![7; 600_000]), Err(RowRejection::Full));
+        assert_eq!(lists.add(&vec![7; 2 << 20]), Err(RowRejection::TooLarge));
         lists.truncate(mark);
         assert_eq!((lists.get(small), lists.get(large)), (&b"small"[..], &[][..]));
         assert!(lists.add(&vec![7; 600_000]).is_ok());
-        assert_eq!((List::NONE.len(), List::EMPTY.len(), lists.get(List::EMPTY)), (0, 0, &b""[..]));
+        assert_eq!((ListRef::NONE.len(), ListRef::EMPTY.len(), lists.get(ListRef::EMPTY)), (0, 0, &b""[..]));
     }
 }

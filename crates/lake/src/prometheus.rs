@@ -1,7 +1,7 @@
 //! Converts remote write views to rows.
 
 use crate::labels::write_object;
-use crate::run::{Exact, ExemplarRow, Head, NotTaken, Value, stale_flag};
+use crate::run::{ExemplarRow, LabelIterator, PointValue, RowKey, RowRejection, stale_flag};
 use crate::time::micros_of_millis;
 use crate::{Commit, Error, Hour, Writer};
 use tidegate_wire::json;
@@ -9,7 +9,7 @@ use tidegate_wire::remote_write::{Exemplar, Label, Request, Sample, Series};
 
 /// Where a batch stands in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+pub struct BatchPosition {
     /// Its sequence; they rise from push to push.
     pub sequence: u64,
     /// When it was received, in nanoseconds since the Unix epoch: the hour it is filed under.
@@ -18,18 +18,18 @@ pub struct Position {
 
 /// The result of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pushed {
+pub struct BatchResult {
     /// Rows that were taken.
     pub rows: u64,
     /// The skipped parts.
-    pub dropped: Dropped,
+    pub dropped: DroppedItems,
     /// The parts committed to the lake meanwhile.
     pub commit: Option<Commit>,
 }
 
-impl Pushed {
+impl BatchResult {
     /// Adds rows and losses.
-    pub(crate) fn add(&mut self, other: &Pushed) {
+    pub(crate) fn add(&mut self, other: &BatchResult) {
         self.rows += other.rows;
         self.dropped.too_large += other.dropped.too_large;
         self.dropped.malformed += other.dropped.malformed;
@@ -38,7 +38,7 @@ impl Pushed {
 
 /// Items that have no place in the lake, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedItems {
     /// Labels or buckets that do not fit in an empty row group of this slice.
     pub too_large: u64,
     /// Items that the tables cannot hold: invalid UTF-8, a time beyond 292,000 years, buckets that do not match their
@@ -46,25 +46,25 @@ pub struct Dropped {
     pub malformed: u64,
 }
 
-impl Dropped {
+impl DroppedItems {
     /// All of them.
     pub fn items(&self) -> u64 {
         self.too_large + self.malformed
     }
 
     /// Of the parts of one item.
-    pub(crate) fn at_most_one(self) -> Dropped {
+    pub(crate) fn at_most_one(self) -> DroppedItems {
         match self {
-            Dropped { too_large: 1.., .. } => Dropped { too_large: 1, malformed: 0 },
-            Dropped { malformed: 1.., .. } => Dropped { too_large: 0, malformed: 1 },
+            DroppedItems { too_large: 1.., .. } => DroppedItems { too_large: 1, malformed: 0 },
+            DroppedItems { malformed: 1.., .. } => DroppedItems { too_large: 0, malformed: 1 },
             none => none,
         }
     }
 
-    pub(crate) fn count(&mut self, reason: NotTaken) {
+    pub(crate) fn count(&mut self, reason: RowRejection) {
         match reason {
-            NotTaken::Malformed | NotTaken::TooMany => self.malformed += 1,
-            NotTaken::Full | NotTaken::TooLarge => self.too_large += 1,
+            RowRejection::Malformed | RowRejection::TooMany => self.malformed += 1,
+            RowRejection::Full | RowRejection::TooLarge => self.too_large += 1,
         }
     }
 }
@@ -73,20 +73,31 @@ impl Writer {
     /// Takes all rows of a checked body. A sequence that is in the lake already is passed over.
     ///
     /// `now_ns` is the time in nanoseconds since the Unix epoch, from which files are given their age.
-    pub fn push(&mut self, position: &Position, request: &Request<'_>, now_ns: u64) -> Result<Pushed, Error> {
+    pub fn push(
+        &mut self,
+        position: &BatchPosition,
+        request: &Request<'_>,
+        now_ns: u64,
+    ) -> Result<BatchResult, Error> {
         if self.is_failed() {
             return Err(Error::Failed);
         }
         if self.durable().is_some_and(|durable| position.sequence <= durable) {
-            return Ok(Pushed::default());
+            return Ok(BatchResult::default());
         }
         let pushed = self.push_all(position, request, now_ns);
         self.fail(pushed)
     }
 
-    fn push_all(&mut self, position: &Position, request: &Request<'_>, now_ns: u64) -> Result<Pushed, Error> {
+    fn push_all(
+        &mut self,
+        position: &BatchPosition,
+        request: &Request<'_>,
+        now_ns: u64,
+    ) -> Result<BatchResult, Error> {
         let hour = Hour::of_ns(position.received_at_ns);
-        let mut pushed = Pushed { commit: self.begin(position.sequence, hour, now_ns)?, ..Pushed::default() };
+        let mut pushed =
+            BatchResult { commit: self.begin(position.sequence, hour, now_ns)?, ..BatchResult::default() };
         for metadata in request.metadata() {
             self.families.learn(&metadata);
         }
@@ -97,7 +108,7 @@ impl Writer {
         Ok(pushed)
     }
 
-    fn push_series(&mut self, series: &Series<'_>, pushed: &mut Pushed) -> Result<(), Error> {
+    fn push_series(&mut self, series: &Series<'_>, pushed: &mut BatchResult) -> Result<(), Error> {
         // Early 2.0 senders say once for the series when it began.
         let created = match series {
             Series::V1(_) => 0,
@@ -107,7 +118,10 @@ impl Writer {
         let mut place = None;
         for sample in series.samples() {
             self.push_point(series.labels(), &mut place, pushed, |writer, place| {
-                writer.points.add(head_of(place, &sample, created)?, Value::Double(sample.bits)).map(|_| 1)
+                writer
+                    .points
+                    .add(head_of(place, &sample, created)?, PointValue::Double(sample.bits))
+                    .map(|_| 1)
             })?;
         }
         for exemplar in series.exemplars() {
@@ -128,10 +142,10 @@ impl Writer {
     /// Adds to the points' run.
     fn push_point<'a>(
         &mut self,
-        labels: impl Exact<'a>,
+        labels: impl LabelIterator<'a>,
         place: &mut Option<(u64, u32)>,
-        pushed: &mut Pushed,
-        add: impl Fn(&mut Writer, u32) -> Result<u64, NotTaken>,
+        pushed: &mut BatchResult,
+        add: impl Fn(&mut Writer, u32) -> Result<u64, RowRejection>,
     ) -> Result<(), Error> {
         self.take(pushed, |writer| {
             let found = match *place {
@@ -147,8 +161,8 @@ impl Writer {
     /// of it.
     pub(crate) fn take(
         &mut self,
-        pushed: &mut Pushed,
-        mut add: impl FnMut(&mut Writer) -> Result<u64, NotTaken>,
+        pushed: &mut BatchResult,
+        mut add: impl FnMut(&mut Writer) -> Result<u64, RowRejection>,
     ) -> Result<(), Error> {
         let mut last = false;
         loop {
@@ -157,7 +171,7 @@ impl Writer {
                     pushed.rows += rows;
                     return Ok(());
                 }
-                Err(NotTaken::Full) if self.make_room(&mut last)? => {}
+                Err(RowRejection::Full) if self.make_room(&mut last)? => {}
                 Err(reason) => {
                     pushed.dropped.count(reason);
                     return Ok(());
@@ -167,23 +181,23 @@ impl Writer {
     }
 }
 
-fn head_of(series: u32, sample: &Sample, created: i64) -> Result<Head, NotTaken> {
+fn head_of(series: u32, sample: &Sample, created: i64) -> Result<RowKey, RowRejection> {
     let start = if sample.start_timestamp == 0 { created } else { sample.start_timestamp };
     let start = match start {
         0 => None,
-        start => Some((micros_of_millis(start).ok_or(NotTaken::Malformed)?, 0)),
+        start => Some((micros_of_millis(start).ok_or(RowRejection::Malformed)?, 0)),
     };
-    let time_us = micros_of_millis(sample.timestamp).ok_or(NotTaken::Malformed)?;
-    Ok(Head::new((time_us, 0), start, series, stale_flag(sample.is_stale())))
+    let time_us = micros_of_millis(sample.timestamp).ok_or(RowRejection::Malformed)?;
+    Ok(RowKey::new((time_us, 0), start, series, stale_flag(sample.is_stale())))
 }
 
 /// The labels `trace_id` and `span_id` get columns of their own when they are what OpenTelemetry writes:
 /// 32 and 16 lower-case hexadecimal digits.
 fn exemplar_row<'a>(
     writer: &mut Writer,
-    exemplar: &Exemplar<impl Exact<'a>>,
-) -> Result<ExemplarRow, NotTaken> {
-    let time_us = micros_of_millis(exemplar.timestamp).ok_or(NotTaken::Malformed)?;
+    exemplar: &Exemplar<impl LabelIterator<'a>>,
+) -> Result<ExemplarRow, RowRejection> {
+    let time_us = micros_of_millis(exemplar.timestamp).ok_or(RowRejection::Malformed)?;
     let (mut trace_id, mut span_id) = (None, None);
     let mut most = 2;
     for label in exemplar.labels.clone() {

@@ -27,11 +27,11 @@ const FREE_PART: u64 = 10;
 
 /// Bytes by hour. One entry for each hour that is kept.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct RetainedBytes {
     hours: BTreeMap<Hour, u64>,
 }
 
-impl Kept {
+impl RetainedBytes {
     pub(crate) fn add(&mut self, hour: Hour, bytes: u64) {
         *self.hours.entry(hour).or_default() += bytes;
     }

@@ -12,12 +12,12 @@ mod spans;
 pub(crate) mod texts;
 
 pub(crate) use exemplars::ExemplarRow;
-pub(crate) use histograms::{HistogramRun, OtlpHistogram};
-pub(crate) use keys::{Exact, Keys, MetricKey, stale_flag};
-pub(crate) use logs::LogRun;
+pub(crate) use histograms::{HistogramBuffer, OtlpHistogram};
+pub(crate) use keys::{Keys, LabelIterator, MetricKey, stale_flag};
+pub(crate) use logs::LogBuffer;
 pub(crate) use origins::{Origins, write_attributes};
-pub(crate) use points::{PointRun, Value};
-pub(crate) use spans::{SpanRun, id};
+pub(crate) use points::{PointBuffer, PointValue};
+pub(crate) use spans::{SpanBuffer, id};
 
 use crate::table::Column;
 use arrow::array::ArrayRef;
@@ -25,7 +25,7 @@ use std::ops::Range;
 
 /// Why something was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotTaken {
+pub(crate) enum RowRejection {
     /// The run is full: write it out and try again.
     Full,
     /// It does not fit in an empty run either.
@@ -38,7 +38,7 @@ pub(crate) enum NotTaken {
 
 /// The key of a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct RowKey {
     pub(crate) time_us: i64,
     /// `i64::MIN` when not known.
     pub(crate) start_us: i64,
@@ -47,20 +47,20 @@ pub(crate) struct Head {
     rest: u32,
 }
 
-impl Head {
+impl RowKey {
     pub(crate) fn new(
         (time_us, time_ns): (i64, u16),
         start: Option<(i64, u16)>,
         series: u32,
         flags: u8,
-    ) -> Head {
+    ) -> RowKey {
         let (start_us, start_ns) = start.unwrap_or((NO_START, 0));
         let rest = u32::from(flags) | u32::from(time_ns) << 8 | u32::from(start_ns) << 18;
-        Head { time_us, start_us, series, rest }
+        RowKey { time_us, start_us, series, rest }
     }
 
     /// Of no row.
-    const NONE: Head = Head { time_us: 0, start_us: NO_START, series: u32::MAX, rest: 0 };
+    const NONE: RowKey = RowKey { time_us: 0, start_us: NO_START, series: u32::MAX, rest: 0 };
 
     pub(crate) fn set(&mut self, flag: u8) {
         self.rest |= u32::from(flag);
@@ -83,11 +83,11 @@ impl Head {
     }
 }
 
-/// Stands for "not known" in [`Head::start_us`].
+/// Stands for "not known" in [`RowKey::start_us`].
 const NO_START: i64 = i64::MIN;
 
 /// Rows that can be sorted and then shown column by column.
-pub(crate) trait Run {
+pub(crate) trait RowBuffer {
     /// How many rows there are.
     fn len(&self) -> usize;
 

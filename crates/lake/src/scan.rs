@@ -3,11 +3,11 @@
 mod filter;
 
 use crate::layout::{Hour, Layout};
-use crate::manifest::{self, Entry};
+use crate::manifest::{self, FileEntry};
 use crate::{Error, Query, Table};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
-use filter::Filter;
+use filter::RowFilter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub struct Scan {
     layout: Layout,
     query: Query,
-    filter: Arc<Filter>,
+    filter: Arc<RowFilter>,
     columns: Vec<String>,
     hours: std::vec::IntoIter<Hour>,
     files: std::vec::IntoIter<PathBuf>,
@@ -62,7 +62,7 @@ pub fn scan(dir: &Path, query: &Query) -> Result<Scan, Error> {
     }
     Ok(Scan {
         layout,
-        filter: Arc::new(Filter::new(query)?),
+        filter: Arc::new(RowFilter::new(query)?),
         columns,
         hours: hours.into_iter(),
         files: Vec::new().into_iter(),
@@ -140,7 +140,7 @@ impl Scan {
         Ok(())
     }
 
-    fn is_wanted(&self, file: &Entry) -> bool {
+    fn is_wanted(&self, file: &FileEntry) -> bool {
         file.table() == Some(self.query.table) && self.filter.may_have(file.min_time_us, file.max_time_us)
     }
 

@@ -169,16 +169,16 @@ pub(crate) enum HistogramColumn {
     ZeroCount,
     ZeroCountFloat,
     ZeroThreshold,
-    Offset(Side),
-    Spans(Side),
-    Counts(Side),
-    CountsFloat(Side),
+    Offset(BucketSide),
+    Spans(BucketSide),
+    Counts(BucketSide),
+    CountsFloat(BucketSide),
     Temporality,
     ResetHint,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum BucketSide {
     Positive,
     Negative,
 }
@@ -212,8 +212,8 @@ const KEY_COLUMNS: [Column; 23] = [
 const POINT_COLUMNS: [Column; 4] = [Column::Value, Column::ValueInt, Column::Quantile, Column::Exemplars];
 
 const HISTOGRAM_COLUMNS: [Column; 23] = {
+    use BucketSide::*;
     use HistogramColumn::*;
-    use Side::*;
     [
         Column::Histogram(Count),
         Column::Histogram(CountFloat),
@@ -283,8 +283,8 @@ impl Column {
 
 impl HistogramColumn {
     fn field(self) -> Field {
+        use BucketSide::{Negative, Positive};
         use DataType::{Float64, Int32, Int64};
-        use Side::{Negative, Positive};
         match self {
             Self::Count => field(40, "count", Int64, true),
             Self::CountFloat => field(41, "count_float", Float64, true),

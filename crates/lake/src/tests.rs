@@ -10,7 +10,7 @@ mod roundtrip;
 mod skipping;
 pub(crate) mod traces;
 
-use crate::{Pushed, Query, Settings, Table, Writer, scan};
+use crate::{BatchResult, Query, Table, Writer, WriterSettings, scan};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, TimestampMicrosecondType};
 use body::{Body, Labels};
@@ -24,10 +24,10 @@ pub(crate) const NOW_MS: i64 = 1_700_000_000_000;
 pub(crate) const HOUR_NS: u64 = 3_600_000_000_000;
 
 pub(crate) fn writer(dir: &Path) -> Writer {
-    Writer::open(Settings::new(dir, Writer::smallest_slice(), "test")).unwrap().0
+    Writer::open(WriterSettings::new(dir, Writer::smallest_slice(), "test")).unwrap().0
 }
 
-pub(crate) fn push(writer: &mut Writer, sequence: u64, received_at_ns: u64, body: &Body) -> Pushed {
+pub(crate) fn push(writer: &mut Writer, sequence: u64, received_at_ns: u64, body: &Body) -> BatchResult {
     try_push(writer, sequence, received_at_ns, body).unwrap()
 }
 
@@ -36,10 +36,10 @@ pub(crate) fn try_push(
     sequence: u64,
     received_at_ns: u64,
     body: &Body,
-) -> Result<Pushed, crate::Error> {
+) -> Result<BatchResult, crate::Error> {
     let mut symbols = Symbols::new();
     let request = view(Version::V1, &body.0, &mut symbols).unwrap();
-    writer.push(&crate::Position { sequence, received_at_ns }, &request, received_at_ns)
+    writer.push(&crate::BatchPosition { sequence, received_at_ns }, &request, received_at_ns)
 }
 
 /// A row of `metric_points` with the labels put together again.

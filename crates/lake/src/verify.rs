@@ -2,7 +2,7 @@
 
 use crate::checksum::checksum_of;
 use crate::layout::{Layout, names};
-use crate::manifest::{self, Entry};
+use crate::manifest::{self, FileEntry};
 use crate::scan::views;
 use crate::{Error, Table};
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The result of [`verify`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct VerifyReport {
     /// Files that are named and as they were written.
     pub files: u64,
     /// Their rows.
@@ -26,7 +26,7 @@ pub struct Report {
     pub orphans: Vec<PathBuf>,
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether nothing is wrong. Orphans are not.
     pub fn is_sound(&self) -> bool {
         self.problem_count == 0
@@ -44,9 +44,9 @@ const KEPT: usize = 1000;
 
 /// Reads everything that the manifests of the lake at `dir` name: that it is there, its length and checksum,
 /// its footer, its number of rows, and every column of every row.
-pub fn verify(dir: &Path) -> Result<Report, Error> {
+pub fn verify(dir: &Path) -> Result<VerifyReport, Error> {
     let layout = Layout::new(dir);
-    let mut report = Report::default();
+    let mut report = VerifyReport::default();
     let looking = |error| Error::io("looking into", layout.root())(error);
     let mut hours = layout.manifest_hours().map_err(looking)?;
     for table in Table::ALL {
@@ -93,7 +93,7 @@ pub fn verify(dir: &Path) -> Result<Report, Error> {
     Ok(report)
 }
 
-fn check(path: &Path, entry: &Entry) -> Result<(), String> {
+fn check(path: &Path, entry: &FileEntry) -> Result<(), String> {
     let words = |error: &dyn std::fmt::Display| error.to_string();
     let file = tidegate_files::read(path).map_err(|error| words(&error))?;
     let (bytes, checksum) = checksum_of(&file).map_err(|error| words(&error))?;

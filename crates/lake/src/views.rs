@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// One view: its name, its table, its columns and the rows that it has.
-struct View {
+struct ViewDefinition {
     name: &'static str,
     table: Table,
     columns: &'static [(&'static str, &'static str)],
@@ -114,8 +114,8 @@ const METRIC_ATTRIBUTES: &str = "map_concat(from_json(attributes, '\"MAP(VARCHAR
 
 const TEMPORALITY: &str = "CASE WHEN type IN (2, 4) THEN 2 WHEN type IN (3, 10) THEN 1 ELSE 0 END";
 
-const VIEWS: [View; 7] = [
-    View {
+const VIEWS: [ViewDefinition; 7] = [
+    ViewDefinition {
         name: "otel_traces",
         table: Table::Spans,
         columns: &[
@@ -176,7 +176,7 @@ const VIEWS: [View; 7] = [
         ],
         rows: "",
     },
-    View {
+    ViewDefinition {
         name: "otel_logs",
         table: Table::Logs,
         columns: &[
@@ -208,7 +208,7 @@ const VIEWS: [View; 7] = [
         ],
         rows: "",
     },
-    View {
+    ViewDefinition {
         name: "otel_metrics_gauge",
         table: Table::MetricPoints,
         columns: metric![
@@ -225,7 +225,7 @@ const VIEWS: [View; 7] = [
         rows: "\nWHERE flags & 2 = 0 AND type NOT IN (2, 3, 4, 10, 11, 12) AND quantile IS NULL \
                AND NOT (type = 6 AND NOT suffix(metric_name, '_sum')) AND NOT (type = 7 AND value_int IS NOT NULL)",
     },
-    View {
+    ViewDefinition {
         name: "otel_metrics_sum",
         table: Table::MetricPoints,
         columns: metric![
@@ -243,7 +243,7 @@ const VIEWS: [View; 7] = [
         ],
         rows: "\nWHERE flags & 2 = 0 AND type IN (2, 3, 4, 10, 11, 12)",
     },
-    View {
+    ViewDefinition {
         name: "otel_metrics_histogram",
         table: Table::MetricHistograms,
         columns: metric![
@@ -265,7 +265,7 @@ const VIEWS: [View; 7] = [
         ],
         rows: "\nWHERE scale IS NULL",
     },
-    View {
+    ViewDefinition {
         name: "otel_metrics_exponential_histogram",
         table: Table::MetricHistograms,
         columns: metric![
@@ -292,7 +292,7 @@ const VIEWS: [View; 7] = [
         rows: "\nWHERE scale IS NOT NULL",
     },
     // The rows of a summary differ in type and quantile alone.
-    View {
+    ViewDefinition {
         name: "otel_metrics_summary",
         table: Table::MetricPoints,
         columns: metric![

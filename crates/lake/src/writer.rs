@@ -7,14 +7,14 @@ mod settings;
 mod tests;
 
 pub use commit::{Commit, CommittedFile};
-pub use settings::Settings;
+pub use settings::WriterSettings;
 
-use crate::file::{Finished, Kind, TableFile};
+use crate::buffer_sizes::{BufferSizes, SMALLEST};
+use crate::file::{FinishedFile, TableFile, TableSchema};
 use crate::layout::{Hour, Layout};
-use crate::metadata::Families;
-use crate::retention::Kept;
-use crate::run::{HistogramRun, LogRun, PointRun, Run, SpanRun};
-use crate::shape::{SMALLEST, Shape};
+use crate::metadata::MetadataCache;
+use crate::retention::RetainedBytes;
+use crate::run::{HistogramBuffer, LogBuffer, PointBuffer, RowBuffer, SpanBuffer};
 use crate::{Error, Table};
 use std::fs::File;
 use std::path::PathBuf;
@@ -24,29 +24,29 @@ use std::path::PathBuf;
 /// After an error it has forgotten what it had not committed, and takes nothing until
 /// [`recover`](Self::recover) has said after which sequence to push again.
 pub struct Writer {
-    pub(crate) settings: Settings,
-    pub(crate) shape: Shape,
+    pub(crate) settings: WriterSettings,
+    pub(crate) shape: BufferSizes,
     layout: Layout,
     /// In the order of [`Table::ALL`].
-    kinds: Vec<Kind>,
-    pub(crate) points: PointRun,
-    pub(crate) histograms: HistogramRun,
-    pub(crate) spans: SpanRun,
-    pub(crate) logs: LogRun,
+    kinds: Vec<TableSchema>,
+    pub(crate) points: PointBuffer,
+    pub(crate) histograms: HistogramBuffer,
+    pub(crate) spans: SpanBuffer,
+    pub(crate) logs: LogBuffer,
     /// Rises whenever a run is emptied: places in runs are good for as long as it is the same.
     pub(crate) emptied: u64,
-    pub(crate) families: Families,
+    pub(crate) families: MetadataCache,
     /// xxh64 (seed 0) of the node's name.
     node: u64,
-    open: Option<Open>,
+    open: Option<OpenCommit>,
     /// The last sequence that is in the lake for good.
     durable: Option<u64>,
-    pub(crate) kept: Kept,
+    pub(crate) kept: RetainedBytes,
     failed: bool,
     /// Where a manifest ended before the line that may be torn.
     cut: Option<(Hour, u64)>,
     #[cfg(test)]
-    fail_at: Option<commit::Step>,
+    fail_at: Option<commit::CommitStep>,
     _lock: File,
 }
 
@@ -54,7 +54,7 @@ pub struct Writer {
 const MOST_FINISHED: usize = 8;
 
 /// The batches pushed since the last commit.
-struct Open {
+struct OpenCommit {
     hour: Hour,
     first: u64,
     last: u64,
@@ -62,7 +62,7 @@ struct Open {
     /// At most one of each table, in the order of [`Table::ALL`].
     files: [Option<TableFile>; Table::ALL.len()],
     /// Files that were closed because their footers had become long.
-    finished: Vec<Finished>,
+    finished: Vec<FinishedFile>,
     created: u32,
 }
 
@@ -103,7 +103,7 @@ impl Writer {
     pub(crate) fn begin(&mut self, sequence: u64, hour: Hour, now_ns: u64) -> Result<Option<Commit>, Error> {
         let other_hour = self.open.as_ref().is_some_and(|open| open.hour != hour);
         let commit = if other_hour { self.close_files()? } else { None };
-        let open = self.open.get_or_insert_with(|| Open {
+        let open = self.open.get_or_insert_with(|| OpenCommit {
             hour,
             first: sequence,
             last: sequence,
@@ -148,7 +148,7 @@ impl Writer {
         result
     }
 
-    fn run(&mut self, table: Table) -> &mut dyn Run {
+    fn run(&mut self, table: Table) -> &mut dyn RowBuffer {
         match table {
             Table::MetricPoints => &mut self.points,
             Table::MetricHistograms => &mut self.histograms,
@@ -186,7 +186,7 @@ impl Writer {
     /// Writes the gathered rows of a table as a row group.
     fn write_run(&mut self, table: Table) -> Result<(), Error> {
         self.emptied += 1;
-        let run: &mut dyn Run = match table {
+        let run: &mut dyn RowBuffer = match table {
             Table::MetricPoints => &mut self.points,
             Table::MetricHistograms => &mut self.histograms,
             Table::Spans => &mut self.spans,
@@ -202,10 +202,16 @@ impl Writer {
     }
 }
 
-impl Open {
+impl OpenCommit {
     /// Writes a row group to the table's file, which is created at `path` when there is none. Then finishes
     /// files as long as one's footer is longer than `most`, or all of them than twice that.
-    fn write(&mut self, kind: &Kind, run: &mut dyn Run, path: PathBuf, most: usize) -> Result<(), Error> {
+    fn write(
+        &mut self,
+        kind: &TableSchema,
+        run: &mut dyn RowBuffer,
+        path: PathBuf,
+        most: usize,
+    ) -> Result<(), Error> {
         let Some(file) = Table::ALL.iter().zip(&mut self.files).find(|(table, _)| **table == kind.table())
         else {
             return Ok(());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use tidegate_lake::{Position, Settings, Writer};
+use tidegate_lake::{BatchPosition, Writer, WriterSettings};
 use tidegate_wire::remote_write::{STALE_NAN, Symbols, Version, view};
 
 const NOW_NS: u64 = 1_700_000_000_000_000_000;
@@ -37,11 +37,11 @@ fn python() -> Option<String> {
 fn push(writer: &mut Writer, sequence: u64, received_at_ns: u64, body: &Body) {
     let mut symbols = Symbols::new();
     let request = view(Version::V1, &body.0, &mut symbols).unwrap();
-    writer.push(&Position { sequence, received_at_ns }, &request, received_at_ns).unwrap();
+    writer.push(&BatchPosition { sequence, received_at_ns }, &request, received_at_ns).unwrap();
 }
 
 fn fill(dir: &Path) {
-    let (mut writer, _) = Writer::open(Settings::new(dir, Writer::smallest_slice(), "duckdb")).unwrap();
+    let (mut writer, _) = Writer::open(WriterSettings::new(dir, Writer::smallest_slice(), "duckdb")).unwrap();
     for sequence in 0..20_u64 {
         let mut body = Body::default().metadata("requests", 1, "", "how many");
         for serial in 0..500 {

@@ -17,7 +17,7 @@ mod otlp;
 
 use nasty::{NOW_NS, bodies};
 use std::path::Path;
-use tidegate_lake::{Dropped, Position, Settings, Writer, verify};
+use tidegate_lake::{BatchPosition, DroppedItems, Writer, WriterSettings, verify};
 use tidegate_wire::remote_write::{Request, Symbols, Version, view};
 
 /// zstd's memory in addition.
@@ -28,7 +28,7 @@ fn peak(dir: &Path, slice: u64, rounds: u64) -> (u64, u64) {
     let (mut peak, mut sent) = (0, 0);
     let mut writer = None;
     let open = allocation_counter::measure(|| {
-        let settings = Settings { file_bytes: 32 << 20, ..Settings::new(dir, slice, "memory") };
+        let settings = WriterSettings { file_bytes: 32 << 20, ..WriterSettings::new(dir, slice, "memory") };
         writer = Some(Writer::open(settings).unwrap().0);
     });
     let mut writer = writer.unwrap();
@@ -42,19 +42,19 @@ fn peak(dir: &Path, slice: u64, rounds: u64) -> (u64, u64) {
     for (sequence, body) in bodies(rounds).enumerate() {
         let mut symbols = Symbols::new();
         let request: Request<'_> = view(Version::V1, &body.0, &mut symbols).unwrap();
-        let position = Position { sequence: sequence as u64, received_at_ns: NOW_NS };
+        let position = BatchPosition { sequence: sequence as u64, received_at_ns: NOW_NS };
         measured(&mut || {
             let pushed = writer.push(&position, &request, NOW_NS).unwrap();
-            assert_eq!(pushed.dropped, Dropped::default());
+            assert_eq!(pushed.dropped, DroppedItems::default());
             sent += pushed.rows;
         });
     }
     // Then all signals by turns.
     for (sequence, (signal, raw)) in nasty_otlp::bodies(rounds).enumerate() {
-        let position = Position { sequence: (1 << 32) + sequence as u64, received_at_ns: NOW_NS };
+        let position = BatchPosition { sequence: (1 << 32) + sequence as u64, received_at_ns: NOW_NS };
         measured(&mut || {
             let pushed = writer.push_otlp(&position, signal, &raw, NOW_NS).unwrap();
-            assert_eq!(pushed.dropped, Dropped::default());
+            assert_eq!(pushed.dropped, DroppedItems::default());
             sent += pushed.rows;
         });
     }

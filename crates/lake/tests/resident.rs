@@ -18,7 +18,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 use tidegate_arena::heap::{Counting, JEMALLOC, Jemalloc};
-use tidegate_lake::{Position, Settings, Writer};
+use tidegate_lake::{BatchPosition, Writer, WriterSettings};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 
@@ -85,7 +85,7 @@ fn push_bodies(path: &Path) {
         let lake = tempfile::tempdir().unwrap();
         let before = status("RssAnon:");
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
-        let (writer, _) = Writer::open(Settings::new(lake.path(), slice, "resident")).unwrap();
+        let (writer, _) = Writer::open(WriterSettings::new(lake.path(), slice, "resident")).unwrap();
         push_all(writer, path, &mut body);
         // Of the peak, what is not code.
         let grown = (status("VmHWM:") - status("RssFile:")).saturating_sub(before);
@@ -102,7 +102,7 @@ fn push_all(mut writer: Writer, path: &Path, body: &mut [u8]) {
         file.read_exact(&mut length).unwrap();
         let body = &mut body[..u64::from_le_bytes(length) as usize];
         file.read_exact(body).unwrap();
-        let position = Position { sequence, received_at_ns: NOW_NS };
+        let position = BatchPosition { sequence, received_at_ns: NOW_NS };
         let signals = [Signal::Traces, Signal::Logs, Signal::Metrics];
         match signals.into_iter().find(|&signal| signal as u64 == u64::from_le_bytes(kind)) {
             Some(signal) => drop(writer.push_otlp(&position, signal, body, NOW_NS).unwrap()),

@@ -17,15 +17,15 @@ use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use tidegate_lake::{Position, Settings, Writer, duckdb_views};
+use tidegate_lake::{BatchPosition, Writer, WriterSettings, duckdb_views};
 use tidegate_wire::otlp::{Signal, check};
 
 fn fill(dir: &Path) {
-    let (mut writer, _) = Writer::open(Settings::new(dir, Writer::smallest_slice(), "views")).unwrap();
+    let (mut writer, _) = Writer::open(WriterSettings::new(dir, Writer::smallest_slice(), "views")).unwrap();
     let resource = [("service.name", Attr::Text("shop")), ("host.name", Attr::Text("h"))];
     let mut push = |sequence, signal, raw: Vec<u8>| {
         check(signal, &raw).unwrap();
-        let position = Position { sequence, received_at_ns: START_NS };
+        let position = BatchPosition { sequence, received_at_ns: START_NS };
         let pushed = writer.push_otlp(&position, signal, &raw, START_NS).unwrap();
         assert_eq!(pushed.dropped.items(), 0);
     };
@@ -154,7 +154,7 @@ fn duckdb_shows_the_views() {
 #[test]
 fn tables_without_files_have_no_view() {
     let dir = tempfile::tempdir().unwrap();
-    drop(Writer::open(Settings::new(dir.path(), Writer::smallest_slice(), "views")).unwrap());
+    drop(Writer::open(WriterSettings::new(dir.path(), Writer::smallest_slice(), "views")).unwrap());
     let text = duckdb_views(dir.path()).unwrap();
     assert!(
         text.contains("-- otel_traces: the table spans has no files yet") && !text.contains("CREATE"),

@@ -19,7 +19,7 @@ use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::{Charge, STEP, Window};
 use tidegate_journal::{Encoding, Protocol, ReadError, Signal};
-use tidegate_lake::{Commit, Error, Position, Pushed, Settings, Writer};
+use tidegate_lake::{BatchPosition, BatchResult, Commit, Error, Writer, WriterSettings};
 use tidegate_ledger::Dropped;
 use tidegate_wire::otlp;
 use tidegate_wire::remote_write::{Symbols, Version, view};
@@ -138,7 +138,7 @@ impl Lake {
     /// [`LakeError`].
     pub fn start(
         context: SinkContext<'_>,
-        settings: Settings,
+        settings: WriterSettings,
         slice: Charge,
         room: EgressBudget,
         runtime: Handle,
@@ -197,7 +197,7 @@ impl Lake {
         }
         let all = u64::from(record.meta.items);
         match self.with_room(|lake| lake.push(&record)) {
-            Ok((Pushed { commit, dropped, .. }, others)) => {
+            Ok((BatchResult { commit, dropped, .. }, others)) => {
                 if dropped.too_large > 0 {
                     self.too_large(&record, dropped.too_large);
                 }
@@ -301,12 +301,13 @@ impl Lake {
     }
 
     /// Pushes a record; and how many of its items the sink is not configured to take.
-    fn push(&mut self, record: &Record) -> Result<(Pushed, u64), Failure> {
+    fn push(&mut self, record: &Record) -> Result<(BatchResult, u64), Failure> {
         let content = Content::of(record.meta.protocol, record.meta.signal);
         let content = content.ok_or(Failure::Lost(Dropped::Untranslatable))?;
         let raw = self.opened(record)?;
         let all = u64::from(record.meta.items);
-        let position = Position { sequence: record.sequence, received_at_ns: record.meta.received_at_ns };
+        let position =
+            BatchPosition { sequence: record.sequence, received_at_ns: record.meta.received_at_ns };
         let mut others = 0;
         let pushed = match content {
             Content::Otlp(signal) => {

@@ -1,13 +1,13 @@
 //! How each column is encoded, and what readers can skip by.
 
-use crate::shape::Shape;
+use crate::buffer_sizes::BufferSizes;
 use crate::table::{Column, HistogramColumn, LogColumn, PROMOTED, SpanColumn, Table};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
-pub(crate) fn of(table: Table, shape: &Shape) -> WriterProperties {
+pub(crate) fn of(table: Table, shape: &BufferSizes) -> WriterProperties {
     let sorting =
         [0, 4, 5].map(|place| SortingColumn { column_idx: place, descending: false, nulls_first: false });
     let is_sorted = matches!(table, Table::MetricPoints | Table::MetricHistograms);
@@ -29,7 +29,11 @@ pub(crate) fn of(table: Table, shape: &Shape) -> WriterProperties {
     builder.build()
 }
 
-fn column_of(builder: WriterPropertiesBuilder, column: Column, shape: &Shape) -> WriterPropertiesBuilder {
+fn column_of(
+    builder: WriterPropertiesBuilder,
+    column: Column,
+    shape: &BufferSizes,
+) -> WriterPropertiesBuilder {
     let path = || ColumnPath::new(vec![column.field().name().clone()]);
     let leaf = |leaf: &[&str]| {
         let outer = [column.field().name().clone(), "list".to_owned(), "element".to_owned()];

@@ -1,7 +1,7 @@
 use super::*;
-use crate::metadata::Families;
+use crate::metadata::MetadataCache;
 use crate::pool::Pool;
-use crate::run::{Head, HistogramRun, LogRun, PointRun, SpanRun, Value};
+use crate::run::{HistogramBuffer, LogBuffer, PointBuffer, PointValue, RowKey, SpanBuffer};
 use crate::tests::otlp::{Attr, log_record, span};
 use tidegate_wire::otlp::{LogRecord, LogsRequest, Span, TracesRequest};
 use tidegate_wire::remote_write::{Histogram, Label};
@@ -14,10 +14,10 @@ fn label(serial: &str) -> [Label<'_>; 2] {
 }
 
 /// The size of a file after some row groups, and the size that it reports, in bytes.
-fn measured<R: Run>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u64) {
+fn measured<R: RowBuffer>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u64) {
     let dir = tempfile::tempdir().unwrap();
-    let shape = Shape::of(crate::shape::SMALLEST).unwrap();
-    let kind = Kind::new(table, &shape, &dir.path().join("spill"), Access::Owner).unwrap();
+    let shape = BufferSizes::of(crate::buffer_sizes::SMALLEST).unwrap();
+    let kind = TableSchema::new(table, &shape, &dir.path().join("spill"), Access::Owner).unwrap();
     let mut file = kind.create(dir.path().join("file")).unwrap();
     // Memory that the pool keeps for the next rows is not the file's.
     fill(&mut run);
@@ -48,20 +48,21 @@ fn measured<R: Run>(table: Table, mut run: R, fill: impl Fn(&mut R)) -> (u64, u6
 /// Files are closed by what they say that their footers take, so it must not be less than what they do take.
 #[test]
 fn footers_are_not_longer_than_they_say() {
-    let shape = Shape::of(crate::shape::SMALLEST).unwrap();
+    let shape = BufferSizes::of(crate::buffer_sizes::SMALLEST).unwrap();
     let pool = Pool::new(shape.pool);
-    let families = Families::new(1, 1000);
-    let (held, said) = measured(Table::MetricPoints, PointRun::new(&shape, &pool), |run| {
+    let families = MetadataCache::new(1, 1000);
+    let (held, said) = measured(Table::MetricPoints, PointBuffer::new(&shape, &pool), |run| {
         for serial in 0..shape.point_series {
             let serial = format!("{serial:0>100}");
             let Ok(series) = run.keys.series_of(label(&serial).into_iter(), &families) else { break };
             for time_us in 0..3 {
-                let _ = run.add(Head::new((time_us, 0), None, series, 0), Value::Double(u64::from(series)));
+                let _ = run
+                    .add(RowKey::new((time_us, 0), None, series, 0), PointValue::Double(u64::from(series)));
             }
         }
     });
     assert!(held <= said, "points: {held} held, {said} said");
-    let (held, said) = measured(Table::MetricHistograms, HistogramRun::new(&shape, &pool), |run| {
+    let (held, said) = measured(Table::MetricHistograms, HistogramBuffer::new(&shape, &pool), |run| {
         for serial in 0..shape.histogram_series {
             let serial = format!("{serial:0>100}");
             let Ok(series) = run.keys.series_of(label(&serial).into_iter(), &families) else { break };
@@ -69,7 +70,7 @@ fn footers_are_not_longer_than_they_say() {
         }
     });
     assert!(held <= said, "histograms: {held} held, {said} said");
-    let (held, said) = measured(Table::Spans, SpanRun::new(&pool), |run| {
+    let (held, said) = measured(Table::Spans, SpanBuffer::new(&pool), |run| {
         let batch = run.batch([1; 16]).unwrap();
         for serial in 0..10_000_u64 {
             let attributes = [
@@ -85,7 +86,7 @@ fn footers_are_not_longer_than_they_say() {
         }
     });
     assert!(held <= said, "spans: {held} held, {said} said");
-    let (held, said) = measured(Table::Logs, LogRun::new(&pool), |run| {
+    let (held, said) = measured(Table::Logs, LogBuffer::new(&pool), |run| {
         let batch = run.batch([1; 16]).unwrap();
         for serial in 0..10_000_u64 {
             let body = format!("{serial:0>70}");

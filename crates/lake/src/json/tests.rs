@@ -130,7 +130,7 @@ fn written(all: &[(String, Model)]) -> (String, usize, usize) {
     let mut stack = Stack::new();
     assert!(collect(span.attributes(), |_| true, &mut stack));
     let most = bound(0, &mut stack);
-    let mut counter = Counter::default();
+    let mut counter = ByteCounter::default();
     write_collected(0, &mut counter, &mut stack);
     let mut out = Vec::new();
     write_collected(0, &mut out, &mut stack);
@@ -240,7 +240,7 @@ fn values_may_nest_deep() {
             let request = tidegate_wire::otlp::TracesRequest::new(&raw);
             let group = request.resources().next().unwrap();
             let span: tidegate_wire::otlp::Span<'_> = group.scopes().next().unwrap().items().next().unwrap();
-            let (mut out, mut counter, mut stack) = (Vec::new(), Counter::default(), Stack::new());
+            let (mut out, mut counter, mut stack) = (Vec::new(), ByteCounter::default(), Stack::new());
             write_object_at(span.attributes(), &mut out, &mut stack, 0);
             write_object_at(span.attributes(), &mut counter, &mut stack, 0);
             assert_eq!(String::from_utf8(out).unwrap(), said(depth, "\"x\""), "{depth}");

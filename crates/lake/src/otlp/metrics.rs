@@ -1,10 +1,12 @@
 //! Metrics of OTLP: points of gauges, sums and summaries, and both kinds of histograms.
 
-use super::Origin;
+use super::ItemOrigin;
 use crate::json::Stack;
-use crate::run::{ExemplarRow, Head, Keys, MetricKey, NotTaken, OtlpHistogram, Value, id, write_attributes};
+use crate::run::{
+    ExemplarRow, Keys, MetricKey, OtlpHistogram, PointValue, RowKey, RowRejection, id, write_attributes,
+};
 use crate::table::{flag, point_type};
-use crate::{Error, Pushed, Writer};
+use crate::{BatchResult, Error, Writer};
 use tidegate_wire::otlp::{
     Attributes, Data, Exemplar, ExponentialPoint, HistogramPoint, Metric, MetricsRequest, NO_RECORDED_VALUE,
     Number, NumberPoint, SummaryPoint, temporality,
@@ -13,9 +15,9 @@ use tidegate_wire::otlp::{
 /// The context for adding the points of one metric.
 struct Context<'c, 'r, 'a> {
     metric: MetricKey<'a>,
-    origin: &'c mut Origin<'r, 'a>,
+    origin: &'c mut ItemOrigin<'r, 'a>,
     stack: &'c mut Stack<'a>,
-    pushed: &'c mut Pushed,
+    pushed: &'c mut BatchResult,
 }
 
 impl<'a> Context<'_, '_, 'a> {
@@ -26,7 +28,7 @@ impl<'a> Context<'_, '_, 'a> {
         keys: &mut Keys,
         attributes: Attributes<'a>,
         quantile: Option<u64>,
-    ) -> Result<u32, NotTaken> {
+    ) -> Result<u32, RowRejection> {
         let scope = self.origin.scope(emptied, &mut keys.origins, &mut keys.texts, self.stack)?;
         let series = keys.otlp_series_of(&self.metric, scope, attributes, quantile, self.stack);
         if series.is_err() {
@@ -37,14 +39,14 @@ impl<'a> Context<'_, '_, 'a> {
 }
 
 impl Writer {
-    pub(super) fn push_metrics(&mut self, raw: &[u8], pushed: &mut Pushed) -> Result<(), Error> {
+    pub(super) fn push_metrics(&mut self, raw: &[u8], pushed: &mut BatchResult) -> Result<(), Error> {
         let mut stack = Stack::new();
         for resource in MetricsRequest::new(raw).resources() {
             for scope in resource.scopes() {
                 let mut points =
-                    Origin::new(&resource.resource, resource.schema_url, &scope.scope, scope.schema_url);
+                    ItemOrigin::new(&resource.resource, resource.schema_url, &scope.scope, scope.schema_url);
                 let mut histograms =
-                    Origin::new(&resource.resource, resource.schema_url, &scope.scope, scope.schema_url);
+                    ItemOrigin::new(&resource.resource, resource.schema_url, &scope.scope, scope.schema_url);
                 for metric in scope.items() {
                     let origin = match metric.data {
                         Data::Histogram(_) | Data::ExponentialHistogram(_) => &mut histograms,
@@ -60,9 +62,9 @@ impl Writer {
     fn push_metric<'a>(
         &mut self,
         metric: &Metric<'a>,
-        origin: &mut Origin<'_, 'a>,
+        origin: &mut ItemOrigin<'_, 'a>,
         stack: &mut Stack<'a>,
-        pushed: &mut Pushed,
+        pushed: &mut BatchResult,
     ) -> Result<(), Error> {
         let Metric { name, unit, description, .. } = *metric;
         let key = |point_type| MetricKey { name, unit, description, point_type };
@@ -100,11 +102,11 @@ impl Writer {
         context: &mut Context<'_, '_, 'a>,
     ) -> Result<(), Error> {
         let value = match point.value {
-            Some(Number::Int(value)) => Value::Int(value),
-            Some(Number::Double(bits)) => Value::Double(bits),
-            None => Value::None,
+            Some(Number::Int(value)) => PointValue::Int(value),
+            Some(Number::Double(bits)) => PointValue::Double(bits),
+            None => PointValue::None,
         };
-        let mut counted = Pushed::default();
+        let mut counted = BatchResult::default();
         self.take(&mut counted, |writer| {
             let keys = &mut writer.points.keys;
             let series = context.series(writer.emptied, keys, point.attributes(), None)?;
@@ -133,13 +135,13 @@ impl Writer {
     ) -> Result<(), Error> {
         let count = i64::try_from(point.count).unwrap_or(i64::MAX);
         let quantiles = point.quantiles().map(|quantile| {
-            (point_type::SUMMARY_QUANTILE, Some(quantile.quantile), Value::Double(quantile.value))
+            (point_type::SUMMARY_QUANTILE, Some(quantile.quantile), PointValue::Double(quantile.value))
         });
         let totals = [
-            (point_type::SUMMARY_SUM, None, Value::Double(point.sum)),
-            (point_type::SUMMARY_COUNT, None, Value::Int(count)),
+            (point_type::SUMMARY_SUM, None, PointValue::Double(point.sum)),
+            (point_type::SUMMARY_COUNT, None, PointValue::Int(count)),
         ];
-        let mut counted = Pushed::default();
+        let mut counted = BatchResult::default();
         for (point_type, quantile, value) in quantiles.chain(totals) {
             context.metric.point_type = point_type;
             self.take(&mut counted, |writer| {
@@ -161,7 +163,7 @@ impl Writer {
         temporality: i32,
         context: &mut Context<'_, '_, 'a>,
     ) -> Result<(), Error> {
-        let mut counted = Pushed::default();
+        let mut counted = BatchResult::default();
         self.take(&mut counted, |writer| {
             let keys = &mut writer.histograms.keys;
             let series = context.series(writer.emptied, keys, point.attributes(), None)?;
@@ -188,7 +190,7 @@ impl Writer {
         temporality: i32,
         context: &mut Context<'_, '_, 'a>,
     ) -> Result<(), Error> {
-        let mut counted = Pushed::default();
+        let mut counted = BatchResult::default();
         self.take(&mut counted, |writer| {
             let keys = &mut writer.histograms.keys;
             let series = context.series(writer.emptied, keys, point.attributes(), None)?;
@@ -216,7 +218,7 @@ impl Writer {
         before: usize,
         mut exemplars: impl Iterator<Item = Exemplar<'a>>,
         context: &mut Context<'_, '_, 'a>,
-    ) -> Result<u64, NotTaken> {
+    ) -> Result<u64, RowRejection> {
         let added = exemplars.try_for_each(|exemplar| {
             let exemplar = exemplar_row(&mut self.histograms.keys, &exemplar, context.stack)?;
             self.histograms.add_exemplar_to(row, exemplar)
@@ -240,9 +242,9 @@ fn sum_type(of: i32, monotonic: bool) -> i32 {
     }
 }
 
-fn head(time: u64, start: u64, series: u32, flags: u32) -> Head {
+fn head(time: u64, start: u64, series: u32, flags: u32) -> RowKey {
     let flags = if flags & NO_RECORDED_VALUE != 0 { flag::STALE } else { 0 };
-    Head::new(split(time), (start > 0).then(|| split(start)), series, flags)
+    RowKey::new(split(time), (start > 0).then(|| split(start)), series, flags)
 }
 
 fn split(nanoseconds: u64) -> (i64, u16) {
@@ -254,7 +256,7 @@ fn exemplar_row<'a>(
     keys: &mut Keys,
     exemplar: &Exemplar<'a>,
     stack: &mut Stack<'a>,
-) -> Result<ExemplarRow, NotTaken> {
+) -> Result<ExemplarRow, RowRejection> {
     let (bits, flags) = match exemplar.value {
         Some(Number::Int(value)) => (value.cast_unsigned(), flag::INT),
         Some(Number::Double(bits)) => (bits, 0),

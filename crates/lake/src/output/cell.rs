@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A value as the formats need it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Cell {
+pub(crate) enum CellValue {
     Null,
     Text(String),
     /// Canonical JSON, as the column has it.
@@ -20,62 +20,62 @@ pub(crate) enum Cell {
     NoNumber(&'static str),
 }
 
-impl Cell {
+impl CellValue {
     /// The value of `column` in `row`. `beside` is what belongs to it: a time's nanoseconds, or the integers of which
     /// one stands where the column has none.
-    pub(crate) fn of(name: &str, column: &dyn Array, beside: Option<&dyn Array>, row: usize) -> Cell {
+    pub(crate) fn of(name: &str, column: &dyn Array, beside: Option<&dyn Array>, row: usize) -> CellValue {
         if column.is_null(row) {
             return match beside {
-                Some(integers) if name == "value" => Cell::of("value_int", integers, None, row),
-                _ => Cell::Null,
+                Some(integers) if name == "value" => CellValue::of("value_int", integers, None, row),
+                _ => CellValue::Null,
             };
         }
         match column.data_type() {
             DataType::Utf8View if matches!(name, "attributes" | "resource" | "scope_attributes") => {
-                Cell::Json(column.as_string_view().value(row).to_owned())
+                CellValue::Json(column.as_string_view().value(row).to_owned())
             }
-            DataType::Utf8View => Cell::Text(column.as_string_view().value(row).to_owned()),
-            DataType::Int32 => Cell::Number(column.as_primitive::<Int32Type>().value(row).to_string()),
-            DataType::Int64 => Cell::Number(column.as_primitive::<Int64Type>().value(row).to_string()),
-            DataType::Float64 => Cell::double(column.as_primitive::<Float64Type>().value(row)),
+            DataType::Utf8View => CellValue::Text(column.as_string_view().value(row).to_owned()),
+            DataType::Int32 => CellValue::Number(column.as_primitive::<Int32Type>().value(row).to_string()),
+            DataType::Int64 => CellValue::Number(column.as_primitive::<Int64Type>().value(row).to_string()),
+            DataType::Float64 => CellValue::double(column.as_primitive::<Float64Type>().value(row)),
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 let nanos = beside.and_then(|nanos| nanos.as_primitive_opt::<Int32Type>());
                 let nanos = nanos.map_or(0, |nanos| nanos.value(row));
-                Cell::Text(rfc3339(column.as_primitive::<TimestampMicrosecondType>().value(row), nanos))
+                CellValue::Text(rfc3339(column.as_primitive::<TimestampMicrosecondType>().value(row), nanos))
             }
             _ => match json(column, row) {
-                Value::String(text) => Cell::Text(text),
-                value => Cell::Json(value.to_string()),
+                Value::String(text) => CellValue::Text(text),
+                value => CellValue::Json(value.to_string()),
             },
         }
     }
 
-    fn double(value: f64) -> Cell {
+    fn double(value: f64) -> CellValue {
         if value.is_nan() {
-            Cell::NoNumber("NaN")
+            CellValue::NoNumber("NaN")
         } else if value.is_infinite() {
-            Cell::NoNumber(if value > 0.0 { "+Inf" } else { "-Inf" })
+            CellValue::NoNumber(if value > 0.0 { "+Inf" } else { "-Inf" })
         } else {
-            Cell::Number(format!("{value:?}"))
+            CellValue::Number(format!("{value:?}"))
         }
     }
 
     /// As a table and CSV have it.
     pub(crate) fn text(self) -> String {
         match self {
-            Cell::Null => String::new(),
-            Cell::Text(text) | Cell::Json(text) | Cell::Number(text) => text,
-            Cell::NoNumber(text) => text.to_owned(),
+            CellValue::Null => String::new(),
+            CellValue::Text(text) | CellValue::Json(text) | CellValue::Number(text) => text,
+            CellValue::NoNumber(text) => text.to_owned(),
         }
     }
 
     /// As JSON has it.
     pub(crate) fn json(self) -> String {
         match self {
-            Cell::Null => "null".to_owned(),
-            Cell::Text(text) => Value::String(text).to_string(),
-            Cell::Json(text) | Cell::Number(text) => text,
-            Cell::NoNumber(text) => Value::String(text.to_owned()).to_string(),
+            CellValue::Null => "null".to_owned(),
+            CellValue::Text(text) => Value::String(text).to_string(),
+            CellValue::Json(text) | CellValue::Number(text) => text,
+            CellValue::NoNumber(text) => Value::String(text.to_owned()).to_string(),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Cell {
 fn part(parts: &StructArray, name: &str, column: &ArrayRef, row: usize) -> Value {
     match super::nanoseconds_of(name).and_then(|name| parts.column_by_name(name)) {
         Some(nanos) => {
-            let time = Cell::of(name, &**column, Some(&**nanos), row).json();
+            let time = CellValue::of(name, &**column, Some(&**nanos), row).json();
             serde_json::from_str(&time).unwrap_or(Value::Null)
         }
         None => json(&**column, row),
@@ -118,5 +118,5 @@ fn json(column: &dyn Array, row: usize) -> Value {
     if let Some(text) = column.as_string_opt::<i32>() {
         return Value::String(text.value(row).to_owned());
     }
-    serde_json::from_str(&Cell::of("", column, None, row).json()).unwrap_or(Value::Null)
+    serde_json::from_str(&CellValue::of("", column, None, row).json()).unwrap_or(Value::Null)
 }

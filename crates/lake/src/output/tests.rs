@@ -104,7 +104,7 @@ fn csv_has_no_formulas() {
     let texts = vec!["=1+1", "+1", "-1", "@a", "\tb", "\rc", "a=b", "", "'"];
     let expected = "job,value\r\n'=1+1,-5.0\r\n'+1,-5.0\r\n'-1,-5.0\r\n'@a,-5.0\r\n'\tb,-5.0\r\n\"'\rc\",-5.0\r\na=b,-5.0\r\n,-5.0\r\n',-5.0\r\n";
     assert_eq!(of_texts(Format::Csv, texts, false), expected);
-    let infinite = |value| csv::cell(Cell::of("value", &Float64Array::from(vec![value]), None, 0));
+    let infinite = |value| csv::cell(CellValue::of("value", &Float64Array::from(vec![value]), None, 0));
     assert_eq!([infinite(f64::INFINITY), infinite(f64::NEG_INFINITY)], ["Inf", "-Inf"]);
 }
 

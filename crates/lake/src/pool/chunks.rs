@@ -1,7 +1,7 @@
 //! Values that are added one by one.
 
 use super::Pool;
-use crate::run::NotTaken;
+use crate::run::RowRejection;
 
 /// Values in the order in which they were added.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl<T> Chunks<T> {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, value: T) -> Result<(), NotTaken> {
+    pub(crate) fn push(&mut self, value: T) -> Result<(), RowRejection> {
         if self.chunks.last().is_none_or(|chunk| chunk.len() >> self.bits > 0) {
             self.pool.take(self.chunk_bytes)?;
             self.chunks.push(Vec::with_capacity(1 << self.bits));

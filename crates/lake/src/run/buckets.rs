@@ -7,7 +7,7 @@ pub(crate) const DENSE: usize = 4096;
 
 /// Why a histogram's buckets cannot be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unfit {
+pub(crate) enum BucketError {
     /// More buckets than a histogram may have here.
     TooMany,
     /// Spans and counts do not belong together.
@@ -16,7 +16,7 @@ pub(crate) enum Unfit {
 
 /// How the buckets of one side will be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct BucketLayout {
     /// Index of the first bucket as OpenTelemetry counts (one less than Prometheus does); `None` when the
     /// gaps are not filled and the spans are kept beside the counts.
     pub(crate) offset: Option<i32>,
@@ -28,31 +28,35 @@ pub(crate) struct Kept {
 
 /// Looks at the spans of one side and its number of counts. Walks at most `most` spans, so lying lengths
 /// cost nothing.
-pub(crate) fn look(spans: impl Iterator<Item = Span>, counts: usize, most: usize) -> Result<Kept, Unfit> {
+pub(crate) fn look(
+    spans: impl Iterator<Item = Span>,
+    counts: usize,
+    most: usize,
+) -> Result<BucketLayout, BucketError> {
     let (mut given, mut spanned, mut gaps) = (0, 0_u64, 0_u64);
     let mut first = 1;
     for span in spans {
         if given == most {
-            return Err(Unfit::TooMany);
+            return Err(BucketError::TooMany);
         }
         if given == 0 {
             first = span.offset;
         } else {
-            gaps += u64::try_from(span.offset).map_err(|_| Unfit::Malformed)?;
+            gaps += u64::try_from(span.offset).map_err(|_| BucketError::Malformed)?;
         }
         spanned += u64::from(span.length);
         given += 1;
     }
     if counts > most {
-        return Err(Unfit::TooMany);
+        return Err(BucketError::TooMany);
     }
     if spanned != counts as u64 {
-        return Err(Unfit::Malformed);
+        return Err(BucketError::Malformed);
     }
     let dense = usize::try_from(spanned + gaps).unwrap_or(usize::MAX);
     Ok(match first.checked_sub(1).filter(|_| dense <= DENSE) {
-        Some(offset) => Kept { offset: Some(offset), counts: dense, spans: 0 },
-        None => Kept { offset: None, counts, spans: 2 * given },
+        Some(offset) => BucketLayout { offset: Some(offset), counts: dense, spans: 0 },
+        None => BucketLayout { offset: None, counts, spans: 2 * given },
     })
 }
 
@@ -89,7 +93,7 @@ mod tests {
     fn gaps_are_filled_and_counts_are_absolute() {
         let sent = spans(&[(-2, 2), (3, 1)]);
         let kept = look(sent.clone(), 3, 100).unwrap();
-        assert_eq!(kept, Kept { offset: Some(-3), counts: 6, spans: 0 });
+        assert_eq!(kept, BucketLayout { offset: Some(-3), counts: 6, spans: 0 });
         let mut counts = vec![7];
         fill(sent, absolute([1, 1, -1].into_iter()), &mut counts);
         assert_eq!(counts, [7, 1, 2, 0, 0, 0, 1]);
@@ -99,17 +103,17 @@ mod tests {
     #[test]
     fn wide_gaps_are_not_filled() {
         let kept = look(spans(&[(0, 1), (i32::MAX, 1)]), 2, 100).unwrap();
-        assert_eq!(kept, Kept { offset: None, counts: 2, spans: 4 });
+        assert_eq!(kept, BucketLayout { offset: None, counts: 2, spans: 4 });
         let kept = look(spans(&[(i32::MIN, 1)]), 1, 100).unwrap();
-        assert_eq!(kept, Kept { offset: None, counts: 1, spans: 2 });
+        assert_eq!(kept, BucketLayout { offset: None, counts: 1, spans: 2 });
     }
 
     #[test]
     fn lying_spans_are_refused() {
         let look = |all: &[(i32, u32)], counts| look(spans(all), counts, 10).unwrap_err();
-        assert_eq!(look(&[(0, u32::MAX)], 1), Unfit::Malformed);
-        assert_eq!(look(&[(0, 1), (-1, 1)], 2), Unfit::Malformed);
-        assert_eq!(look(&[(0, 11)], 11), Unfit::TooMany);
-        assert_eq!(look(&[(0, 0); 11], 0), Unfit::TooMany);
+        assert_eq!(look(&[(0, u32::MAX)], 1), BucketError::Malformed);
+        assert_eq!(look(&[(0, 1), (-1, 1)], 2), BucketError::Malformed);
+        assert_eq!(look(&[(0, 11)], 11), BucketError::TooMany);
+        assert_eq!(look(&[(0, 0); 11], 0), BucketError::TooMany);
     }
 }

@@ -1,6 +1,6 @@
 //! Columns that several tables build in the same way.
 
-use super::NotTaken;
+use super::RowRejection;
 use super::texts::{Text, Texts};
 use crate::pool::{Chunks, Pool};
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, Int64Array};
@@ -38,13 +38,13 @@ fn fixed<const N: usize>(bytes: Vec<u8>, nulls: Option<NullBuffer>) -> Result<Ar
 
 /// Sparse values, with the rows that have them.
 #[derive(Debug)]
-pub(crate) struct Sparse<T> {
+pub(crate) struct SparseColumn<T> {
     values: Chunks<(u32, T)>,
 }
 
-impl<T: Copy> Sparse<T> {
+impl<T: Copy> SparseColumn<T> {
     pub(crate) fn new(pool: &Pool) -> Self {
-        Sparse { values: Chunks::sparse(pool) }
+        SparseColumn { values: Chunks::sparse(pool) }
     }
 
     pub(crate) fn held(&self) -> usize {
@@ -53,7 +53,7 @@ impl<T: Copy> Sparse<T> {
 
     /// Adds the value of a row that does not come before the last one.
     #[inline]
-    pub(crate) fn push(&mut self, row: u32, value: T) -> Result<(), NotTaken> {
+    pub(crate) fn push(&mut self, row: u32, value: T) -> Result<(), RowRejection> {
         self.values.push((row, value))
     }
 
@@ -108,13 +108,13 @@ impl<T: Copy> Sparse<T> {
     }
 }
 
-impl Sparse<Text> {
+impl SparseColumn<Text> {
     pub(crate) fn texts(&self, texts: &Texts, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
         texts.view(self.of(rows).map(|text| text.unwrap_or(Text::NONE)))
     }
 }
 
-impl Sparse<i64> {
+impl SparseColumn<i64> {
     pub(crate) fn numbers(&self, rows: Range<usize>) -> ArrayRef {
         Arc::new(Int64Array::from_iter(self.of(rows)))
     }

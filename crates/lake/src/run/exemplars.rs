@@ -1,6 +1,6 @@
 //! Exemplars, and the column of them that both metric tables have.
 
-use super::NotTaken;
+use super::RowRejection;
 use super::texts::{Text, Texts};
 use crate::pool::{Chunks, Pool};
 use crate::table::{Column, exemplar_fields, flag, timestamp};
@@ -47,7 +47,7 @@ impl Exemplars {
         self.rows.len()
     }
 
-    pub(crate) fn push(&mut self, exemplar: ExemplarRow) -> Result<(), NotTaken> {
+    pub(crate) fn push(&mut self, exemplar: ExemplarRow) -> Result<(), RowRejection> {
         self.rows.push(exemplar)
     }
 

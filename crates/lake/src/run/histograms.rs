@@ -5,12 +5,12 @@ mod row;
 
 pub(crate) use row::OtlpHistogram;
 
-use super::buckets::{Kept, Unfit, absolute, fill, look};
+use super::buckets::{BucketError, BucketLayout, absolute, fill, look};
 use super::exemplars::Exemplars;
 use super::keys::stale_flag;
-use super::{ExemplarRow, Head, Keys, NotTaken, Run, STRETCH};
-use crate::pool::{Chunks, List, Lists, Pool};
-use crate::shape::Shape;
+use super::{ExemplarRow, Keys, RowBuffer, RowKey, RowRejection, STRETCH};
+use crate::buffer_sizes::BufferSizes;
+use crate::pool::{Chunks, ListArena, ListRef, Pool};
 use crate::table::Column;
 use crate::time::micros_of_millis;
 use arrow::array::ArrayRef;
@@ -20,12 +20,12 @@ use std::ops::Range;
 use tidegate_wire::remote_write::{Count, Histogram, STALE_NAN, Span};
 
 /// Native histograms on their way into one row group.
-pub(crate) struct HistogramRun {
+pub(crate) struct HistogramBuffer {
     pub(crate) keys: Keys,
     rows: Chunks<HistogramRow>,
     order: Vec<u32>,
-    ints: Lists<i64>,
-    doubles: Lists<f64>,
+    ints: ListArena<i64>,
+    doubles: ListArena<f64>,
     exemplars: Exemplars,
 }
 
@@ -36,29 +36,29 @@ const CUMULATIVE: i32 = 2;
 /// The reset hint of a gauge.
 const GAUGE: i32 = 3;
 
-impl HistogramRun {
-    pub(crate) fn new(shape: &Shape, pool: &Pool) -> Self {
-        HistogramRun {
+impl HistogramBuffer {
+    pub(crate) fn new(shape: &BufferSizes, pool: &Pool) -> Self {
+        HistogramBuffer {
             keys: Keys::new(pool, shape.histogram_series),
             rows: Chunks::new(pool, size_of::<u32>()),
             order: Vec::new(),
-            ints: Lists::new(pool),
-            doubles: Lists::new(pool),
+            ints: ListArena::new(pool),
+            doubles: ListArena::new(pool),
             exemplars: Exemplars::new(pool),
         }
     }
 
     /// Adds a histogram of a series.
-    pub(crate) fn add(&mut self, series: u32, histogram: &Histogram<'_>) -> Result<(), NotTaken> {
-        let time_us = micros_of_millis(histogram.timestamp).ok_or(NotTaken::Malformed)?;
+    pub(crate) fn add(&mut self, series: u32, histogram: &Histogram<'_>) -> Result<(), RowRejection> {
+        let time_us = micros_of_millis(histogram.timestamp).ok_or(RowRejection::Malformed)?;
         let start = match histogram.start_timestamp {
             0 => None,
-            start => Some((micros_of_millis(start).ok_or(NotTaken::Malformed)?, 0)),
+            start => Some((micros_of_millis(start).ok_or(RowRejection::Malformed)?, 0)),
         };
         let flags = stale_flag(histogram.sum_bits == STALE_NAN);
         let reset_hint = i32::try_from(histogram.reset_hint).unwrap_or(0);
         let row = HistogramRow {
-            head: Head::new((time_us, 0), start, series, flags),
+            head: RowKey::new((time_us, 0), start, series, flags),
             count: histogram.count,
             zero_count: histogram.zero_count,
             sum: Some(histogram.sum_bits),
@@ -75,7 +75,7 @@ impl HistogramRun {
     pub(crate) fn add_explicit(
         &mut self,
         histogram: &OtlpHistogram<&tidegate_wire::otlp::HistogramPoint<'_>>,
-    ) -> Result<u32, NotTaken> {
+    ) -> Result<u32, RowRejection> {
         self.add_row(HistogramRow::of(histogram), |run, row| {
             let point = histogram.buckets;
             let bounds = point.explicit_bounds().take(MOST + 1).count();
@@ -90,7 +90,7 @@ impl HistogramRun {
     pub(crate) fn add_exponential(
         &mut self,
         histogram: &OtlpHistogram<&tidegate_wire::otlp::ExponentialPoint<'_>>,
-    ) -> Result<u32, NotTaken> {
+    ) -> Result<u32, RowRejection> {
         let point = histogram.buckets;
         let row = HistogramRow {
             scale: Some(point.scale),
@@ -109,7 +109,7 @@ impl HistogramRun {
     }
 
     /// Adds an exemplar to a row.
-    pub(crate) fn add_exemplar_to(&mut self, row: u32, exemplar: ExemplarRow) -> Result<(), NotTaken> {
+    pub(crate) fn add_exemplar_to(&mut self, row: u32, exemplar: ExemplarRow) -> Result<(), RowRejection> {
         self.exemplars.push(ExemplarRow { row, ..exemplar })
     }
 
@@ -127,9 +127,9 @@ impl HistogramRun {
     fn add_row(
         &mut self,
         mut row: HistogramRow,
-        add_buckets: impl FnOnce(&mut Self, &mut HistogramRow) -> Result<(), NotTaken>,
-    ) -> Result<u32, NotTaken> {
-        let place = u32::try_from(self.rows.len()).map_err(|_| NotTaken::Full)?;
+        add_buckets: impl FnOnce(&mut Self, &mut HistogramRow) -> Result<(), RowRejection>,
+    ) -> Result<u32, RowRejection> {
+        let place = u32::try_from(self.rows.len()).map_err(|_| RowRejection::Full)?;
         let (ints, doubles) = (self.ints.mark(), self.doubles.mark());
         let added = add_buckets(self, &mut row).and_then(|()| self.rows.push(row));
         if added.is_err() {
@@ -139,21 +139,25 @@ impl HistogramRun {
         added.map(|()| place)
     }
 
-    fn add_ints(&mut self, count: usize, values: impl Iterator<Item = i64>) -> Result<List, NotTaken> {
+    fn add_ints(&mut self, count: usize, values: impl Iterator<Item = i64>) -> Result<ListRef, RowRejection> {
         if count > MOST {
-            return Err(NotTaken::TooMany);
+            return Err(RowRejection::TooMany);
         }
         self.ints.write(count, |out| out.extend(values.take(count)))
     }
 
-    fn add_doubles(&mut self, count: usize, values: impl Iterator<Item = f64>) -> Result<List, NotTaken> {
+    fn add_doubles(
+        &mut self,
+        count: usize,
+        values: impl Iterator<Item = f64>,
+    ) -> Result<ListRef, RowRejection> {
         if count > MOST {
-            return Err(NotTaken::TooMany);
+            return Err(RowRejection::TooMany);
         }
         self.doubles.write(count, |out| out.extend(values.take(count)))
     }
 
-    fn add_buckets(&mut self, histogram: &Histogram<'_>, row: &mut HistogramRow) -> Result<(), NotTaken> {
+    fn add_buckets(&mut self, histogram: &Histogram<'_>, row: &mut HistogramRow) -> Result<(), RowRejection> {
         let positive = self.add_side(
             || histogram.positive_spans(),
             || histogram.positive_deltas(),
@@ -180,14 +184,14 @@ impl HistogramRun {
         spans: impl Fn() -> S,
         deltas: impl Fn() -> D,
         floats: impl Fn() -> F,
-    ) -> Result<Buckets, NotTaken> {
+    ) -> Result<Buckets, RowRejection> {
         let (integers, doubles) = (deltas().take(MOST + 1).count(), floats().take(MOST + 1).count());
         if integers > 0 && doubles > 0 {
-            return Err(NotTaken::Malformed);
+            return Err(RowRejection::Malformed);
         }
         let kept = look(spans(), integers.max(doubles), MOST).map_err(|unfit| match unfit {
-            Unfit::TooMany => NotTaken::TooMany,
-            Unfit::Malformed => NotTaken::Malformed,
+            BucketError::TooMany => RowRejection::TooMany,
+            BucketError::Malformed => RowRejection::Malformed,
         })?;
         let mut buckets = Buckets { offset: kept.offset, ..NO_BUCKETS };
         if kept.spans > 0 {
@@ -215,7 +219,7 @@ impl HistogramRun {
     }
 }
 
-impl Run for HistogramRun {
+impl RowBuffer for HistogramBuffer {
     fn len(&self) -> usize {
         self.rows.len()
     }
@@ -232,7 +236,7 @@ impl Run for HistogramRun {
 
     fn sort(&mut self) {
         self.keys.sort();
-        let HistogramRun { keys, rows, order, exemplars, .. } = self;
+        let HistogramBuffer { keys, rows, order, exemplars, .. } = self;
         let head = |at: u32| rows.get(at as usize).map_or(&NO_ROW.head, |row| &row.head);
         *order = keys.order(rows.iter().map(|row| &row.head), head);
         exemplars.sort();
@@ -280,7 +284,7 @@ const STRETCH_NUMBERS: usize = 16 << 10;
 const MOST: usize = 8192;
 
 fn append<T: Copy + Default>(
-    kept: &Kept,
+    kept: &BucketLayout,
     spans: impl Iterator<Item = Span>,
     values: impl Iterator<Item = T>,
     out: &mut Vec<T>,

@@ -7,16 +7,16 @@ pub(crate) use otlp::MetricKey;
 
 use super::origins::{Origins, keep_utf8, optional, write_utf8};
 use super::texts::{Text, Texts};
-use super::{Head, NotTaken};
-use crate::labels::{Labelled, write_json};
-use crate::metadata::{Families, Family, kind};
+use super::{RowKey, RowRejection};
+use crate::labels::{SeriesLabels, write_json};
+use crate::metadata::{FamilyMetadata, MetadataCache, kind};
 use crate::pool::{Chunks, Pool};
 use crate::table::{PROMOTED, flag, point_type};
 use tidegate_wire::remote_write::Label;
 
 /// An iterator over labels that can be walked again.
-pub(crate) trait Exact<'a>: Iterator<Item = Label<'a>> + Clone {}
-impl<'a, T: Iterator<Item = Label<'a>> + Clone> Exact<'a> for T {}
+pub(crate) trait LabelIterator<'a>: Iterator<Item = Label<'a>> + Clone {}
+impl<'a, T: Iterator<Item = Label<'a>> + Clone> LabelIterator<'a> for T {}
 
 #[derive(Debug)]
 pub(crate) struct Series {
@@ -77,12 +77,12 @@ impl Keys {
     /// The place of the series with these labels, which is new when it was not there.
     pub(crate) fn series_of<'a>(
         &mut self,
-        labels: impl Exact<'a>,
-        families: &Families,
-    ) -> Result<u32, NotTaken> {
-        let labelled = Labelled::new(labels.clone());
+        labels: impl LabelIterator<'a>,
+        families: &MetadataCache,
+    ) -> Result<u32, RowRejection> {
+        let labelled = SeriesLabels::new(labels.clone());
         if labelled.text_len() > self.pool.total() / LARGEST_PART {
-            return Err(NotTaken::TooLarge);
+            return Err(RowRejection::TooLarge);
         }
         // A description and a unit may come with it.
         let family = std::str::from_utf8(labelled.name).ok().and_then(|name| families.of(name));
@@ -101,10 +101,10 @@ impl Keys {
     /// The place of a series, and whether it is new.
     fn find_or_add(
         &mut self,
-        labelled: &Labelled<'_>,
+        labelled: &SeriesLabels<'_>,
         attributes: Text,
-        family: Option<&Family>,
-    ) -> Result<(u32, bool), NotTaken> {
+        family: Option<&FamilyMetadata>,
+    ) -> Result<(u32, bool), RowRejection> {
         let known = self.find(labelled.id, |series| {
             series.scope == NOWHERE
                 && self.texts.get(series.name) == labelled.name
@@ -117,7 +117,7 @@ impl Keys {
             return Ok((known, false));
         }
         if std::str::from_utf8(self.texts.get(attributes)).is_err() {
-            return Err(NotTaken::Malformed);
+            return Err(RowRejection::Malformed);
         }
         if !self.no_resource.is_some() {
             self.no_resource = self.texts.add(b"{}")?;
@@ -143,9 +143,9 @@ impl Keys {
         self.add(series).map(|place| (place, true))
     }
 
-    fn add(&mut self, series: Series) -> Result<u32, NotTaken> {
+    fn add(&mut self, series: Series) -> Result<u32, RowRejection> {
         if self.series.len() == self.most_series {
-            return Err(NotTaken::Full);
+            return Err(RowRejection::Full);
         }
         let added = place(self.series.len());
         let mut slot = self.slot(series.id);
@@ -178,9 +178,13 @@ impl Keys {
     }
 
     /// Adds the text that `write` writes, at most `most` bytes, when there is room for that.
-    pub(crate) fn write(&mut self, most: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<Text, NotTaken> {
+    pub(crate) fn write(
+        &mut self,
+        most: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<Text, RowRejection> {
         if most > self.pool.total() / LARGEST_PART {
-            return Err(NotTaken::TooLarge);
+            return Err(RowRejection::TooLarge);
         }
         write_utf8(&mut self.texts, most, write)
     }
@@ -189,7 +193,7 @@ impl Keys {
         self.series.get_mut(at as usize)
     }
 
-    fn at(&self, head: &Head) -> Option<&Series> {
+    fn at(&self, head: &RowKey) -> Option<&Series> {
         self.series.get(head.series as usize)
     }
 
@@ -200,10 +204,10 @@ impl Keys {
     /// what is out of order is sorted.
     pub(crate) fn order<'h>(
         &self,
-        rows: impl Iterator<Item = &'h Head> + Clone,
-        head: impl Fn(u32) -> &'h Head,
+        rows: impl Iterator<Item = &'h RowKey> + Clone,
+        head: impl Fn(u32) -> &'h RowKey,
     ) -> Vec<u32> {
-        let rank = |head: &Head| self.at(head).map_or(0, |series| series.rank as usize);
+        let rank = |head: &RowKey| self.at(head).map_or(0, |series| series.rank as usize);
         // Paid with the series, as what `sort` needed was.
         let mut next = vec![0_u32; self.series.len().max(1)];
         for row in rows.clone() {
@@ -237,7 +241,7 @@ impl Keys {
     }
 
     /// The quantile that the values of a row are.
-    pub(crate) fn quantile_of(&self, head: &Head) -> Option<u64> {
+    pub(crate) fn quantile_of(&self, head: &RowKey) -> Option<u64> {
         self.at(head).and_then(|series| series.quantile)
     }
 
@@ -272,7 +276,7 @@ fn place(place: usize) -> u32 {
 }
 
 /// The type of a series' values, as known from its family's metadata.
-fn point_type_of(labelled: &Labelled<'_>, family: Option<&Family>) -> i32 {
+fn point_type_of(labelled: &SeriesLabels<'_>, family: Option<&FamilyMetadata>) -> i32 {
     let ends_with = |suffix: &[u8]| labelled.name.ends_with(suffix);
     match family.map_or(0, |family| family.kind) {
         kind::COUNTER => point_type::COUNTER,

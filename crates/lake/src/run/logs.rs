@@ -1,11 +1,11 @@
 //! Rows of `logs`, in the order in which they came.
 
-use super::columns::{Sparse, ids, optional_ids};
+use super::columns::{SparseColumn, ids, optional_ids};
 use super::origins::{Origins, Resource, Scope, keep_utf8, write_attributes, write_utf8};
 use super::spans::{columns::rest, columns::times, id, split};
 use super::texts::{Text, Texts};
-use super::{NotTaken, Run, stretches_of};
-use crate::json::{self, Counter, Stack};
+use super::{RowBuffer, RowRejection, stretches_of};
+use crate::json::{self, ByteCounter, Stack};
 use crate::pool::{Chunks, Pool};
 use crate::table::{Column, LogColumn, Table, timestamp};
 use arrow::array::{ArrayRef, Int32Array, Int64Array, TimestampMicrosecondArray};
@@ -35,31 +35,31 @@ struct LogRow {
 const PROMOTED: usize = 6;
 
 /// Log records on their way into one row group.
-pub(crate) struct LogRun {
+pub(crate) struct LogBuffer {
     pub(crate) origins: Origins,
     pub(crate) texts: Texts,
     rows: Chunks<LogRow>,
     batches: Chunks<[u8; 16]>,
-    event_names: Sparse<Text>,
-    dropped: Sparse<i64>,
-    promoted: [Sparse<Text>; PROMOTED],
+    event_names: SparseColumn<Text>,
+    dropped: SparseColumn<i64>,
+    promoted: [SparseColumn<Text>; PROMOTED],
 }
 
-impl LogRun {
+impl LogBuffer {
     pub(crate) fn new(pool: &Pool) -> Self {
-        LogRun {
+        LogBuffer {
             origins: Origins::new(pool, Table::Logs.promoted()),
             texts: Texts::new(pool),
             rows: Chunks::new(pool, 0),
             batches: Chunks::sparse(pool),
-            event_names: Sparse::new(pool),
-            dropped: Sparse::new(pool),
-            promoted: std::array::from_fn(|_| Sparse::new(pool)),
+            event_names: SparseColumn::new(pool),
+            dropped: SparseColumn::new(pool),
+            promoted: std::array::from_fn(|_| SparseColumn::new(pool)),
         }
     }
 
     /// The place of a batch's id.
-    pub(crate) fn batch(&mut self, id: [u8; 16]) -> Result<u32, NotTaken> {
+    pub(crate) fn batch(&mut self, id: [u8; 16]) -> Result<u32, RowRejection> {
         super::spans::batch(&mut self.batches, id)
     }
 
@@ -71,8 +71,8 @@ impl LogRun {
         scope: u32,
         batch: u32,
         stack: &mut Stack<'a>,
-    ) -> Result<(), NotTaken> {
-        let row = u32::try_from(self.rows.len()).map_err(|_| NotTaken::Full)?;
+    ) -> Result<(), RowRejection> {
+        let row = u32::try_from(self.rows.len()).map_err(|_| RowRejection::Full)?;
         let mark = self.texts.mark();
         let added = self.try_add(row, record, received, scope, batch, stack);
         if added.is_err() {
@@ -93,7 +93,7 @@ impl LogRun {
         scope: u32,
         batch: u32,
         stack: &mut Stack<'a>,
-    ) -> Result<(), NotTaken> {
+    ) -> Result<(), RowRejection> {
         let (from_resource, has) = match self.origins.resource_of(scope) {
             Some(&Resource { promoted, has, .. }) => (promoted, has),
             None => ([Text::NONE; PROMOTED], 0),
@@ -143,7 +143,7 @@ impl LogRun {
     }
 
     /// A string as it is, everything else as JSON.
-    fn body<'a>(&mut self, body: AnyValue<'a>, stack: &mut Stack<'a>) -> Result<Text, NotTaken> {
+    fn body<'a>(&mut self, body: AnyValue<'a>, stack: &mut Stack<'a>) -> Result<Text, RowRejection> {
         match body {
             AnyValue::Empty => Ok(Text::NONE),
             AnyValue::Text(text) if text.len() <= RECURRING => keep_utf8(&mut self.texts, text),
@@ -151,7 +151,7 @@ impl LogRun {
                 write_utf8(&mut self.texts, text.len(), |out| out.extend_from_slice(text))
             }
             other => {
-                let mut counter = Counter::default();
+                let mut counter = ByteCounter::default();
                 json::write_value(other, &mut counter, stack);
                 write_utf8(&mut self.texts, counter.0, |out| json::write_value(other, out, stack))
             }
@@ -237,13 +237,13 @@ const NO_ROW: LogRow = LogRow {
     severity: 0,
 };
 
-impl Run for LogRun {
+impl RowBuffer for LogBuffer {
     fn len(&self) -> usize {
         self.rows.len()
     }
 
     fn held(&self) -> usize {
-        let sparse: usize = self.promoted.iter().chain([&self.event_names]).map(Sparse::held).sum();
+        let sparse: usize = self.promoted.iter().chain([&self.event_names]).map(SparseColumn::held).sum();
         let own = self.rows.held() + self.batches.held() + self.dropped.held();
         self.texts.held() + self.origins.held() + own + sparse
     }
@@ -277,7 +277,7 @@ impl Run for LogRun {
         self.texts.clear();
         self.rows.clear();
         self.batches.clear();
-        self.promoted.iter_mut().for_each(Sparse::clear);
+        self.promoted.iter_mut().for_each(SparseColumn::clear);
         self.event_names.clear();
         self.dropped.clear();
     }

@@ -1,8 +1,8 @@
 //! Where rows come from: resources and scopes, each kept once per run and found again by their bytes.
 
-use super::NotTaken;
+use super::RowRejection;
 use super::texts::{Text, Texts};
-use crate::json::{self, Counter, Stack};
+use crate::json::{self, ByteCounter, Stack};
 use crate::pool::{Chunks, Pool};
 use tidegate_wire::otlp::{self, AnyValue, Attributes, KeyValue};
 use xxhash_rust::xxh64::xxh64;
@@ -53,7 +53,7 @@ const RECENT: usize = 512;
 
 /// A message, its schema's address and the number of what it is in.
 #[derive(Clone, Copy)]
-struct Identity<'a> {
+struct OriginKey<'a> {
     raw: &'a [u8],
     schema_url: &'a [u8],
     within: u32,
@@ -77,9 +77,9 @@ impl Origins {
         from: &otlp::Resource<'a>,
         schema_url: &[u8],
         stack: &mut Stack<'a>,
-    ) -> Result<u32, NotTaken> {
+    ) -> Result<u32, RowRejection> {
         let raw = from.message();
-        let slot = slot(&Identity { raw, schema_url, within: 0 });
+        let slot = slot(&OriginKey { raw, schema_url, within: 0 });
         let known = self.recent_resources.get(slot).and_then(|place| place.checked_sub(1));
         if let Some((known, resource)) = known.and_then(|at| Some((at, self.resources.get(at as usize)?)))
             && texts.get(resource.raw) == raw
@@ -126,9 +126,9 @@ impl Origins {
         from: &otlp::Scope<'a>,
         schema_url: &[u8],
         stack: &mut Stack<'a>,
-    ) -> Result<u32, NotTaken> {
+    ) -> Result<u32, RowRejection> {
         let raw = from.message();
-        let slot = slot(&Identity { raw, schema_url, within: resource });
+        let slot = slot(&OriginKey { raw, schema_url, within: resource });
         let known = self.recent_scopes.get(slot).and_then(|place| place.checked_sub(1));
         if let Some((known, scope)) = known.and_then(|at| Some((at, self.scopes.get(at as usize)?)))
             && scope.resource == resource
@@ -187,7 +187,7 @@ impl Origins {
     }
 }
 
-fn slot(of: &Identity<'_>) -> usize {
+fn slot(of: &OriginKey<'_>) -> usize {
     let hash = xxh64(of.raw, of.schema_url.len() as u64 + (u64::from(of.within) << 32));
     (hash % RECENT as u64) as usize
 }
@@ -199,11 +199,11 @@ pub(crate) fn write_attributes<'a>(
     attributes: Attributes<'a>,
     mut wanted: impl FnMut(&KeyValue<'a>) -> bool,
     stack: &mut Stack<'a>,
-) -> Result<Text, NotTaken> {
+) -> Result<Text, RowRejection> {
     let from = stack.len();
     if !json::collect(attributes.clone(), &mut wanted, stack) {
         let all = || attributes.clone();
-        let mut counter = Counter::default();
+        let mut counter = ByteCounter::default();
         json::write_unsorted(all().filter(&mut wanted), &mut counter, stack);
         return write_utf8(texts, counter.0, |out| {
             json::write_unsorted(all().filter(&mut wanted), out, stack);
@@ -211,7 +211,7 @@ pub(crate) fn write_attributes<'a>(
     }
     let mut most = json::bound(from, stack);
     if most > SMALL {
-        let mut counter = Counter::default();
+        let mut counter = ByteCounter::default();
         json::write_collected(from, &mut counter, stack);
         most = counter.0;
     }
@@ -228,25 +228,25 @@ pub(crate) fn write_utf8(
     texts: &mut Texts,
     most: usize,
     write: impl FnOnce(&mut Vec<u8>),
-) -> Result<Text, NotTaken> {
+) -> Result<Text, RowRejection> {
     let mark = texts.mark();
     let text = texts.write(most, write)?;
     if std::str::from_utf8(texts.get(text)).is_err() {
         texts.truncate(mark);
-        return Err(NotTaken::Malformed);
+        return Err(RowRejection::Malformed);
     }
     Ok(text)
 }
 
 /// Adds a text, or finds it among the last ones, when it is UTF-8.
-pub(crate) fn keep_utf8(texts: &mut Texts, text: &[u8]) -> Result<Text, NotTaken> {
+pub(crate) fn keep_utf8(texts: &mut Texts, text: &[u8]) -> Result<Text, RowRejection> {
     match std::str::from_utf8(text) {
         Ok(_) => texts.keep(text),
-        Err(_) => Err(NotTaken::Malformed),
+        Err(_) => Err(RowRejection::Malformed),
     }
 }
 
 /// The same, but no text where it is empty.
-pub(crate) fn optional(texts: &mut Texts, text: &[u8]) -> Result<Text, NotTaken> {
+pub(crate) fn optional(texts: &mut Texts, text: &[u8]) -> Result<Text, RowRejection> {
     if text.is_empty() { Ok(Text::NONE) } else { keep_utf8(texts, text) }
 }

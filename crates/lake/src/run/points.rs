@@ -1,9 +1,9 @@
 //! Rows of `metric_points`.
 
 use super::exemplars::Exemplars;
-use super::{ExemplarRow, Head, Keys, NotTaken, Run, stretches_of};
+use super::{ExemplarRow, Keys, RowBuffer, RowKey, RowRejection, stretches_of};
+use crate::buffer_sizes::BufferSizes;
 use crate::pool::{Chunks, Pool};
-use crate::shape::Shape;
 use crate::table::{Column, flag};
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
 use arrow::error::ArrowError;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The value of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum PointValue {
     /// The bits of a double.
     Double(u64),
     Int(i64),
@@ -21,22 +21,22 @@ pub(crate) enum Value {
 
 #[derive(Debug, Clone, Copy)]
 struct PointRow {
-    head: Head,
+    head: RowKey,
     /// The value's bits.
     bits: u64,
 }
 
 /// Metric points on their way into one row group.
-pub(crate) struct PointRun {
+pub(crate) struct PointBuffer {
     pub(crate) keys: Keys,
     rows: Chunks<PointRow>,
     order: Vec<u32>,
     exemplars: Exemplars,
 }
 
-impl PointRun {
-    pub(crate) fn new(shape: &Shape, pool: &Pool) -> Self {
-        PointRun {
+impl PointBuffer {
+    pub(crate) fn new(shape: &BufferSizes, pool: &Pool) -> Self {
+        PointBuffer {
             keys: Keys::new(pool, shape.point_series),
             rows: Chunks::new(pool, size_of::<u32>()),
             order: Vec::new(),
@@ -45,15 +45,15 @@ impl PointRun {
     }
 
     /// Adds a point, and returns its row.
-    pub(crate) fn add(&mut self, mut head: Head, value: Value) -> Result<u32, NotTaken> {
-        let row = u32::try_from(self.rows.len()).map_err(|_| NotTaken::Full)?;
+    pub(crate) fn add(&mut self, mut head: RowKey, value: PointValue) -> Result<u32, RowRejection> {
+        let row = u32::try_from(self.rows.len()).map_err(|_| RowRejection::Full)?;
         let bits = match value {
-            Value::Double(bits) => bits,
-            Value::Int(value) => {
+            PointValue::Double(bits) => bits,
+            PointValue::Int(value) => {
                 head.set(flag::INT);
                 value.cast_unsigned()
             }
-            Value::None => {
+            PointValue::None => {
                 head.set(flag::NO_VALUE);
                 0
             }
@@ -67,11 +67,11 @@ impl PointRun {
 
     /// Adds an exemplar to the last point of its series, or to a row of its own when there is none. Returns
     /// how many rows that took.
-    pub(crate) fn add_exemplar(&mut self, series: u32, exemplar: ExemplarRow) -> Result<u64, NotTaken> {
+    pub(crate) fn add_exemplar(&mut self, series: u32, exemplar: ExemplarRow) -> Result<u64, RowRejection> {
         let last = self.keys.series_mut(series).map_or(u32::MAX, |series| series.last_row);
         let (row, added) = if last == u32::MAX {
             let time = (exemplar.time_us, 0);
-            (self.add(Head::new(time, None, series, flag::EXEMPLARS_ONLY), Value::None)?, 1)
+            (self.add(RowKey::new(time, None, series, flag::EXEMPLARS_ONLY), PointValue::None)?, 1)
         } else {
             (last, 0)
         };
@@ -87,7 +87,7 @@ impl PointRun {
     }
 
     /// Adds an exemplar to a row.
-    pub(crate) fn add_exemplar_to(&mut self, row: u32, exemplar: ExemplarRow) -> Result<(), NotTaken> {
+    pub(crate) fn add_exemplar_to(&mut self, row: u32, exemplar: ExemplarRow) -> Result<(), RowRejection> {
         self.exemplars.push(ExemplarRow { row, ..exemplar })
     }
 
@@ -111,9 +111,9 @@ impl PointRun {
     }
 }
 
-const NO_ROW: PointRow = PointRow { head: Head::NONE, bits: 0 };
+const NO_ROW: PointRow = PointRow { head: RowKey::NONE, bits: 0 };
 
-impl Run for PointRun {
+impl RowBuffer for PointBuffer {
     fn len(&self) -> usize {
         self.rows.len()
     }
@@ -129,7 +129,7 @@ impl Run for PointRun {
 
     fn sort(&mut self) {
         self.keys.sort();
-        let PointRun { keys, rows, order, exemplars } = self;
+        let PointBuffer { keys, rows, order, exemplars } = self;
         let head = |at: u32| rows.get(at as usize).map_or(&NO_ROW.head, |row| &row.head);
         *order = keys.order(rows.iter().map(|row| &row.head), head);
         exemplars.sort();

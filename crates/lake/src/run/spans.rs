@@ -3,10 +3,10 @@
 
 pub(super) mod columns;
 
-use super::columns::Sparse;
+use super::columns::SparseColumn;
 use super::origins::{Origins, keep_utf8, optional, write_attributes};
 use super::texts::{Text, Texts};
-use super::{NotTaken, Run, STRETCH};
+use super::{RowBuffer, RowRejection, STRETCH};
 use crate::json::Stack;
 use crate::pool::{Chunks, Pool};
 use crate::table::{Column, SpanColumn, Table};
@@ -56,18 +56,18 @@ type DroppedRow = [u32; 3];
 const PROMOTED: usize = 14;
 
 /// Spans on their way into one row group.
-pub(crate) struct SpanRun {
+pub(crate) struct SpanBuffer {
     pub(crate) origins: Origins,
     pub(crate) texts: Texts,
     rows: Chunks<SpanRow>,
     batches: Chunks<[u8; 16]>,
-    status_messages: Sparse<Text>,
-    trace_states: Sparse<Text>,
-    dropped: Sparse<DroppedRow>,
-    events: Sparse<EventRow>,
-    links: Sparse<LinkRow>,
-    texts_of: [Sparse<Text>; PROMOTED],
-    numbers_of: [Sparse<i64>; PROMOTED],
+    status_messages: SparseColumn<Text>,
+    trace_states: SparseColumn<Text>,
+    dropped: SparseColumn<DroppedRow>,
+    events: SparseColumn<EventRow>,
+    links: SparseColumn<LinkRow>,
+    texts_of: [SparseColumn<Text>; PROMOTED],
+    numbers_of: [SparseColumn<i64>; PROMOTED],
 }
 
 /// Events and links of one span.
@@ -75,25 +75,25 @@ const MOST: usize = 8192;
 /// Events and links of one stretch, unless one span has more.
 const PARTS: usize = 2048;
 
-impl SpanRun {
+impl SpanBuffer {
     pub(crate) fn new(pool: &Pool) -> Self {
-        SpanRun {
+        SpanBuffer {
             origins: Origins::new(pool, &[]),
             texts: Texts::new(pool),
             rows: Chunks::new(pool, 0),
             batches: Chunks::sparse(pool),
-            status_messages: Sparse::new(pool),
-            trace_states: Sparse::new(pool),
-            dropped: Sparse::new(pool),
-            events: Sparse::new(pool),
-            links: Sparse::new(pool),
-            texts_of: std::array::from_fn(|_| Sparse::new(pool)),
-            numbers_of: std::array::from_fn(|_| Sparse::new(pool)),
+            status_messages: SparseColumn::new(pool),
+            trace_states: SparseColumn::new(pool),
+            dropped: SparseColumn::new(pool),
+            events: SparseColumn::new(pool),
+            links: SparseColumn::new(pool),
+            texts_of: std::array::from_fn(|_| SparseColumn::new(pool)),
+            numbers_of: std::array::from_fn(|_| SparseColumn::new(pool)),
         }
     }
 
     /// The place of a batch's id.
-    pub(crate) fn batch(&mut self, id: [u8; 16]) -> Result<u32, NotTaken> {
+    pub(crate) fn batch(&mut self, id: [u8; 16]) -> Result<u32, RowRejection> {
         batch(&mut self.batches, id)
     }
 
@@ -104,8 +104,8 @@ impl SpanRun {
         scope: u32,
         batch: u32,
         stack: &mut Stack<'a>,
-    ) -> Result<(), NotTaken> {
-        let row = u32::try_from(self.rows.len()).map_err(|_| NotTaken::Full)?;
+    ) -> Result<(), RowRejection> {
+        let row = u32::try_from(self.rows.len()).map_err(|_| RowRejection::Full)?;
         let mark = self.texts.mark();
         let added = self.try_add(row, span, scope, batch, stack);
         if added.is_err() {
@@ -129,7 +129,7 @@ impl SpanRun {
         scope: u32,
         batch: u32,
         stack: &mut Stack<'a>,
-    ) -> Result<(), NotTaken> {
+    ) -> Result<(), RowRejection> {
         let mut own: [Option<KeyValue<'a>>; PROMOTED] = [None; PROMOTED];
         let rest = |attribute: &KeyValue<'a>| {
             let Some(place) = SpanColumn::promoted(attribute.key) else { return true };
@@ -186,10 +186,15 @@ impl SpanRun {
         })
     }
 
-    fn add_events<'a>(&mut self, row: u32, span: &Span<'a>, stack: &mut Stack<'a>) -> Result<(), NotTaken> {
+    fn add_events<'a>(
+        &mut self,
+        row: u32,
+        span: &Span<'a>,
+        stack: &mut Stack<'a>,
+    ) -> Result<(), RowRejection> {
         for (place, event) in span.events().enumerate() {
             if place == MOST {
-                return Err(NotTaken::TooMany);
+                return Err(RowRejection::TooMany);
             }
             let added = EventRow {
                 time: event.time,
@@ -202,10 +207,15 @@ impl SpanRun {
         Ok(())
     }
 
-    fn add_links<'a>(&mut self, row: u32, span: &Span<'a>, stack: &mut Stack<'a>) -> Result<(), NotTaken> {
+    fn add_links<'a>(
+        &mut self,
+        row: u32,
+        span: &Span<'a>,
+        stack: &mut Stack<'a>,
+    ) -> Result<(), RowRejection> {
         for (place, link) in span.links().enumerate() {
             if place == MOST {
-                return Err(NotTaken::TooMany);
+                return Err(RowRejection::TooMany);
             }
             let added = LinkRow {
                 trace_id: id(link.trace_id)?.unwrap_or_default(),
@@ -222,7 +232,7 @@ impl SpanRun {
 }
 
 /// The place of a batch's id; it is mostly the last one.
-pub(super) fn batch(batches: &mut Chunks<[u8; 16]>, id: [u8; 16]) -> Result<u32, NotTaken> {
+pub(super) fn batch(batches: &mut Chunks<[u8; 16]>, id: [u8; 16]) -> Result<u32, RowRejection> {
     let last = batches.len().checked_sub(1).filter(|&last| batches.get(last) == Some(&id));
     let place = match last {
         Some(last) => last,
@@ -231,12 +241,12 @@ pub(super) fn batch(batches: &mut Chunks<[u8; 16]>, id: [u8; 16]) -> Result<u32,
             batches.len() - 1
         }
     };
-    u32::try_from(place).map_err(|_| NotTaken::Full)
+    u32::try_from(place).map_err(|_| RowRejection::Full)
 }
 
 /// An id of `N` bytes, if there is one.
-pub(crate) fn id<const N: usize>(bytes: &[u8]) -> Result<Option<[u8; N]>, NotTaken> {
-    if bytes.is_empty() { Ok(None) } else { bytes.try_into().map(Some).map_err(|_| NotTaken::Malformed) }
+pub(crate) fn id<const N: usize>(bytes: &[u8]) -> Result<Option<[u8; N]>, RowRejection> {
+    if bytes.is_empty() { Ok(None) } else { bytes.try_into().map(Some).map_err(|_| RowRejection::Malformed) }
 }
 
 /// Microseconds since the Unix epoch, and the nanoseconds beyond.
@@ -245,15 +255,15 @@ pub(super) fn split(nanoseconds: u64) -> (i64, i32) {
     (micros, i32::try_from(nanoseconds % 1000).unwrap_or(0))
 }
 
-impl Run for SpanRun {
+impl RowBuffer for SpanBuffer {
     fn len(&self) -> usize {
         self.rows.len()
     }
 
     fn held(&self) -> usize {
         let texts = self.texts_of.iter().chain([&self.status_messages, &self.trace_states]);
-        let sparse: usize = texts.map(Sparse::held).sum::<usize>()
-            + self.numbers_of.iter().map(Sparse::held).sum::<usize>()
+        let sparse: usize = texts.map(SparseColumn::held).sum::<usize>()
+            + self.numbers_of.iter().map(SparseColumn::held).sum::<usize>()
             + self.dropped.held()
             + self.events.held()
             + self.links.held();
@@ -303,7 +313,7 @@ impl Run for SpanRun {
         for texts in self.texts_of.iter_mut().chain([&mut self.status_messages, &mut self.trace_states]) {
             texts.clear();
         }
-        self.numbers_of.iter_mut().for_each(Sparse::clear);
+        self.numbers_of.iter_mut().for_each(SparseColumn::clear);
         self.dropped.clear();
         self.events.clear();
         self.links.clear();

@@ -1,7 +1,7 @@
 //! The texts of a run: written once, shown as columns without a copy.
 
-use super::NotTaken;
-use crate::pool::{List, Lists, Mark, Pool};
+use super::RowRejection;
+use crate::pool::{ListArena, ListCheckpoint, ListRef, Pool};
 use arrow::array::{ArrayRef, AsArray, StringViewArray, make_view};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow::error::ArrowError;
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use xxhash_rust::xxh64::xxh64;
 
 /// Where a text lies.
-pub(crate) type Text = List;
+pub(crate) type Text = ListRef;
 
 /// Texts that are added, and then shown.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    bytes: Lists<u8>,
+    bytes: ListArena<u8>,
     /// Texts seen lately, by hash: names, units and services recur from row to row.
     recent: Vec<Text>,
 
@@ -31,7 +31,7 @@ const RECENT: usize = 1024;
 impl Texts {
     pub(crate) fn new(pool: &Pool) -> Self {
         Texts {
-            bytes: Lists::new(pool),
+            bytes: ListArena::new(pool),
             recent: vec![Text::NONE; RECENT],
             frozen: Arc::default(),
             views: RefCell::default(),
@@ -39,12 +39,12 @@ impl Texts {
     }
 
     /// Adds a text.
-    pub(crate) fn add(&mut self, text: &[u8]) -> Result<Text, NotTaken> {
+    pub(crate) fn add(&mut self, text: &[u8]) -> Result<Text, RowRejection> {
         if text.is_empty() { Ok(Text::EMPTY) } else { self.bytes.add(text) }
     }
 
     /// Adds a text, or finds it among the last ones.
-    pub(crate) fn keep(&mut self, text: &[u8]) -> Result<Text, NotTaken> {
+    pub(crate) fn keep(&mut self, text: &[u8]) -> Result<Text, RowRejection> {
         if text.is_empty() {
             return Ok(Text::EMPTY);
         }
@@ -61,7 +61,11 @@ impl Texts {
     }
 
     /// Adds the text of at most `most` bytes that `write` writes.
-    pub(crate) fn write(&mut self, most: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<Text, NotTaken> {
+    pub(crate) fn write(
+        &mut self,
+        most: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<Text, RowRejection> {
         self.bytes.write(most, write)
     }
 
@@ -73,13 +77,13 @@ impl Texts {
         if text.is_some() { buffer.get(text.start()..text.start() + text.len()).unwrap_or(&[]) } else { &[] }
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> ListCheckpoint {
         self.bytes.mark()
     }
 
     /// Takes back what was added after the mark. Texts that [`keep`](Self::keep) still remembers of it are
     /// compared before they are given out, so that is no harm.
-    pub(crate) fn truncate(&mut self, mark: Mark) {
+    pub(crate) fn truncate(&mut self, mark: ListCheckpoint) {
         self.bytes.truncate(mark);
     }
 

@@ -59,7 +59,7 @@ fn start_times_are_kept_when_given() {
     let mut writer = writer(dir.path());
     let mut symbols = Symbols::new();
     let request = view(Version::V2, &raw, &mut symbols).unwrap();
-    let position = crate::Position { sequence: 1, received_at_ns: NOW_NS };
+    let position = crate::BatchPosition { sequence: 1, received_at_ns: NOW_NS };
     assert_eq!(writer.push(&position, &request, NOW_NS).unwrap().rows, 2);
     writer.close_files().unwrap();
     let rows = ndjson(dir.path(), Table::MetricPoints, &["metric_name", "start_time"]);

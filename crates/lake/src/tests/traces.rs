@@ -3,12 +3,12 @@
 use super::body::{bytes, fixed64, varint};
 use super::otlp::{self, Attr, START_NS, span, trace_id, traces};
 use super::*;
-use crate::{Format, Output, Position};
+use crate::{BatchPosition, Format, Output};
 use tidegate_wire::otlp::{Signal, check};
 
-pub(crate) fn push_otlp(writer: &mut Writer, sequence: u64, signal: Signal, raw: &[u8]) -> Pushed {
+pub(crate) fn push_otlp(writer: &mut Writer, sequence: u64, signal: Signal, raw: &[u8]) -> BatchResult {
     check(signal, raw).unwrap();
-    writer.push_otlp(&Position { sequence, received_at_ns: NOW_NS }, signal, raw, NOW_NS).unwrap()
+    writer.push_otlp(&BatchPosition { sequence, received_at_ns: NOW_NS }, signal, raw, NOW_NS).unwrap()
 }
 
 /// All columns of all rows, as NDJSON shows them.

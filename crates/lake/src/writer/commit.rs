@@ -1,10 +1,10 @@
 //! A commit: from open files to one line in the manifest. `design/lake.md` argues what a crash between any
 //! two of the steps leaves behind.
 
-use super::{Open, Writer};
-use crate::file::Finished;
+use super::{OpenCommit, Writer};
+use crate::file::FinishedFile;
 use crate::layout::file_name;
-use crate::manifest::{self, Appending, Entry, Line};
+use crate::manifest::{self, CommitLine, FileEntry, ManifestAppend};
 use crate::{Error, Table};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -48,7 +48,7 @@ impl Commit {
 
 /// Where a commit can be interrupted: right after this has been done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum CommitStep {
     RowGroups,
     Footers,
     Synced,
@@ -62,18 +62,18 @@ pub(crate) enum Step {
 }
 
 #[cfg(test)]
-impl Step {
-    pub(crate) const ALL: [Step; 10] = [
-        Step::RowGroups,
-        Step::Footers,
-        Step::Synced,
-        Step::ReadBack,
-        Step::FirstRenamed,
-        Step::Renamed,
-        Step::FoldersSynced,
-        Step::HalfLine,
-        Step::Line,
-        Step::LineSynced,
+impl CommitStep {
+    pub(crate) const ALL: [CommitStep; 10] = [
+        CommitStep::RowGroups,
+        CommitStep::Footers,
+        CommitStep::Synced,
+        CommitStep::ReadBack,
+        CommitStep::FirstRenamed,
+        CommitStep::Renamed,
+        CommitStep::FoldersSynced,
+        CommitStep::HalfLine,
+        CommitStep::Line,
+        CommitStep::LineSynced,
     ];
 }
 
@@ -95,12 +95,12 @@ impl Writer {
             self.write_run(table)?;
         }
         let Some(open) = self.open.take() else { return Ok(None) };
-        self.reached(Step::RowGroups)?;
-        let Open { hour, first, last, mut finished, .. } = open;
+        self.reached(CommitStep::RowGroups)?;
+        let OpenCommit { hour, first, last, mut finished, .. } = open;
         for file in open.files.into_iter().flatten() {
             finished.push(file.finish()?);
         }
-        self.reached(Step::Footers)?;
+        self.reached(CommitStep::Footers)?;
         let commit = if finished.is_empty() {
             Commit { through: last, files: Vec::new() }
         } else {
@@ -108,7 +108,7 @@ impl Writer {
             let line = self.rename(&finished, hour, first, last)?;
             self.append(hour, &line)?;
             self.kept.add(hour, finished.iter().map(|file| file.bytes).sum());
-            let file = |(file, entry): (&Finished, &Entry)| CommittedFile {
+            let file = |(file, entry): (&FinishedFile, &FileEntry)| CommittedFile {
                 table: file.table,
                 path: self.layout.partition(file.table, hour).join(&entry.file),
                 rows: file.rows,
@@ -120,25 +120,25 @@ impl Writer {
         Ok(Some(commit))
     }
 
-    fn check(&mut self, finished: &[Finished]) -> Result<(), Error> {
+    fn check(&mut self, finished: &[FinishedFile]) -> Result<(), Error> {
         for file in finished {
             file.sync()?;
         }
-        self.reached(Step::Synced)?;
+        self.reached(CommitStep::Synced)?;
         for file in finished {
             file.read_back()?;
         }
-        self.reached(Step::ReadBack)
+        self.reached(CommitStep::ReadBack)
     }
 
     fn rename(
         &mut self,
-        finished: &[Finished],
+        finished: &[FinishedFile],
         hour: crate::Hour,
         first: u64,
         last: u64,
-    ) -> Result<Line, Error> {
-        let mut line = Line { node: self.settings.node.clone(), first, last, files: Vec::new() };
+    ) -> Result<CommitLine, Error> {
+        let mut line = CommitLine { node: self.settings.node.clone(), first, last, files: Vec::new() };
         let mut folders = BTreeSet::new();
         for file in finished {
             let folder = self.layout.partition(file.table, hour);
@@ -148,7 +148,7 @@ impl Writer {
             let name = file_name(first, last, &self.settings.node, part);
             let path = folder.join(&name);
             std::fs::rename(&file.path, &path).map_err(Error::io("renaming to", &path))?;
-            line.files.push(Entry {
+            line.files.push(FileEntry {
                 table: file.table.name().to_owned(),
                 file: name,
                 rows: file.rows,
@@ -159,40 +159,40 @@ impl Writer {
             });
             folders.insert(folder);
             if line.files.len() == 1 {
-                self.reached(Step::FirstRenamed)?;
+                self.reached(CommitStep::FirstRenamed)?;
             }
         }
-        self.reached(Step::Renamed)?;
+        self.reached(CommitStep::Renamed)?;
         for folder in folders {
             sync_up_to(&folder, self.layout.root())?;
         }
-        self.reached(Step::FoldersSynced)?;
+        self.reached(CommitStep::FoldersSynced)?;
         Ok(line)
     }
 
-    fn append(&mut self, hour: crate::Hour, line: &Line) -> Result<(), Error> {
+    fn append(&mut self, hour: crate::Hour, line: &CommitLine) -> Result<(), Error> {
         let path = self.layout.manifest(hour);
         let folder = path.parent().unwrap_or(self.layout.root()).to_path_buf();
         tidegate_files::create_folder(&folder, self.settings.access)
             .map_err(Error::io("creating", &folder))?;
-        let mut appending = Appending::open(&path, self.settings.access)?;
+        let mut appending = ManifestAppend::open(&path, self.settings.access)?;
         // Until the line is on the disk, whatever comes of it is cut before going on.
         self.cut = Some((hour, appending.from));
         let bytes = manifest::encode(line);
         let (half, rest) = bytes.split_at(bytes.len() / 2);
         appending.write(half, &path)?;
-        self.reached(Step::HalfLine)?;
+        self.reached(CommitStep::HalfLine)?;
         appending.write(rest, &path)?;
-        self.reached(Step::Line)?;
+        self.reached(CommitStep::Line)?;
         appending.sync(&path)?;
         sync_up_to(&folder, self.layout.root())?;
         self.cut = None;
-        self.reached(Step::LineSynced)
+        self.reached(CommitStep::LineSynced)
     }
 
     /// Where tests let the writer fail.
     #[cfg(test)]
-    fn reached(&mut self, step: Step) -> Result<(), Error> {
+    fn reached(&mut self, step: CommitStep) -> Result<(), Error> {
         if self.fail_at.take_if(|at| *at == step).is_some() {
             let source = std::io::Error::other(format!("failed on purpose after {step:?}"));
             return Err(Error::Io { doing: "testing", path: self.layout.root().into(), source });
@@ -202,7 +202,7 @@ impl Writer {
 
     #[cfg(not(test))]
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "tests fail here")]
-    fn reached(&mut self, _: Step) -> Result<(), Error> {
+    fn reached(&mut self, _: CommitStep) -> Result<(), Error> {
         Ok(())
     }
 }

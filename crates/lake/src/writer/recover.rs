@@ -1,14 +1,14 @@
 //! Opening a lake, and going on after an error: what the manifests name stays, the rest goes.
 
-use super::{Settings, Writer};
-use crate::file::Kind;
+use super::{Writer, WriterSettings};
+use crate::buffer_sizes::BufferSizes;
+use crate::file::TableSchema;
 use crate::layout::{Layout, is_of, names};
 use crate::manifest;
-use crate::metadata::Families;
+use crate::metadata::MetadataCache;
 use crate::pool::Pool;
-use crate::retention::Kept;
-use crate::run::{HistogramRun, LogRun, PointRun, SpanRun};
-use crate::shape::Shape;
+use crate::retention::RetainedBytes;
+use crate::run::{HistogramBuffer, LogBuffer, PointBuffer, SpanBuffer};
 use crate::{Error, Table};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
@@ -20,33 +20,33 @@ use xxhash_rust::xxh64::xxh64;
 impl Writer {
     /// Opens the lake, alone, and takes away what was not committed. Also returns the sequence after which to
     /// go on: the caller follows the journal from there, or from its own cursor when that is further.
-    pub fn open(settings: Settings) -> Result<(Writer, Option<u64>), Error> {
+    pub fn open(settings: WriterSettings) -> Result<(Writer, Option<u64>), Error> {
         settings.check()?;
-        let shape = Shape::of(settings.slice)?;
+        let shape = BufferSizes::of(settings.slice)?;
         let layout = Layout::new(&settings.dir);
         let temporary = layout.temporary();
         let access = settings.access;
         tidegate_files::create_folder(&temporary, access).map_err(Error::io("creating", &temporary))?;
         let lock = lock(&layout)?;
         tighten(&layout, access);
-        let kind = |table| Kind::new(table, &shape, &temporary.join("spill"), access);
-        let kinds: Result<Vec<Kind>, Error> = Table::ALL.into_iter().map(kind).collect();
+        let kind = |table| TableSchema::new(table, &shape, &temporary.join("spill"), access);
+        let kinds: Result<Vec<TableSchema>, Error> = Table::ALL.into_iter().map(kind).collect();
         let pool = Pool::new(shape.pool);
         let mut writer = Writer {
             kinds: kinds?,
-            points: PointRun::new(&shape, &pool),
-            histograms: HistogramRun::new(&shape, &pool),
-            spans: SpanRun::new(&pool),
-            logs: LogRun::new(&pool),
+            points: PointBuffer::new(&shape, &pool),
+            histograms: HistogramBuffer::new(&shape, &pool),
+            spans: SpanBuffer::new(&pool),
+            logs: LogBuffer::new(&pool),
             emptied: 0,
             node: xxh64(settings.node.as_bytes(), 0),
-            families: Families::new(shape.families, shape.family_bytes),
+            families: MetadataCache::new(shape.families, shape.family_bytes),
             settings,
             shape,
             layout,
             open: None,
             durable: None,
-            kept: Kept::default(),
+            kept: RetainedBytes::default(),
             failed: false,
             cut: None,
             #[cfg(test)]
@@ -88,7 +88,7 @@ impl Writer {
         }
         hours.sort_unstable();
         hours.dedup();
-        self.kept = Kept::default();
+        self.kept = RetainedBytes::default();
         self.durable = None;
         for hour in hours {
             let manifest = manifest::read(&self.layout, hour)?;

@@ -7,7 +7,7 @@ use tidegate_files::Access;
 
 /// Where to write, in how much memory, and how long to keep it.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct WriterSettings {
     /// The lake's folder; it is created when it is not there.
     pub dir: PathBuf,
     /// All the memory that the writer may hold, in bytes; at least [`Writer::smallest_slice`].
@@ -27,10 +27,10 @@ pub struct Settings {
     pub access: Access,
 }
 
-impl Settings {
+impl WriterSettings {
     /// A lake at `dir`: files of at most 128 MiB and 60 s.
-    pub fn new(dir: impl Into<PathBuf>, slice: u64, node: impl Into<String>) -> Settings {
-        Settings {
+    pub fn new(dir: impl Into<PathBuf>, slice: u64, node: impl Into<String>) -> WriterSettings {
+        WriterSettings {
             dir: dir.into(),
             slice,
             file_age: Duration::from_secs(60),

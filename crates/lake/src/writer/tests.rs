@@ -1,6 +1,6 @@
 //! Commits, crashes, hours, retention.
 
-use super::commit::Step;
+use super::commit::CommitStep;
 use super::*;
 use crate::tests::body::{Body, int_histogram, labels};
 use crate::tests::otlp::{self, Attr};
@@ -31,7 +31,7 @@ fn histograms(dir: &Path) -> u64 {
 /// once, and leaves nothing behind that no manifest names.
 #[test]
 fn a_commit_interrupted_anywhere_loses_and_doubles_nothing() {
-    for step in Step::ALL {
+    for step in CommitStep::ALL {
         for crash in [false, true] {
             let dir = tempfile::tempdir().unwrap();
             let mut lake = writer(dir.path());
@@ -55,7 +55,7 @@ fn a_commit_interrupted_anywhere_loses_and_doubles_nothing() {
             let resume_after = resume_after.unwrap();
             // When the whole line was written but not yet synced, a crashed process finds it and may count on
             // it; one that is still there cannot know and must not.
-            let in_lake = step == Step::LineSynced || (crash && step == Step::Line);
+            let in_lake = step == CommitStep::LineSynced || (crash && step == CommitStep::Line);
             assert_eq!(resume_after, if in_lake { 3 } else { 0 }, "{step:?} {crash}");
             for sequence in resume_after + 1..6 {
                 push(&mut lake, sequence, NOW_NS, &body(sequence));
@@ -69,8 +69,8 @@ fn a_commit_interrupted_anywhere_loses_and_doubles_nothing() {
     }
 }
 
-fn settings(dir: &Path) -> Settings {
-    Settings::new(dir, Writer::smallest_slice(), "test")
+fn settings(dir: &Path) -> WriterSettings {
+    WriterSettings::new(dir, Writer::smallest_slice(), "test")
 }
 
 /// The writer is made in one place and driven by a thread of its own.
@@ -107,7 +107,7 @@ fn nodes_do_not_touch_each_other() {
     lake.close_files().unwrap();
     drop(lake);
     let (mut other, resume_after) =
-        Writer::open(Settings { node: "other-node.1".into(), ..settings(dir.path()) }).unwrap();
+        Writer::open(WriterSettings { node: "other-node.1".into(), ..settings(dir.path()) }).unwrap();
     assert_eq!(resume_after, None);
     push(&mut other, 9, NOW_NS, &body(10));
     other.close_files().unwrap();
@@ -127,10 +127,10 @@ fn a_lake_has_one_writer() {
 fn settings_that_cannot_work_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let opened = |settings| Writer::open(settings).map(|_| ());
-    let small = Settings { slice: Writer::smallest_slice() - 1, ..settings(dir.path()) };
+    let small = WriterSettings { slice: Writer::smallest_slice() - 1, ..settings(dir.path()) };
     assert!(matches!(opened(small), Err(Error::Slice { .. })));
     for node in ["", "a/b", "a+b", &"x".repeat(65)] {
-        let named = Settings { node: node.to_owned(), ..settings(dir.path()) };
+        let named = WriterSettings { node: node.to_owned(), ..settings(dir.path()) };
         assert!(matches!(opened(named), Err(Error::Node(_))), "{node}");
     }
 }
@@ -167,7 +167,7 @@ fn age_and_size_end_files() {
     assert_eq!(lake.tick(NOW_NS - HOUR_NS + 60_000_000_000).unwrap().unwrap().through, 1);
     drop(lake);
     // Size is looked at when a row group is written; here there is one after every push.
-    let (mut lake, _) = Writer::open(Settings { file_bytes: 1, ..settings(dir.path()) }).unwrap();
+    let (mut lake, _) = Writer::open(WriterSettings { file_bytes: 1, ..settings(dir.path()) }).unwrap();
     let mut large = Body::default();
     for series in 0..5000 {
         let labels = labels(&[("__name__", "many"), ("serial", &format!("{series:0>100}"))]);
@@ -216,7 +216,7 @@ fn hours(dir: &Path) -> usize {
 fn retention_lets_whole_hours_go_by_age() {
     let dir = tempfile::tempdir().unwrap();
     let retention = Retention { age: Duration::from_secs(2 * 3600), bytes: Some(u64::MAX) };
-    let (mut lake, _) = Writer::open(Settings { retention, ..settings(dir.path()) }).unwrap();
+    let (mut lake, _) = Writer::open(WriterSettings { retention, ..settings(dir.path()) }).unwrap();
     for hour in 0..5 {
         push(&mut lake, hour, NOW_NS + hour * HOUR_NS, &body(hour));
         lake.tick(NOW_NS + hour * HOUR_NS).unwrap();
@@ -244,7 +244,7 @@ fn retention_lets_the_oldest_hours_go_by_bytes() {
     let total = lake.bytes();
     drop(lake);
     let retention = Retention { bytes: Some(total / 2), ..Retention::default() };
-    let (mut lake, _) = Writer::open(Settings { retention, ..settings(dir.path()) }).unwrap();
+    let (mut lake, _) = Writer::open(WriterSettings { retention, ..settings(dir.path()) }).unwrap();
     assert_eq!(lake.bytes(), total);
     lake.tick(NOW_NS + 4 * HOUR_NS).unwrap();
     assert_eq!(sequences(dir.path()), [2, 3]);
@@ -322,7 +322,7 @@ fn push_sequence(lake: &mut Writer, sequence: u64) {
 /// The same as for remote write: wherever a commit is interrupted, every row of every table is there once.
 #[test]
 fn interrupted_commits_of_all_tables_lose_and_double_nothing() {
-    for step in Step::ALL {
+    for step in CommitStep::ALL {
         for crash in [false, true] {
             let dir = tempfile::tempdir().unwrap();
             let mut lake = writer(dir.path());
@@ -354,14 +354,14 @@ fn interrupted_commits_of_all_tables_lose_and_double_nothing() {
 #[test]
 fn pieces_of_a_batch_are_in_one_commit_or_in_none() {
     let dir = tempfile::tempdir().unwrap();
-    let mut lake = Writer::open(Settings { file_bytes: 1, ..settings(dir.path()) }).unwrap().0;
+    let mut lake = Writer::open(WriterSettings { file_bytes: 1, ..settings(dir.path()) }).unwrap().0;
     let piece = |number: u64| {
         let text = |of: u64| format!("{:0>1000}", number * 500 + of);
         let span = |of| otlp::span(number * 500 + of, "a", &[("text", Attr::Text(&text(of)))]);
         let spans: Vec<_> = (0..500).map(span).collect();
         otlp::traces(&[("service.name", Attr::Text("shop"))], &spans)
     };
-    let position = |sequence| crate::Position { sequence, received_at_ns: NOW_NS };
+    let position = |sequence| crate::BatchPosition { sequence, received_at_ns: NOW_NS };
     let mut batch = lake.batch(&position(1), NOW_NS).unwrap();
     for number in 0..10 {
         batch.push_otlp(Signal::Traces, &piece(number)).unwrap();

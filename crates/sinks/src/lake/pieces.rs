@@ -5,7 +5,7 @@ use crate::egress_budget::{NoRoom, Turn};
 use crate::losses::Losses;
 use crate::otlp::spoken;
 use crate::pieces::Pieces;
-use tidegate_lake::{Position, Pushed};
+use tidegate_lake::{BatchPosition, BatchResult};
 use tidegate_ledger::Dropped;
 use tidegate_wire::output::Full;
 
@@ -17,10 +17,10 @@ impl Lake {
     /// is no room at all is too large, alone.
     pub(super) fn push_pieces(
         &mut self,
-        position: &Position,
+        position: &BatchPosition,
         mut pieces: impl Pieces,
         (all, others): (u64, u64),
-    ) -> Result<Pushed, Failure> {
+    ) -> Result<BatchResult, Failure> {
         let Lake { writer, room, runtime, stop, .. } = self;
         let mut batch = writer.batch(position, now_ns()).map_err(Failure::Lake)?;
         let (mut turn, mut is_pushed, mut booked, mut too_large) = (Turn::none(), false, 0, 0);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_arena::Share;
 use tidegate_journal::{Encoding, Protocol, Signal};
-use tidegate_lake::{Format, Output, Query, Settings, Table, Writer};
+use tidegate_lake::{Format, Output, Query, Table, Writer, WriterSettings};
 use tidegate_ledger::Dropped;
 use tidegate_load::remote_write::Version;
 use tidegate_sinks::{EgressBudget, Lake, Stopper};
@@ -23,11 +23,12 @@ struct Running {
 }
 
 impl Running {
-    fn start(rig: &Rig, change: impl FnOnce(Settings) -> Settings) -> Running {
+    fn start(rig: &Rig, change: impl FnOnce(WriterSettings) -> WriterSettings) -> Running {
         let slice = Writer::smallest_slice();
         let charge = rig.arena.try_charge(Share::Lake, slice).unwrap();
         let node = format!("{:016x}", rig.journal.id());
-        let settings = change(Settings { file_age: HOUR, ..Settings::new(folder(rig), slice, node) });
+        let settings =
+            change(WriterSettings { file_age: HOUR, ..WriterSettings::new(folder(rig), slice, node) });
         let room = EgressBudget::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
         let (stopper, stop) = Stopper::new();
         let lake = Lake::start(rig.context(NAME), settings, charge, room, Handle::current(), stop).unwrap();
@@ -127,7 +128,8 @@ async fn the_cursor_moves_with_commits_only() {
 #[tokio::test]
 async fn old_files_are_finished_without_anything_new() {
     let mut rig = Rig::new(10, 1 << 20);
-    let lake = Running::start(&rig, |settings| Settings { file_age: Duration::from_millis(1), ..settings });
+    let lake =
+        Running::start(&rig, |settings| WriterSettings { file_age: Duration::from_millis(1), ..settings });
     rig.put(Version::V1, 0..10, 1).await;
     until(|| rig.page().delivered == 10).await;
     assert_once(&rig);
@@ -179,7 +181,8 @@ async fn a_crash_between_the_commit_and_the_cursor_writes_no_row_twice() {
 #[tokio::test]
 async fn a_lake_that_cannot_be_written_waits_and_goes_on() {
     let mut rig = Rig::new(10, 1 << 20);
-    let lake = Running::start(&rig, |settings| Settings { file_age: Duration::from_millis(1), ..settings });
+    let lake =
+        Running::start(&rig, |settings| WriterSettings { file_age: Duration::from_millis(1), ..settings });
     let temporary = folder(&rig).join("v1").join("tmp");
     std::fs::remove_dir_all(&temporary).unwrap();
     std::fs::write(&temporary, b"in the way").unwrap();

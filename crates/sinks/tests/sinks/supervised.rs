@@ -144,7 +144,7 @@ fn lake(rig: &Rig, runtime: Handle, stop: Stop) -> Result<Lake, String> {
     let slice = Writer::smallest_slice();
     let charge = rig.arena.try_charge(Share::Lake, slice).map_err(|error| error.to_string())?;
     let node = format!("{:016x}", rig.journal.id());
-    let settings = tidegate_lake::Settings::new(rig.dir.path().join("lake"), slice, node);
+    let settings = tidegate_lake::WriterSettings::new(rig.dir.path().join("lake"), slice, node);
     let room = EgressBudget::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
     Lake::start(rig.context(NAME), settings, charge, room, runtime, stop).map_err(|error| error.to_string())
 }

@@ -1,8 +1,8 @@
 //! Columns of `metric_histograms` that are its own.
 
 use super::row::HistogramRow;
-use super::{HistogramRun, saturated};
-use crate::pool::{List, Listed, Lists};
+use super::{HistogramBuffer, saturated};
+use crate::pool::{ListArena, ListElement, ListRef};
 use crate::table::{Column, HistogramColumn};
 use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, ListArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -12,14 +12,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use tidegate_wire::remote_write::Count;
 
-impl HistogramRun {
+impl HistogramBuffer {
     fn numbers_column(&self, column: HistogramColumn, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
         use HistogramColumn::{Bounds, BucketCounts, BucketCountsFloat, Counts, CountsFloat, Spans};
-        let ints = |of: &dyn Fn(&HistogramRow) -> List| {
+        let ints = |of: &dyn Fn(&HistogramRow) -> ListRef| {
             let (offsets, nulls, all) = gather(self.sorted(rows.clone()).map(of), &self.ints);
             list(column, offsets, nulls, Arc::new(Int64Array::from(all)))
         };
-        let doubles = |of: &dyn Fn(&HistogramRow) -> List| {
+        let doubles = |of: &dyn Fn(&HistogramRow) -> ListRef| {
             let (offsets, nulls, all) = gather(self.sorted(rows.clone()).map(of), &self.doubles);
             list(column, offsets, nulls, Arc::new(Float64Array::from(all)))
         };
@@ -76,11 +76,11 @@ fn float(count: Option<Count>) -> Option<f64> {
     }
 }
 
-fn gather<T: Listed>(
-    rows: impl ExactSizeIterator<Item = List>,
-    all: &Lists<T>,
+fn gather<T: ListElement>(
+    rows: impl ExactSizeIterator<Item = ListRef>,
+    all: &ListArena<T>,
 ) -> (OffsetBuffer<i32>, NullBuffer, Vec<T>) {
-    let rows: Vec<List> = rows.collect();
+    let rows: Vec<ListRef> = rows.collect();
     let offsets = OffsetBuffer::from_lengths(rows.iter().map(|row| row.len()));
     let nulls = NullBuffer::from_iter(rows.iter().map(|row| row.is_some()));
     (offsets, nulls, rows.into_iter().flat_map(|row| all.get(row)).copied().collect())

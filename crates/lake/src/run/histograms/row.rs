@@ -1,23 +1,23 @@
 //! A histogram kept until it is written.
 
-use crate::pool::List;
-use crate::run::Head;
-use crate::table::Side;
+use crate::pool::ListRef;
+use crate::run::RowKey;
+use crate::table::BucketSide;
 use tidegate_wire::remote_write::Count;
 
 /// The buckets of one side.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Buckets {
     pub(super) offset: Option<i32>,
-    pub(super) spans: List,
-    pub(super) ints: List,
-    pub(super) doubles: List,
+    pub(super) spans: ListRef,
+    pub(super) ints: ListRef,
+    pub(super) doubles: ListRef,
 }
 
 /// A histogram of OpenTelemetry, of either kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OtlpHistogram<B> {
-    pub(crate) head: Head,
+    pub(crate) head: RowKey,
     pub(crate) count: u64,
     /// Bits.
     pub(crate) sum: Option<u64>,
@@ -29,7 +29,7 @@ pub(crate) struct OtlpHistogram<B> {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HistogramRow {
-    pub(super) head: Head,
+    pub(super) head: RowKey,
     pub(super) count: Option<Count>,
     pub(super) zero_count: Option<Count>,
     pub(super) sum: Option<u64>,
@@ -39,7 +39,7 @@ pub(super) struct HistogramRow {
     pub(super) scale: Option<i32>,
     pub(super) reset_hint: Option<i32>,
     pub(super) temporality: i32,
-    pub(super) bounds: List,
+    pub(super) bounds: ListRef,
     /// With custom bounds the buckets are here, otherwise on the two sides.
     pub(super) custom: Buckets,
     pub(super) positive: Buckets,
@@ -47,7 +47,7 @@ pub(super) struct HistogramRow {
 }
 
 pub(super) const NO_ROW: HistogramRow = HistogramRow {
-    head: Head::NONE,
+    head: RowKey::NONE,
     count: None,
     zero_count: None,
     sum: None,
@@ -57,26 +57,26 @@ pub(super) const NO_ROW: HistogramRow = HistogramRow {
     scale: None,
     reset_hint: None,
     temporality: 0,
-    bounds: List::NONE,
+    bounds: ListRef::NONE,
     custom: NO_BUCKETS,
     positive: NO_BUCKETS,
     negative: NO_BUCKETS,
 };
 pub(super) const NO_BUCKETS: Buckets =
-    Buckets { offset: None, spans: List::NONE, ints: List::NONE, doubles: List::NONE };
+    Buckets { offset: None, spans: ListRef::NONE, ints: ListRef::NONE, doubles: ListRef::NONE };
 
 impl HistogramRow {
-    pub(super) fn side(&self, side: Side) -> &Buckets {
+    pub(super) fn side(&self, side: BucketSide) -> &Buckets {
         match side {
-            Side::Positive => &self.positive,
-            Side::Negative => &self.negative,
+            BucketSide::Positive => &self.positive,
+            BucketSide::Negative => &self.negative,
         }
     }
 
     pub(super) fn numbers(&self) -> usize {
         let sides = [self.custom, self.positive, self.negative];
         let all = sides.into_iter().flat_map(|side| [side.spans, side.ints, side.doubles]);
-        all.chain([self.bounds]).map(List::len).sum()
+        all.chain([self.bounds]).map(ListRef::len).sum()
     }
 
     pub(super) fn of<B>(histogram: &OtlpHistogram<B>) -> HistogramRow {

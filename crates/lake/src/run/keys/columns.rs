@@ -1,7 +1,7 @@
 //! Columns that say of a row what its series has.
 
 use super::{Keys, Series};
-use crate::run::Head;
+use crate::run::RowKey;
 use crate::run::origins::Scope;
 use crate::run::texts::Text;
 use crate::table::{Column, flag, point_type, timestamp};
@@ -14,7 +14,7 @@ impl Keys {
     pub(crate) fn column<'h>(
         &self,
         column: Column,
-        heads: impl ExactSizeIterator<Item = &'h Head>,
+        heads: impl ExactSizeIterator<Item = &'h RowKey>,
     ) -> Result<ArrayRef, ArrowError> {
         Ok(match column {
             Column::MetricName => self.view(heads, |series| series.name)?,
@@ -53,10 +53,10 @@ impl Keys {
                     .with_data_type(timestamp()),
             ),
             Column::StartTime => Arc::new(
-                TimestampMicrosecondArray::from_iter(heads.map(Head::start_us)).with_data_type(timestamp()),
+                TimestampMicrosecondArray::from_iter(heads.map(RowKey::start_us)).with_data_type(timestamp()),
             ),
-            Column::StartNs => Arc::new(Int32Array::from_iter(heads.map(Head::start_ns))),
-            Column::TimeNs => Arc::new(Int32Array::from_iter_values(heads.map(Head::time_ns))),
+            Column::StartNs => Arc::new(Int32Array::from_iter(heads.map(RowKey::start_ns))),
+            Column::TimeNs => Arc::new(Int32Array::from_iter_values(heads.map(RowKey::time_ns))),
             Column::Flags => Arc::new(Int32Array::from_iter_values(
                 heads.map(|head| i32::from(head.flags() & flag::SHOWN)),
             )),
@@ -68,7 +68,7 @@ impl Keys {
 
     fn scope<'h>(
         &self,
-        heads: impl ExactSizeIterator<Item = &'h Head>,
+        heads: impl ExactSizeIterator<Item = &'h RowKey>,
         text: impl Fn(&Scope) -> Text,
     ) -> Result<ArrayRef, ArrowError> {
         self.view(heads, |series| self.origins.scope_at(series.scope).map_or(Text::NONE, &text))
@@ -76,7 +76,7 @@ impl Keys {
 
     fn view<'h>(
         &self,
-        heads: impl ExactSizeIterator<Item = &'h Head>,
+        heads: impl ExactSizeIterator<Item = &'h RowKey>,
         text: impl Fn(&Series) -> Text,
     ) -> Result<ArrayRef, ArrowError> {
         self.texts.view(heads.map(|head| self.at(head).map_or(Text::NONE, &text)))

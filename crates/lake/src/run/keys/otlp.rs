@@ -3,7 +3,7 @@
 use super::{Keys, Series};
 use crate::json::Stack;
 use crate::labels::promoted;
-use crate::run::NotTaken;
+use crate::run::RowRejection;
 use crate::run::origins::{Resource, Scope, keep_utf8, optional, write_attributes};
 use crate::table::PROMOTED;
 use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
@@ -27,7 +27,7 @@ impl Keys {
         attributes: Attributes<'a>,
         quantile: Option<u64>,
         stack: &mut Stack<'a>,
-    ) -> Result<u32, NotTaken> {
+    ) -> Result<u32, RowRejection> {
         let mark = self.texts.mark();
         let series = self.find_or_add_otlp(metric, scope, attributes, quantile, stack);
         if series.as_ref().map_or(true, |(_, new)| !new) {
@@ -43,8 +43,8 @@ impl Keys {
         attributes: Attributes<'a>,
         quantile: Option<u64>,
         stack: &mut Stack<'a>,
-    ) -> Result<(u32, bool), NotTaken> {
-        let no_origin = NotTaken::Malformed;
+    ) -> Result<(u32, bool), RowRejection> {
+        let no_origin = RowRejection::Malformed;
         let &Scope { name: scope_name, version, resource, .. } =
             self.origins.scope_at(scope).ok_or(no_origin)?;
         let &Resource { promoted: from_resource, has, hash, .. } =

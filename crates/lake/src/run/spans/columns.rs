@@ -1,6 +1,6 @@
 //! Spans as columns.
 
-use super::{EventRow, LinkRow, SpanRow, SpanRun, Text, split};
+use super::{EventRow, LinkRow, SpanBuffer, SpanRow, Text, split};
 use crate::run::columns::{ids, optional_ids};
 use crate::run::origins::{Resource, Scope};
 use crate::table::{SpanColumn, event_fields, link_fields, span_dropped_fields, timestamp};
@@ -26,7 +26,7 @@ const NO_ROW: SpanRow = SpanRow {
     status: 0,
 };
 
-impl SpanRun {
+impl SpanBuffer {
     fn of(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = &SpanRow> {
         rows.map(|at| self.rows.get(at).unwrap_or(&NO_ROW))
     }

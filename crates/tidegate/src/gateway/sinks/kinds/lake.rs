@@ -54,7 +54,7 @@ impl SinkKind for LakeSink {
 fn start(config: &LakeSink, wiring: &Wiring) -> Result<Lake, String> {
     let slice = wiring.arena.try_charge(Share::Lake, wiring.slice).map_err(|error| error.to_string())?;
     let node = format!("{:016x}", wiring.journal.id());
-    let settings = tidegate_lake::Settings {
+    let settings = tidegate_lake::WriterSettings {
         file_age: config.file_age.get(),
         file_bytes: config.file_bytes.get(),
         retention: tidegate_lake::Retention {
@@ -62,7 +62,7 @@ fn start(config: &LakeSink, wiring: &Wiring) -> Result<Lake, String> {
             bytes: Some(config.retention.bytes.get()),
         },
         access: if config.group_readable { Access::Group } else { Access::Owner },
-        ..tidegate_lake::Settings::new(config.folder(&wiring.data), wiring.slice, node)
+        ..tidegate_lake::WriterSettings::new(config.folder(&wiring.data), wiring.slice, node)
     };
     let (room, runtime) = (wiring.room.clone(), wiring.runtime.clone());
     let lake = Lake::start(wiring.context(), settings, slice, room, runtime, wiring.stop.clone());

@@ -16,7 +16,7 @@ const LARGEST: u64 = 64 * MIB;
 
 /// The bounds that follow from a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct BufferSizes {
     /// Bytes that the gathered rows of all tables share.
     pub(crate) pool: usize,
     /// Series in a row group of points.
@@ -46,18 +46,18 @@ const SAID: usize = 13;
 /// The largest item that a writer with a slice of so many bytes takes for certain, with what encloses it, in bytes.
 #[must_use]
 pub fn largest_item(slice: u64) -> usize {
-    Shape::of(slice.max(SMALLEST)).map_or(0, |shape| shape.pool / SAID)
+    BufferSizes::of(slice.max(SMALLEST)).map_or(0, |shape| shape.pool / SAID)
 }
 
-impl Shape {
-    pub(crate) fn of(slice: u64) -> Result<Shape, Error> {
+impl BufferSizes {
+    pub(crate) fn of(slice: u64) -> Result<BufferSizes, Error> {
         if slice < SMALLEST {
             return Err(Error::Slice { given: slice, smallest: SMALLEST });
         }
         let slice = usize::try_from(slice.min(LARGEST)).unwrap_or(SMALLEST as usize);
         // The encoder's memory grows slowly with the slice; the rest is for rows.
         let rows = slice - ENCODING;
-        Ok(Shape {
+        Ok(BufferSizes {
             pool: rows / 20 * 13,
             point_series: rows / 768,
             histogram_series: rows / 4096,
