@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_load::{Limit, Model, OnRefused, Profile, Timeline, drive_blocking};
+use tidegate_load::{LoadProfile, OnRefused, RunLimit, SeriesModel, Timeline, drive_blocking};
 use tidegate_tests::{Cgroup, Gateway, SOON, binary, finish};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
@@ -42,15 +42,15 @@ fn lives_in(limit: u64) {
             Some(stream)
         })
         .collect();
-    let model = Arc::new(Model::new(7, 20_000, TIMELINE));
+    let model = Arc::new(SeriesModel::new(7, 20_000, TIMELINE));
     let on_refused = OnRefused::Retry { at_most: Duration::from_millis(50) };
-    let limit_of_load = Limit::Time(Duration::from_secs(6));
-    let profile = Profile {
+    let limit_of_load = RunLimit::Time(Duration::from_secs(6));
+    let profile = LoadProfile {
         limit: limit_of_load,
         on_refused,
         series_per_request: 2_000,
         connections: 32,
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let report = drive_blocking(&gateway.target(), &model, &profile).unwrap();
     println!("{} connections held, {report}", held.len());

@@ -7,9 +7,9 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tidegate_load::otlp::{self, Coding, OtlpSink, Transport};
-use tidegate_load::remote_write::{Extras, Version};
-use tidegate_load::{Behaviour, Limit, Model, Profile, Target, Timeline, drive_blocking};
+use tidegate_load::otlp::{self, ContentCoding, OtlpSink, Transport};
+use tidegate_load::remote_write::{RequestExtras, Version};
+use tidegate_load::{Behaviour, LoadProfile, RunLimit, SeriesModel, Target, Timeline, drive_blocking};
 use tidegate_tests::{Gateway, Prometheus, SOON, http, until};
 
 fn now_ms() -> i64 {
@@ -152,13 +152,14 @@ fn native_histograms_do_not_hold_up_what_prometheus_takes() {
             send(&gateway, &all);
             gateway.at_rest(SOON);
             // What came as remote write, with a histogram in every tenth series.
-            let model = Model::with_histograms(
+            let model = SeriesModel::with_histograms(
                 9 + lanes + 10 * round as u64,
                 100,
                 Timeline { base_ms: now_ms(), interval_ms: 1 },
                 10,
             );
-            let profile = Profile { limit: Limit::Passes(2), series_per_request: 50, ..Profile::default() };
+            let profile =
+                LoadProfile { limit: RunLimit::Passes(2), series_per_request: 50, ..LoadProfile::default() };
             let report = drive_blocking(&gateway.target(), &Arc::new(model), &profile).unwrap();
             assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
             gateway.at_rest(SOON);
@@ -181,11 +182,11 @@ fn points_arrive_once_each() {
     }}}));
     let mut first = 0;
     for (transport, coding) in [
-        (Transport::Http, Coding::Identity),
-        (Transport::Http, Coding::Gzip),
-        (Transport::Grpc, Coding::Zstd),
+        (Transport::Http, ContentCoding::Identity),
+        (Transport::Http, ContentCoding::Gzip),
+        (Transport::Grpc, ContentCoding::Zstd),
     ] {
-        let profile = otlp::Profile {
+        let profile = otlp::OtlpProfile {
             transport,
             coding,
             signal: otlp::Signal::Metrics,
@@ -193,7 +194,7 @@ fn points_arrive_once_each() {
             requests: 5,
             items: 100,
             first,
-            ..otlp::Profile::default()
+            ..otlp::OtlpProfile::default()
         };
         let address = if transport == Transport::Grpc { gateway.grpc() } else { gateway.http() };
         let target = Target { authority: address.to_string(), path: String::new() };
@@ -211,22 +212,22 @@ fn points_arrive_once_each() {
 /// Remote write of both versions, with all that comes with it, at a receiver of OTLP.
 #[test]
 fn remote_write_is_found_behind_otlp() {
-    let model = Arc::new(Model::new(5, 200, Timeline { base_ms: now_ms(), interval_ms: 1000 }));
+    let model = Arc::new(SeriesModel::new(5, 200, Timeline { base_ms: now_ms(), interval_ms: 1000 }));
     for transport in ["http", "grpc"] {
         let collector = OtlpSink::start(Behaviour::Healthy, true).unwrap();
         let gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"collector": {
             "type": "otlp", "endpoints": [format!("http://{}", collector.address())], "protocol": transport,
         }}}));
-        let extras = Extras { exemplars: true, metadata: true, stale: true };
+        let extras = RequestExtras { exemplars: true, metadata: true, stale: true };
         let (mut first, mut samples) = (0, 0);
         for version in [Version::V1, Version::V2] {
-            let profile = Profile {
+            let profile = LoadProfile {
                 version,
                 extras,
                 first,
-                limit: Limit::Passes(3),
+                limit: RunLimit::Passes(3),
                 series_per_request: 50,
-                ..Profile::default()
+                ..LoadProfile::default()
             };
             let report = drive_blocking(&gateway.target(), &model, &profile).unwrap();
             assert_eq!((report.refused(), report.failed), (0, 0), "{report}");

@@ -11,7 +11,9 @@ use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use prost::Message as _;
 use serde_json::{Value, json};
-use tidegate_elastic::documents::{Flavour, Mapping, Page, Place, Settings, from_intake, from_otlp};
+use tidegate_elastic::documents::{
+    DocumentBuffer, DocumentPosition, DocumentSettings, Mapping, Product, from_intake, from_otlp,
+};
 use tidegate_elastic::templates::templates;
 use tidegate_tests::OpenSearch;
 use tidegate_wire::otlp::Signal;
@@ -19,7 +21,7 @@ use tidegate_wire::otlp::Signal;
 /// A node with our templates; nothing, said loudly, where there is none.
 fn opensearch() -> Option<OpenSearch> {
     let opensearch = OpenSearch::started(&[])?;
-    for template in templates(Flavour::OpenSearch) {
+    for template in templates(Product::OpenSearch) {
         let answer = opensearch.ask("PUT", &format!("/_index_template/{}", template.name), template.body);
         assert_eq!(answer.json(), json!({ "acknowledged": true }), "{}", template.name);
     }
@@ -42,15 +44,15 @@ fn refused(opensearch: &OpenSearch, documents: &[u8]) -> Vec<(Value, String)> {
 }
 
 fn documents(signal: Signal, raw: &[u8], prefix: &str, mapping: Mapping) -> Vec<u8> {
-    let settings = Settings {
+    let settings = DocumentSettings {
         mapping,
-        flavour: Flavour::OpenSearch,
+        flavour: Product::OpenSearch,
         received: 1_700_000_000_000_000_000,
-        ..Settings::default()
+        ..DocumentSettings::default()
     };
     let mut space = vec![0; 4 << 20];
-    let mut page = Page::new(&mut space);
-    from_otlp(signal, raw, Place::START, prefix, &settings, &mut page).unwrap();
+    let mut page = DocumentBuffer::new(&mut space);
+    from_otlp(signal, raw, DocumentPosition::START, prefix, &settings, &mut page).unwrap();
     page.written().to_vec()
 }
 
@@ -92,10 +94,10 @@ fn opensearch_takes_what_sdks_and_agents_send() {
         for number in 0..2 {
             let raw = captured(&format!("load/data/apm/{agent}-{number}.ndjson"));
             let mut space = vec![0; 8 << 20];
-            let mut page = Page::new(&mut space);
+            let mut page = DocumentBuffer::new(&mut space);
             let prefix = format!("{agent}{number}");
-            let settings = Settings { flavour: Flavour::OpenSearch, ..Settings::default() };
-            from_intake(&raw, Place::START, &prefix, &settings, &mut page).unwrap();
+            let settings = DocumentSettings { flavour: Product::OpenSearch, ..DocumentSettings::default() };
+            from_intake(&raw, DocumentPosition::START, &prefix, &settings, &mut page).unwrap();
             assert!(!page.written().is_empty());
             assert_eq!(refused(&opensearch, page.written()), []);
         }

@@ -5,9 +5,10 @@
 
 use serde_json::json;
 use std::sync::Arc;
-use tidegate_load::remote_write::{Extras, Version};
+use tidegate_load::remote_write::{RequestExtras, Version};
 use tidegate_load::{
-    Behaviour, Check, CheckingSink, Limit, Model, Profile, Timeline, compare, drive_blocking,
+    Behaviour, Check, LoadProfile, RunLimit, SeriesModel, Timeline, VerifyingReceiver, compare,
+    drive_blocking,
 };
 use tidegate_tests::http::request;
 use tidegate_tests::messages::{
@@ -114,9 +115,11 @@ fn joined_bodies_are_what_was_sent() {
 #[test]
 fn both_versions_pass_and_are_translated() {
     let timeline = Timeline { base_ms: NOW_MS, interval_ms: 1000 };
-    let model = Arc::new(Model::with_histograms(5, 400, timeline, 10));
-    let sinks: Vec<(&str, CheckingSink)> = ["auto", "1.0", "2.0"]
-        .map(|protocol| (protocol, CheckingSink::start(Behaviour::Healthy, Check::Timed(timeline)).unwrap()))
+    let model = Arc::new(SeriesModel::with_histograms(5, 400, timeline, 10));
+    let sinks: Vec<(&str, VerifyingReceiver)> = ["auto", "1.0", "2.0"]
+        .map(|protocol| {
+            (protocol, VerifyingReceiver::start(Behaviour::Healthy, Check::Timed(timeline)).unwrap())
+        })
         .into();
     let configured = sinks.iter().map(|(protocol, sink)| {
         let url = sink.target().to_string();
@@ -125,11 +128,12 @@ fn both_versions_pass_and_are_translated() {
     });
     let configured: serde_json::Map<_, _> = configured.collect();
     let gateway = Gateway::started(json!({"memory": "128MiB", "sinks": configured}));
-    let extras = Extras { exemplars: true, metadata: true, stale: true };
-    let mut acked = tidegate_load::Acked::none(model.len());
+    let extras = RequestExtras { exemplars: true, metadata: true, stale: true };
+    let mut acked = tidegate_load::AcknowledgedSamples::none(model.len());
     for (first, version) in [(0, Version::V1), (3, Version::V2), (6, Version::V1)] {
-        let limit = Limit::Passes(3);
-        let profile = Profile { version, extras, first, limit, series_per_request: 50, ..Profile::default() };
+        let limit = RunLimit::Passes(3);
+        let profile =
+            LoadProfile { version, extras, first, limit, series_per_request: 50, ..LoadProfile::default() };
         let report = drive_blocking(&gateway.target(), &model, &profile).unwrap();
         assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
         acked.merge(0, &report.acked);

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_load::remote_write::{Extras, Version};
+use tidegate_load::remote_write::{RequestExtras, Version};
 use tidegate_load::{
-    Acked, Behaviour, Check, CheckingSink, Kind, Limit, Model, OnRefused, Profile, Series, Timeline, compare,
-    drive_blocking,
+    AcknowledgedSamples, Behaviour, Check, LoadProfile, OnRefused, RunLimit, SampleKind, Series, SeriesModel,
+    Timeline, VerifyingReceiver, compare, drive_blocking,
 };
 use tidegate_tests::{Gateway, SOON, duckdb, tidegate, until, until_some};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
 
-fn gateway(sink: &CheckingSink, file_age: &str) -> Gateway {
+fn gateway(sink: &VerifyingReceiver, file_age: &str) -> Gateway {
     Gateway::new(json!({
         "memory": "128MiB",
         "sinks": {
@@ -26,8 +26,8 @@ fn gateway(sink: &CheckingSink, file_age: &str) -> Gateway {
     }))
 }
 
-fn checking() -> CheckingSink {
-    CheckingSink::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap()
+fn checking() -> VerifyingReceiver {
+    VerifyingReceiver::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap()
 }
 
 /// How often each row is in the lake: by the series' labels and the time in milliseconds.
@@ -65,10 +65,10 @@ fn labels(series: &Series) -> BTreeMap<String, String> {
 
 /// Every acknowledged sample is a row, and none is there twice but those that `may_double` allows. Rows that
 /// were not acknowledged to anybody may be there: their answer was lost.
-fn assert_complete(gateway: &Gateway, model: &Model, acked: &Acked) {
+fn assert_complete(gateway: &Gateway, model: &SeriesModel, acked: &AcknowledgedSamples) {
     let tables = [printed_rows(gateway, "metric_points"), printed_rows(gateway, "metric_histograms")];
     for (index, series) in model.series().iter().enumerate() {
-        let rows = &tables[usize::from(series.kind == Kind::Histogram)];
+        let rows = &tables[usize::from(series.kind == SampleKind::Histogram)];
         let labels = labels(series);
         for (from, to) in acked.series(index).map_or(&[][..], |numbers| numbers.ranges()) {
             for number in *from..*to {
@@ -87,13 +87,14 @@ fn verified(gateway: &Gateway) -> String {
 /// file that is being filled.
 #[test]
 fn the_lake_has_what_the_other_sink_got() {
-    let (sink, model) = (checking(), Arc::new(Model::with_histograms(2, 300, TIMELINE, 10)));
+    let (sink, model) = (checking(), Arc::new(SeriesModel::with_histograms(2, 300, TIMELINE, 10)));
     let mut gateway = gateway(&sink, "1h");
     gateway.start();
-    let mut acked = Acked::none(model.len());
+    let mut acked = AcknowledgedSamples::none(model.len());
     for (version, first) in [(Version::V1, 0), (Version::V2, 4)] {
-        let extras = Extras { exemplars: true, metadata: true, stale: false };
-        let profile = Profile { version, extras, first, limit: Limit::Passes(4), ..Profile::default() };
+        let extras = RequestExtras { exemplars: true, metadata: true, stale: false };
+        let profile =
+            LoadProfile { version, extras, first, limit: RunLimit::Passes(4), ..LoadProfile::default() };
         let report = drive_blocking(&gateway.target(), &model, &profile).unwrap();
         assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
         acked.merge(0, &report.acked);
@@ -123,8 +124,12 @@ fn the_lake_has_what_the_other_sink_got() {
     assert_eq!(points[0][2], values);
     assert_eq!((&points[0][3], &points[0][4]), (&json!(TIMELINE.at(0)), &json!(TIMELINE.at(7))));
     assert!(points[0][5].as_u64() > Some(0), "exemplars: {points:?}");
-    let names: std::collections::BTreeSet<_> =
-        model.series().iter().filter(|s| s.kind == Kind::Float).map(|series| &series.labels[0].1).collect();
+    let names: std::collections::BTreeSet<_> = model
+        .series()
+        .iter()
+        .filter(|s| s.kind == SampleKind::Float)
+        .map(|series| &series.labels[0].1)
+        .collect();
     assert_eq!(points[0][6], names.len());
     assert_eq!(points[0][7], 0);
     // A histogram's sum is its number.
@@ -135,20 +140,20 @@ fn the_lake_has_what_the_other_sink_got() {
 /// Killed again and again in the middle of writing files: no row is missing and none is there twice.
 #[test]
 fn kill_9_doubles_no_row_and_loses_none() {
-    let (sink, model) = (checking(), Arc::new(Model::new(3, 200, TIMELINE)));
+    let (sink, model) = (checking(), Arc::new(SeriesModel::new(3, 200, TIMELINE)));
     let mut gateway = gateway(&sink, "1s");
-    let mut acked = Acked::none(model.len());
+    let mut acked = AcknowledgedSamples::none(model.len());
     for round in 0..6 {
         gateway.start();
         let target = gateway.target();
-        let profile = Profile {
+        let profile = LoadProfile {
             first: round * 1000,
             series_per_request: 50,
-            limit: Limit::Time(Duration::from_millis(1500 + 170 * round)),
+            limit: RunLimit::Time(Duration::from_millis(1500 + 170 * round)),
             rate: Some(40.0),
             on_refused: OnRefused::Count,
             answer_within: Duration::from_secs(5),
-            ..Profile::default()
+            ..LoadProfile::default()
         };
         let (driven, model) = (profile.clone(), Arc::clone(&model));
         let driving = std::thread::spawn(move || drive_blocking(&target, &model, &driven).unwrap());
@@ -176,11 +181,12 @@ fn kill_9_doubles_no_row_and_loses_none() {
 /// `lake ls`, and what `lake cat` filters by: metric, label, time, columns and number of rows.
 #[test]
 fn the_lake_can_be_looked_into() {
-    let (sink, model) = (checking(), Arc::new(Model::new(4, 64, TIMELINE)));
+    let (sink, model) = (checking(), Arc::new(SeriesModel::new(4, 64, TIMELINE)));
     let mut gateway = gateway(&sink, "1h");
     gateway.start();
-    let limit = Limit::Passes(5);
-    let report = drive_blocking(&gateway.target(), &model, &Profile { limit, ..Profile::default() }).unwrap();
+    let limit = RunLimit::Passes(5);
+    let report =
+        drive_blocking(&gateway.target(), &model, &LoadProfile { limit, ..LoadProfile::default() }).unwrap();
     assert_eq!(report.samples, 320);
     assert_eq!(gateway.term(), 0);
     let data = gateway.data();

@@ -9,8 +9,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Model, Timeline};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{SeriesModel, Timeline};
 use tidegate_tests::{Gateway, Recorder, SOON, command, finish, free_address, http, until};
 
 const LOGS: &str = r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"x"}}]}]}]}"#;
@@ -182,9 +182,9 @@ fn handshakes_that_fail_are_counted_by_reason_and_the_log_says_what_to_do() {
 /// A request of remote write with `series` of its own, for this tenant, if any.
 fn written(address: SocketAddr, series: usize, tenant: Option<&str>) -> u16 {
     const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
-    let model = Model::new(7, 100, TIMELINE);
+    let model = SeriesModel::new(7, 100, TIMELINE);
     let (mut raw, mut body) = (Vec::new(), Vec::new());
-    Batch::of(&model, model.range(series..series + 1), 0, 5).encode(Version::V1, &mut raw);
+    SampleBatch::of(&model, model.range(series..series + 1), 0, 5).encode(Version::V1, &mut raw);
     compress(&raw, &mut body);
     let tenant = tenant.map(|tenant| format!("X-Scope-OrgID: {tenant}"));
     let mut head = vec![

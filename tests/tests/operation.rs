@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_load::remote_write::Version;
 use tidegate_load::{
-    Behaviour, Check, CheckingSink, Limit, Model, OnRefused, Profile, Report, Timeline, compare,
-    drive_blocking,
+    Behaviour, Check, LoadProfile, LoadReport, OnRefused, RunLimit, SeriesModel, Timeline, VerifyingReceiver,
+    compare, drive_blocking,
 };
 use tidegate_tests::http::{Client, request};
 use tidegate_tests::{Finished, Gateway, SOON, tidegate, until};
@@ -18,11 +18,11 @@ use tidegate_tests::{Finished, Gateway, SOON, tidegate, until};
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
 const MIB: u64 = 1 << 20;
 
-fn checking() -> CheckingSink {
-    CheckingSink::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap()
+fn checking() -> VerifyingReceiver {
+    VerifyingReceiver::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap()
 }
 
-fn to(sink: &CheckingSink) -> Value {
+fn to(sink: &VerifyingReceiver) -> Value {
     let url = sink.target().to_string();
     json!({"type": "prometheus_remote_write", "url": url, "backoff": {"max": "200ms"}})
 }
@@ -34,14 +34,14 @@ fn settings(sinks: Value) -> Value {
 /// Sends in the background, for as long as said.
 fn driving(
     gateway: &Gateway,
-    model: &Arc<Model>,
+    model: &Arc<SeriesModel>,
     first: u64,
     time: Duration,
-) -> std::thread::JoinHandle<Report> {
+) -> std::thread::JoinHandle<LoadReport> {
     let (target, model) = (gateway.target(), Arc::clone(model));
-    let limit = Limit::Time(time);
+    let limit = RunLimit::Time(time);
     let on_refused = OnRefused::Retry { at_most: Duration::from_millis(50) };
-    let profile = Profile { first, limit, on_refused, series_per_request: 50, ..Profile::default() };
+    let profile = LoadProfile { first, limit, on_refused, series_per_request: 50, ..LoadProfile::default() };
     std::thread::spawn(move || drive_blocking(&target, &model, &profile).unwrap())
 }
 
@@ -180,7 +180,7 @@ fn it_runs_in_32_mib() {
     // Beside its memory the kernel wants room for sockets and for the page cache.
     gateway.limit_memory(MEMORY + 16 * MIB);
     gateway.start();
-    let model = Arc::new(Model::new(6, 2_000, TIMELINE));
+    let model = Arc::new(SeriesModel::new(6, 2_000, TIMELINE));
     let report = driving(&gateway, &model, 0, Duration::from_secs(3)).join().unwrap();
     assert!(report.samples > 0, "{report}");
     gateway.at_rest(SOON);
@@ -199,7 +199,7 @@ fn it_runs_in_32_mib() {
 fn reloading_adds_a_sink() {
     let (stays, added) = (checking(), checking());
     let mut gateway = Gateway::started(settings(json!({"stays": to(&stays)})));
-    let model = Arc::new(Model::new(8, 400, TIMELINE));
+    let model = Arc::new(SeriesModel::new(8, 400, TIMELINE));
     let first = driving(&gateway, &model, 0, Duration::from_secs(3));
     until(SOON, "samples to flow", || stays.report().samples() > 0);
     gateway.configure(settings(json!({"stays": to(&stays), "added": to(&added)})));
@@ -227,7 +227,7 @@ fn reloading_removes_a_sink_and_brings_it_back() {
     let both = settings(json!({"stays": to(&stays), "leaves": to(&leaves)}));
     let mut gateway = Gateway::started(both.clone());
     let sinks = |gateway: &Gateway| gateway.status()["sinks"].as_array().unwrap().len();
-    let model = Arc::new(Model::new(8, 400, TIMELINE));
+    let model = Arc::new(SeriesModel::new(8, 400, TIMELINE));
     let load = driving(&gateway, &model, 0, Duration::from_secs(4));
     until(SOON, "samples to flow to both", || stays.report().samples() > 0 && leaves.report().samples() > 0);
     gateway.configure(settings(json!({"stays": to(&stays)})));
@@ -273,8 +273,8 @@ fn reloading_something_invalid_changes_nothing() {
             log[before..].contains("the configuration was not changed") && log[before..].contains(reason)
         });
     }
-    let model = Arc::new(Model::new(8, 100, TIMELINE));
-    let report = drive_blocking(&gateway.target(), &model, &Profile::default()).unwrap();
+    let model = Arc::new(SeriesModel::new(8, 100, TIMELINE));
+    let report = drive_blocking(&gateway.target(), &model, &LoadProfile::default()).unwrap();
     gateway.at_rest(SOON);
     let verdict = compare(&model, &report.acked, &sink.stop());
     assert!(verdict.acked == 100 && verdict.nothing_lost(), "{verdict:?}");
@@ -300,8 +300,8 @@ fn reloading_names_what_needs_a_restart() {
     });
     until(SOON, "the plan to have the new sink", || planned(&gateway) == 2);
     assert_eq!(gateway.status()["memory"]["limit"], 96 * MIB);
-    let model = Arc::new(Model::new(8, 100, TIMELINE));
-    let report = drive_blocking(&gateway.target(), &model, &Profile::default()).unwrap();
+    let model = Arc::new(SeriesModel::new(8, 100, TIMELINE));
+    let report = drive_blocking(&gateway.target(), &model, &LoadProfile::default()).unwrap();
     gateway.at_rest(SOON);
     gateway.books_close();
     for sink in [stays, added] {
@@ -324,8 +324,8 @@ fn reloading_a_sink_that_cannot_start_changes_nothing() {
     until(SOON, "the log to say why nothing changed", || {
         gateway.log().contains("the configuration was not changed")
     });
-    let model = Arc::new(Model::new(8, 100, TIMELINE));
-    let report = drive_blocking(&gateway.target(), &model, &Profile::default()).unwrap();
+    let model = Arc::new(SeriesModel::new(8, 100, TIMELINE));
+    let report = drive_blocking(&gateway.target(), &model, &LoadProfile::default()).unwrap();
     let status = gateway.at_rest(SOON);
     let names: Vec<&Value> = status["sinks"].as_array().unwrap().iter().map(|sink| &sink["name"]).collect();
     assert_eq!(names, ["lake", "leaves", "stays"], "nothing has changed");
@@ -342,8 +342,8 @@ fn stopping_under_load_loses_nothing() {
     // Stalled, so that everything is still queued when it stops.
     sink.set(Behaviour::Stall);
     let mut gateway = Gateway::started(settings(json!({"check": to(&sink)})));
-    let model = Arc::new(Model::new(9, 400, TIMELINE));
-    let mut acked = tidegate_load::Acked::none(model.len());
+    let model = Arc::new(SeriesModel::new(9, 400, TIMELINE));
+    let mut acked = tidegate_load::AcknowledgedSamples::none(model.len());
     for round in 0..3 {
         let load = driving(&gateway, &model, round * 100_000, Duration::from_secs(2));
         until(SOON, "samples to be taken", || {
@@ -405,8 +405,8 @@ fn the_journal_can_be_looked_into() {
     let sink = checking();
     sink.set(Behaviour::Refuse);
     let mut gateway = Gateway::started(settings(json!({"far-away": to(&sink)})));
-    let model = Arc::new(Model::new(10, 100, TIMELINE));
-    let profile = Profile { limit: Limit::Passes(3), version: Version::V2, ..Profile::default() };
+    let model = Arc::new(SeriesModel::new(10, 100, TIMELINE));
+    let profile = LoadProfile { limit: RunLimit::Passes(3), version: Version::V2, ..LoadProfile::default() };
     assert_eq!(drive_blocking(&gateway.target(), &model, &profile).unwrap().samples, 300);
     let data = gateway.data();
     let journal = |verb: &str| tidegate(&["journal", verb, "--data", data.to_str().unwrap()]);
@@ -456,9 +456,10 @@ fn letters_are_sent_again_past_one_that_is_refused() {
     let sink = checking();
     sink.set(Behaviour::Status { code: 400, retry_after: None });
     let mut gateway = Gateway::started(settings(json!({"picky": to(&sink)})));
-    let model = Arc::new(Model::new(8, 100, TIMELINE));
+    let model = Arc::new(SeriesModel::new(8, 100, TIMELINE));
     for first in 0..3 {
-        let profile = Profile { first, connections: 1, series_per_request: 100, ..Profile::default() };
+        let profile =
+            LoadProfile { first, connections: 1, series_per_request: 100, ..LoadProfile::default() };
         assert_eq!(drive_blocking(&gateway.target(), &model, &profile).unwrap().samples, 100);
         // Each is a request of its own, and so a letter.
         gateway.at_rest(SOON);
@@ -556,7 +557,7 @@ fn the_demo_shows_rows_within_seconds() {
     until(SOON, "rows to look at", || {
         let cat = ["lake", "cat", "metric_points", "--last", "1m", "--format", "ndjson", "--data"];
         let printed = tidegate(&[&cat[..], &[data.to_str().unwrap()]].concat());
-        printed.code == Some(0) && printed.stdout.lines().count() >= tidegate_load::TRICKLE_SERIES
+        printed.code == Some(0) && printed.stdout.lines().count() >= tidegate_load::DEMO_SERIES
     });
     let (elapsed, hindered) = (started.elapsed(), demo.hindered());
     println!("after {elapsed:?}, in which its threads waited {hindered:?} for a processor");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::process::Command;
-use tidegate_load::otlp::{Profile, Request, Signal, Transport, drive_blocking};
+use tidegate_load::otlp::{ExportRequest, OtlpProfile, Signal, Transport, drive_blocking};
 use tidegate_load::{OnRefused, Target};
 use tidegate_tests::{Collector, Gateway, Program, SOON, collector_binary, free_address, http, until};
 
@@ -109,7 +109,7 @@ fn say_all(to: SocketAddr) {
     }
     for signal in Signal::ALL {
         for first in [0, 100, 200] {
-            let request = Request { signal, items: 100, first, time_ns: 1_700_000_000_000_000_000 };
+            let request = ExportRequest { signal, items: 100, first, time_ns: 1_700_000_000_000_000_000 };
             post(signal.path(), "application/x-protobuf", &request.encode());
         }
     }
@@ -181,14 +181,14 @@ fn a_restart_loses_nothing() {
     for transport in ["grpc", "http"] {
         let Some(mut collector) = Collector::started() else { return };
         let gateway = gateway(&collector, transport, json!({"max_request_bytes": "64KiB"}));
-        let profile = Profile {
+        let profile = OtlpProfile {
             transport: Transport::Grpc,
             signal: Signal::Logs,
             connections: 4,
             requests: 100,
             items: 50,
             on_refused: OnRefused::Retry { at_most: SOON },
-            ..Profile::default()
+            ..OtlpProfile::default()
         };
         let target = Target { authority: gateway.grpc().to_string(), path: String::new() };
         let sending = {
@@ -229,13 +229,13 @@ fn partial_success_is_the_end_of_it() {
     let mut command = Command::new(binary);
     command.arg("partial").arg(address.to_string());
     let _server = Program::start("partial", command, gateway.folder());
-    let profile = Profile {
+    let profile = OtlpProfile {
         transport: Transport::Grpc,
         signal: Signal::Logs,
         connections: 1,
         requests: 5,
         items: 10,
-        ..Profile::default()
+        ..OtlpProfile::default()
     };
     let target = Target { authority: gateway.grpc().to_string(), path: String::new() };
     let report = drive_blocking(&target, &profile).unwrap();

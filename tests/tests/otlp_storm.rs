@@ -11,7 +11,9 @@ use otlp::{DRAINED, MIB, Storm, alone};
 use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
-use tidegate_load::otlp::{Client, Coding, Profile, Request, Signal, Transport, drive_blocking};
+use tidegate_load::otlp::{
+    ContentCoding, ExportRequest, OtlpClient, OtlpProfile, Signal, Transport, drive_blocking,
+};
 use tidegate_load::{Behaviour, OnRefused, Target};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
@@ -27,7 +29,7 @@ fn many_large_requests() {
     let _alone = alone();
     for transport in [Transport::Grpc, Transport::Http] {
         let mut storm = Storm::start(64 * MIB, 1_000, json!({"compression": "none"}));
-        let profile = Profile {
+        let profile = OtlpProfile {
             transport,
             connections: 64,
             items: LARGE,
@@ -35,7 +37,7 @@ fn many_large_requests() {
             on_refused: OnRefused::Retry { at_most: Duration::from_secs(1) },
             answer_within: PATIENCE,
             deadline: DRAINED,
-            ..Profile::default()
+            ..OtlpProfile::default()
         };
         let report = drive_blocking(&storm.target(), &profile).unwrap();
         assert_eq!((report.accepted, report.failed), (128, 0), "{transport:?}: {:?}", report.reasons);
@@ -50,14 +52,14 @@ fn a_stalled_receiver() {
     let _alone = alone();
     let mut storm = Storm::start(64 * MIB, 1_000, json!({"compression": "zstd", "timeout": "2s"}));
     storm.receiver.set(Behaviour::Stall);
-    let profile = Profile {
+    let profile = OtlpProfile {
         transport: Transport::Grpc,
         signal: Signal::Logs,
         connections: 100,
         items: 200,
         requests: 60,
         deadline: DRAINED,
-        ..Profile::default()
+        ..OtlpProfile::default()
     };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!(report.accepted, 6_000, "{:?}", report.reasons);
@@ -72,7 +74,7 @@ fn a_moody_receiver() {
     let _alone = alone();
     let mut storm = Storm::start(64 * MIB, 1_000, json!({"protocol": "http", "compression": "gzip"}));
     let profile =
-        Profile { transport: Transport::Http, connections: 20, requests: 150, ..Profile::default() };
+        OtlpProfile { transport: Transport::Http, connections: 20, requests: 150, ..OtlpProfile::default() };
     let driving = storm.drive(&profile);
     for behaviour in [
         Behaviour::Status { code: 503, retry_after: Some(1) },
@@ -102,16 +104,17 @@ fn a_thousand_idle_connections() {
     let idle = runtime.block_on(async {
         let mut idle = Vec::new();
         for number in 0..1_000 {
-            let mut client = Client::open(Transport::Grpc, &target, PATIENCE).await.unwrap();
-            let request = Request { signal: Signal::Traces, items: 1, first: number, time_ns: 1 };
-            let answer = client.send(Signal::Traces, Coding::Identity, &request.encode(), PATIENCE).await;
+            let mut client = OtlpClient::open(Transport::Grpc, &target, PATIENCE).await.unwrap();
+            let request = ExportRequest { signal: Signal::Traces, items: 1, first: number, time_ns: 1 };
+            let answer =
+                client.send(Signal::Traces, ContentCoding::Identity, &request.encode(), PATIENCE).await;
             let answer = answer.unwrap();
             assert!(answer.taken, "connection {number}: {answer:?}");
             idle.push(client);
         }
         idle
     });
-    let profile = Profile { transport: Transport::Grpc, first: 1_000, ..Profile::default() };
+    let profile = OtlpProfile { transport: Transport::Grpc, first: 1_000, ..OtlpProfile::default() };
     let report = drive_blocking(&target, &profile).unwrap();
     assert_eq!((report.accepted, report.refused), (40, 0), "{:?}", report.reasons);
     println!("with 1,000 idle connections: {:.1} MiB", storm.gateway.hwm() as f64 / MIB as f64);
@@ -156,7 +159,7 @@ fn connections_that_made_a_hundred_calls_at_a_time() {
         storm.gateway.hwm() as f64 / MIB as f64
     );
     assert!(taken > CONNECTIONS * CALLS / 2, "who makes small calls is refused now and then at most");
-    let profile = Profile {
+    let profile = OtlpProfile {
         transport: Transport::Http,
         connections: 16,
         items: LARGE,
@@ -164,7 +167,7 @@ fn connections_that_made_a_hundred_calls_at_a_time() {
         on_refused: OnRefused::Retry { at_most: Duration::from_secs(1) },
         answer_within: PATIENCE,
         deadline: DRAINED,
-        ..Profile::default()
+        ..OtlpProfile::default()
     };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.accepted, report.failed), (64, 0), "{:?}", report.reasons);
@@ -177,7 +180,7 @@ fn connections_that_made_a_hundred_calls_at_a_time() {
 /// Sends one log record in a call of its own; whether it was taken.
 async fn logs(client: h2::client::SendRequest<Bytes>, first: u64) -> Result<bool, h2::Error> {
     const PATH: &str = "http://test/opentelemetry.proto.collector.logs.v1.LogsService/Export";
-    let message = Request { signal: Signal::Logs, items: 1, first, time_ns: 1 }.encode();
+    let message = ExportRequest { signal: Signal::Logs, items: 1, first, time_ns: 1 }.encode();
     let head = http::Request::post(PATH).header("content-type", "application/grpc").header("te", "trailers");
     let prefix = [&[0][..], &u32::try_from(message.len()).unwrap().to_be_bytes()].concat();
     let mut client = client.ready().await?;
@@ -201,16 +204,16 @@ fn bombs() {
     // One field that no request has, of zeros: whole protobuf, so only its size is wrong.
     let len = 256_u32 << 20;
     let mut gzip = flate(len);
-    let zstd = Coding::Zstd.encode(&vec![0; 8 << 20]).unwrap();
+    let zstd = ContentCoding::Zstd.encode(&vec![0; 8 << 20]).unwrap();
     let repeated: Vec<u8> = std::iter::repeat_n(zstd, 16).flatten().collect();
     // Magic, a descriptor without content size, a window of 2 GiB, one empty last block.
     let window = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
     let truncated = gzip.split_off(gzip.len() / 2);
     let bodies = [
-        (Coding::Gzip, flate(len)),
-        (Coding::Zstd, repeated),
-        (Coding::Zstd, window),
-        (Coding::Gzip, truncated),
+        (ContentCoding::Gzip, flate(len)),
+        (ContentCoding::Zstd, repeated),
+        (ContentCoding::Zstd, window),
+        (ContentCoding::Gzip, truncated),
     ];
     let transports = [Transport::Http, Transport::Grpc];
     let target = storm.target();
@@ -222,7 +225,7 @@ fn bombs() {
             let target: Target = target.clone();
             let transport = transports[number / bodies.len() % 2];
             senders.spawn(async move {
-                let mut client = Client::open(transport, &target, PATIENCE).await?;
+                let mut client = OtlpClient::open(transport, &target, PATIENCE).await?;
                 client.send(Signal::Traces, coding, &body, PATIENCE).await
             });
         }
@@ -244,7 +247,7 @@ fn bombs() {
     for (transport, (coding, body)) in transports.into_iter().flat_map(|t| bodies.iter().map(move |b| (t, b)))
     {
         let answer = runtime.block_on(async {
-            let mut client = Client::open(transport, &target, PATIENCE).await?;
+            let mut client = OtlpClient::open(transport, &target, PATIENCE).await?;
             client.send(Signal::Traces, *coding, body, PATIENCE).await
         });
         let answer = answer.expect("every refusal is an answer");
@@ -252,13 +255,13 @@ fn bombs() {
     }
     drop(runtime);
     storm.is_sound();
-    let report = drive_blocking(&target, &Profile::default()).unwrap();
+    let report = drive_blocking(&target, &OtlpProfile::default()).unwrap();
     assert_eq!(report.accepted, 40, "as before: {:?}", report.reasons);
     storm.is_over(Signal::Traces, &report);
 }
 
 fn flate(len: u32) -> Vec<u8> {
-    let chunk = Coding::Gzip.encode(&vec![0; 1 << 20]).unwrap();
+    let chunk = ContentCoding::Gzip.encode(&vec![0; 1 << 20]).unwrap();
     // Members follow one another; so 256 of them are one body.
     let mut body = Vec::new();
     for _ in 0..len >> 20 {
@@ -279,8 +282,8 @@ fn single_giants() {
     for transport in [Transport::Http, Transport::Grpc] {
         for (signal, body) in &giants {
             let answer = runtime.block_on(async {
-                let mut client = Client::open(transport, &target, PATIENCE).await?;
-                client.send(*signal, Coding::Identity, body, PATIENCE).await
+                let mut client = OtlpClient::open(transport, &target, PATIENCE).await?;
+                client.send(*signal, ContentCoding::Identity, body, PATIENCE).await
             });
             let answer = answer.expect("every refusal is an answer");
             println!("{transport:?}, {signal:?} of {} bytes: {answer:?}", body.len());
@@ -290,7 +293,7 @@ fn single_giants() {
     drop(runtime);
     storm.gateway.at_rest(DRAINED);
     storm.is_sound();
-    let report = drive_blocking(&target, &Profile::default()).unwrap();
+    let report = drive_blocking(&target, &OtlpProfile::default()).unwrap();
     assert_eq!(report.accepted, 40, "as before: {:?}", report.reasons);
     storm.gateway.at_rest(DRAINED);
     assert_eq!(report.acked.missing_from(storm.receiver.report().of(Signal::Traces)), None);
@@ -330,17 +333,17 @@ fn message(field: u8, content: &[u8]) -> Vec<u8> {
 fn killed_and_started_again() {
     let _alone = alone();
     let mut storm = Storm::start(64 * MIB, 1_000, json!({"linger": "10ms"}));
-    let mut acked = tidegate_load::Numbers::default();
+    let mut acked = tidegate_load::NumberSet::default();
     let mut first = 0;
     for _ in 0..5 {
-        let profile = Profile {
+        let profile = OtlpProfile {
             transport: Transport::Grpc,
             connections: 8,
             requests: 200,
             first,
             on_refused: OnRefused::Count,
             answer_within: Duration::from_secs(5),
-            ..Profile::default()
+            ..OtlpProfile::default()
         };
         first = profile.end();
         let so_far = storm.receiver.report().of(Signal::Traces).len();
@@ -351,7 +354,7 @@ fn killed_and_started_again() {
         acked.merge(&report.acked);
         storm.gateway.start();
     }
-    let report = drive_blocking(&storm.target(), &Profile { first, ..Profile::default() }).unwrap();
+    let report = drive_blocking(&storm.target(), &OtlpProfile { first, ..OtlpProfile::default() }).unwrap();
     acked.merge(&report.acked);
-    storm.is_over(Signal::Traces, &tidegate_load::otlp::Report { acked, ..report });
+    storm.is_over(Signal::Traces, &tidegate_load::otlp::OtlpReport { acked, ..report });
 }

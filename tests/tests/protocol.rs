@@ -6,9 +6,9 @@
 use serde_json::json;
 use std::fs;
 use std::process::Command;
-use tidegate_load::Model;
+use tidegate_load::SeriesModel;
 use tidegate_load::hostile::with_preamble;
-use tidegate_load::remote_write::{Batch, Extras, Version, compress};
+use tidegate_load::remote_write::{RequestExtras, SampleBatch, Version, compress};
 use tidegate_tests::http::{Answer, Client, request};
 use tidegate_tests::messages::{TimeSeries, WriteRequest, body};
 use tidegate_tests::{Gateway, finish, skip};
@@ -39,9 +39,9 @@ fn written(answer: &Answer) -> [Option<u64>; 3] {
 /// `count` good series of either version, with one histogram series in four and exemplars.
 fn good(version: Version, count: usize) -> Vec<u8> {
     let timeline = tidegate_load::Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
-    let model = Model::with_histograms(1, count, timeline, 4);
-    let extras = Extras { exemplars: true, metadata: true, stale: false };
-    let batch = Batch { extras, ..Batch::of(&model, model.series(), 0, 2) };
+    let model = SeriesModel::with_histograms(1, count, timeline, 4);
+    let extras = RequestExtras { exemplars: true, metadata: true, stale: false };
+    let batch = SampleBatch { extras, ..SampleBatch::of(&model, model.series(), 0, 2) };
     let (mut raw, mut body) = (Vec::new(), Vec::new());
     batch.encode(version, &mut raw);
     compress(&raw, &mut body);

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use tidegate_load::remote_write::Version;
-use tidegate_load::{Limit, Model, OnRefused, Profile, Timeline, drive_blocking};
+use tidegate_load::{LoadProfile, OnRefused, RunLimit, SeriesModel, Timeline, drive_blocking};
 use tidegate_tests::{Gateway, SOON, tidegate, until};
 
 /// A peer that refuses every request for good, and repeats all that it was told of it.
@@ -65,13 +65,14 @@ fn a_secret_is_shown_nowhere() {
         },
     }));
     let timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
-    let profile = Profile {
-        limit: Limit::Passes(1),
+    let profile = LoadProfile {
+        limit: RunLimit::Passes(1),
         version: Version::V1,
         on_refused: OnRefused::Retry { at_most: std::time::Duration::from_millis(50) },
-        ..Profile::default()
+        ..LoadProfile::default()
     };
-    drive_blocking(&gateway.target(), &std::sync::Arc::new(Model::new(1, 10, timeline)), &profile).unwrap();
+    drive_blocking(&gateway.target(), &std::sync::Arc::new(SeriesModel::new(1, 10, timeline)), &profile)
+        .unwrap();
     let letters = || {
         let data = gateway.data();
         tidegate(&["journal", "dead-letters", "--data", data.to_str().unwrap()]).stdout

@@ -6,7 +6,8 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tidegate_load::{
-    Behaviour, Check, CheckingSink, Limit, Model, OnRefused, Profile, Timeline, drive_blocking,
+    Behaviour, Check, LoadProfile, OnRefused, RunLimit, SeriesModel, Timeline, VerifyingReceiver,
+    drive_blocking,
 };
 use tidegate_tests::http::request;
 use tidegate_tests::{Gateway, SOON, tidegate, until, until_some};
@@ -23,10 +24,10 @@ const NOWHERE: &str = "http://127.0.0.1:1/api/v1/write";
 
 /// Sends requests; how many were accepted.
 fn send(gateway: &Gateway, passes: u64) -> u64 {
-    let model = Arc::new(Model::new(3, 400, TIMELINE));
-    let (limit, on_refused) = (Limit::Passes(passes), OnRefused::Count);
+    let model = Arc::new(SeriesModel::new(3, 400, TIMELINE));
+    let (limit, on_refused) = (RunLimit::Passes(passes), OnRefused::Count);
     let profile =
-        Profile { limit, on_refused, series_per_request: 400, connections: 1, ..Profile::default() };
+        LoadProfile { limit, on_refused, series_per_request: 400, connections: 1, ..LoadProfile::default() };
     drive_blocking(&gateway.target(), &model, &profile).unwrap().accepted()
 }
 
@@ -55,7 +56,7 @@ fn says(message: &'static str, field: &'static str, value: &'static str) -> impl
 /// The journal fills because its sink fails: the log says both, and when both are over. Nothing in it but JSON.
 #[test]
 fn the_log_says_what_goes_wrong_and_when_it_is_over() {
-    let up = CheckingSink::start(Behaviour::Refuse, Check::Timed(TIMELINE)).unwrap();
+    let up = VerifyingReceiver::start(Behaviour::Refuse, Check::Timed(TIMELINE)).unwrap();
     let gateway = Gateway::started(json!({
         "memory": "64MiB", "limits": {"connections": 100}, "sinks": {"up": to(&up.target().to_string())},
         "journal": {"quota": "4MiB", "segment": "1MiB"},

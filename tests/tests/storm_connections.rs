@@ -14,8 +14,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::time::Duration;
 use storm::{MIB, Storm, alone, full_speed, phase};
-use tidegate_load::hostile::{Outcome, churn, idle, slow_loris};
-use tidegate_load::{Acked, Limit, OnRefused, Profile};
+use tidegate_load::hostile::{HostileReport, churn, idle, slow_loris};
+use tidegate_load::{AcknowledgedSamples, LoadProfile, OnRefused, RunLimit};
 use tidegate_tests::http::Client;
 use tidegate_tests::{SOON, until};
 use tokio::runtime::Builder;
@@ -48,7 +48,7 @@ fn idle_connections_cost_next_to_nothing() {
     let _alone = alone();
     allow_files();
     let mut storm = Storm::start(64 * MIB, 1000, &json!({ "limits": { "connections": IDLE + 200 } }));
-    let mut acked = Acked::none(storm.model.len());
+    let mut acked = AcknowledgedSamples::none(storm.model.len());
     // Whatever is made once is made before.
     storm.is_normal(&mut acked, 0);
     let before = storm.gateway.process().private();
@@ -84,12 +84,12 @@ fn slow_connections_are_told_so() {
     let settings =
         json!({ "limits": { "connections": SLOW + 200, "header_timeout": "3s", "body_timeout": "4s" } });
     let mut storm = Storm::start(64 * MIB, 1000, &settings);
-    let steady = Profile {
+    let steady = LoadProfile {
         connections: 4,
         rate: Some(50.0),
         on_refused: OnRefused::Count,
-        limit: Limit::Time(Duration::from_secs(8)),
-        ..Profile::default()
+        limit: RunLimit::Time(Duration::from_secs(8)),
+        ..LoadProfile::default()
     };
     let driving = storm.drive(&steady);
     let head = format!("POST /api/v1/write HTTP/1.1\r\nHost: {}\r\n", storm.gateway.http());
@@ -116,10 +116,10 @@ fn slow_connections_are_told_so() {
 }
 
 /// Sends `head` at once and a byte a second of a body on each of many connections, and expects 408.
-async fn fast_then_slow(address: std::net::SocketAddr, head: String) -> Outcome {
+async fn fast_then_slow(address: std::net::SocketAddr, head: String) -> HostileReport {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut streams = idle(address, SLOW / 2).await.unwrap();
-    let mut outcome = Outcome { connected: streams.len() as u64, ..Outcome::default() };
+    let mut outcome = HostileReport { connected: streams.len() as u64, ..HostileReport::default() };
     for stream in &mut streams {
         stream.write_all(head.as_bytes()).await.unwrap();
     }
@@ -157,9 +157,9 @@ fn churn_leaves_nothing_behind() {
     let _alone = alone();
     allow_files();
     let mut storm = Storm::start(64 * MIB, 1000, &json!({ "limits": { "connections": 4000 } }));
-    let mut acked = Acked::none(storm.model.len());
+    let mut acked = AcknowledgedSamples::none(storm.model.len());
     storm.is_normal(&mut acked, 0);
-    let driving = storm.drive(&Profile { first: 1, ..full_speed(4, phase()) });
+    let driving = storm.drive(&LoadProfile { first: 1, ..full_speed(4, phase()) });
     let half = b"POST /api/v1/write HTTP/1.1\r\nHost: x\r\nContent-Len";
     let churned = block_on(churn(storm.gateway.http(), 1000, half, phase()));
     let report = driving.join().unwrap();
@@ -194,7 +194,7 @@ fn one_too_many_is_told_so() {
     }
     inside.truncate(MOST - 10);
     until(SOON, "some connections to be closed", || open(&storm) == MOST as u64 - 10);
-    let mut acked = Acked::none(storm.model.len());
+    let mut acked = AcknowledgedSamples::none(storm.model.len());
     storm.is_normal(&mut acked, 0);
     let refused = storm.gateway.status()["books"]["sources"]
         .as_array()

@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_load::otlp::{self, OtlpSink, Signal, Transport};
 use tidegate_load::{
-    Behaviour, Check, CheckingSink, Kind, Limit, Model, Profile, Target, Timeline, drive_blocking,
+    Behaviour, Check, LoadProfile, RunLimit, SampleKind, SeriesModel, Target, Timeline, VerifyingReceiver,
+    drive_blocking,
 };
 use tidegate_tests::http::Answer;
 use tidegate_tests::{Gateway, Program, SOON, command, finish, tidegate, until, until_some};
@@ -23,13 +24,13 @@ const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1
 struct Rig {
     gateway: Gateway,
     collector: OtlpSink,
-    _upstream: CheckingSink,
+    _upstream: VerifyingReceiver,
 }
 
 impl Rig {
     fn start() -> Rig {
         let collector = OtlpSink::start(Behaviour::Healthy, true).unwrap();
-        let upstream = CheckingSink::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap();
+        let upstream = VerifyingReceiver::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap();
         let gateway = Gateway::started(json!({"memory": "64MiB", "limits": {"connections": 1000}, "sinks": {
             "collector": {
                 "type": "otlp", "endpoints": [format!("http://{}", collector.address())], "compression": "gzip",
@@ -42,31 +43,35 @@ impl Rig {
         Rig { gateway, collector, _upstream: upstream }
     }
 
-    fn otlp(&self, profile: &otlp::Profile) -> otlp::Report {
+    fn otlp(&self, profile: &otlp::OtlpProfile) -> otlp::OtlpReport {
         let target = Target { authority: self.gateway.grpc().to_string(), path: String::new() };
         otlp::drive_blocking(&target, profile).unwrap()
     }
 
     fn spans(&self, first: u64) {
-        let profile = otlp::Profile {
+        let profile = otlp::OtlpProfile {
             transport: Transport::Grpc,
-            coding: otlp::Coding::Gzip,
+            coding: otlp::ContentCoding::Gzip,
             connections: 1,
             requests: 1,
             items: 20,
             first,
-            ..otlp::Profile::default()
+            ..otlp::OtlpProfile::default()
         };
         assert_eq!(self.otlp(&profile).accepted, 1);
     }
 
     fn samples(&self) {
-        let model = Arc::new(Model::new(3, 20, TIMELINE));
-        let profile =
-            Profile { connections: 1, series_per_request: 20, limit: Limit::Passes(1), ..Profile::default() };
+        let model = Arc::new(SeriesModel::new(3, 20, TIMELINE));
+        let profile = LoadProfile {
+            connections: 1,
+            series_per_request: 20,
+            limit: RunLimit::Passes(1),
+            ..LoadProfile::default()
+        };
         let report = drive_blocking(&self.gateway.target(), &model, &profile).unwrap();
         assert_eq!(report.accepted(), 1, "{:?}", report.reasons);
-        assert!(model.series().iter().all(|series| series.kind != Kind::Histogram));
+        assert!(model.series().iter().all(|series| series.kind != SampleKind::Histogram));
     }
 
     /// What a look has caught since it was asked last: items, and the line about the others.
@@ -216,19 +221,19 @@ fn several_look_and_are_let_go_at_once() {
 #[test]
 fn nobody_notices_a_look() {
     let rig = Rig::start();
-    let profile = otlp::Profile {
+    let profile = otlp::OtlpProfile {
         transport: Transport::Grpc,
         connections: 16,
         requests: 100,
         items: 200,
-        ..otlp::Profile::default()
+        ..otlp::OtlpProfile::default()
     };
     rig.look("sink=collector");
     let report = rig.otlp(&profile);
     assert_eq!((report.accepted, report.failed), (1_600, 0), "{:?}", report.reasons);
     until(SOON, "the look to end", || rig.memory_in_use() == 0);
 
-    let second = otlp::Profile { first: profile.end(), ..profile.clone() };
+    let second = otlp::OtlpProfile { first: profile.end(), ..profile.clone() };
     rig.look("source=otlp&contains=nothing+has+this");
     std::thread::scope(|scope| {
         let driving = scope.spawn(|| rig.otlp(&second));

@@ -17,7 +17,9 @@ use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
-use tidegate_elastic::documents::{Mapping, Page, Place, Settings, Written, from_intake, from_otlp};
+use tidegate_elastic::documents::{
+    DocumentBuffer, DocumentPosition, DocumentSettings, Mapping, WriteResult, from_intake, from_otlp,
+};
 use tidegate_load::elastic_apm::AGENTS;
 use tidegate_wire::otlp::Signal;
 
@@ -111,20 +113,21 @@ fn events(count: usize) -> Vec<u8> {
 type Subject = (&'static str, fn(usize) -> Vec<u8>, Translate, &'static [(&'static str, Mapping)]);
 
 /// Translates a body whole.
-type Translate = fn(&[u8], Mapping, &mut Page<'_>) -> Option<Written>;
+type Translate = fn(&[u8], Mapping, &mut DocumentBuffer<'_>) -> Option<WriteResult>;
 
-fn settings(mapping: Mapping) -> Settings<'static> {
-    Settings { mapping, received: TIME, ..Settings::default() }
+fn settings(mapping: Mapping) -> DocumentSettings<'static> {
+    DocumentSettings { mapping, received: TIME, ..DocumentSettings::default() }
 }
 
 fn documents(criterion: &mut Criterion) {
-    let of_logs: Translate =
-        |raw, mapping, page| from_otlp(Signal::Logs, raw, Place::START, "j-1", &settings(mapping), page).ok();
+    let of_logs: Translate = |raw, mapping, page| {
+        from_otlp(Signal::Logs, raw, DocumentPosition::START, "j-1", &settings(mapping), page).ok()
+    };
     let of_spans: Translate = |raw, mapping, page| {
-        from_otlp(Signal::Traces, raw, Place::START, "j-1", &settings(mapping), page).ok()
+        from_otlp(Signal::Traces, raw, DocumentPosition::START, "j-1", &settings(mapping), page).ok()
     };
     let of_events: Translate =
-        |raw, mapping, page| from_intake(raw, Place::START, "j-1", &settings(mapping), page).ok();
+        |raw, mapping, page| from_intake(raw, DocumentPosition::START, "j-1", &settings(mapping), page).ok();
     let bodies: [Subject; 3] = [
         ("logs", logs, of_logs, &[("otel", Mapping::Otel), ("ecs", Mapping::Ecs)]),
         ("spans", spans, of_spans, &[("otel", Mapping::Otel), ("ecs", Mapping::Ecs)]),
@@ -138,12 +141,13 @@ fn documents(criterion: &mut Criterion) {
         for (word, mapping) in mappings {
             let mut allocations = |raw: &[u8], count: usize| {
                 let mut written = None;
-                let info = measure(|| written = translate(raw, *mapping, &mut Page::new(&mut space)));
+                let info =
+                    measure(|| written = translate(raw, *mapping, &mut DocumentBuffer::new(&mut space)));
                 assert_eq!(written.map(|written| written.documents), Some(count as u64), "{name}, {word}");
                 info.count_total
             };
             assert_eq!(allocations(&few, FEW), allocations(&many, MANY), "{name}, {word}: allocations");
-            let mut page = Page::new(&mut space);
+            let mut page = DocumentBuffer::new(&mut space);
             _ = translate(&many, *mapping, &mut page);
             eprintln!(
                 "{name}, {word}: {} bytes a document with its action, of {} bytes as it came",
@@ -151,7 +155,7 @@ fn documents(criterion: &mut Criterion) {
                 many.len() / MANY
             );
             group.bench_function(format!("{name} as {word}"), |bench| {
-                bench.iter(|| translate(black_box(&many), *mapping, &mut Page::new(&mut space)));
+                bench.iter(|| translate(black_box(&many), *mapping, &mut DocumentBuffer::new(&mut space)));
             });
         }
     }

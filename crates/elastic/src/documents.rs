@@ -4,33 +4,33 @@
 //! [`from_otlp`] says OTLP in one of two [`Mapping`]s, [`from_intake`] what agents of Elastic send, and
 //! [`to_otlp_logs`] reads documents as log records. `design/documents.md` argues what becomes of what.
 //!
-//! - Documents are written to a [`Sheet`], whose memory the caller has charged. When it is full, the last, incomplete
-//!   document is removed, and the translation goes on at a [`Place`] with the next sheet.
+//! - Documents are written to a [`DocumentOutput`], whose memory the caller has charged. When it is full, the last, incomplete
+//!   document is removed, and the translation goes on at a [`DocumentPosition`] with the next sheet.
 //! - A document's `_id` is made of the caller's prefix and the place of the item, so the same body gives the same
 //!   documents whenever and in whatever pieces it is sent, and a resend makes no duplicates.
 //! - Parts that documents cannot express are counted in [`Untranslatable`].
 
+mod data_stream;
+mod dedup_keys;
+mod document_buffer;
+mod document_writer;
 mod ecs;
 mod fields;
 mod group;
-mod index;
+mod index_name;
 mod intake;
 mod logs;
 mod native;
 mod objects;
-mod once;
-mod page;
-mod pen;
 mod point;
-mod stream;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-pub use index::{Index, Piece};
-pub use logs::{LogPieces, Logs, to_otlp_logs, usual_logs_len};
-pub use page::{Page, Sheet};
-pub use pen::WORKING_BYTES;
+pub use document_buffer::{DocumentBuffer, DocumentOutput};
+pub use document_writer::WORKING_BYTES;
+pub use index_name::{IndexTemplate, PatternPart};
+pub use logs::{LogRequests, LogTranslation, to_otlp_logs, usual_logs_len};
 
 use tidegate_wire::intake::Kinds;
 use tidegate_wire::otlp::Signal;
@@ -50,7 +50,7 @@ pub enum Mapping {
 
 /// The product that receives index templates and bulk requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Flavour {
+pub enum Product {
     /// Elasticsearch 8 and 9: each metric names the template of its field.
     #[default]
     Elasticsearch,
@@ -60,11 +60,11 @@ pub enum Flavour {
 
 /// The options of a translation.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings<'s> {
+pub struct DocumentSettings<'s> {
     /// The schema of documents.
     pub mapping: Mapping,
     /// The receiving product.
-    pub flavour: Flavour,
+    pub flavour: Product,
     /// The dataset of what does not say one (`data_stream.dataset` among its attributes), nor has one by its mapping.
     pub dataset: &'s str,
     /// The namespace of what does not say one (`data_stream.namespace`).
@@ -74,18 +74,18 @@ pub struct Settings<'s> {
     pub metric_ids: bool,
     /// The pattern of the names of indexes, where documents do not go to data streams. Whether a document is there is
     /// then for its `_id` to say, which all have.
-    pub index: Option<&'s Index>,
+    pub index: Option<&'s IndexTemplate>,
     /// The tenant; empty if there is none.
     pub tenant: &'s str,
     /// When the body was received, in nanoseconds since the Unix epoch, for what has no time of its own.
     pub received: u64,
 }
 
-impl Default for Settings<'_> {
+impl Default for DocumentSettings<'_> {
     fn default() -> Self {
         Self {
             mapping: Mapping::default(),
-            flavour: Flavour::default(),
+            flavour: Product::default(),
             dataset: "generic",
             namespace: "default",
             metric_ids: true,
@@ -98,14 +98,14 @@ impl Default for Settings<'_> {
 
 /// Where in a body a translation begins or goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Place {
+pub struct DocumentPosition {
     /// The item: log record, span or point, counted over the body.
     item: u64,
     /// How many documents of it, or of the points from there on that are grouped together, are written already.
     part: u32,
 }
 
-impl Place {
+impl DocumentPosition {
     /// The beginning.
     pub const START: Self = Self { item: 0, part: 0 };
 
@@ -124,7 +124,7 @@ impl Place {
 
 /// The result of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Written {
+pub struct WriteResult {
     /// Items of the body that are said: log records, spans, points.
     pub items: u64,
     /// Documents, of which spans may have several, and several points may have one.
@@ -132,7 +132,7 @@ pub struct Written {
     /// The parts left out.
     pub untranslatable: Untranslatable,
     /// Where to go on: the sheet was full.
-    pub next: Option<Place>,
+    pub next: Option<DocumentPosition>,
 }
 
 /// The parts that documents cannot express.
@@ -155,11 +155,11 @@ pub struct Untranslatable {
 pub fn from_otlp(
     signal: Signal,
     raw: &[u8],
-    from: Place,
+    from: DocumentPosition,
     prefix: &str,
-    settings: &Settings<'_>,
-    sheet: &mut impl Sheet,
-) -> Result<Written, Full> {
+    settings: &DocumentSettings<'_>,
+    sheet: &mut impl DocumentOutput,
+) -> Result<WriteResult, Full> {
     walk::otlp(signal, raw, from, prefix, settings, sheet)
 }
 
@@ -171,11 +171,11 @@ pub fn from_otlp(
 /// [`Full`] when not even one document fits.
 pub fn from_intake(
     raw: &[u8],
-    from: Place,
+    from: DocumentPosition,
     prefix: &str,
-    settings: &Settings<'_>,
-    sheet: &mut impl Sheet,
-) -> Result<Written, Full> {
+    settings: &DocumentSettings<'_>,
+    sheet: &mut impl DocumentOutput,
+) -> Result<WriteResult, Full> {
     intake::intake(Kinds::ALL, raw, from, prefix, settings, sheet)
 }
 
@@ -187,16 +187,16 @@ pub fn from_intake(
 pub fn from_intake_of(
     kinds: Kinds,
     raw: &[u8],
-    from: Place,
+    from: DocumentPosition,
     prefix: &str,
-    settings: &Settings<'_>,
-    sheet: &mut impl Sheet,
-) -> Result<Written, Full> {
+    settings: &DocumentSettings<'_>,
+    sheet: &mut impl DocumentOutput,
+) -> Result<WriteResult, Full> {
     intake::intake(kinds, raw, from, prefix, settings, sheet)
 }
 
 /// Behind the next event of these kinds of the checked intake body `raw`, from `place` on.
 #[must_use]
-pub fn past_event(kinds: Kinds, raw: &[u8], place: Place) -> Place {
+pub fn past_event(kinds: Kinds, raw: &[u8], place: DocumentPosition) -> DocumentPosition {
     intake::past_event(kinds, raw, place)
 }

@@ -4,11 +4,11 @@
 //! `null`, an empty object and an empty list mean the same as a missing field in an event, and are left out.
 
 mod attributes;
+mod event_requests;
 mod ids;
 mod logs;
 mod metrics;
-pub(crate) mod names;
-mod pieces;
+pub(crate) mod name_budget;
 mod spans;
 mod tables;
 #[cfg(test)]
@@ -16,16 +16,16 @@ pub(crate) mod tests;
 pub(crate) mod time;
 pub(crate) mod writer;
 
-pub use pieces::{Pieces, Place, Portion};
+pub use event_requests::{EventPosition, EventRequests, Request};
 use tables::METADATA;
 use tidegate_wire::intake::{Kind, Object, Value, events};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::output::Full;
-use writer::{Name, Writer};
+use writer::{AttributeName, MessageWriter};
 
 /// The output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Translated {
+pub struct Translation {
     /// The length of the request.
     pub bytes: usize,
     /// The events that are in it.
@@ -61,20 +61,20 @@ pub fn signals(raw: &[u8]) -> impl Iterator<Item = Signal> {
 ///
 /// # Errors
 /// [`Full`] when `out` has no room for all of it.
-pub fn to_otlp(raw: &[u8], received_at_ns: u64, signal: Signal, out: &mut [u8]) -> Result<Translated, Full> {
-    let whole = Pieces::new(raw, received_at_ns, signal).write_whole(out)?;
-    Ok(Translated { bytes: whole.bytes, events: whole.events })
+pub fn to_otlp(raw: &[u8], received_at_ns: u64, signal: Signal, out: &mut [u8]) -> Result<Translation, Full> {
+    let whole = EventRequests::new(raw, received_at_ns, signal).write_whole(out)?;
+    Ok(Translation { bytes: whole.bytes, events: whole.events })
 }
 
 /// The resource: what the metadata say.
-fn resource(out: &mut Writer<'_>, metadata: Option<Object<'_>>) {
+fn resource(out: &mut MessageWriter<'_>, metadata: Option<Object<'_>>) {
     /// `Resource.attributes`
     const ATTRIBUTES: u8 = 1;
     let Some(metadata) = metadata else { return };
     let resource = out.open(1);
     attributes::table(out, ATTRIBUTES, metadata, &METADATA);
     if let Some(Value::Text(agent)) = metadata.at(&[b"service", b"agent", b"name"]) {
-        out.with_value(ATTRIBUTES, Name::fixed("telemetry.sdk.name"), |out| {
+        out.with_value(ATTRIBUTES, AttributeName::fixed("telemetry.sdk.name"), |out| {
             let text = out.open(1);
             out.bytes(b"elastic-apm-");
             out.text(agent);
@@ -86,7 +86,7 @@ fn resource(out: &mut Writer<'_>, metadata: Option<Object<'_>>) {
     if let Some(Value::Object(system)) = metadata.find(b"system")
         && let Some(host) = names.into_iter().find_map(|name| system.find(name))
     {
-        out.attribute(ATTRIBUTES, Name::fixed("host.name"), host);
+        out.attribute(ATTRIBUTES, AttributeName::fixed("host.name"), host);
     }
     out.close(resource);
 }

@@ -7,7 +7,7 @@
 //! Those for OpenTelemetry's own words have the priority 115 and those for the Elastic Common Schema 90, so that
 //! Elasticsearch's own templates (120 for the former, 100 and more for the latter) win where it has some.
 
-use crate::documents::Flavour;
+use crate::documents::Product;
 
 /// An index template: the body of `PUT _index_template/<name>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,13 +20,13 @@ pub struct Template {
 
 /// The templates for a cluster of this kind.
 #[must_use]
-pub fn templates(flavour: Flavour) -> [Template; 6] {
+pub fn templates(flavour: Product) -> [Template; 6] {
     let (metrics_otel, metrics_ecs) = match flavour {
-        Flavour::Elasticsearch => (
+        Product::Elasticsearch => (
             include_str!("../templates/elasticsearch/metrics-otel.json"),
             include_str!("../templates/elasticsearch/metrics-ecs.json"),
         ),
-        Flavour::OpenSearch => (
+        Product::OpenSearch => (
             include_str!("../templates/opensearch/metrics-otel.json"),
             include_str!("../templates/opensearch/metrics-ecs.json"),
         ),
@@ -50,7 +50,7 @@ mod tests {
     /// Elasticsearch name is there.
     #[test]
     fn templates_are_complete() {
-        for flavour in [Flavour::Elasticsearch, Flavour::OpenSearch] {
+        for flavour in [Product::Elasticsearch, Product::OpenSearch] {
             let mut patterns = std::collections::HashSet::new();
             for template in templates(flavour) {
                 let body: Value = serde_json::from_str(template.body).unwrap();
@@ -59,7 +59,7 @@ mod tests {
                 assert!(patterns.insert(body["index_patterns"][0].to_string()), "{}", template.name);
             }
         }
-        let [_, _, otel, _, _, ecs] = templates(Flavour::Elasticsearch);
+        let [_, _, otel, _, _, ecs] = templates(Product::Elasticsearch);
         for (template, names) in [
             (
                 otel,

@@ -11,7 +11,7 @@ use oracle::{Request, ask, difference, folder};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use tidegate_elastic::documents::{Page, Place, Settings, from_intake};
+use tidegate_elastic::documents::{DocumentBuffer, DocumentPosition, DocumentSettings, from_intake};
 use tidegate_wire::intake::{LONGEST_LINE, check};
 
 const RECEIVED: u64 = 1_795_201_900_123_456_789;
@@ -59,10 +59,12 @@ impl Asked {
     }
 
     fn document(&self) -> Value {
-        let settings = Settings { received: RECEIVED, ..Settings::default() };
+        let settings = DocumentSettings { received: RECEIVED, ..DocumentSettings::default() };
         let mut space = vec![0; 4 << 20];
-        let mut page = Page::new(&mut space);
-        let done = from_intake(self.journalled.as_bytes(), Place::START, "p", &settings, &mut page).unwrap();
+        let mut page = DocumentBuffer::new(&mut space);
+        let done =
+            from_intake(self.journalled.as_bytes(), DocumentPosition::START, "p", &settings, &mut page)
+                .unwrap();
         assert_eq!((done.items, done.documents, done.next), (1, 1, None), "{}", self.name);
         let line = page.written().split(|byte| *byte == b'\n').nth(1).unwrap();
         serde_json::from_slice(line).unwrap()

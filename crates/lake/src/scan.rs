@@ -7,7 +7,7 @@ use crate::manifest::{self, FileEntry};
 use crate::{Error, Query, Table};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
-use filter::RowFilter;
+use filter::LakeFilter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub struct Scan {
     layout: Layout,
     query: Query,
-    filter: Arc<RowFilter>,
+    filter: Arc<LakeFilter>,
     columns: Vec<String>,
     hours: std::vec::IntoIter<Hour>,
     files: std::vec::IntoIter<PathBuf>,
@@ -62,7 +62,7 @@ pub fn scan(dir: &Path, query: &Query) -> Result<Scan, Error> {
     }
     Ok(Scan {
         layout,
-        filter: Arc::new(RowFilter::new(query)?),
+        filter: Arc::new(LakeFilter::new(query)?),
         columns,
         hours: hours.into_iter(),
         files: Vec::new().into_iter(),

@@ -6,21 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tidegate_load::remote_write::{Batch, Version, compress, decode};
+use tidegate_load::remote_write::{SampleBatch, Version, compress, decode};
 use tidegate_load::{
-    Behaviour, Check, CheckingSink, Limit, Model, OnRefused, Profile, Timeline, drive_blocking,
+    Behaviour, Check, LoadProfile, OnRefused, RunLimit, SeriesModel, Timeline, VerifyingReceiver,
+    drive_blocking,
 };
 
 const SERIES: usize = 2_000;
 
 fn generate(c: &mut Criterion) {
     let timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
-    let model = Arc::new(Model::new(1, SERIES, timeline));
+    let model = Arc::new(SeriesModel::new(1, SERIES, timeline));
     let mut group = c.benchmark_group("per sample");
     group.throughput(Throughput::Elements(SERIES as u64));
     for version in [Version::V1, Version::V2] {
         let (mut raw, mut body) = (Vec::new(), Vec::new());
-        let batch = Batch::of(&model, model.series(), 1_000, 1);
+        let batch = SampleBatch::of(&model, model.series(), 1_000, 1);
         batch.encode(version, &mut raw);
         compress(&raw, &mut body);
         group.bench_function(format!("{version:?} encode"), |b| b.iter(|| batch.encode(version, &mut raw)));
@@ -35,19 +36,19 @@ fn generate(c: &mut Criterion) {
 /// Client, kernel and an unchecking sink together, without anything under test: the ceiling of a bench.
 fn drive(c: &mut Criterion) {
     let timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
-    let model = Arc::new(Model::new(1, 32_000, timeline));
-    let sink = match CheckingSink::start(Behaviour::Healthy, Check::Nothing) {
+    let model = Arc::new(SeriesModel::new(1, 32_000, timeline));
+    let sink = match VerifyingReceiver::start(Behaviour::Healthy, Check::Nothing) {
         Ok(sink) => sink,
         Err(error) => panic!("no sink: {error}"),
     };
-    let profile = Profile {
+    let profile = LoadProfile {
         connections: 16,
         series_per_request: SERIES,
-        limit: Limit::Requests(160),
+        limit: RunLimit::Requests(160),
         prebuilt: Some(1),
         on_refused: OnRefused::Count,
         deadline: Duration::from_secs(10),
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let mut group = c.benchmark_group("whole");
     group.throughput(Throughput::Elements(160 * SERIES as u64)).sample_size(10);

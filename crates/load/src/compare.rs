@@ -1,17 +1,17 @@
-use crate::model::Model;
-use crate::numbers::Numbers;
+use crate::model::SeriesModel;
+use crate::numbers::NumberSet;
 use crate::sink::Arrivals;
 
 /// Which samples were acknowledged, series by series, in the order of the model's series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Acked {
-    numbers: Vec<Numbers>,
+pub struct AcknowledgedSamples {
+    numbers: Vec<NumberSet>,
 }
 
-impl Acked {
+impl AcknowledgedSamples {
     /// Nothing yet, of `series` series.
     pub fn none(series: usize) -> Self {
-        Self { numbers: vec![Numbers::default(); series] }
+        Self { numbers: vec![NumberSet::default(); series] }
     }
 
     /// Enters samples `from..to` of the series with these indices.
@@ -25,7 +25,7 @@ impl Acked {
     pub fn merge(&mut self, index: usize, other: &Self) {
         let wanted = index + other.numbers.len();
         if self.numbers.len() < wanted {
-            self.numbers.resize(wanted, Numbers::default());
+            self.numbers.resize(wanted, NumberSet::default());
         }
         for (mine, theirs) in self.numbers.iter_mut().skip(index).zip(&other.numbers) {
             mine.merge(theirs);
@@ -33,19 +33,19 @@ impl Acked {
     }
 
     /// The numbers of the series at `index`.
-    pub fn series(&self, index: usize) -> Option<&Numbers> {
+    pub fn series(&self, index: usize) -> Option<&NumberSet> {
         self.numbers.get(index)
     }
 
     /// How many samples.
     pub fn samples(&self) -> u64 {
-        self.numbers.iter().map(Numbers::len).sum()
+        self.numbers.iter().map(NumberSet::len).sum()
     }
 }
 
 /// Compares the acknowledged items with those that arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Comparison {
     /// Samples acknowledged.
     pub acked: u64,
     /// Acknowledged samples that did not arrive: broken promises.
@@ -64,7 +64,7 @@ pub struct Verdict {
     pub examples: Vec<String>,
 }
 
-impl Verdict {
+impl Comparison {
     /// Whether nothing acknowledged is missing, and nothing was changed or reordered.
     pub fn nothing_lost(&self) -> bool {
         self.missing == 0 && self.out_of_order == 0 && self.wrong_time == 0
@@ -74,9 +74,9 @@ impl Verdict {
 const MAX_EXAMPLES: usize = 5;
 
 /// Holds what was acknowledged of `model` against what arrived.
-pub fn compare(model: &Model, acked: &Acked, arrived: &Arrivals) -> Verdict {
-    let mut verdict = Verdict { acked: acked.samples(), ..Verdict::default() };
-    let nothing = Numbers::default();
+pub fn compare(model: &SeriesModel, acked: &AcknowledgedSamples, arrived: &Arrivals) -> Comparison {
+    let mut verdict = Comparison { acked: acked.samples(), ..Comparison::default() };
+    let nothing = NumberSet::default();
     let mut known = 0;
     for (index, series) in model.series().iter().enumerate() {
         let acked = acked.series(index).unwrap_or(&nothing);

@@ -9,17 +9,17 @@ use tidegate_meters::{Buckets, Histogram};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-pub use report::Report;
+pub use report::LoadReport;
 
-use crate::model::Model;
-use crate::remote_write::{Extras, Version};
+use crate::model::SeriesModel;
+use crate::remote_write::{RequestExtras, Version};
 use crate::target::Target;
-use sender::{Plan, send};
+use sender::{SenderPlan, send};
 
 /// How to drive a target. Each connection owns a contiguous part of the series and sends them request by
 /// request, pass after pass; so every series' samples are sent in order, by one connection.
 #[derive(Clone, Debug)]
-pub struct Profile {
+pub struct LoadProfile {
     /// Connections, each with one request in flight.
     pub connections: usize,
     /// Series in a request.
@@ -31,9 +31,9 @@ pub struct Profile {
     /// The protocol's version.
     pub version: Version,
     /// The contents of requests in addition to samples.
-    pub extras: Extras,
+    pub extras: RequestExtras,
     /// When to end.
-    pub limit: Limit,
+    pub limit: RunLimit,
     /// Requests per second of all connections together; as fast as answers come when `None`.
     pub rate: Option<f64>,
     /// The reaction to a refused or unanswered request.
@@ -49,7 +49,7 @@ pub struct Profile {
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum RunLimit {
     /// After each series was sent this many times.
     Passes(u64),
     /// After this many requests, answered or not.
@@ -71,7 +71,7 @@ pub enum OnRefused {
     Count,
 }
 
-impl Default for Profile {
+impl Default for LoadProfile {
     fn default() -> Self {
         Self {
             connections: 4,
@@ -79,8 +79,8 @@ impl Default for Profile {
             samples_per_series: 1,
             first: 0,
             version: Version::V1,
-            extras: Extras::default(),
-            limit: Limit::Passes(1),
+            extras: RequestExtras::default(),
+            limit: RunLimit::Passes(1),
             rate: None,
             on_refused: OnRefused::Retry { at_most: Duration::from_secs(1) },
             answer_within: Duration::from_secs(30),
@@ -91,23 +91,23 @@ impl Default for Profile {
 }
 
 /// Sends `model`'s samples to `target` as `profile` says. Always ends, at the profile's deadline at last.
-pub async fn drive(target: &Target, model: &Arc<Model>, profile: &Profile) -> Report {
+pub async fn drive(target: &Target, model: &Arc<SeriesModel>, profile: &LoadProfile) -> LoadReport {
     let started = Instant::now();
     let latency = Histogram::new(Buckets::durations(), 8);
     let deadline = match profile.limit {
-        Limit::Time(limit) => limit.min(profile.deadline),
-        Limit::Passes(_) | Limit::Requests(_) => profile.deadline,
+        RunLimit::Time(limit) => limit.min(profile.deadline),
+        RunLimit::Passes(_) | RunLimit::Requests(_) => profile.deadline,
     };
     let mut senders = JoinSet::new();
     for plan in plans(target, model, profile, &latency) {
         senders.spawn(async move {
-            let mut report = Report::of(plan.series.len());
+            let mut report = LoadReport::of(plan.series.len());
             // The report contains all requests sent so far, whether the sender ended or was ended.
             let _ended = timeout(deadline, Box::pin(send(&plan, &mut report))).await;
             (plan.series.start, report)
         });
     }
-    let mut report = Report::of(model.len());
+    let mut report = LoadReport::of(model.len());
     while let Some(sent) = senders.join_next().await {
         match sent {
             Ok((index, sent)) => report.merge(index, &sent),
@@ -123,24 +123,33 @@ pub async fn drive(target: &Target, model: &Arc<Model>, profile: &Profile) -> Re
 ///
 /// # Errors
 /// When the system has no means for a runtime.
-pub fn drive_blocking(target: &Target, model: &Arc<Model>, profile: &Profile) -> io::Result<Report> {
+pub fn drive_blocking(
+    target: &Target,
+    model: &Arc<SeriesModel>,
+    profile: &LoadProfile,
+) -> io::Result<LoadReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(drive(target, model, profile)))
 }
 
-fn plans(target: &Target, model: &Arc<Model>, profile: &Profile, latency: &Histogram) -> Vec<Plan> {
+fn plans(
+    target: &Target,
+    model: &Arc<SeriesModel>,
+    profile: &LoadProfile,
+    latency: &Histogram,
+) -> Vec<SenderPlan> {
     let connections = profile.connections.clamp(1, model.len().max(1));
     let plan = |connection: usize| {
         let share = |n: usize| model.len() * n / connections;
         let requests = match profile.limit {
             // Spread so that the shares add up.
-            Limit::Requests(all) => {
+            RunLimit::Requests(all) => {
                 let share = |n: u64| all * n / connections as u64;
                 share(connection as u64 + 1) - share(connection as u64)
             }
-            Limit::Passes(_) | Limit::Time(_) => u64::MAX,
+            RunLimit::Passes(_) | RunLimit::Time(_) => u64::MAX,
         };
-        Plan {
+        SenderPlan {
             target: target.clone(),
             model: Arc::clone(model),
             profile: profile.clone(),

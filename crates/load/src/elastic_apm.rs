@@ -2,7 +2,7 @@
 
 mod drive;
 
-pub use drive::{Sent, batches, drive_blocking};
+pub use drive::{SentItems, batches, drive_blocking};
 
 /// An agent's bodies.
 #[derive(Debug, Clone, Copy)]

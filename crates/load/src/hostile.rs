@@ -74,7 +74,7 @@ pub async fn idle(address: SocketAddr, count: usize) -> io::Result<Vec<TcpStream
 
 /// The results of hostile connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct HostileReport {
     /// Connections made.
     pub connected: u64,
     /// Connections that could not be made.
@@ -92,9 +92,9 @@ pub async fn slow_loris(
     request: &[u8],
     pause: Duration,
     limit: Duration,
-) -> Outcome {
+) -> HostileReport {
     let until = Instant::now() + limit;
-    let mut outcome = Outcome::default();
+    let mut outcome = HostileReport::default();
     let mut connections = Vec::with_capacity(count.min(100_000));
     for _ in 0..count {
         match timeout_at(until, TcpStream::connect(address)).await {
@@ -110,7 +110,7 @@ pub async fn slow_loris(
             break;
         }
         connections.retain_mut(|stream| match look(stream) {
-            Some(Seen { answered, closed }) => {
+            Some(ConnectionOutcome { answered, closed }) => {
                 outcome.answered += u64::from(answered);
                 outcome.closed += u64::from(closed);
                 false
@@ -121,30 +121,30 @@ pub async fn slow_loris(
     outcome
 }
 
-struct Seen {
+struct ConnectionOutcome {
     answered: bool,
     closed: bool,
 }
 
 /// Bytes or an end that the peer sent unprompted; `None` if nothing.
-fn look(stream: &TcpStream) -> Option<Seen> {
+fn look(stream: &TcpStream) -> Option<ConnectionOutcome> {
     let mut answer = [0; 512];
     match stream.try_read(&mut answer) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-        Ok(0) | Err(_) => Some(Seen { answered: false, closed: true }),
+        Ok(0) | Err(_) => Some(ConnectionOutcome { answered: false, closed: true }),
         Ok(_) => {
             let after = stream.try_read(&mut answer);
             let open = matches!(&after, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
-            Some(Seen { answered: true, closed: !open })
+            Some(ConnectionOutcome { answered: true, closed: !open })
         }
     }
 }
 
 /// `per_second` connections a second, each of which sends `request` (which may be nothing) and goes away
 /// without waiting for an answer, until `limit`.
-pub async fn churn(address: SocketAddr, per_second: u32, request: &[u8], limit: Duration) -> Outcome {
+pub async fn churn(address: SocketAddr, per_second: u32, request: &[u8], limit: Duration) -> HostileReport {
     let until = Instant::now() + limit;
-    let mut outcome = Outcome::default();
+    let mut outcome = HostileReport::default();
     let mut beat = interval(Duration::from_secs(1) / per_second.max(1));
     while timeout_at(until, beat.tick()).await.is_ok() {
         match timeout_at(until, TcpStream::connect(address)).await {

@@ -19,7 +19,7 @@ const MAX_ANSWER: usize = 64 * 1024;
 
 /// A request got no answer; whether the other end has it is not known.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum RequestError {
     /// No connection could be made, or it broke.
     #[error("the connection failed: {0}")]
     Connection(#[from] io::Error),
@@ -58,11 +58,11 @@ impl Connection {
     ///
     /// # Errors
     /// When there is nobody, or not within `deadline`.
-    pub async fn open(target: &Target, deadline: Duration) -> Result<Self, Failure> {
+    pub async fn open(target: &Target, deadline: Duration) -> Result<Self, RequestError> {
         let address = target.address();
         let stream = timeout(deadline, TcpStream::connect(address))
             .await
-            .map_err(|_| Failure::Timeout(deadline))??;
+            .map_err(|_| RequestError::Timeout(deadline))??;
         stream.set_nodelay(true)?;
         Ok(Self { stream, rest: Vec::new(), reusable: true })
     }
@@ -71,7 +71,7 @@ impl Connection {
     ///
     /// # Errors
     /// When there is nobody, or not within `deadline`; when the address is not the machine's.
-    pub async fn open_from(from: IpAddr, target: &Target, deadline: Duration) -> Result<Self, Failure> {
+    pub async fn open_from(from: IpAddr, target: &Target, deadline: Duration) -> Result<Self, RequestError> {
         let connecting = async {
             let address =
                 lookup_host(target.address()).await?.find(|address| address.is_ipv4() == from.is_ipv4());
@@ -82,7 +82,7 @@ impl Connection {
             stream.set_nodelay(true)?;
             Ok(Self { stream, rest: Vec::new(), reusable: true })
         };
-        timeout(deadline, connecting).await.map_err(|_| Failure::Timeout(deadline))?
+        timeout(deadline, connecting).await.map_err(|_| RequestError::Timeout(deadline))?
     }
 
     /// Whether another request can follow on this connection.
@@ -100,7 +100,7 @@ impl Connection {
         version: Version,
         body: &[u8],
         deadline: Duration,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, RequestError> {
         let Target { authority, path } = target;
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: tidegate-load\r\n\
@@ -117,14 +117,19 @@ impl Connection {
     ///
     /// # Errors
     /// When no answer came. The connection is not reusable then.
-    pub async fn send(&mut self, head: &[u8], body: &[u8], deadline: Duration) -> Result<Response, Failure> {
+    pub async fn send(
+        &mut self,
+        head: &[u8],
+        body: &[u8],
+        deadline: Duration,
+    ) -> Result<Response, RequestError> {
         let answered = timeout(deadline, self.exchange(head, body)).await;
-        let outcome = answered.unwrap_or(Err(Failure::Timeout(deadline)));
+        let outcome = answered.unwrap_or(Err(RequestError::Timeout(deadline)));
         self.reusable &= outcome.is_ok();
         outcome
     }
 
-    async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Response, Failure> {
+    async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Response, RequestError> {
         let (mut reader, mut writer) = self.stream.split();
         let sent = async {
             writer.write_all(head).await?;
@@ -153,12 +158,12 @@ impl Connection {
 async fn read_answer(
     from: &mut (impl AsyncRead + Unpin),
     rest: &mut Vec<u8>,
-) -> Result<(Response, bool), Failure> {
+) -> Result<(Response, bool), RequestError> {
     loop {
         let head =
             read_head(from, rest).await?.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         let status = head.start.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let status: u16 = status.ok_or(Failure::Protocol("its first line has no status"))?;
+        let status: u16 = status.ok_or(RequestError::Protocol("its first line has no status"))?;
         if status < 200 {
             continue;
         }
@@ -179,12 +184,12 @@ async fn read_answer(
 }
 
 /// A message's first line and headers.
-pub(crate) struct Head {
+pub(crate) struct MessageHead {
     pub(crate) start: String,
     headers: Vec<(String, String)>,
 }
 
-impl Head {
+impl MessageHead {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
     }
@@ -198,7 +203,7 @@ impl Head {
 pub(crate) async fn read_head(
     from: &mut (impl AsyncRead + Unpin),
     rest: &mut Vec<u8>,
-) -> Result<Option<Head>, Failure> {
+) -> Result<Option<MessageHead>, RequestError> {
     let mut searched = 0;
     let end = loop {
         let found = rest[searched..].windows(4).position(|four| four == b"\r\n\r\n");
@@ -206,7 +211,7 @@ pub(crate) async fn read_head(
             break searched + at;
         }
         if rest.len() > MAX_HEAD {
-            return Err(Failure::Protocol("its head is too long"));
+            return Err(RequestError::Protocol("its head is too long"));
         }
         searched = rest.len().saturating_sub(3);
         if from.read_buf(rest).await? == 0 {
@@ -222,27 +227,27 @@ pub(crate) async fn read_head(
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
         .collect();
-    Ok(Some(Head { start, headers }))
+    Ok(Some(MessageHead { start, headers }))
 }
 
 /// Reads the body that `head` announces, at most `limit` bytes, at most `bytes_per_second`.
 pub(crate) async fn read_body(
     from: &mut (impl AsyncRead + Unpin),
     rest: &mut Vec<u8>,
-    head: &Head,
+    head: &MessageHead,
     body: &mut Vec<u8>,
     limit: usize,
     bytes_per_second: Option<u64>,
-) -> Result<(), Failure> {
-    let mut source = Paced { from, rest, bytes_per_second };
+) -> Result<(), RequestError> {
+    let mut source = PacedReader { from, rest, bytes_per_second };
     if head.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
         loop {
             let line = source.line().await?;
             let digits = line.split(';').next().unwrap_or_default().trim();
-            let size =
-                usize::from_str_radix(digits, 16).map_err(|_| Failure::Protocol("a chunk has no size"))?;
+            let size = usize::from_str_radix(digits, 16)
+                .map_err(|_| RequestError::Protocol("a chunk has no size"))?;
             if size > limit.saturating_sub(body.len()) {
-                return Err(Failure::Protocol("its body is too long"));
+                return Err(RequestError::Protocol("its body is too long"));
             }
             source.take(size, body).await?;
             source.line().await?;
@@ -252,21 +257,21 @@ pub(crate) async fn read_body(
         }
     }
     let len = head.header("content-length").map_or(Ok(0), str::parse::<usize>);
-    let len = len.map_err(|_| Failure::Protocol("its length is not a number"))?;
+    let len = len.map_err(|_| RequestError::Protocol("its length is not a number"))?;
     if len > limit {
-        return Err(Failure::Protocol("its body is too long"));
+        return Err(RequestError::Protocol("its body is too long"));
     }
     source.take(len, body).await
 }
 
-struct Paced<'a, R> {
+struct PacedReader<'a, R> {
     from: &'a mut R,
     rest: &'a mut Vec<u8>,
     bytes_per_second: Option<u64>,
 }
 
-impl<R: AsyncRead + Unpin> Paced<'_, R> {
-    async fn more(&mut self) -> Result<(), Failure> {
+impl<R: AsyncRead + Unpin> PacedReader<'_, R> {
+    async fn more(&mut self) -> Result<(), RequestError> {
         if let Some(rate) = self.bytes_per_second {
             // Ten small reads a second; the socket's buffer holds back the rest.
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -279,7 +284,7 @@ impl<R: AsyncRead + Unpin> Paced<'_, R> {
         if self.from.read_buf(self.rest).await? == 0 { Err(closed()) } else { Ok(()) }
     }
 
-    async fn line(&mut self) -> Result<String, Failure> {
+    async fn line(&mut self) -> Result<String, RequestError> {
         loop {
             if let Some(end) = self.rest.windows(2).position(|two| two == b"\r\n") {
                 let line = String::from_utf8_lossy(&self.rest[..end]).into_owned();
@@ -287,13 +292,13 @@ impl<R: AsyncRead + Unpin> Paced<'_, R> {
                 return Ok(line);
             }
             if self.rest.len() > MAX_HEAD {
-                return Err(Failure::Protocol("a line is too long"));
+                return Err(RequestError::Protocol("a line is too long"));
             }
             self.more().await?;
         }
     }
 
-    async fn take(&mut self, len: usize, into: &mut Vec<u8>) -> Result<(), Failure> {
+    async fn take(&mut self, len: usize, into: &mut Vec<u8>) -> Result<(), RequestError> {
         let mut missing = len;
         loop {
             let here = missing.min(self.rest.len());
@@ -308,8 +313,8 @@ impl<R: AsyncRead + Unpin> Paced<'_, R> {
     }
 }
 
-fn closed() -> Failure {
-    Failure::Connection(io::ErrorKind::UnexpectedEof.into())
+fn closed() -> RequestError {
+    RequestError::Connection(io::ErrorKind::UnexpectedEof.into())
 }
 
 /// Writes an answer without a body.

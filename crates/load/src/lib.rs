@@ -1,7 +1,7 @@
 //! Generators of realistic remote-write and OTLP traffic, and sinks that check what arrives.
 //!
-//! Every sample that a [`Model`] makes is numbered: sample `k` of a series has the value `k`. So a
-//! [`CheckingSink`] at the far end knows, series by series, what is missing, doubled or out of order, and
+//! Every sample that a [`SeriesModel`] makes is numbered: sample `k` of a series has the value `k`. So a
+//! [`VerifyingReceiver`] at the far end knows, series by series, what is missing, doubled or out of order, and
 //! [`compare`] holds that against what was acknowledged to [`drive`].
 //!
 //! The encoders, the decoder and the HTTP here are written independently of the gateway's own, so that
@@ -28,11 +28,11 @@ pub mod volley;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Acked, Verdict, compare};
-pub use demo::{TRICKLE_BYTES, TRICKLE_SERIES, Trickled, trickle};
-pub use drive::{Limit, OnRefused, Profile, Report, drive, drive_blocking};
-pub use http::{Connection, Failure, Response};
-pub use model::{Kind, Model, Series, Timeline};
-pub use numbers::Numbers;
-pub use sink::{Arrivals, Behaviour, Check, CheckingSink, SeriesArrivals};
+pub use compare::{AcknowledgedSamples, Comparison, compare};
+pub use demo::{DEMO_BYTES, DEMO_SERIES, DemoReport, trickle};
+pub use drive::{LoadProfile, LoadReport, OnRefused, RunLimit, drive, drive_blocking};
+pub use http::{Connection, RequestError, Response};
+pub use model::{SampleKind, Series, SeriesModel, Timeline};
+pub use numbers::NumberSet;
+pub use sink::{Arrivals, Behaviour, Check, SeriesArrivals, VerifyingReceiver};
 pub use target::{BadTarget, Target};

@@ -8,7 +8,7 @@ use crate::remote_write::{encoded_labels, key_of};
 /// N series with labels as a cluster of services has them: nine each, about 300 bytes of request per
 /// series with its sample. The same seed makes the same series.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct SeriesModel {
     series: Vec<Series>,
     timeline: Timeline,
 }
@@ -19,7 +19,7 @@ pub struct Series {
     /// Names and values.
     pub labels: Box<[(&'static str, Box<str>)]>,
     /// The type of its samples.
-    pub kind: Kind,
+    pub kind: SampleKind,
     /// Identifies the label set, here and in a [`CheckingSink`](crate::CheckingSink).
     pub key: u64,
     pub(crate) encoded_labels: Box<[u8]>,
@@ -27,7 +27,7 @@ pub struct Series {
 
 impl Series {
     /// A series with these labels, which must be sorted by name; the first is `__name__`.
-    pub(crate) fn new(labels: Box<[(&'static str, Box<str>)]>, kind: Kind) -> Self {
+    pub(crate) fn new(labels: Box<[(&'static str, Box<str>)]>, kind: SampleKind) -> Self {
         let pairs = labels.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         let key = key_of(pairs, &mut Vec::new());
         let encoded_labels = encoded_labels(&labels);
@@ -37,7 +37,7 @@ impl Series {
 
 /// The type of a series' samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SampleKind {
     /// Sample `k` has the value `k`.
     Float,
     /// Sample `k` is a native histogram with the sum `k`.
@@ -86,7 +86,7 @@ const SERVICES: [&str; 8] = [
 ];
 const NAMESPACES: [&str; 4] = ["production-europe", "production-america", "staging-europe", "monitoring"];
 
-impl Model {
+impl SeriesModel {
     /// `count` float series.
     pub fn new(seed: u64, count: usize, timeline: Timeline) -> Self {
         Self::with_histograms(seed, count, timeline, usize::MAX)
@@ -97,7 +97,7 @@ impl Model {
         let mut random = SmallRng::seed_from_u64(seed);
         let kind = |n: usize| {
             let histogram = every != usize::MAX && n.is_multiple_of(every.max(1));
-            if histogram { Kind::Histogram } else { Kind::Float }
+            if histogram { SampleKind::Histogram } else { SampleKind::Float }
         };
         let pods: Vec<Pod> =
             (0..count.div_ceil(SERIES_PER_POD)).map(|pod| Pod::random(&mut random, pod)).collect();
@@ -167,12 +167,14 @@ impl Pod {
         }
     }
 
-    fn series(&self, number: usize, kind: Kind) -> Series {
+    fn series(&self, number: usize, kind: SampleKind) -> Series {
         let metric = METRICS[(self.offset + number / BUCKETS.len()) % METRICS.len()];
         let bucket = BUCKETS[number % BUCKETS.len()];
         let (name, handler) = match kind {
-            Kind::Float => (metric, None),
-            Kind::Histogram => ("http_server_request_duration_seconds", Some(format!("/api/v1/{number}"))),
+            SampleKind::Float => (metric, None),
+            SampleKind::Histogram => {
+                ("http_server_request_duration_seconds", Some(format!("/api/v1/{number}")))
+            }
         };
         let labels = [
             ("__name__", Some(name)),
@@ -181,7 +183,7 @@ impl Pod {
             ("handler", handler.as_deref()),
             ("instance", Some(&*self.instance)),
             ("job", Some(&*format!("pods/{}", self.service))),
-            ("le", (kind == Kind::Float).then_some(bucket)),
+            ("le", (kind == SampleKind::Float).then_some(bucket)),
             ("namespace", Some(self.namespace)),
             ("node", Some(&*self.node)),
             ("pod", Some(&*self.name)),

@@ -1,6 +1,6 @@
 /// A set of sample numbers, kept as ranges: a series that arrives in order takes one range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Numbers {
+pub struct NumberSet {
     /// Half-open, ascending, never touching.
     ranges: Vec<(u64, u64)>,
 }
@@ -8,7 +8,7 @@ pub struct Numbers {
 /// A set that falls into more ranges than this takes no more new ones.
 const MAX_RANGES: usize = 65_536;
 
-impl Numbers {
+impl NumberSet {
     /// Adds `from..to`; says how many of them were not in the set before.
     pub fn insert(&mut self, from: u64, to: u64) -> u64 {
         if from >= to {

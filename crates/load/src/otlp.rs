@@ -18,15 +18,15 @@ use crate::target::Target;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[cfg(feature = "drivers")]
-pub use client::{Answer, Client, Transport};
+pub use client::{OtlpClient, OtlpResponse, Transport};
 #[cfg(feature = "drivers")]
-pub use coding::Coding;
-pub use demo::{TRICKLE_ITEMS, trickle};
+pub use coding::ContentCoding;
+pub use demo::{DEMO_ITEMS, trickle};
 #[cfg(feature = "drivers")]
-pub use drive::{Profile, Report, drive, drive_blocking};
-pub use request::{ITEM_ATTRIBUTES, NUMBER, Request, numbers};
+pub use drive::{OtlpProfile, OtlpReport, drive, drive_blocking};
+pub use request::{ExportRequest, ITEM_ATTRIBUTES, NUMBER, numbers};
 #[cfg(feature = "drivers")]
-pub use sink::{Arrived, OtlpSink};
+pub use sink::{OtlpSink, ReceivedItems};
 
 /// The contents of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

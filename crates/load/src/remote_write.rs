@@ -7,10 +7,10 @@ mod v1;
 mod v2;
 
 pub use bare::bare_scan;
-pub use decode::{Arrival, Fault, Totals, decode};
+pub use decode::{DecodeError, ReceivedSample, RequestTotals, decode};
 pub(crate) use v1::encoded_labels;
 
-use crate::model::{Model, Series, Timeline};
+use crate::model::{Series, SeriesModel, Timeline};
 
 /// A NaN that says that a series has ended: these bits and no other NaN's.
 pub const STALE: u64 = 0x7ff0_0000_0000_0002;
@@ -57,7 +57,7 @@ impl Version {
 
 /// Which samples a request carries: `samples` of each series, beginning with number `first`.
 #[derive(Clone, Copy, Debug)]
-pub struct Batch<'a> {
+pub struct SampleBatch<'a> {
     /// The series.
     pub series: &'a [Series],
     /// When samples were taken.
@@ -67,12 +67,12 @@ pub struct Batch<'a> {
     /// How many samples of each series.
     pub samples: u64,
     /// The additional contents.
-    pub extras: Extras,
+    pub extras: RequestExtras,
 }
 
 /// The possible contents of a request in addition to samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extras {
+pub struct RequestExtras {
     /// An exemplar for every eighth float series.
     pub exemplars: bool,
     /// Type, help and unit of each metric.
@@ -81,10 +81,10 @@ pub struct Extras {
     pub stale: bool,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> SampleBatch<'a> {
     /// `samples` of each of `series`, without extras.
-    pub fn of(model: &Model, series: &'a [Series], first: u64, samples: u64) -> Self {
-        Self { series, timeline: model.timeline(), first, samples, extras: Extras::default() }
+    pub fn of(model: &SeriesModel, series: &'a [Series], first: u64, samples: u64) -> Self {
+        Self { series, timeline: model.timeline(), first, samples, extras: RequestExtras::default() }
     }
 
     /// The request message, replacing what is in `out`.
@@ -135,14 +135,14 @@ pub(crate) fn key_of<'a>(labels: impl Iterator<Item = (&'a [u8], &'a [u8])>, can
 }
 
 /// One sample with any value.
-pub(crate) struct Sampled<'a> {
+pub(crate) struct Sample<'a> {
     pub(crate) series: &'a Series,
     pub(crate) value: f64,
     pub(crate) time_ms: i64,
 }
 
 /// A version 1 request message of these samples, replacing what is in `out`.
-pub(crate) fn encode_sampled<'a>(samples: impl Iterator<Item = Sampled<'a>>, out: &mut Vec<u8>) {
+pub(crate) fn encode_sampled<'a>(samples: impl Iterator<Item = Sample<'a>>, out: &mut Vec<u8>) {
     out.clear();
     for sampled in samples {
         v1::encode_sampled(&sampled, out);

@@ -17,7 +17,7 @@ use crate::target::Target;
 /// A remote-write receiver on loopback that checks what arrives, and misbehaves when told to. It runs on a
 /// thread of its own and stops when dropped.
 #[derive(Debug)]
-pub struct CheckingSink {
+pub struct VerifyingReceiver {
     address: SocketAddr,
     /// `None` once stopped.
     orders: Option<watch::Sender<Order>>,
@@ -87,7 +87,7 @@ struct Seen {
 /// How long an order may take.
 const OBEY: Duration = Duration::from_secs(10);
 
-impl CheckingSink {
+impl VerifyingReceiver {
     /// Starts a sink on a free port.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl CheckingSink {
     }
 }
 
-impl Drop for CheckingSink {
+impl Drop for VerifyingReceiver {
     fn drop(&mut self) {
         self.end();
     }

@@ -5,11 +5,11 @@ mod oracle;
 mod otlp;
 mod round_trip;
 
-use crate::{Model, Timeline};
+use crate::{SeriesModel, Timeline};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
 
 /// A small model in which every fifth series has histograms.
-fn model(series: usize) -> Model {
-    Model::with_histograms(7, series, TIMELINE, 5)
+fn model(series: usize) -> SeriesModel {
+    SeriesModel::with_histograms(7, series, TIMELINE, 5)
 }

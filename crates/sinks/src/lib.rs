@@ -48,6 +48,6 @@ pub use prometheus_remote_write::{
 pub use signals::Signals;
 pub use stop::{Stop, Stopper};
 pub use supervisor::Supervisor;
-pub use tidegate_elastic::documents::{Flavour, Index, Mapping, Piece};
+pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};
 pub use tls::{Tls, TlsError};

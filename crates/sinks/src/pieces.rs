@@ -2,7 +2,7 @@
 //! itself is ever whole in memory.
 
 use crate::signals::Signals;
-use tidegate_elastic::documents::{LogPieces, usual_logs_len};
+use tidegate_elastic::documents::{LogRequests, usual_logs_len};
 use tidegate_elastic::intake;
 use tidegate_journal::Signal;
 use tidegate_wire::otlp::Signal as Spoken;
@@ -61,7 +61,7 @@ pub(crate) struct Place {
     series: RemoteWritePlace,
     /// The index of the signal in [`SIGNALS`], of events.
     stage: usize,
-    events: intake::Place,
+    events: intake::EventPosition,
 }
 
 impl Portion {
@@ -145,14 +145,14 @@ impl Pieces for Cutting<'_> {
 /// Documents of `_bulk`.
 #[derive(Clone)]
 pub(crate) struct Documents<'a> {
-    pieces: LogPieces<'a>,
+    pieces: LogRequests<'a>,
     /// About how long all of them are in one piece.
     usual: usize,
 }
 
 impl<'a> Documents<'a> {
     pub(crate) fn new(body: &'a [u8], received_at_ns: u64, from: &Place) -> Self {
-        let mut pieces = LogPieces::new(body, received_at_ns);
+        let mut pieces = LogRequests::new(body, received_at_ns);
         pieces.skip_to(from.items);
         Documents { pieces, usual: usual_logs_len(body.len()) }
     }
@@ -198,7 +198,7 @@ pub(crate) struct Events<'a> {
     /// The signals whose events are taken.
     taken: Signals,
     stage: usize,
-    pieces: intake::Pieces<'a>,
+    pieces: intake::EventRequests<'a>,
 }
 
 impl<'a> Events<'a> {
@@ -211,7 +211,13 @@ impl<'a> Events<'a> {
 
     fn at(raw: &'a [u8], received_at_ns: u64, taken: Signals, stage: usize) -> Self {
         let (_, spoken) = said(stage);
-        Events { raw, received_at_ns, taken, stage, pieces: intake::Pieces::new(raw, received_at_ns, spoken) }
+        Events {
+            raw,
+            received_at_ns,
+            taken,
+            stage,
+            pieces: intake::EventRequests::new(raw, received_at_ns, spoken),
+        }
     }
 }
 
@@ -239,7 +245,7 @@ impl Pieces for Events<'_> {
 
     fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full> {
         let portion = self.pieces.write(space, most)?;
-        let intake::Portion { bytes, events, items, enclosing } = portion;
+        let intake::Request { bytes, events, items, enclosing } = portion;
         Ok(Portion { bytes, enclosing, items, booked: events, untranslatable: 0 })
     }
 

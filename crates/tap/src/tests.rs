@@ -45,7 +45,7 @@ fn meta(signal: Signal, items: u32, raw: &[u8]) -> Meta {
 
 /// A request of so many items, numbered from 1,000 on.
 fn request(signal: otlp::Signal, items: u64) -> Vec<u8> {
-    otlp::Request { signal, items, first: 1_000, time_ns: 1_700_000_000_000_000_000 }.encode()
+    otlp::ExportRequest { signal, items, first: 1_000, time_ns: 1_700_000_000_000_000_000 }.encode()
 }
 
 /// All lines that wait, each JSON.

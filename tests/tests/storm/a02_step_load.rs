@@ -5,7 +5,7 @@
 use crate::support::{MIB, Storm, alone, drained, full_speed, phase};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use tidegate_load::{Behaviour, Profile};
+use tidegate_load::{Behaviour, LoadProfile};
 use tidegate_tests::until;
 
 const CONNECTIONS: usize = 400;
@@ -34,8 +34,10 @@ fn a_step_is_taken_and_left_behind() {
     storm.gateway.at_rest(drained());
     storm.sink.set(Behaviour::Stall);
     let refusing = phase() * 2;
-    let driving = storm
-        .drive(&Profile { first: 1 << 40, ..full_speed(CONNECTIONS, Duration::from_secs(30) + refusing) });
+    let driving = storm.drive(&LoadProfile {
+        first: 1 << 40,
+        ..full_speed(CONNECTIONS, Duration::from_secs(30) + refusing)
+    });
     let refused = |storm: &Storm| -> u64 {
         let sources = storm.gateway.status()["books"]["sources"].clone();
         sources.as_array().unwrap().iter().filter_map(|source| source["refused"]["disk"].as_u64()).sum()

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::thread::sleep;
 use std::time::Duration;
 use tidegate_load::remote_write::Version;
-use tidegate_load::{Behaviour, Profile};
+use tidegate_load::{Behaviour, LoadProfile};
 
 const CONNECTIONS: usize = 200;
 
@@ -23,7 +23,7 @@ fn weather(memory: u64, settings: &Value, version: Version, each: Duration) {
     let _alone = alone();
     let mut storm = Storm::start(memory, 40_000, settings);
     let length = each * u32::try_from(WEATHER.len()).unwrap();
-    let driving = storm.drive(&Profile { version, ..full_speed(CONNECTIONS, length) });
+    let driving = storm.drive(&LoadProfile { version, ..full_speed(CONNECTIONS, length) });
     for mood in WEATHER {
         storm.sink.set(mood);
         // The storm's length, not a wait for something to happen.

@@ -6,8 +6,8 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Acked, Connection, Model, OnRefused, Profile, Target, compare};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{AcknowledgedSamples, Connection, LoadProfile, OnRefused, SeriesModel, Target, compare};
 use tidegate_tests::tidegate;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -20,10 +20,10 @@ const ROUNDS: usize = 100;
 type Bodies = Vec<Arc<Vec<u8>>>;
 
 /// One body for each client: the same series, a sample later each.
-fn bodies(model: &Model, version: Version, clients: u64) -> Bodies {
+fn bodies(model: &SeriesModel, version: Version, clients: u64) -> Bodies {
     let body = |number| {
         let (mut raw, mut body) = (Vec::new(), Vec::new());
-        Batch::of(model, model.series(), number, 1).encode(version, &mut raw);
+        SampleBatch::of(model, model.series(), number, 1).encode(version, &mut raw);
         compress(&raw, &mut body);
         if number == 1 {
             let (raw, compressed) = (raw.len() as f64 / 1e6, body.len() as f64 / 1e6);
@@ -73,21 +73,21 @@ async fn send_all(target: &Target, version: Version, bodies: &Bodies) -> Outcome
     outcome
 }
 
-fn large(memory: u64, model: &Arc<Model>, version: Version, clients: u64) -> Outcome {
+fn large(memory: u64, model: &Arc<SeriesModel>, version: Version, clients: u64) -> Outcome {
     let mut storm = Storm::start(memory, 1000, &json!({}));
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let bodies = bodies(model, version, clients);
     let outcome = runtime.block_on(send_all(&storm.gateway.target(), version, &bodies));
     println!("{} MiB: {:?}, {} accepted", memory / MIB, outcome.answers, outcome.acked.len());
     assert!(outcome.answers.keys().all(|status| [204, 413, 503].contains(status)), "{:?}", outcome.answers);
-    let mut acked = Acked::none(model.len());
+    let mut acked = AcknowledgedSamples::none(model.len());
     outcome.acked.iter().for_each(|number| acked.add(0..model.len(), *number, number + 1));
     storm.gateway.at_rest(drained());
     storm.is_sound();
     // Sixteen connections promise no order among each other; everything else is promised.
     let verdict = compare(model, &acked, &storm.sink.report());
     assert_eq!((verdict.missing, verdict.duplicates, verdict.wrong_time), (0, 0, 0), "{verdict:?}");
-    let ordinary = Profile { on_refused: OnRefused::Count, ..Profile::default() };
+    let ordinary = LoadProfile { on_refused: OnRefused::Count, ..LoadProfile::default() };
     let report = storm.drive(&ordinary).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "back to normal: {report}");
     outcome
@@ -109,7 +109,7 @@ fn largest_body(memory: u64) -> f64 {
 #[test]
 fn ninety_thousand_series_are_answered() {
     let _alone = alone();
-    let model = Arc::new(Model::new(7, 90_000, TIMELINE));
+    let model = Arc::new(SeriesModel::new(7, 90_000, TIMELINE));
     large(64 * MIB, &model, Version::V1, CLIENTS);
     let outcome = large(256 * MIB, &model, Version::V1, CLIENTS);
     assert_eq!(outcome.acked.len() as u64, CLIENTS, "{:?}", outcome.answers);
@@ -123,7 +123,7 @@ fn what_just_fits_is_taken() {
     // its compressed form together, which is a fifth of it here.
     for (version, bytes_per_series, clients) in [(Version::V1, 310.0, CLIENTS), (Version::V2, 59.0, 5)] {
         let series = largest_body(64 * MIB) * 0.75 / bytes_per_series;
-        let model = Arc::new(Model::new(7, series as usize, TIMELINE));
+        let model = Arc::new(SeriesModel::new(7, series as usize, TIMELINE));
         let outcome = large(64 * MIB, &model, version, clients);
         assert_eq!(outcome.acked.len() as u64, clients, "{:?}", outcome.answers);
     }

@@ -4,7 +4,7 @@
 use crate::crowd::{Answers, PATIENCE, address_of, block_on, enter};
 use crate::support::{MIB, Storm, alone, phase};
 use serde_json::json;
-use tidegate_load::{Connection, Limit, OnRefused, Profile, Target};
+use tidegate_load::{Connection, LoadProfile, OnRefused, RunLimit, Target};
 use tokio::task::JoinSet;
 
 const CLIENTS: usize = 800;
@@ -42,12 +42,12 @@ fn what_does_not_end_is_stopped() {
     // Bodies of more than 2 MiB are too large here, so that a client need not send all that it would.
     let small = json!({ "sources": { "prometheus_remote_write": { "max_body": "2MiB" } } });
     let mut storm = Storm::start(64 * MIB, 2000, &small);
-    let steady = Profile {
+    let steady = LoadProfile {
         rate: Some(100.0),
         series_per_request: 100,
-        limit: Limit::Time(phase()),
+        limit: RunLimit::Time(phase()),
         on_refused: OnRefused::Count,
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let driving = storm.drive(&steady);
     let target = storm.gateway.target();

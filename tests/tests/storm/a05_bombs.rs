@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_load::hostile::{bomb, copy_out_of_range, most_compressed, with_preamble};
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Connection, Limit, Model, OnRefused, Profile, Target};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{Connection, LoadProfile, OnRefused, RunLimit, SeriesModel, Target};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
@@ -25,9 +25,9 @@ struct Lie {
 }
 
 fn lies() -> Vec<Lie> {
-    let model = Model::new(3, 500, TIMELINE);
+    let model = SeriesModel::new(3, 500, TIMELINE);
     let (mut raw, mut honest) = (Vec::new(), Vec::new());
-    Batch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
+    SampleBatch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
     compress(&raw, &mut honest);
     let len = raw.len() as u64;
     let lie = |name, body: Vec<u8>, right| Lie { name, body, right };
@@ -86,13 +86,13 @@ async fn attack(target: Target, lies: Arc<Vec<Lie>>, until: Instant) -> BTreeMap
 fn lies_cost_the_liar() {
     let _alone = alone();
     let mut storm = Storm::start(64 * MIB, 2000, &json!({ "limits": { "connections": 1200 } }));
-    let honest = Profile {
+    let honest = LoadProfile {
         connections: 4,
         series_per_request: 100,
         rate: Some(100.0),
-        limit: Limit::Time(phase() + Duration::from_secs(2)),
+        limit: RunLimit::Time(phase() + Duration::from_secs(2)),
         on_refused: OnRefused::Count,
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let driving = storm.drive(&honest);
     let lies = Arc::new(lies());

@@ -6,7 +6,7 @@ use crate::support::{MIB, Storm, TIMELINE, alone, phase};
 use serde_json::json;
 use std::time::Instant;
 use tidegate_load::remote_write::Version;
-use tidegate_load::{Acked, Connection, Limit, Model, Profile};
+use tidegate_load::{AcknowledgedSamples, Connection, LoadProfile, RunLimit, SeriesModel};
 
 /// Series of a large request: about 12 MiB of them.
 const LARGE: usize = 38_000;
@@ -19,24 +19,24 @@ const RATCHET: u64 = 4 * MIB;
 fn large_requests_leave_nothing_behind() {
     let _alone = alone();
     let mut storm = Storm::start(64 * MIB, 2000, &json!({}));
-    let mut acked = Acked::none(storm.model.len());
+    let mut acked = AcknowledgedSamples::none(storm.model.len());
     storm.is_normal(&mut acked, 0);
-    let small = Profile {
+    let small = LoadProfile {
         first: 1,
         connections: 8,
         series_per_request: 8,
-        limit: Limit::Time(phase()),
-        ..Profile::default()
+        limit: RunLimit::Time(phase()),
+        ..LoadProfile::default()
     };
     let report = storm.drive(&small).join().unwrap();
     acked.merge(0, &report.acked);
     storm.is_over(&acked);
     let before = storm.gateway.process().private();
 
-    let large = Model::new(99, LARGE, TIMELINE);
+    let large = SeriesModel::new(99, LARGE, TIMELINE);
     let body = &bodies(&large, 1)[0];
     let target = storm.gateway.target();
-    let driving = storm.drive(&Profile { first: 1 << 30, limit: Limit::Time(phase() * 3), ..small });
+    let driving = storm.drive(&LoadProfile { first: 1 << 30, limit: RunLimit::Time(phase() * 3), ..small });
     let (mut taken, begun) = (0, Instant::now());
     block_on(async {
         // Each on a connection of its own, so that any of them could be left with it.

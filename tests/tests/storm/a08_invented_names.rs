@@ -5,7 +5,7 @@ use crate::crowd::{PATIENCE, address_of, block_on, bodies};
 use crate::support::{MIB, Storm, alone, long};
 use serde_json::json;
 use std::collections::BTreeMap;
-use tidegate_load::{Acked, Connection, Target};
+use tidegate_load::{AcknowledgedSamples, Connection, Target};
 use tokio::task::JoinSet;
 
 const CLIENTS: usize = 200;
@@ -72,7 +72,7 @@ fn metrics_stay_as_long_as_they_were() {
     assert!(longer <= length + length / 20, "{length} bytes, then {longer}");
     let pages = storm.gateway.page("/").body.len() + storm.gateway.page("/status.json").body.len();
     assert!(pages < 1 << 20, "the pages have {pages} bytes");
-    let mut acked = Acked::none(SERIES);
+    let mut acked = AcknowledgedSamples::none(SERIES);
     acked.add(0..SERIES, 0, 1);
     storm.gateway.at_rest(crate::support::drained());
     storm.is_sound();

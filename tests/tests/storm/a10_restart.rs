@@ -6,7 +6,7 @@ use serde_json::json;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_load::{Behaviour, Check, CheckingSink, Limit, Model, Profile};
+use tidegate_load::{Behaviour, Check, LoadProfile, RunLimit, SeriesModel, VerifyingReceiver};
 use tidegate_tests::{SOON, until};
 
 /// How soon it listens, on a machine that has other things to do.
@@ -20,7 +20,7 @@ fn a_backlog_is_no_burden() {
     let mut storm = Storm::plan(64 * MIB, 1, &settings);
     storm.limit();
     // Bodies are replayed to be fast, so the sink counts; that every sample arrives is tried elsewhere.
-    storm.sink = CheckingSink::start(Behaviour::Refuse, Check::Nothing).unwrap();
+    storm.sink = VerifyingReceiver::start(Behaviour::Refuse, Check::Nothing).unwrap();
     let upstream = json!({ "type": "prometheus_remote_write", "url": storm.sink.target().to_string() });
     let all = |journal: &str| {
         json!({
@@ -30,14 +30,14 @@ fn a_backlog_is_no_burden() {
     };
     storm.gateway.configure(all("page_cache"));
     storm.gateway.start();
-    let model = Arc::new(Model::new(5, 16_000, crate::support::TIMELINE));
-    let profile = Profile {
+    let model = Arc::new(SeriesModel::new(5, 16_000, crate::support::TIMELINE));
+    let profile = LoadProfile {
         connections: 8,
         series_per_request: 2000,
         prebuilt: Some(1),
-        limit: Limit::Requests(backlog / 50_000),
+        limit: RunLimit::Requests(backlog / 50_000),
         deadline: Duration::from_secs(900),
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let report = driving(&storm.gateway.target(), &model, &profile).join().unwrap();
     println!("{report}");
@@ -58,9 +58,9 @@ fn a_backlog_is_no_burden() {
     storm.gateway.start();
     let before = storm.gateway.hwm();
     storm.sink.set(Behaviour::Healthy);
-    let meanwhile = Profile {
+    let meanwhile = LoadProfile {
         prebuilt: None,
-        limit: Limit::Time(Duration::from_secs(3)),
+        limit: RunLimit::Time(Duration::from_secs(3)),
         rate: Some(200.0),
         series_per_request: 100,
         ..profile

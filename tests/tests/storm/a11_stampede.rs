@@ -9,7 +9,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_load::remote_write::Version;
-use tidegate_load::{Acked, Behaviour, Connection, Target, compare};
+use tidegate_load::{AcknowledgedSamples, Behaviour, Connection, Target, compare};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -35,7 +35,7 @@ fn allow_files() {
 
 /// What holds afterwards: who was acknowledged has arrived, and the gateway is as before.
 fn aftermath(storm: &mut Storm, taken: impl Iterator<Item = u64>) {
-    let mut acked = Acked::none(storm.model.len());
+    let mut acked = AcknowledgedSamples::none(storm.model.len());
     taken.for_each(|number| acked.add(0..storm.model.len(), number, number + 1));
     storm.sink.set(Behaviour::Healthy);
     storm.gateway.at_rest(drained());

@@ -6,7 +6,7 @@ use crate::support::{MIB, Storm, TIMELINE, alone};
 use rand::RngExt;
 use serde_json::{Value, json};
 use std::path::Path;
-use tidegate_load::{Arrivals, Behaviour, Check, CheckingSink, Limit, OnRefused, Profile};
+use tidegate_load::{Arrivals, Behaviour, Check, LoadProfile, OnRefused, RunLimit, VerifyingReceiver};
 
 const SERIES: usize = 2000;
 const PASSES: u64 = 50;
@@ -115,11 +115,11 @@ fn survives(storm: &mut Storm, whole: &Image, damage: &Damage) {
         records.iter().partition(|record| intact(record) == whole_of(record));
     let last_good = records.iter().rposition(|record| intact(record) == whole_of(record));
 
-    storm.sink = CheckingSink::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap();
+    storm.sink = VerifyingReceiver::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap();
     storm.configure(&settings());
     storm.gateway.start();
     // What is sent from now on arrives as ever.
-    let profile = Profile { first: PASSES, on_refused: OnRefused::Count, ..Profile::default() };
+    let profile = LoadProfile { first: PASSES, on_refused: OnRefused::Count, ..LoadProfile::default() };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "{}: {report}", damage.name);
     let status = storm.gateway.at_rest(crate::support::drained());
@@ -162,12 +162,12 @@ fn only_the_damaged_records_are_lost() {
     let mut storm = Storm::plan(64 * MIB, SERIES, &settings());
     storm.sink.set(Behaviour::Refuse);
     storm.gateway.start();
-    let profile = Profile {
+    let profile = LoadProfile {
         connections: 4,
         series_per_request: 100,
-        limit: Limit::Passes(PASSES),
+        limit: RunLimit::Passes(PASSES),
         on_refused: OnRefused::Count,
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "{report}");

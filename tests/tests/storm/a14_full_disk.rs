@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tidegate_load::{Behaviour, Limit, OnRefused, Profile, Report, compare};
+use tidegate_load::{Behaviour, LoadProfile, LoadReport, OnRefused, RunLimit, compare};
 use tidegate_tests::{MOUNT, SOON, skip, until};
 
 /// The most samples that the sink sends at once.
@@ -45,19 +45,19 @@ fn refused_for(storm: &Storm, reason: &str) -> u64 {
 }
 
 /// Until accepted, with short waits; everybody is answered 204, or 503 with a delay.
-fn persistent(passes: u64) -> Profile {
-    Profile {
+fn persistent(passes: u64) -> LoadProfile {
+    LoadProfile {
         connections: 16,
         series_per_request: 250,
-        limit: Limit::Passes(passes),
+        limit: RunLimit::Passes(passes),
         on_refused: OnRefused::Retry { at_most: Duration::from_millis(100) },
         deadline: Duration::from_secs(200),
-        ..Profile::default()
+        ..LoadProfile::default()
     }
 }
 
 #[track_caller]
-fn only_waited(report: &Report) {
+fn only_waited(report: &LoadReport) {
     assert_eq!(report.failed, 0, "{report}");
     assert!(report.answers.keys().all(|status| [204, 503].contains(status)), "{report}");
     assert_eq!(report.with_retry_after, report.refused(), "every refusal says when to return: {report}");
@@ -158,7 +158,7 @@ fn the_oldest_is_dropped_where_asked_for() {
     assert_eq!((verdict.missing, verdict.out_of_order, verdict.wrong_time), expected, "{verdict:?}");
     // Back to normal: what comes now arrives in full.
     let first = 1 << 40;
-    let report = storm.drive(&Profile { first, ..persistent(1) }).join().unwrap();
+    let report = storm.drive(&LoadProfile { first, ..persistent(1) }).join().unwrap();
     storm.gateway.at_rest(crate::support::drained());
     assert_eq!(storm.sink.report().samples(), arrived.samples() + report.samples);
 }
@@ -174,8 +174,9 @@ fn what_is_dropped_twice_is_counted_once() {
     storm.sink.set(Behaviour::Status { code: 400, retry_after: None });
     storm.gateway.start();
     // Faster than requests can be rejected one by one.
-    let profile = Profile { connections: 32, series_per_request: 500, prebuilt: Some(1), ..persistent(1) };
-    let profile = Profile { limit: Limit::Requests(10_000), ..profile };
+    let profile =
+        LoadProfile { connections: 32, series_per_request: 500, prebuilt: Some(1), ..persistent(1) };
+    let profile = LoadProfile { limit: RunLimit::Requests(10_000), ..profile };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
     let status = storm.gateway.at_rest(crate::support::drained());

@@ -4,7 +4,7 @@
 use crate::support::{MIB, Storm, TIMELINE, alone, drained};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use tidegate_load::{Behaviour, Check, CheckingSink, Limit, Profile, compare};
+use tidegate_load::{Behaviour, Check, LoadProfile, RunLimit, VerifyingReceiver, compare};
 use tidegate_tests::until;
 
 /// How far behind the good one may be when all is sent.
@@ -13,13 +13,13 @@ const BEHIND: Duration = Duration::from_secs(30);
 #[test]
 fn the_others_do_not_wait() {
     let _alone = alone();
-    let start = |behaviour| CheckingSink::start(behaviour, Check::Timed(TIMELINE)).unwrap();
+    let start = |behaviour| VerifyingReceiver::start(behaviour, Check::Timed(TIMELINE)).unwrap();
     let (hole, crawling) = (start(Behaviour::Stall), start(Behaviour::Slow { bytes_per_second: 2000 }));
-    let to =
-        |sink: &CheckingSink| json!({ "type": "prometheus_remote_write", "url": sink.target().to_string() });
+    let to = |sink: &VerifyingReceiver| json!({ "type": "prometheus_remote_write", "url": sink.target().to_string() });
     let others = json!({ "sinks": { "hole": to(&hole), "crawling": to(&crawling) } });
     let mut storm = Storm::start(64 * MIB, 8000, &others);
-    let mut report = storm.drive(&Profile { limit: Limit::Passes(60), ..Profile::default() }).join().unwrap();
+    let mut report =
+        storm.drive(&LoadProfile { limit: RunLimit::Passes(60), ..LoadProfile::default() }).join().unwrap();
     println!("{report}");
     assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
     let sent = Instant::now();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use tidegate_load::{Acked, Limit, OnRefused, Profile};
+use tidegate_load::{AcknowledgedSamples, LoadProfile, OnRefused, RunLimit};
 
 const CONNECTIONS: usize = 8;
 const PER_REQUEST: usize = 100;
@@ -28,18 +28,18 @@ fn a_kill_loses_nothing_acknowledged() {
     let stop = Arc::new(AtomicBool::new(false));
     let (target, model, stopped) = (storm.gateway.target(), Arc::clone(&storm.model), Arc::clone(&stop));
     let clients = std::thread::spawn(move || {
-        let (mut acked, mut failed, mut first) = (Acked::none(SERIES), 0, 0);
+        let (mut acked, mut failed, mut first) = (AcknowledgedSamples::none(SERIES), 0, 0);
         while !stopped.load(Relaxed) {
-            let profile = Profile {
+            let profile = LoadProfile {
                 connections: CONNECTIONS,
                 series_per_request: PER_REQUEST,
                 first,
-                limit: Limit::Passes(10),
+                limit: RunLimit::Passes(10),
                 rate: Some(1000.0),
                 answer_within: Duration::from_secs(10),
                 on_refused: OnRefused::Retry { at_most: Duration::from_millis(20) },
                 deadline: Duration::from_secs(600),
-                ..Profile::default()
+                ..LoadProfile::default()
             };
             let report = driving(&target, &model, &profile).join().unwrap();
             acked.merge(0, &report.acked);

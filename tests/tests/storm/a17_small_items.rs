@@ -4,7 +4,7 @@
 use crate::support::{MIB, Storm, alone, phase};
 use serde_json::json;
 use std::time::Duration;
-use tidegate_load::{Behaviour, Limit, OnRefused, Profile};
+use tidegate_load::{Behaviour, LoadProfile, OnRefused, RunLimit};
 
 #[test]
 fn one_item_at_a_time() {
@@ -12,12 +12,12 @@ fn one_item_at_a_time() {
     let mut storm = Storm::start(64 * MIB, 2000, &json!({}));
     // Half of the time with nobody to send it to, so that it piles up.
     storm.sink.set(Behaviour::Stall);
-    let tiny = Profile {
+    let tiny = LoadProfile {
         connections: 200,
         series_per_request: 1,
-        limit: Limit::Time(phase() * 2),
+        limit: RunLimit::Time(phase() * 2),
         on_refused: OnRefused::Retry { at_most: Duration::from_millis(200) },
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let cpu = storm.gateway.process().cpu();
     let driving = storm.drive(&tiny);

@@ -3,7 +3,7 @@
 
 use crate::support::{MIB, Storm, TIMELINE, alone};
 use serde_json::json;
-use tidegate_load::{Limit, OnRefused, Profile};
+use tidegate_load::{LoadProfile, OnRefused, RunLimit};
 
 const SERIES: usize = 5000;
 const PASSES: u64 = 20;
@@ -16,11 +16,11 @@ fn the_hour_turns() {
     let mut storm = Storm::start(64 * MIB, SERIES, &lake);
     // In the middle of the passes the next hour begins.
     let turn = (HOUR_MS - TIMELINE.base_ms % HOUR_MS) / TIMELINE.interval_ms;
-    let profile = Profile {
+    let profile = LoadProfile {
         first: u64::try_from(turn).unwrap() - PASSES / 2,
-        limit: Limit::Passes(PASSES),
+        limit: RunLimit::Passes(PASSES),
         on_refused: OnRefused::Count,
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let mut report = storm.drive(&profile).join().unwrap();
     println!("{report}");

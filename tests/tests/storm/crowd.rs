@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Connection, Failure, Model, Response, Target};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{Connection, RequestError, Response, SeriesModel, Target};
 use tokio::runtime::Builder;
 
 /// How long an answer may take.
@@ -21,10 +21,10 @@ pub(crate) fn address_of(client: usize) -> IpAddr {
 }
 
 /// Compressed bodies with all series of `model`, the one at `n` with the samples numbered `n`.
-pub(crate) fn bodies(model: &Model, count: u64) -> Arc<Vec<Vec<u8>>> {
+pub(crate) fn bodies(model: &SeriesModel, count: u64) -> Arc<Vec<Vec<u8>>> {
     let body = |number| {
         let (mut raw, mut body) = (Vec::new(), Vec::new());
-        Batch::of(model, model.series(), number, 1).encode(Version::V1, &mut raw);
+        SampleBatch::of(model, model.series(), number, 1).encode(Version::V1, &mut raw);
         compress(&raw, &mut body);
         body
     };
@@ -32,13 +32,17 @@ pub(crate) fn bodies(model: &Model, count: u64) -> Arc<Vec<Vec<u8>>> {
 }
 
 /// Connects as the client with this number, sends a body, and reads the answer.
-pub(crate) async fn write_once(target: &Target, client: usize, body: &[u8]) -> Result<Response, Failure> {
+pub(crate) async fn write_once(
+    target: &Target,
+    client: usize,
+    body: &[u8],
+) -> Result<Response, RequestError> {
     let mut connection = Connection::open_from(address_of(client), target, PATIENCE).await?;
     connection.write(target, Version::V1, body, PATIENCE).await
 }
 
 /// Enters an answer.
-pub(crate) fn enter(answers: &mut Answers, answer: &Result<Response, Failure>) {
+pub(crate) fn enter(answers: &mut Answers, answer: &Result<Response, RequestError>) {
     let what = answer.as_ref().map(|answer| answer.status).map_err(ToString::to_string);
     *answers.entry(what).or_default() += 1;
 }

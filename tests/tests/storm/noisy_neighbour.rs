@@ -6,9 +6,9 @@ use crate::support::{MIB, Storm, alone, phase};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tidegate_load::otlp::{Request, Signal};
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Acked, Connection, Model, Target, compare};
+use tidegate_load::otlp::{ExportRequest, Signal};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{AcknowledgedSamples, Connection, SeriesModel, Target, compare};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Connections of the flood, each with a request in flight, and another 100 ms after its answer: about 100 MB a second.
@@ -35,15 +35,20 @@ pub(crate) fn head(target: &Target, tenant: &str, kind: &str, body: &[u8]) -> Ve
 
 const METRICS: &str = "Content-Encoding: snappy\r\nX-Prometheus-Remote-Write-Version: 0.1.0\r\n";
 
-fn body(model: &Model, number: u64) -> Vec<u8> {
+fn body(model: &SeriesModel, number: u64) -> Vec<u8> {
     let (mut raw, mut body) = (Vec::new(), Vec::new());
-    Batch::of(model, model.series(), number, 1).encode(Version::V1, &mut raw);
+    SampleBatch::of(model, model.series(), number, 1).encode(Version::V1, &mut raw);
     compress(&raw, &mut body);
     body
 }
 
 /// A small request every 10 ms for `time`; how long each took. All are taken.
-pub(crate) async fn trickle(target: Target, model: &Model, first: u64, time: Duration) -> Vec<Duration> {
+pub(crate) async fn trickle(
+    target: Target,
+    model: &SeriesModel,
+    first: u64,
+    time: Duration,
+) -> Vec<Duration> {
     let mut connection = Connection::open(&target, PATIENCE).await.unwrap();
     let mut beat = interval(Duration::from_millis(10));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -76,7 +81,7 @@ fn the_quiet_do_not_notice() {
     let model = storm.model.clone();
     let quiet = block_on(trickle(target.clone(), &model, 0, phase()));
     // Uncompressed, so that what it holds is what it sends.
-    let large = Request { signal: Signal::Traces, items: LARGE, first: 0, time_ns: 1 }.encode();
+    let large = ExportRequest { signal: Signal::Traces, items: LARGE, first: 0, time_ns: 1 }.encode();
     println!("a request of the flood has {} bytes", large.len());
     let (answers, beside) = {
         let target = Target { path: "/v1/traces".to_owned(), ..target.clone() };
@@ -99,7 +104,7 @@ fn the_quiet_do_not_notice() {
         p99(&quiet),
         p99(&beside)
     );
-    let mut acked = Acked::none(SMALL);
+    let mut acked = AcknowledgedSamples::none(SMALL);
     acked.add(0..SMALL, 0, (quiet.len() + beside.len()) as u64);
     storm.gateway.at_rest(crate::support::drained());
     storm.is_sound();

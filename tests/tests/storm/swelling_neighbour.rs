@@ -11,7 +11,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use tidegate_load::{Acked, Connection, Target, compare};
+use tidegate_load::{AcknowledgedSamples, Connection, Target, compare};
 
 /// Connections of the flood, each of which sends again at once after its answer.
 const FLOOD: usize = 48;
@@ -137,7 +137,7 @@ fn the_quiet_do_not_wait_for_what_bodies_become() {
     assert!(answers.parts > 0, "it was no flood: {:?}", answers.by_status);
     let most = (p99(&quiet) * MOST_TIMES).max(NOISE).max(single * WAITED);
     assert!(p99(&beside) <= most, "{:?}, then {:?}, and at most {most:?}", p99(&quiet), p99(&beside));
-    let mut acked = Acked::none(SMALL);
+    let mut acked = AcknowledgedSamples::none(SMALL);
     acked.add(0..SMALL, 0, (quiet.len() + beside.len()) as u64);
     storm.gateway.at_rest(drained());
     storm.is_sound();

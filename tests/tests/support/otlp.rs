@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tidegate_load::otlp::{OtlpSink, Profile, Report, Signal, drive_blocking};
+use tidegate_load::otlp::{OtlpProfile, OtlpReport, OtlpSink, Signal, drive_blocking};
 use tidegate_load::{Behaviour, Target};
 use tidegate_tests::{Gateway, until};
 
@@ -57,7 +57,7 @@ impl Storm {
     }
 
     /// Sends in the background.
-    pub(crate) fn drive(&self, profile: &Profile) -> JoinHandle<Report> {
+    pub(crate) fn drive(&self, profile: &OtlpProfile) -> JoinHandle<OtlpReport> {
         let (target, profile) = (self.target(), profile.clone());
         std::thread::spawn(move || drive_blocking(&target, &profile).unwrap())
     }
@@ -65,7 +65,7 @@ impl Storm {
     /// What holds after every storm: everything acknowledged has arrived, once or more often; the memory was
     /// never exceeded; the books close and nothing is held.
     #[track_caller]
-    pub(crate) fn is_over(&mut self, signal: Signal, report: &Report) {
+    pub(crate) fn is_over(&mut self, signal: Signal, report: &OtlpReport) {
         println!(
             "{} accepted, {} refused ({} with a delay), {} without answer; {:?}",
             report.accepted, report.refused, report.with_delay, report.failed, report.reasons

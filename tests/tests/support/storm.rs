@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tidegate_load::{
-    Acked, Behaviour, Check, CheckingSink, Limit, Model, OnRefused, Profile, Report, Target, Timeline,
-    Verdict, compare, drive_blocking,
+    AcknowledgedSamples, Behaviour, Check, Comparison, LoadProfile, LoadReport, OnRefused, RunLimit,
+    SeriesModel, Target, Timeline, VerifyingReceiver, compare, drive_blocking,
 };
 use tidegate_tests::{Gateway, until};
 
@@ -46,8 +46,8 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 /// A gateway, what is sent to it, and where that has to arrive.
 pub(crate) struct Storm {
     pub(crate) gateway: Gateway,
-    pub(crate) sink: CheckingSink,
-    pub(crate) model: Arc<Model>,
+    pub(crate) sink: VerifyingReceiver,
+    pub(crate) model: Arc<SeriesModel>,
     memory: u64,
 }
 
@@ -73,9 +73,9 @@ impl Storm {
 
     /// One that is not started yet, and not in a cgroup.
     pub(crate) fn plan(memory: u64, series: usize, settings: &Value) -> Storm {
-        let sink = CheckingSink::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap();
+        let sink = VerifyingReceiver::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap();
         let gateway = Gateway::new(configuration(memory, &sink, settings));
-        Storm { gateway, sink, model: Arc::new(Model::new(7, series, TIMELINE)), memory }
+        Storm { gateway, sink, model: Arc::new(SeriesModel::new(7, series, TIMELINE)), memory }
     }
 
     /// Writes the configuration anew, for the next start: the sink may be another one.
@@ -90,14 +90,14 @@ impl Storm {
     }
 
     /// Sends in the background.
-    pub(crate) fn drive(&self, profile: &Profile) -> JoinHandle<Report> {
+    pub(crate) fn drive(&self, profile: &LoadProfile) -> JoinHandle<LoadReport> {
         driving(&self.gateway.target(), &self.model, profile)
     }
 
     /// What holds after every storm: the memory was never exceeded, the books close, nothing is open or
     /// charged, and everything acknowledged has arrived as it was.
     #[track_caller]
-    pub(crate) fn is_over(&mut self, acked: &Acked) -> Verdict {
+    pub(crate) fn is_over(&mut self, acked: &AcknowledgedSamples) -> Comparison {
         self.gateway.at_rest(drained());
         self.is_sound();
         let verdict = compare(&self.model, acked, &self.sink.report());
@@ -128,8 +128,9 @@ impl Storm {
 
     /// Back to normal: an ordinary pass over all series is accepted at once, and arrives.
     #[track_caller]
-    pub(crate) fn is_normal(&mut self, acked: &mut Acked, first: u64) {
-        let profile = Profile { connections: 4, first, on_refused: OnRefused::Count, ..Profile::default() };
+    pub(crate) fn is_normal(&mut self, acked: &mut AcknowledgedSamples, first: u64) {
+        let profile =
+            LoadProfile { connections: 4, first, on_refused: OnRefused::Count, ..LoadProfile::default() };
         let report = drive_blocking(&self.gateway.target(), &self.model, &profile).unwrap();
         assert_eq!((report.refused(), report.failed), (0, 0), "{report}");
         assert_eq!(self.gateway.page("/ready").status, 200);
@@ -138,7 +139,7 @@ impl Storm {
     }
 }
 
-fn configuration(memory: u64, sink: &CheckingSink, settings: &Value) -> Value {
+fn configuration(memory: u64, sink: &VerifyingReceiver, settings: &Value) -> Value {
     let mut all = json!({
         "memory": memory,
         "limits": { "connections": 1000 },
@@ -160,20 +161,24 @@ fn merge(into: &mut Value, from: &Value) {
 }
 
 /// Sends in the background.
-pub(crate) fn driving(target: &Target, model: &Arc<Model>, profile: &Profile) -> JoinHandle<Report> {
+pub(crate) fn driving(
+    target: &Target,
+    model: &Arc<SeriesModel>,
+    profile: &LoadProfile,
+) -> JoinHandle<LoadReport> {
     let (target, model, profile) = (target.clone(), Arc::clone(model), profile.clone());
     std::thread::spawn(move || drive_blocking(&target, &model, &profile).unwrap())
 }
 
 /// As fast as answers come, again and again until accepted, for `time`.
-pub(crate) fn full_speed(connections: usize, time: Duration) -> Profile {
-    Profile {
+pub(crate) fn full_speed(connections: usize, time: Duration) -> LoadProfile {
+    LoadProfile {
         connections,
         series_per_request: 200,
-        limit: Limit::Time(time),
+        limit: RunLimit::Time(time),
         deadline: time,
         answer_within: Duration::from_secs(60),
         on_refused: OnRefused::Retry { at_most: Duration::from_millis(500) },
-        ..Profile::default()
+        ..LoadProfile::default()
     }
 }

@@ -4,7 +4,7 @@ use super::traffic::Traffic;
 use crate::Failure;
 use crate::figure::{Bar, Bench, Figure, Row};
 use crate::subject::{Folder, Subject};
-use tidegate_load::Limit;
+use tidegate_load::RunLimit;
 
 pub(super) const ROW: Row = Row {
     name: "allocations",
@@ -25,7 +25,7 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     let subject = Subject::start(&folder, settings)?;
     let allocations = |requests: u64| -> Result<f64, Failure> {
         let before = subject.meter("tidegate_heap_allocations_total")?;
-        traffic.send(&subject.target(), Limit::Requests(requests))?;
+        traffic.send(&subject.target(), RunLimit::Requests(requests))?;
         Ok(subject.meter("tidegate_heap_allocations_total")? - before)
     };
     allocations(FEW)?;

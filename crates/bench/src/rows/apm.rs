@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::figure::{Bar, Bench, Figure, Row, median};
 use crate::subject::{Folder, Subject};
-use tidegate_load::elastic_apm::{Sent, batches, drive_blocking};
+use tidegate_load::elastic_apm::{SentItems, batches, drive_blocking};
 
 pub(super) const ROW: Row = Row {
     name: "apm-intake",
@@ -22,7 +22,7 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     let folder = Folder::new(bench)?;
     let settings = "memory: 64MiB\njournal: { segment: 1GiB }\nsinks: { out: { type: blackhole } }";
     let subject = Subject::start(&folder, settings)?;
-    let send = |requests: u64| -> Result<Sent, Failure> {
+    let send = |requests: u64| -> Result<SentItems, Failure> {
         let sent = drive_blocking(subject.address(), &bodies, EVENTS, CONNECTIONS, requests);
         sent.map_err(|error| Failure(format!("sending batches of events: {error}")))
     };

@@ -8,7 +8,7 @@ use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tidegate_load::{Behaviour, Check, CheckingSink, Limit};
+use tidegate_load::{Behaviour, Check, RunLimit, VerifyingReceiver};
 
 pub(super) const ROW: Row = Row {
     name: "backlog",
@@ -19,7 +19,7 @@ pub(super) const ROW: Row = Row {
 const FILLING: Duration = Duration::from_secs(400);
 
 fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
-    let sink = CheckingSink::start(Behaviour::Stall, Check::Nothing)?;
+    let sink = VerifyingReceiver::start(Behaviour::Stall, Check::Nothing)?;
     let settings = |durability: &str| {
         format!(
             "memory: 64MiB\njournal: {{ durability: {durability} }}\nsinks: {{ out: {{ type: \
@@ -76,7 +76,7 @@ fn fill(folder: &Folder, settings: &str, size: u64) -> Result<(), Failure> {
         if begun.elapsed() > FILLING {
             return Err(Failure(format!("the journal was not full within {FILLING:?}")));
         }
-        traffic.send(&subject.target(), Limit::Requests(1_000))?;
+        traffic.send(&subject.target(), RunLimit::Requests(1_000))?;
     }
     subject.stop()
 }

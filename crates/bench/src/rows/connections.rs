@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use tidegate_load::Limit;
+use tidegate_load::RunLimit;
 
 pub(super) const ROW: Row = Row {
     name: "connections",
@@ -29,7 +29,7 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     );
     let subject = Subject::start(&folder, &settings)?;
     // What a process that has worked keeps is not the connections' doing.
-    Traffic::brief().send(&subject.target(), Limit::Requests(1_000))?;
+    Traffic::brief().send(&subject.target(), RunLimit::Requests(1_000))?;
     let before = settled(&subject)?;
     let mut open = Vec::with_capacity(CONNECTIONS);
     for _ in 0..CONNECTIONS {

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::figure::{Bar, Bench, Figure, Row, median};
 use crate::subject::{Folder, Subject};
 use std::time::Duration;
-use tidegate_load::{Behaviour, Check, CheckingSink, Limit};
+use tidegate_load::{Behaviour, Check, RunLimit, VerifyingReceiver};
 
 pub(super) const FORWARDING: Row = Row {
     name: "cpu-forwarding",
@@ -22,7 +22,7 @@ pub(super) const INGEST: Row = Row {
 const ROUNDS: u32 = 5;
 
 fn forwarding(bench: &Bench) -> Result<Vec<Figure>, Failure> {
-    let sink = CheckingSink::start(Behaviour::Healthy, Check::Nothing)?;
+    let sink = VerifyingReceiver::start(Behaviour::Healthy, Check::Nothing)?;
     let url = sink.target();
     let sinks = format!("sinks: {{ out: {{ type: prometheus_remote_write, url: \"{url}\" }} }}");
     measure(bench, FORWARDING.name, "CPU per sample with forwarding, times the bare cost", 3.0, &sinks)
@@ -44,7 +44,7 @@ fn measure(
     let mut bare = Bare::of(traffic.bodies(), PER_REQUEST)?;
     let folder = Folder::new(bench)?;
     let subject = Subject::start(&folder, &format!("memory: 64MiB\n{sinks}"))?;
-    traffic.send(&subject.target(), Limit::Time(Duration::from_secs(1)))?;
+    traffic.send(&subject.target(), RunLimit::Time(Duration::from_secs(1)))?;
     subject.wait_until_settled()?;
 
     let (mut ratios, mut bares, mut costs) = (Vec::new(), Vec::new(), Vec::new());
@@ -52,7 +52,7 @@ fn measure(
     for _ in 0..ROUNDS {
         let before_load = bare.cost(Duration::from_millis(250))?;
         let (before, syncs_before) = (subject.used()?, subject.meter("tidegate_journal_syncs_total")?);
-        let report = traffic.send(&subject.target(), Limit::Time(bench.seconds / ROUNDS))?;
+        let report = traffic.send(&subject.target(), RunLimit::Time(bench.seconds / ROUNDS))?;
         // What was accepted is paid for when it has been sent on.
         subject.wait_until_settled()?;
         let used = subject.used()?.since(before);

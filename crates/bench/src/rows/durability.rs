@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::figure::{Bar, Bench, Figure, Row, median};
 use crate::subject::{Folder, Subject};
 use std::time::Duration;
-use tidegate_load::Limit;
+use tidegate_load::RunLimit;
 
 pub(super) const ROW: Row = Row {
     name: "fsync",
@@ -27,7 +27,7 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     let cached = start(&folders[1], "page_cache")?;
     let long = bench.seconds / ROUNDS;
     let rate = |subject: &Subject, long: Duration| -> Result<f64, Failure> {
-        let report = traffic.send(&subject.target(), Limit::Time(long))?;
+        let report = traffic.send(&subject.target(), RunLimit::Time(long))?;
         subject.wait_until_settled()?;
         Ok(report.samples as f64 / report.elapsed.as_secs_f64())
     };

@@ -4,7 +4,9 @@ use crate::Failure;
 use crate::figure::{Bar, Bench, Figure, Row, median};
 use crate::subject::{Folder, Subject};
 use std::time::Duration;
-use tidegate_load::otlp::{Coding, OtlpSink, Profile, Report, Signal, Transport, drive_blocking};
+use tidegate_load::otlp::{
+    ContentCoding, OtlpProfile, OtlpReport, OtlpSink, Signal, Transport, drive_blocking,
+};
 use tidegate_load::{Behaviour, OnRefused, Target};
 
 pub(super) const INGEST: Row = Row {
@@ -36,7 +38,7 @@ struct Case<'a> {
     what: &'static str,
     bar: f64,
     transport: Transport,
-    coding: Coding,
+    coding: ContentCoding,
     sink: &'a str,
 }
 
@@ -46,7 +48,7 @@ fn ingest(bench: &Bench) -> Result<Vec<Figure>, Failure> {
         what,
         bar,
         transport,
-        coding: Coding::Identity,
+        coding: ContentCoding::Identity,
         sink: BLACKHOLE,
     };
     Ok(vec![
@@ -63,15 +65,25 @@ fn forwarding(bench: &Bench) -> Result<Vec<Figure>, Failure> {
         (
             "CPU s per million spans, gRPC in and out, uncompressed",
             0.9,
-            Coding::Identity,
+            ContentCoding::Identity,
             "compression: none",
         ),
-        ("CPU s per million spans, gRPC in and out as zstd", 1.5, Coding::Identity, "compression: zstd"),
-        ("CPU s per million spans, gRPC in and out as gzip", 2.5, Coding::Identity, "compression: gzip"),
+        (
+            "CPU s per million spans, gRPC in and out as zstd",
+            1.5,
+            ContentCoding::Identity,
+            "compression: zstd",
+        ),
+        (
+            "CPU s per million spans, gRPC in and out as gzip",
+            2.5,
+            ContentCoding::Identity,
+            "compression: gzip",
+        ),
         (
             "CPU s per million spans, gzip in and joined gzip out",
             1.2,
-            Coding::Gzip,
+            ContentCoding::Gzip,
             "compression: gzip, join_members: true",
         ),
     ];
@@ -130,8 +142,14 @@ fn allocations(bench: &Bench) -> Result<Vec<Figure>, Failure> {
         let folder = Folder::new(bench)?;
         let settings = "memory: 64MiB\njournal: { segment: 2GiB }\nsinks: { out: { type: blackhole } }";
         let subject = Subject::start(&folder, settings)?;
-        let case =
-            Case { name: ALLOCATIONS.name, what, bar, transport, coding: Coding::Identity, sink: BLACKHOLE };
+        let case = Case {
+            name: ALLOCATIONS.name,
+            what,
+            bar,
+            transport,
+            coding: ContentCoding::Identity,
+            sink: BLACKHOLE,
+        };
         let count = |requests: u64| -> Result<f64, Failure> {
             let before = subject.meter("tidegate_heap_allocations_total")?;
             send(&subject, &case, requests)?;
@@ -151,8 +169,8 @@ fn allocations(bench: &Bench) -> Result<Vec<Figure>, Failure> {
 }
 
 /// Sends so many requests over each connection; every one must be accepted.
-fn send(subject: &Subject, case: &Case<'_>, requests: u64) -> Result<Report, Failure> {
-    let profile = Profile {
+fn send(subject: &Subject, case: &Case<'_>, requests: u64) -> Result<OtlpReport, Failure> {
+    let profile = OtlpProfile {
         transport: case.transport,
         signal: Signal::Traces,
         coding: case.coding,
@@ -162,7 +180,7 @@ fn send(subject: &Subject, case: &Case<'_>, requests: u64) -> Result<Report, Fai
         on_refused: OnRefused::Count,
         deadline: Duration::from_secs(600),
         prebuilt: Some(8),
-        ..Profile::default()
+        ..OtlpProfile::default()
     };
     let target = Target { authority: subject.address().to_string(), path: String::new() };
     let report = drive_blocking(&target, &profile)?;

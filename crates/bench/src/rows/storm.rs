@@ -6,7 +6,7 @@ use crate::subject::{Folder, Subject};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_load::volley::{Volley, fire_blocking};
-use tidegate_load::{Limit, Model, OnRefused, Profile, Report, Timeline, drive_blocking};
+use tidegate_load::{LoadProfile, LoadReport, OnRefused, RunLimit, SeriesModel, Timeline, drive_blocking};
 
 pub(super) const ROW: Row = Row {
     name: "storm",
@@ -45,7 +45,7 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
          tenants: { header: X-Scope-OrgID, default: quiet, overrides: { loud: { limits: { requests_per_second: 1 } } } }";
     let subject = Subject::start(&folder, settings)?;
     let timeline = Timeline { base_ms: 1_790_000_000_000, interval_ms: 15_000 };
-    let model = Arc::new(Model::new(7, QUIET_SERIES, timeline));
+    let model = Arc::new(SeriesModel::new(7, QUIET_SERIES, timeline));
     let time = bench.seconds / (2 * ROUNDS);
     let mut together = Vec::new();
     // Each time with others that wait for every answer, as most clients do: then the system's part is larger.
@@ -99,7 +99,7 @@ struct Flood {
 }
 
 /// Floods the gateway beside the quiet tenant. What that costs without the flood is taken off.
-fn flood(subject: &Subject, model: &Arc<Model>, volley: &Volley) -> Result<Flood, Failure> {
+fn flood(subject: &Subject, model: &Arc<SeriesModel>, volley: &Volley) -> Result<Flood, Failure> {
     let quiet_alone = costs_of(subject, || quiet(subject, model, volley.time))?.0;
     let (both, (volleyed, report)) = costs_of(subject, || {
         std::thread::scope(|scope| {
@@ -131,16 +131,16 @@ fn costs_of<T>(subject: &Subject, work: impl FnOnce() -> Result<T, Failure>) -> 
 }
 
 /// The quiet tenant's requests; every one of them must be taken.
-fn quiet(subject: &Subject, model: &Arc<Model>, time: Duration) -> Result<Report, Failure> {
-    let profile = Profile {
+fn quiet(subject: &Subject, model: &Arc<SeriesModel>, time: Duration) -> Result<LoadReport, Failure> {
+    let profile = LoadProfile {
         connections: 4,
         series_per_request: QUIET_SERIES,
         rate: Some(QUIET_RATE),
-        limit: Limit::Time(time),
+        limit: RunLimit::Time(time),
         on_refused: OnRefused::Count,
         first: 1,
         prebuilt: Some(1),
-        ..Profile::default()
+        ..LoadProfile::default()
     };
     let report = drive_blocking(&subject.target(), model, &profile)?;
     if report.refused() > 0 || report.failed > 0 {

@@ -3,8 +3,10 @@
 use crate::Failure;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Limit, Model, OnRefused, Profile, Report, Target, Timeline, drive_blocking};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{
+    LoadProfile, LoadReport, OnRefused, RunLimit, SeriesModel, Target, Timeline, drive_blocking,
+};
 
 pub(super) const CONNECTIONS: usize = 16;
 pub(super) const PER_REQUEST: usize = 2_000;
@@ -15,7 +17,7 @@ const FIRST: u64 = 1;
 
 /// The series, and how they are sent.
 pub(super) struct Traffic {
-    model: Arc<Model>,
+    model: Arc<SeriesModel>,
     connections: usize,
     requests: usize,
 }
@@ -33,13 +35,13 @@ impl Traffic {
 
     fn of(connections: usize, requests: usize) -> Traffic {
         let timeline = Timeline { base_ms: 1_790_000_000_000, interval_ms: 15_000 };
-        let model = Arc::new(Model::new(7, connections * requests * PER_REQUEST, timeline));
+        let model = Arc::new(SeriesModel::new(7, connections * requests * PER_REQUEST, timeline));
         Traffic { model, connections, requests }
     }
 
     /// Sends until the limit; every request must be accepted.
-    pub(super) fn send(&self, target: &Target, limit: Limit) -> Result<Report, Failure> {
-        let profile = Profile {
+    pub(super) fn send(&self, target: &Target, limit: RunLimit) -> Result<LoadReport, Failure> {
+        let profile = LoadProfile {
             connections: self.connections,
             series_per_request: PER_REQUEST,
             first: FIRST,
@@ -47,7 +49,7 @@ impl Traffic {
             on_refused: OnRefused::Count,
             deadline: Duration::from_secs(600),
             prebuilt: Some(self.requests),
-            ..Profile::default()
+            ..LoadProfile::default()
         };
         let report = drive_blocking(target, &self.model, &profile)?;
         if report.refused() > 0 || report.failed > 0 || report.accepted() == 0 {
@@ -61,7 +63,7 @@ impl Traffic {
         let mut raw = Vec::new();
         let bodies = self.model.series().chunks(PER_REQUEST).map(|series| {
             let mut body = Vec::new();
-            Batch::of(&self.model, series, FIRST, 1).encode(Version::V1, &mut raw);
+            SampleBatch::of(&self.model, series, FIRST, 1).encode(Version::V1, &mut raw);
             compress(&raw, &mut body);
             body
         });

@@ -18,26 +18,26 @@ mod spans;
 
 pub(super) use metrics::is_nameable;
 
-use super::fields::Said;
-use super::objects::Objects;
-use super::page::Sheet;
-use super::pen::{Kind, Origin, Pen};
-use super::stream::{Name, Part, Wishes, is_routing};
+use super::data_stream::{NamePart, StreamNamePart, StreamOverride, is_routing};
+use super::document_buffer::DocumentOutput;
+use super::document_writer::{DocumentWriter, ScopeOrigin, StreamKind};
+use super::fields::FieldValue;
+use super::objects::ObjectWriter;
 use crate::json;
 use tidegate_wire::otlp::{AnyValue, Attributes};
 use tidegate_wire::output::Full;
 
 /// The properties of a resource that influence other fields.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Service<'a> {
+pub(super) struct ServiceInfo<'a> {
     pub(super) name: &'a [u8],
 }
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// Puts the fields of the resource and the scope, which all of their documents have.
-    pub(super) fn ecs_origin(&mut self, origin: &Origin<'a>) -> Service<'a> {
+    pub(super) fn ecs_origin(&mut self, origin: &ScopeOrigin<'a>) -> ServiceInfo<'a> {
         self.fields.clear();
-        let mut service = Service::default();
+        let mut service = ServiceInfo::default();
         let resource = || origin.resource.attributes();
         for attribute in resource().filter(|attribute| !is_routing(attribute.key)) {
             let name = names::of_resource(attribute.key);
@@ -53,7 +53,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             }
             match name.map(|name| (name, names::said(name, attribute.value))) {
                 Some((_, Some((path, said)))) => self.fields.put(path.as_bytes(), said),
-                Some((names::Name::Elsewhere, None)) => {}
+                Some((names::EcsField::Elsewhere, None)) => {}
                 _ => self.fields.label(attribute.key, attribute.value),
             }
         }
@@ -67,7 +67,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             language => language,
         };
         let sdk = if sdk.is_empty() { b"otlp" } else { sdk };
-        self.fields.put(b"agent.name", Said::Path(sdk, language, distro));
+        self.fields.put(b"agent.name", FieldValue::Path(sdk, language, distro));
         let version = match text(b"telemetry.distro.version") {
             b"" => text(b"telemetry.sdk.version"),
             version => version,
@@ -88,10 +88,10 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     /// Puts fields and labels of an item's attributes, and says where they wish the document to go.
     fn ecs_attributes(
         &mut self,
-        wishes: Wishes<'a>,
+        wishes: StreamOverride<'a>,
         attributes: Attributes<'a>,
         is_span: bool,
-    ) -> Wishes<'a> {
+    ) -> StreamOverride<'a> {
         let mut wishes = wishes;
         for attribute in attributes {
             if is_routing(attribute.key) {
@@ -115,21 +115,23 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     #[expect(clippy::too_many_arguments, reason = "each is of another kind, and all documents have all")]
     pub(super) fn ecs_document(
         &mut self,
-        kind: Kind,
+        kind: StreamKind,
         dataset: &str,
-        service: Service<'a>,
-        wishes: Wishes<'a>,
+        service: ServiceInfo<'a>,
+        wishes: StreamOverride<'a>,
         time: u64,
         extra: impl FnOnce(&mut Self) -> Result<(), Full>,
-        mut other: impl FnMut(u32, &mut Objects<'a>, &mut S) -> Result<(), Full>,
+        mut other: impl FnMut(u32, &mut ObjectWriter<'a>, &mut S) -> Result<(), Full>,
     ) -> Result<(), Full> {
         let dataset = match wishes.dataset {
-            Some(dataset) => Name::new(Part::Dataset, "", dataset, "", "generic"),
-            None if dataset.ends_with('.') => Name::new(Part::Dataset, dataset, service.name, "", "unknown"),
-            None => Name::new(Part::Dataset, "", dataset.as_bytes(), "", "generic"),
+            Some(dataset) => StreamNamePart::new(NamePart::Dataset, "", dataset, "", "generic"),
+            None if dataset.ends_with('.') => {
+                StreamNamePart::new(NamePart::Dataset, dataset, service.name, "", "unknown")
+            }
+            None => StreamNamePart::new(NamePart::Dataset, "", dataset.as_bytes(), "", "generic"),
         };
         let namespace = wishes.namespace.unwrap_or(self.settings.namespace.as_bytes());
-        let namespace = Name::new(Part::Namespace, "", namespace, "", "default");
+        let namespace = StreamNamePart::new(NamePart::Namespace, "", namespace, "", "default");
         self.begin(kind, &dataset, &namespace, time, extra)?;
         self.out.put(br#"{"@timestamp":"#)?;
         json::time(time, self.out)?;
@@ -160,6 +162,6 @@ fn os_family(kind: &[u8]) -> Option<&'static str> {
 }
 
 /// Microseconds, as `timestamp.us` has them.
-fn microseconds(nanoseconds: u64) -> Said<'static> {
-    Said::Int((nanoseconds / 1000).cast_signed())
+fn microseconds(nanoseconds: u64) -> FieldValue<'static> {
+    FieldValue::Int((nanoseconds / 1000).cast_signed())
 }

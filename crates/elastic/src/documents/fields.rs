@@ -6,10 +6,10 @@
 
 mod labels;
 
-use super::intake::{Shape, shaped};
-use super::objects::Objects;
+use super::intake::{SpecialMapping, shaped};
+use super::objects::ObjectWriter;
 use crate::json;
-use labels::{Label, Labelled, labelled};
+use labels::{KeyedLabel, LabelValue, labelled};
 use std::cmp::Ordering;
 use std::net::IpAddr;
 use tidegate_wire::intake;
@@ -18,11 +18,11 @@ use tidegate_wire::output::{Full, Output};
 use tidegate_wire::percent;
 
 /// Fields of one document, and labels of one.
-const MOST: usize = 1024;
+const MAX_FIELDS: usize = 1024;
 
 /// The value of a field.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Said<'a> {
+pub(super) enum FieldValue<'a> {
     /// A text.
     Text(&'a [u8]),
     /// Two texts with a character between them, if there are both.
@@ -60,31 +60,32 @@ pub(super) enum Said<'a> {
     /// A text in which `%` stands before the digits of a byte.
     Percent(&'a [u8]),
     /// A value of an intake event that is written in a shape of its own.
-    Event(Shape, intake::Value<'a>),
+    Event(SpecialMapping, intake::Value<'a>),
     /// A metric of an intake event: its number.
     Sample(intake::Number<'a>),
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Field<'a> {
+struct DocumentField<'a> {
     path: &'a [u8],
-    said: Said<'a>,
+    said: FieldValue<'a>,
     order: u16,
 }
 
 /// Fields and labels that are being put together: those of the resource, and behind them those of the document.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
-    fields: Vec<Field<'a>>,
-    labels: Vec<Labelled<'a>>,
+pub(super) struct FieldSet<'a> {
+    fields: Vec<DocumentField<'a>>,
+    labels: Vec<KeyedLabel<'a>>,
     base: (usize, usize),
     /// Whether the document's fields are in order, and each is there once.
     is_settled: bool,
     lost: u64,
 }
 
-impl<'a> Fields<'a> {
-    pub(super) const BYTES: usize = 2 * MOST * (size_of::<Field<'_>>() + size_of::<Labelled<'_>>());
+impl<'a> FieldSet<'a> {
+    pub(super) const BYTES: usize =
+        2 * MAX_FIELDS * (size_of::<DocumentField<'_>>() + size_of::<KeyedLabel<'_>>());
 
     /// Without room, until there is need.
     pub(super) fn new() -> Self {
@@ -94,8 +95,8 @@ impl<'a> Fields<'a> {
     /// Begins with a resource.
     pub(super) fn clear(&mut self) {
         if self.fields.capacity() == 0 {
-            self.fields.reserve_exact(2 * MOST);
-            self.labels.reserve_exact(2 * MOST);
+            self.fields.reserve_exact(2 * MAX_FIELDS);
+            self.labels.reserve_exact(2 * MAX_FIELDS);
         }
         self.fields.clear();
         self.labels.clear();
@@ -118,27 +119,27 @@ impl<'a> Fields<'a> {
     }
 
     /// Puts a field.
-    pub(super) fn put(&mut self, path: &'a [u8], said: Said<'a>) {
+    pub(super) fn put(&mut self, path: &'a [u8], said: FieldValue<'a>) {
         let count = self.fields.len() - self.base.0;
-        if count >= MOST {
+        if count >= MAX_FIELDS {
             self.lost += 1;
             return;
         }
         let order = u16::try_from(count).unwrap_or(u16::MAX);
-        self.fields.push(Field { path, said, order });
+        self.fields.push(DocumentField { path, said, order });
     }
 
     /// Puts a field, unless the text is empty.
     pub(super) fn text(&mut self, path: &'a [u8], text: &'a [u8]) {
         if !text.is_empty() {
-            self.put(path, Said::Text(text));
+            self.put(path, FieldValue::Text(text));
         }
     }
 
     /// Puts an id, unless it is none.
     pub(super) fn id(&mut self, path: &'a [u8], id: &'a [u8]) {
         if id.iter().any(|byte| *byte != 0) {
-            self.put(path, Said::Hex(id));
+            self.put(path, FieldValue::Hex(id));
         }
     }
 
@@ -157,7 +158,7 @@ impl<'a> Fields<'a> {
             }
             _ => false,
         };
-        self.labelled(key, Label::Otel(value), is_number);
+        self.labelled(key, LabelValue::Otel(value), is_number);
     }
 
     /// Puts a label from an intake event.
@@ -171,19 +172,19 @@ impl<'a> Fields<'a> {
             _ => false,
         };
         match key.plain() {
-            Some(key) => self.labelled(key, Label::Json(value), is_number),
-            None => self.labelled(key.raw(), Label::Escaped(value), is_number),
+            Some(key) => self.labelled(key, LabelValue::Json(value), is_number),
+            None => self.labelled(key.raw(), LabelValue::Escaped(value), is_number),
         }
     }
 
-    fn labelled(&mut self, key: &'a [u8], label: Label<'a>, is_number: bool) {
+    fn labelled(&mut self, key: &'a [u8], label: LabelValue<'a>, is_number: bool) {
         let count = self.labels.len() - self.base.1;
-        if count >= MOST {
+        if count >= MAX_FIELDS {
             self.lost += 1;
             return;
         }
         let order = u16::try_from(count).unwrap_or(u16::MAX);
-        self.labels.push(Labelled { key, label, is_number, order });
+        self.labels.push(KeyedLabel { key, label, is_number, order });
     }
 
     /// Puts the fields in order, and keeps of each what was put last.
@@ -199,7 +200,7 @@ impl<'a> Fields<'a> {
             let Some(&field) = fields.get(at) else { break };
             let is_last = fields.get(at + 1).is_none_or(|next| next.path != field.path);
             if is_last
-                && !matches!(field.said, Said::Nothing)
+                && !matches!(field.said, FieldValue::Nothing)
                 && let Some(place) = fields.get_mut(kept)
             {
                 *place = field;
@@ -217,8 +218,8 @@ impl<'a> Fields<'a> {
         let mut comma = false;
         for (at, field) in fields.iter().enumerate() {
             let template = match field.said {
-                Said::Sample(_) => "\"double_metrics\"",
-                Said::Event(Shape::Histogram, _) => "\"histogram_metrics\"",
+                FieldValue::Sample(_) => "\"double_metrics\"",
+                FieldValue::Event(SpecialMapping::Histogram, _) => "\"histogram_metrics\"",
                 _ => continue,
             };
             if std::mem::replace(&mut comma, true) {
@@ -233,12 +234,12 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// Writes the document's members, each with a comma before it. `other` writes what is [`Said::Other`].
+    /// Writes the document's members, each with a comma before it. `other` writes what is [`FieldValue::Other`].
     pub(super) fn write<O: Output>(
         &mut self,
-        objects: &mut Objects<'a>,
+        objects: &mut ObjectWriter<'a>,
         out: &mut O,
-        mut other: impl FnMut(u32, &mut Objects<'a>, &mut O) -> Result<(), Full>,
+        mut other: impl FnMut(u32, &mut ObjectWriter<'a>, &mut O) -> Result<(), Full>,
     ) -> Result<(), Full> {
         objects.lost += std::mem::take(&mut self.lost);
         self.settle();
@@ -269,7 +270,7 @@ impl<'a> Fields<'a> {
             open = parent;
             key(name, comma, out)?;
             comma = true;
-            said(field.said, objects, out, &mut other)?;
+            value(field.said, objects, out, &mut other)?;
         }
         while !open.is_empty() {
             out.put(b"}")?;
@@ -324,15 +325,15 @@ fn key(name: &[u8], comma: bool, out: &mut impl Output) -> Result<(), Full> {
     out.put(b":")
 }
 
-fn said<'a, O: Output>(
-    said: Said<'a>,
-    objects: &mut Objects<'a>,
+fn value<'a, O: Output>(
+    said: FieldValue<'a>,
+    objects: &mut ObjectWriter<'a>,
     out: &mut O,
-    other: &mut impl FnMut(u32, &mut Objects<'a>, &mut O) -> Result<(), Full>,
+    other: &mut impl FnMut(u32, &mut ObjectWriter<'a>, &mut O) -> Result<(), Full>,
 ) -> Result<(), Full> {
     match said {
-        Said::Text(text) => json::string(text, out),
-        Said::Joined(one, between, two) => {
+        FieldValue::Text(text) => json::string(text, out),
+        FieldValue::Joined(one, between, two) => {
             out.put(b"\"")?;
             json::inner(one, out)?;
             if !one.is_empty() && !two.is_empty() {
@@ -341,7 +342,7 @@ fn said<'a, O: Output>(
             json::inner(two, out)?;
             out.put(b"\"")
         }
-        Said::Path(one, two, three) => {
+        FieldValue::Path(one, two, three) => {
             out.put(b"\"")?;
             json::inner(one, out)?;
             for part in [two, three].into_iter().filter(|part| !part.is_empty()) {
@@ -350,48 +351,48 @@ fn said<'a, O: Output>(
             }
             out.put(b"\"")
         }
-        Said::Address(host, port) => {
+        FieldValue::Address(host, port) => {
             out.put(b"\"")?;
             json::inner(host, out)?;
             out.put(b":")?;
             json::unsigned(port.into(), out)?;
             out.put(b"\"")
         }
-        Said::Hex(bytes) => {
+        FieldValue::Hex(bytes) => {
             out.put(b"\"")?;
             json::hex(bytes, out)?;
             out.put(b"\"")
         }
-        Said::Int(value) => json::int(value, out),
-        Said::Bool(value) => out.put(if value { b"true" } else { b"false" }),
-        Said::Value(value) => objects.structured(value, out),
-        Said::Quoted(value) => objects.quoted(value, out),
-        Said::Json(raw) if matches!(raw.first(), Some(b'{' | b'[')) => objects.free(raw, out),
-        Said::Json(raw) => out.put(raw),
-        Said::Escaped(raw) => {
+        FieldValue::Int(value) => json::int(value, out),
+        FieldValue::Bool(value) => out.put(if value { b"true" } else { b"false" }),
+        FieldValue::Value(value) => objects.structured(value, out),
+        FieldValue::Quoted(value) => objects.quoted(value, out),
+        FieldValue::Json(raw) if matches!(raw.first(), Some(b'{' | b'[')) => objects.free(raw, out),
+        FieldValue::Json(raw) => out.put(raw),
+        FieldValue::Escaped(raw) => {
             out.put(b"\"")?;
             out.put(raw)?;
             out.put(b"\"")
         }
-        Said::Word(value) => word(value, out),
-        Said::Digits(number) => json::formatted(format_args!("\"{number:016x}\""), out),
-        Said::Exception(kind, message) => {
+        FieldValue::Word(value) => word(value, out),
+        FieldValue::Digits(number) => json::formatted(format_args!("\"{number:016x}\""), out),
+        FieldValue::Exception(kind, message) => {
             out.put(br#"[{"type":"#)?;
             json::string(kind, out)?;
             out.put(br#","message":"#)?;
             json::string(message, out)?;
             out.put(b"}]")
         }
-        Said::Other(number) => other(number, objects, out),
-        Said::Nothing => out.put(b"null"),
-        Said::Ip(address) => json::formatted(format_args!("\"{address}\""), out),
-        Said::Percent(text) => {
+        FieldValue::Other(number) => other(number, objects, out),
+        FieldValue::Nothing => out.put(b"null"),
+        FieldValue::Ip(address) => json::formatted(format_args!("\"{address}\""), out),
+        FieldValue::Percent(text) => {
             out.put(b"\"")?;
             percent(text, out)?;
             out.put(b"\"")
         }
-        Said::Event(shape, value) => shaped(shape, value, objects, out),
-        Said::Sample(number) => out.put(number.raw()),
+        FieldValue::Event(shape, value) => shaped(shape, value, objects, out),
+        FieldValue::Sample(number) => out.put(number.raw()),
     }
 }
 

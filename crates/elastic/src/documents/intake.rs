@@ -9,38 +9,38 @@
 //! | metricset of a breakdown, or of metrics that agents know | `metric` | `metrics-apm.internal-<ns>` |
 //! | other metricset | `metric` | `metrics-apm.app.<service>-<ns>` |
 
+mod event_fields;
 mod frames;
 mod grouping;
 mod inferred;
 mod internal;
-mod look;
 mod paths;
-mod shapes;
+mod special_mappings;
 mod url;
 
-pub(super) use shapes::{Shape, shaped};
+pub(super) use special_mappings::{SpecialMapping, shaped};
 
-use super::ecs::Service;
-use super::fields::Said;
-use super::page::Sheet;
-use super::pen::{Kind, Pen};
-use super::stream::Wishes;
-use super::{Flavour, Place, Settings, Written};
-use look::{Paths, Seen};
-use paths::Fact;
+use super::data_stream::StreamOverride;
+use super::document_buffer::DocumentOutput;
+use super::document_writer::{DocumentWriter, StreamKind};
+use super::ecs::ServiceInfo;
+use super::fields::FieldValue;
+use super::{DocumentPosition, DocumentSettings, Product, WriteResult};
+use event_fields::{EventFields, Paths};
+use paths::EventProperty;
 use tidegate_wire::intake::{self, Event, Kinds, Object, Text, Value};
 use tidegate_wire::output::Full;
 
 pub(super) fn intake(
     kinds: Kinds,
     raw: &[u8],
-    from: Place,
+    from: DocumentPosition,
     prefix: &str,
-    settings: &Settings<'_>,
-    sheet: &mut impl Sheet,
-) -> Result<Written, Full> {
-    let mut pen = Pen::new(sheet, prefix, from, settings);
-    let mut agent = Agent::default();
+    settings: &DocumentSettings<'_>,
+    sheet: &mut impl DocumentOutput,
+) -> Result<WriteResult, Full> {
+    let mut pen = DocumentWriter::new(sheet, prefix, from, settings);
+    let mut agent = AgentInfo::default();
     let mut count = 0;
     pen.fields.clear();
     for event in intake::events(raw) {
@@ -64,34 +64,34 @@ pub(super) fn intake(
     pen.finished(false)
 }
 
-pub(super) fn past_event(kinds: Kinds, raw: &[u8], place: Place) -> Place {
+pub(super) fn past_event(kinds: Kinds, raw: &[u8], place: DocumentPosition) -> DocumentPosition {
     let events = intake::events(raw).filter(|event| event.kind != intake::Kind::Metadata);
     let mut behind = (1..).zip(events).skip_while(|(count, _)| *count <= place.item);
     match behind.find(|(_, event)| kinds.contains(event.kind)) {
-        Some((count, _)) => Place { item: count, part: 0 },
+        Some((count, _)) => DocumentPosition { item: count, part: 0 },
         None => place.past_item(),
     }
 }
 
 /// The properties of the metadata that influence other fields.
 #[derive(Debug, Clone, Copy, Default)]
-struct Agent<'a> {
+struct AgentInfo<'a> {
     service: &'a [u8],
     is_rum: bool,
     /// Whether the source knew who sent the request.
     has_client: bool,
 }
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// Puts the fields that all events have.
-    fn metadata(&mut self, metadata: Object<'a>) -> Agent<'a> {
+    fn metadata(&mut self, metadata: Object<'a>) -> AgentInfo<'a> {
         self.fields.clear();
         self.host(metadata);
-        self.look(metadata, &mut Seen::new(paths::of_metadata, &[]));
+        self.look(metadata, &mut EventFields::new(paths::of_metadata, &[]));
         self.fields.end_resource();
         let text = |path: &[&[u8]]| metadata.at(path).and_then(Value::text).and_then(Text::plain);
         let agent = text(&[b"service", b"agent", b"name"]).unwrap_or_default();
-        Agent {
+        AgentInfo {
             service: text(&[b"service", b"name"]).unwrap_or_default(),
             is_rum: is_rum(agent),
             has_client: metadata.at(&[b"tidegate", b"client"]).is_some(),
@@ -118,26 +118,26 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             [(&b"service.node.name"[..], node), (b"host.hostname", hostname), (b"host.name", name)]
         {
             if let Some(text) = said {
-                self.fields.put(field, Said::Escaped(text.raw()));
+                self.fields.put(field, FieldValue::Escaped(text.raw()));
             }
         }
     }
 
-    fn intake_event(&mut self, mut agent: Agent<'a>, event: Event<'a>) -> Result<(), Full> {
+    fn intake_event(&mut self, mut agent: AgentInfo<'a>, event: Event<'a>) -> Result<(), Full> {
         self.fields.begin();
         let fields = event.fields();
         let (paths, kind): (Paths, _) = match event.kind {
             intake::Kind::Metadata => return Ok(()),
-            intake::Kind::Transaction => (paths::of_transaction, Kind::Traces),
-            intake::Kind::Span => (paths::of_span, Kind::Traces),
-            intake::Kind::Error => (paths::of_error, Kind::Logs),
-            intake::Kind::Metricset => (paths::of_metricset, Kind::Metrics),
-            intake::Kind::Log => (paths::of_log, Kind::Logs),
+            intake::Kind::Transaction => (paths::of_transaction, StreamKind::Traces),
+            intake::Kind::Span => (paths::of_span, StreamKind::Traces),
+            intake::Kind::Error => (paths::of_error, StreamKind::Logs),
+            intake::Kind::Metricset => (paths::of_metricset, StreamKind::Metrics),
+            intake::Kind::Log => (paths::of_log, StreamKind::Logs),
         };
-        let mut seen = Seen::new(paths, agent.service);
+        let mut seen = EventFields::new(paths, agent.service);
         seen.keeps_unknown = event.kind == intake::Kind::Log;
         self.look(fields, &mut seen);
-        if let Some(name) = seen.fact(Fact::AgentName).text().and_then(Text::plain) {
+        if let Some(name) = seen.fact(EventProperty::AgentName).text().and_then(Text::plain) {
             agent.is_rum = is_rum(name);
         }
         self.inferred(agent, &seen);
@@ -160,19 +160,19 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         };
         self.fields.text(b"processor.event", processor);
         let time = self.time(&seen);
-        if kind == Kind::Traces || processor == b"error" {
-            self.fields.put(b"timestamp.us", Said::Int((time / 1000).cast_signed()));
+        if kind == StreamKind::Traces || processor == b"error" {
+            self.fields.put(b"timestamp.us", FieldValue::Int((time / 1000).cast_signed()));
         }
-        let service = Service { name: seen.service };
+        let service = ServiceInfo { name: seen.service };
         self.service = seen.service;
         self.ecs_document(
             kind,
             dataset,
             service,
-            Wishes::default(),
+            StreamOverride::default(),
             time,
             |pen| match (event.kind, pen.settings.flavour) {
-                (intake::Kind::Metricset, Flavour::Elasticsearch) => {
+                (intake::Kind::Metricset, Product::Elasticsearch) => {
                     pen.out.put(br#","dynamic_templates":{"#)?;
                     pen.fields.templates(pen.out)?;
                     pen.out.put(b"}")

@@ -12,24 +12,24 @@
 //! | `_index`, `_id` of the action | attributes `elasticsearch.index`, `elasticsearch.id` |
 //!
 //! Fields may be nested or dotted. A field that comes twice, or has no such value, is an attribute. What nests deeper
-//! than [`DEEPEST`] becomes JSON in a text. Where dotted names would say the same again and again, so that they were
+//! than [`MAX_DEPTH`] becomes JSON in a text. Where dotted names would say the same again and again, so that they were
 //! longer than twice the document, the rest of its objects stay maps.
 
-use crate::intake::names::Names;
+use crate::intake::name_budget::NameBudget;
 use crate::intake::time;
-use crate::intake::writer::{Name, Writer, limit};
+use crate::intake::writer::{AttributeName, MessageWriter, limit};
 use tidegate_wire::bulk::{self, Action, Item, Kind};
 use tidegate_wire::intake::{Object, Text, Value};
 use tidegate_wire::output::Full;
 
 /// How deep fields and values nest.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// The longest name of a field that means something here.
-const LONGEST_NAME: usize = 40;
+const MAX_NAME_LEN: usize = 40;
 
 /// The result of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Logs {
+pub struct LogTranslation {
     /// How many bytes were written.
     pub bytes: usize,
     /// Log records in them.
@@ -50,16 +50,16 @@ pub fn usual_logs_len(raw_len: usize) -> usize {
 ///
 /// # Errors
 /// [`Full`] when there is no room for all of it; what was written then is of no use.
-pub fn to_otlp_logs(body: &[u8], received: u64, space: &mut [u8]) -> Result<Logs, Full> {
-    let mut pieces = LogPieces::new(body, received);
-    let logs = pieces.fill(Writer::whole(space), usize::MAX)?;
+pub fn to_otlp_logs(body: &[u8], received: u64, space: &mut [u8]) -> Result<LogTranslation, Full> {
+    let mut pieces = LogRequests::new(body, received);
+    let logs = pieces.fill(MessageWriter::whole(space), usize::MAX)?;
     if pieces.is_done() { Ok(logs) } else { Err(Full) }
 }
 
 /// The documents of a checked `_bulk` body as requests of OTLP logs, each as large as there is room for. Clones go on by
 /// themselves.
 #[derive(Debug, Clone)]
-pub struct LogPieces<'a> {
+pub struct LogRequests<'a> {
     rest: bulk::Items<'a>,
     /// The next item.
     next: Option<Item<'a>>,
@@ -68,7 +68,7 @@ pub struct LogPieces<'a> {
     received: u64,
 }
 
-impl<'a> LogPieces<'a> {
+impl<'a> LogRequests<'a> {
     /// All documents of `body`, observed when they were `received`, in nanoseconds since the Unix epoch.
     #[must_use]
     pub fn new(body: &'a [u8], received: u64) -> Self {
@@ -107,12 +107,12 @@ impl<'a> LogPieces<'a> {
     ///
     /// # Errors
     /// [`Full`] when there is no room for the next document.
-    pub fn write(&mut self, space: &mut [u8], most: usize) -> Result<Logs, Full> {
-        self.fill(Writer::new(space), most)
+    pub fn write(&mut self, space: &mut [u8], most: usize) -> Result<LogTranslation, Full> {
+        self.fill(MessageWriter::new(space), most)
     }
 
-    fn fill(&mut self, mut out: Writer<'_>, most: usize) -> Result<Logs, Full> {
-        let mut logs = Logs::default();
+    fn fill(&mut self, mut out: MessageWriter<'_>, most: usize) -> Result<LogTranslation, Full> {
+        let mut logs = LogTranslation::default();
         'groups: while let Some(first) = self.next {
             if !is_document(&first) {
                 logs.untranslatable += 1;
@@ -124,7 +124,7 @@ impl<'a> LogPieces<'a> {
             let group = out.open(1);
             let resource = out.open(1);
             if let Some(service) = service {
-                out.with_value(1, Name::fixed("service.name"), |out| out.text_field(1, service));
+                out.with_value(1, AttributeName::fixed("service.name"), |out| out.text_field(1, service));
             }
             out.close(resource);
             let scope = out.open(2);
@@ -153,7 +153,7 @@ impl<'a> LogPieces<'a> {
             out.close_enclosing(group);
         }
         logs.bytes = out.end().ok_or(Full)?;
-        if logs == Logs::default() && !self.is_done() { Err(Full) } else { Ok(logs) }
+        if logs == LogTranslation::default() && !self.is_done() { Err(Full) } else { Ok(logs) }
     }
 
     /// Passes over the next item.
@@ -187,31 +187,31 @@ fn service<'a>(item: &Item<'a>) -> Option<Text<'a>> {
     named(fields).or_else(|| named(fields.at(&[b"resource", b"attributes"])?.object()?))
 }
 
-fn record(item: &Item<'_>, received: u64, out: &mut Writer<'_>) {
+fn record(item: &Item<'_>, received: u64, out: &mut MessageWriter<'_>) {
     let Some(fields) = fields(item) else { return };
     let record = out.open(2);
-    let mut known = Known { done: 0, names: Names::of(item.document.unwrap_or_default()) };
+    let mut known = GivenFields { done: 0, names: NameBudget::of(item.document.unwrap_or_default()) };
     for (name, value) in fields.members() {
-        field(&mut [name; DEEPEST], 1, value, &mut known, out);
+        field(&mut [name; MAX_DEPTH], 1, value, &mut known, out);
     }
-    if known.is_new(Meaning::Observed) {
+    if known.is_new(FieldMeaning::Observed) {
         out.fixed64(11, received);
     }
     action(&item.action, out);
     out.close(record);
 }
 
-fn action(action: &Action<'_>, out: &mut Writer<'_>) {
+fn action(action: &Action<'_>, out: &mut MessageWriter<'_>) {
     for (name, raw) in [("elasticsearch.index", action.index), ("elasticsearch.id", action.id)] {
         if let Some(raw) = raw {
-            out.attribute(6, Name::fixed(name), Value::of(raw));
+            out.attribute(6, AttributeName::fixed(name), Value::of(raw));
         }
     }
 }
 
 /// The meaning of a field in a log record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum FieldMeaning {
     Time,
     Observed,
     Body,
@@ -224,13 +224,13 @@ enum Meaning {
 }
 
 /// Which of them were given.
-struct Known {
+struct GivenFields {
     done: u16,
-    names: Names,
+    names: NameBudget,
 }
 
-impl Known {
-    fn is_new(&mut self, meaning: Meaning) -> bool {
+impl GivenFields {
+    fn is_new(&mut self, meaning: FieldMeaning) -> bool {
         let bit = 1 << meaning as u16;
         let is_new = self.done & bit == 0;
         self.done |= bit;
@@ -238,9 +238,9 @@ impl Known {
     }
 }
 
-impl Meaning {
+impl FieldMeaning {
     fn of(path: &[Text<'_>]) -> Option<Self> {
-        let mut name = [0; LONGEST_NAME];
+        let mut name = [0; MAX_NAME_LEN];
         let mut len = 0;
         for (place, part) in path.iter().enumerate() {
             if place > 0 {
@@ -268,15 +268,15 @@ impl Meaning {
 
 /// A field: the first `depth` names of `path` are its own.
 fn field<'a>(
-    path: &mut [Text<'a>; DEEPEST],
+    path: &mut [Text<'a>; MAX_DEPTH],
     depth: usize,
     value: Value<'a>,
-    known: &mut Known,
-    out: &mut Writer<'_>,
+    known: &mut GivenFields,
+    out: &mut MessageWriter<'_>,
 ) {
     match value {
         Value::Object(object)
-            if depth < DEEPEST
+            if depth < MAX_DEPTH
                 && !object.is_empty()
                 && known.names.affords(path.get(..depth).unwrap_or_default(), object) =>
         {
@@ -289,42 +289,47 @@ fn field<'a>(
         }
         value => {
             let path = path.get(..depth).unwrap_or_default();
-            let meaning = Meaning::of(path);
+            let meaning = FieldMeaning::of(path);
             if !meaning.is_some_and(|meaning| meant(meaning, value, known, out)) {
-                out.with_value(6, Name { prefix: "", path }, |out| any(value, DEEPEST, out));
+                out.with_value(6, AttributeName { prefix: "", path }, |out| any(value, MAX_DEPTH, out));
             }
         }
     }
 }
 
 /// Writes a field that means something, if it is the first and such a value.
-fn meant(meaning: Meaning, value: Value<'_>, known: &mut Known, out: &mut Writer<'_>) -> bool {
+fn meant(
+    meaning: FieldMeaning,
+    value: Value<'_>,
+    known: &mut GivenFields,
+    out: &mut MessageWriter<'_>,
+) -> bool {
     let time = || match value {
         Value::Text(text) => time::of_text(text),
         Value::Number(number) => u64::try_from(number.integer()?).ok()?.checked_mul(1_000_000),
         _ => None,
     };
     match (meaning, value) {
-        (Meaning::Time | Meaning::Observed, _) => match time() {
+        (FieldMeaning::Time | FieldMeaning::Observed, _) => match time() {
             Some(time) if known.is_new(meaning) => {
-                out.fixed64(if meaning == Meaning::Time { 1 } else { 11 }, time)
+                out.fixed64(if meaning == FieldMeaning::Time { 1 } else { 11 }, time)
             }
             _ => return false,
         },
-        (Meaning::Body, Value::Text(text)) if known.is_new(meaning) => {
+        (FieldMeaning::Body, Value::Text(text)) if known.is_new(meaning) => {
             let body = out.open(5);
             out.text_field(1, text);
             out.close(body);
         }
-        (Meaning::Level, Value::Text(text)) if known.is_new(meaning) => {
+        (FieldMeaning::Level, Value::Text(text)) if known.is_new(meaning) => {
             if let Some(number) = severity(text)
-                && known.is_new(Meaning::Severity)
+                && known.is_new(FieldMeaning::Severity)
             {
                 out.varint(2, number);
             }
             out.text_field(3, text);
         }
-        (Meaning::Severity, Value::Number(number)) => match number.integer() {
+        (FieldMeaning::Severity, Value::Number(number)) => match number.integer() {
             // The number counts, whichever comes first: of two the last does.
             Some(number @ 1..=24) => {
                 known.is_new(meaning);
@@ -332,24 +337,24 @@ fn meant(meaning: Meaning, value: Value<'_>, known: &mut Known, out: &mut Writer
             }
             _ => return false,
         },
-        (Meaning::Trace, Value::Text(text)) => match id::<16>(text) {
+        (FieldMeaning::Trace, Value::Text(text)) => match id::<16>(text) {
             Some(id) if known.is_new(meaning) => out.field(9, &id),
             _ => return false,
         },
-        (Meaning::Span, Value::Text(text)) => match id::<8>(text) {
+        (FieldMeaning::Span, Value::Text(text)) => match id::<8>(text) {
             Some(id) if known.is_new(meaning) => out.field(10, &id),
             _ => return false,
         },
-        (Meaning::Event, Value::Text(text)) if known.is_new(meaning) => out.text_field(12, text),
+        (FieldMeaning::Event, Value::Text(text)) if known.is_new(meaning) => out.text_field(12, text),
         // The resource has it.
-        (Meaning::Service, Value::Text(_)) if known.is_new(meaning) => {}
+        (FieldMeaning::Service, Value::Text(_)) if known.is_new(meaning) => {}
         _ => return false,
     }
     true
 }
 
 /// The fields of an `AnyValue`. A number that is neither of OTLP's stays as it was written.
-fn any(value: Value<'_>, depth: usize, out: &mut Writer<'_>) {
+fn any(value: Value<'_>, depth: usize, out: &mut MessageWriter<'_>) {
     match value {
         Value::Number(number) if number.integer().is_none() && is_whole(number.raw()) => {
             out.field(1, number.raw())
@@ -366,7 +371,9 @@ fn any(value: Value<'_>, depth: usize, out: &mut Writer<'_>) {
         Value::Object(object) if depth > 0 => {
             let map = out.open(6);
             for (name, value) in object.members() {
-                out.with_value(1, Name { prefix: "", path: &[name] }, |out| any(value, depth - 1, out));
+                out.with_value(1, AttributeName { prefix: "", path: &[name] }, |out| {
+                    any(value, depth - 1, out)
+                });
             }
             out.close(map);
         }

@@ -16,32 +16,32 @@ mod logs;
 mod metrics;
 mod spans;
 
-use super::page::Sheet;
-use super::pen::{Kind, Origin, Pen};
-use super::stream::{Name, Wishes, is_routing};
+use super::data_stream::{StreamNamePart, StreamOverride, is_routing};
+use super::document_buffer::DocumentOutput;
+use super::document_writer::{DocumentWriter, ScopeOrigin, StreamKind};
 use crate::json;
 use tidegate_wire::otlp::{AnyValue, Attributes, KeyValue};
 use tidegate_wire::output::{Full, Output};
 
 /// The attributes of an item, on the stack, and where they say that it goes.
-struct Own<'a> {
+struct StreamAttributes<'a> {
     from: usize,
-    wishes: Wishes<'a>,
+    wishes: StreamOverride<'a>,
 }
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
-    fn own(&mut self, origin: &Origin<'a>, attributes: Attributes<'a>) -> Own<'a> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
+    fn own(&mut self, origin: &ScopeOrigin<'a>, attributes: Attributes<'a>) -> StreamAttributes<'a> {
         let mut wishes = origin.wishes;
         let from = self.objects.collect(attributes, |attribute| wanted(attribute, &mut wishes));
-        Own { from, wishes }
+        StreamAttributes { from, wishes }
     }
 
     /// The line before, the document's time and its data stream.
     fn opened(
         &mut self,
-        kind: Kind,
+        kind: StreamKind,
         time: u64,
-        wishes: Wishes<'a>,
+        wishes: StreamOverride<'a>,
         extra: impl FnOnce(&mut Self) -> Result<(), Full>,
     ) -> Result<(), Full> {
         let (dataset, namespace) = self.stream(wishes, self.settings.dataset);
@@ -82,7 +82,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     /// `attributes` of an item, if it has some, and takes them from the stack.
-    fn attributes(&mut self, own: &Own<'a>) -> Result<(), Full> {
+    fn attributes(&mut self, own: &StreamAttributes<'a>) -> Result<(), Full> {
         let mut done = Ok(());
         if !self.objects.since(own.from).is_empty() {
             done = self.out.put(br#","attributes":"#).and_then(|()| self.objects.top(own.from, self.out));
@@ -92,7 +92,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     /// `resource` and `scope`: copied from the document before, if they were the same there.
-    fn origin(&mut self, origin: &mut Origin<'a>) -> Result<(), Full> {
+    fn origin(&mut self, origin: &mut ScopeOrigin<'a>) -> Result<(), Full> {
         if let Some(said) = origin.said.clone() {
             return self.out.repeat(said);
         }
@@ -149,7 +149,12 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 }
 
-fn data_stream(kind: Kind, dataset: &Name, namespace: &Name, out: &mut impl Output) -> Result<(), Full> {
+fn data_stream(
+    kind: StreamKind,
+    dataset: &StreamNamePart,
+    namespace: &StreamNamePart,
+    out: &mut impl Output,
+) -> Result<(), Full> {
     out.put(br#","data_stream":{"type":""#)?;
     out.put(kind.name().as_bytes())?;
     out.put(br#"","dataset":"#)?;
@@ -161,7 +166,7 @@ fn data_stream(kind: Kind, dataset: &Name, namespace: &Name, out: &mut impl Outp
 
 /// Whether an attribute is part of the document; if not, it says where that goes.
 #[inline]
-fn wanted<'a>(attribute: &KeyValue<'a>, wishes: &mut Wishes<'a>) -> bool {
+fn wanted<'a>(attribute: &KeyValue<'a>, wishes: &mut StreamOverride<'a>) -> bool {
     if !is_routing(attribute.key) {
         return true;
     }

@@ -4,7 +4,7 @@
 //! Of values with the same key the last counts. Where keys are the same only since one had to be renamed, the one that
 //! is written as it came counts, else the greatest.
 
-use super::once::Names;
+use super::dedup_keys::MemberNames;
 use crate::json;
 use std::mem::discriminant;
 use tidegate_wire::intake;
@@ -12,29 +12,29 @@ use tidegate_wire::otlp::{AnyValue, Array, Attributes, KeyValue, MAX_DEPTH, Valu
 use tidegate_wire::output::{Full, Output};
 
 /// Attributes at a time, those of the objects around them included. Elasticsearch takes a thousand fields.
-pub(super) const MOST: usize = 1024;
+pub(super) const MAX_ATTRIBUTES: usize = 1024;
 /// How many are compared with each other; more are sorted.
-const FEW: usize = 32;
+const LINEAR_SEARCH_MAX: usize = 32;
 /// How deep objects nest as objects. What is deeper becomes a text of JSON, since indexes have a limit.
-const NESTED: usize = 8;
+const MAX_OBJECT_DEPTH: usize = 8;
 
 /// Attributes that are being written, and how many values were lost on the way.
 #[derive(Debug)]
-pub(super) struct Objects<'a> {
+pub(super) struct ObjectWriter<'a> {
     pairs: Vec<KeyValue<'a>>,
     /// The open containers of a JSON text being written.
-    open: Vec<Open<'a>>,
+    open: Vec<OpenContainer<'a>>,
     /// The state for writing arbitrary JSON.
-    names: Names,
+    names: MemberNames,
     pub(super) lost: u64,
     /// Whether lists may hold values of several kinds: where they are no fields.
     is_free: bool,
 }
 
 /// An output whose type is not known, so that JSON within JSON is no type without an end.
-struct Any<'o>(&'o mut dyn Output);
+struct DynOutput<'o>(&'o mut dyn Output);
 
-impl Output for Any<'_> {
+impl Output for DynOutput<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
         self.0.put(bytes)
     }
@@ -42,23 +42,23 @@ impl Output for Any<'_> {
 
 /// A list or an object of which a part is written.
 #[derive(Debug)]
-enum Open<'a> {
+enum OpenContainer<'a> {
     /// The rest of it, and whether it has begun.
     Array(Values<'a>, bool),
     /// Its attributes are those beyond the first number, of which that at the second is next.
     Map { from: usize, at: usize, is_renaming: bool },
 }
 
-impl<'a> Objects<'a> {
-    pub(super) const BYTES: usize = MOST * size_of::<KeyValue<'_>>()
-        + MAX_DEPTH.next_power_of_two() * size_of::<Open<'_>>()
-        + Names::BYTES;
+impl<'a> ObjectWriter<'a> {
+    pub(super) const BYTES: usize = MAX_ATTRIBUTES * size_of::<KeyValue<'_>>()
+        + MAX_DEPTH.next_power_of_two() * size_of::<OpenContainer<'_>>()
+        + MemberNames::BYTES;
 
     pub(super) fn new() -> Self {
         Self {
-            pairs: Vec::with_capacity(MOST),
+            pairs: Vec::with_capacity(MAX_ATTRIBUTES),
             open: Vec::new(),
-            names: Names::new(),
+            names: MemberNames::new(),
             lost: 0,
             is_free: false,
         }
@@ -79,7 +79,7 @@ impl<'a> Objects<'a> {
                 continue;
             }
             let count = self.pairs.len() - from;
-            if count < FEW && was_seen(&mut seen, attribute.key) {
+            if count < LINEAR_SEARCH_MAX && was_seen(&mut seen, attribute.key) {
                 let known = self.pairs.get_mut(from..).unwrap_or_default();
                 if let Some(pair) = known.iter_mut().find(|pair| pair.key == attribute.key) {
                     pair.value = attribute.value;
@@ -87,13 +87,13 @@ impl<'a> Objects<'a> {
                     continue;
                 }
             }
-            if self.pairs.len() < MOST {
+            if self.pairs.len() < MAX_ATTRIBUTES {
                 self.pairs.push(attribute);
             } else {
                 self.lost += 1;
             }
         }
-        if self.pairs.len() - from > FEW {
+        if self.pairs.len() - from > LINEAR_SEARCH_MAX {
             self.sort(from);
         }
         from
@@ -132,7 +132,7 @@ impl<'a> Objects<'a> {
     /// Writes attributes as an object.
     pub(super) fn object(&mut self, attributes: Attributes<'a>, out: &mut impl Output) -> Result<(), Full> {
         let from = self.collect(attributes, |_| true);
-        let done = self.collected(from, NESTED, out);
+        let done = self.collected(from, MAX_OBJECT_DEPTH, out);
         self.drop_from(from);
         done
     }
@@ -220,13 +220,13 @@ impl<'a> Objects<'a> {
 
     /// Writes the attributes beyond `from` as an object of an item.
     pub(super) fn top(&mut self, from: usize, out: &mut impl Output) -> Result<(), Full> {
-        self.collected(from, NESTED, out)
+        self.collected(from, MAX_OBJECT_DEPTH, out)
     }
 
     /// Writes the body of a log record that is no scalar.
     pub(super) fn structured(&mut self, value: AnyValue<'a>, out: &mut impl Output) -> Result<(), Full> {
         let was_free = std::mem::replace(&mut self.is_free, true);
-        let done = self.value(value, NESTED, out);
+        let done = self.value(value, MAX_OBJECT_DEPTH, out);
         self.is_free = was_free;
         done
     }
@@ -283,7 +283,7 @@ impl<'a> Objects<'a> {
             }
             AnyValue::Array(_) | AnyValue::Map(_) if depth == 0 => {
                 out.put(b"\"")?;
-                self.text(value, &mut Any(&mut json::Inside(out)))?;
+                self.text(value, &mut DynOutput(&mut json::Inside(out)))?;
                 out.put(b"\"")
             }
             AnyValue::Array(array) => {
@@ -322,13 +322,13 @@ impl<'a> Objects<'a> {
             AnyValue::Double(bits) if !f64::from_bits(bits).is_finite() => {
                 json::formatted(format_args!("{}", f64::from_bits(bits)), &mut inside)?;
             }
-            value => self.text(value, &mut Any(&mut inside))?,
+            value => self.text(value, &mut DynOutput(&mut inside))?,
         }
         out.put(b"\"")
     }
 
     /// Writes a value as JSON of any depth, without a call for each level.
-    fn text(&mut self, value: AnyValue<'a>, out: &mut Any<'_>) -> Result<(), Full> {
+    fn text(&mut self, value: AnyValue<'a>, out: &mut DynOutput<'_>) -> Result<(), Full> {
         let was_free = std::mem::replace(&mut self.is_free, true);
         let (open, pairs) = (self.open.len(), self.pairs.len());
         let done = self.text_beyond(open, value, out);
@@ -338,11 +338,11 @@ impl<'a> Objects<'a> {
         done
     }
 
-    fn text_beyond(&mut self, open: usize, value: AnyValue<'a>, out: &mut Any<'_>) -> Result<(), Full> {
+    fn text_beyond(&mut self, open: usize, value: AnyValue<'a>, out: &mut DynOutput<'_>) -> Result<(), Full> {
         self.begin(value, out)?;
         while self.open.len() > open {
             let next = match self.open.last_mut() {
-                Some(Open::Array(values, begun)) => match values.next() {
+                Some(OpenContainer::Array(values, begun)) => match values.next() {
                     Some(value) => {
                         if std::mem::replace(begun, true) {
                             out.put(b",")?;
@@ -354,7 +354,7 @@ impl<'a> Objects<'a> {
                         None
                     }
                 },
-                Some(Open::Map { from, at, is_renaming }) => {
+                Some(OpenContainer::Map { from, at, is_renaming }) => {
                     let (from, place, renames) = (*from, *at, *is_renaming);
                     match self.pairs.get(place) {
                         Some(pair) if !renames && !is_field(pair.key) => {
@@ -388,19 +388,19 @@ impl<'a> Objects<'a> {
     }
 
     /// Writes a scalar, or begins a list or an object. What is deeper than in a checked body is nothing.
-    fn begin(&mut self, value: AnyValue<'a>, out: &mut Any<'_>) -> Result<(), Full> {
+    fn begin(&mut self, value: AnyValue<'a>, out: &mut DynOutput<'_>) -> Result<(), Full> {
         match value {
             AnyValue::Array(_) | AnyValue::Map(_) if self.open.len() >= MAX_DEPTH => out.put(b"null"),
             AnyValue::Array(array) => {
-                self.open.push(Open::Array(array.values(), false));
+                self.open.push(OpenContainer::Array(array.values(), false));
                 out.put(b"[")
             }
             AnyValue::Map(map) => {
                 let from = self.collect(map.entries(), |_| true);
-                self.open.push(Open::Map { from, at: from, is_renaming: false });
+                self.open.push(OpenContainer::Map { from, at: from, is_renaming: false });
                 out.put(b"{")
             }
-            scalar => self.value(scalar, NESTED, out),
+            scalar => self.value(scalar, MAX_OBJECT_DEPTH, out),
         }
     }
 }
@@ -415,7 +415,7 @@ fn is_uniform(array: Array<'_>) -> bool {
     }
 }
 
-/// A key as [`Objects::name`] writes it, but for escapes.
+/// A key as [`ObjectWriter::name`] writes it, but for escapes.
 fn written(key: &[u8]) -> impl Iterator<Item = u8> {
     let is_renamed = !is_field(key);
     let between: &[u8] = if is_renamed { b"_" } else { b"." };

@@ -14,7 +14,7 @@ const SCALES: std::ops::RangeInclusive<i32> = -11..=20;
 
 /// The kind of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum MetricKind {
     Gauge,
     Counter,
     Histogram { cumulative: bool },
@@ -22,7 +22,7 @@ pub(super) enum Of {
     Summary,
 }
 
-impl Of {
+impl MetricKind {
     /// The kind of a metric's points.
     pub(super) fn metric(data: &Data<'_>) -> Option<Self> {
         let cumulative = |temporality| temporality == temporality::CUMULATIVE;
@@ -40,20 +40,24 @@ impl Of {
 
 /// A point of any kind.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Point<'a> {
+pub(super) enum AnyPoint<'a> {
     Number(NumberPoint<'a>),
     Histogram(HistogramPoint<'a>, bool),
     Exponential(ExponentialPoint<'a>, bool),
     Summary(SummaryPoint<'a>),
 }
 
-impl<'a> Point<'a> {
-    pub(super) fn read(of: Of, message: &'a [u8]) -> Option<Self> {
+impl<'a> AnyPoint<'a> {
+    pub(super) fn read(of: MetricKind, message: &'a [u8]) -> Option<Self> {
         Some(match of {
-            Of::Gauge | Of::Counter => Self::Number(NumberPoint::read(message)?),
-            Of::Histogram { cumulative } => Self::Histogram(HistogramPoint::read(message)?, cumulative),
-            Of::Exponential { cumulative } => Self::Exponential(ExponentialPoint::read(message)?, cumulative),
-            Of::Summary => Self::Summary(SummaryPoint::read(message)?),
+            MetricKind::Gauge | MetricKind::Counter => Self::Number(NumberPoint::read(message)?),
+            MetricKind::Histogram { cumulative } => {
+                Self::Histogram(HistogramPoint::read(message)?, cumulative)
+            }
+            MetricKind::Exponential { cumulative } => {
+                Self::Exponential(ExponentialPoint::read(message)?, cumulative)
+            }
+            MetricKind::Summary => Self::Summary(SummaryPoint::read(message)?),
         })
     }
 
@@ -142,11 +146,11 @@ impl<'a> Point<'a> {
     }
 
     /// The name of the template of its field, as Elasticsearch's own templates have them.
-    pub(super) fn template(&self, of: Of) -> &'static str {
+    pub(super) fn template(&self, of: MetricKind) -> &'static str {
         match self {
             Self::Number(point) => match (of, point.value) {
-                (Of::Counter, Some(Number::Int(_))) => "counter_long",
-                (Of::Counter, _) => "counter_double",
+                (MetricKind::Counter, Some(Number::Int(_))) => "counter_long",
+                (MetricKind::Counter, _) => "counter_double",
                 (_, Some(Number::Int(_))) => "gauge_long",
                 _ => "gauge_double",
             },
@@ -245,8 +249,8 @@ fn exponential(
     below: &mut Vec<u64>,
     out: &mut impl Output,
 ) -> Result<(), Full> {
-    let Buckets { positive, negative, scale } =
-        Buckets { positive: point.positive, negative: point.negative, scale: point.scale };
+    let ExponentialBuckets { positive, negative, scale } =
+        ExponentialBuckets { positive: point.positive, negative: point.negative, scale: point.scale };
     below.clear();
     below.extend(negative.counts().take(MOST_BELOW));
     let under =
@@ -257,7 +261,7 @@ fn exponential(
     buckets(under.chain(zero).chain(over), out)
 }
 
-struct Buckets<'a> {
+struct ExponentialBuckets<'a> {
     positive: tidegate_wire::otlp::Buckets<'a>,
     negative: tidegate_wire::otlp::Buckets<'a>,
     scale: i32,

@@ -1,12 +1,12 @@
 //! Walks over OTLP and has each item written in the mapping that is asked for.
 
+use super::data_stream::StreamOverride;
+use super::document_buffer::DocumentOutput;
+use super::document_writer::{DocumentWriter, ScopeOrigin};
 use super::ecs::is_nameable;
-use super::group::Group;
-use super::page::Sheet;
-use super::pen::{Origin, Pen};
-use super::point::{Of, Point};
-use super::stream::Wishes;
-use super::{Mapping, Place, Settings, Untranslatable, Written};
+use super::group::PointGroup;
+use super::point::{AnyPoint, MetricKind};
+use super::{DocumentPosition, DocumentSettings, Mapping, Untranslatable, WriteResult};
 use tidegate_wire::otlp::{
     AnyValue, Data, Item, LogRecord, LogsRequest, Metric, MetricsRequest, ResourceGroup, ScopeGroup, Signal,
     Span, TracesRequest, items,
@@ -16,33 +16,36 @@ use tidegate_wire::output::Full;
 pub(super) fn otlp(
     signal: Signal,
     raw: &[u8],
-    from: Place,
+    from: DocumentPosition,
     prefix: &str,
-    settings: &Settings<'_>,
-    sheet: &mut impl Sheet,
-) -> Result<Written, Full> {
-    let mut pen = Pen::new(sheet, prefix, from, settings);
+    settings: &DocumentSettings<'_>,
+    sheet: &mut impl DocumentOutput,
+) -> Result<WriteResult, Full> {
+    let mut pen = DocumentWriter::new(sheet, prefix, from, settings);
     let full = match signal {
         Signal::Logs => pen.logs(raw, from.item).is_err(),
         Signal::Traces => pen.traces(raw, from.item).is_err(),
         Signal::Metrics => pen.metrics_of(raw, from.item).is_err(),
         Signal::Profiles => {
             let items = items(signal, raw);
-            return Ok(Written { untranslatable: Untranslatable { items, values: 0 }, ..Written::default() });
+            return Ok(WriteResult {
+                untranslatable: Untranslatable { items, values: 0 },
+                ..WriteResult::default()
+            });
         }
     };
     pen.finished(full)
 }
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// The properties that all items of a scope share.
     fn from<T: Item<'a>>(
         &mut self,
         resource: &ResourceGroup<'a, T>,
         scope: &ScopeGroup<'a, T>,
-        wishes: Wishes<'a>,
-    ) -> Origin<'a> {
-        let mut origin = Origin {
+        wishes: StreamOverride<'a>,
+    ) -> ScopeOrigin<'a> {
+        let mut origin = ScopeOrigin {
             resource: resource.resource,
             resource_schema: resource.schema_url,
             scope: scope.scope,
@@ -85,11 +88,11 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         &mut self,
         resources: impl Iterator<Item = ResourceGroup<'a, T>>,
         from: u64,
-        mut write: impl FnMut(&mut Self, &mut Origin<'a>, &T) -> Result<(), Full>,
+        mut write: impl FnMut(&mut Self, &mut ScopeOrigin<'a>, &T) -> Result<(), Full>,
     ) -> Result<(), Full> {
         let mut count = 0;
         for resource in resources {
-            let wishes = Wishes::default().overruled(resource.resource.attributes());
+            let wishes = StreamOverride::default().overruled(resource.resource.attributes());
             for scope in resource.scopes() {
                 let Some(done) = items_done(&mut count, from, || scope.items().count()) else { continue };
                 let mut origin = self.from(&resource, &scope, wishes);
@@ -104,10 +107,10 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     fn metrics_of(&mut self, raw: &'a [u8], from: u64) -> Result<(), Full> {
-        let mut group = Group::new(items(Signal::Metrics, raw).saturating_sub(from));
+        let mut group = PointGroup::new(items(Signal::Metrics, raw).saturating_sub(from));
         let mut count = 0;
         for resource in MetricsRequest::new(raw).resources() {
-            let wishes = Wishes::default().overruled(resource.resource.attributes());
+            let wishes = StreamOverride::default().overruled(resource.resource.attributes());
             for scope in resource.scopes() {
                 let mut origin = self.from(&resource, &scope, wishes);
                 group.begin(count.max(from));
@@ -126,17 +129,17 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         metric: &Metric<'a>,
         from: u64,
         count: &mut u64,
-        origin: &mut Origin<'a>,
-        group: &mut Group<'a>,
+        origin: &mut ScopeOrigin<'a>,
+        group: &mut PointGroup<'a>,
     ) -> Result<(), Full> {
-        let Some(of) = Of::metric(&metric.data) else { return Ok(()) };
+        let Some(of) = MetricKind::metric(&metric.data) else { return Ok(()) };
         let Some(done) = items_done(count, from, || metric.data.points()) else { return Ok(()) };
         let (name, unit) = match self.settings.mapping {
             Mapping::Otel => (metric.name, metric.unit),
             Mapping::Ecs if is_nameable(metric.name) => (metric.name, &[][..]),
             Mapping::Ecs => (&[][..], &[][..]),
         };
-        let mut take = |point: Point<'a>| {
+        let mut take = |point: AnyPoint<'a>| {
             *count += 1;
             group.push(name, unit, of, &point);
             if !group.is_full() {
@@ -148,21 +151,21 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         };
         match metric.data {
             Data::Empty => Ok(()),
-            Data::Gauge(of) => of.points().skip(done).map(Point::Number).try_for_each(take),
-            Data::Sum(of) => of.points().skip(done).map(Point::Number).try_for_each(take),
-            Data::Summary(of) => of.points().skip(done).map(Point::Summary).try_for_each(take),
+            Data::Gauge(of) => of.points().skip(done).map(AnyPoint::Number).try_for_each(take),
+            Data::Sum(of) => of.points().skip(done).map(AnyPoint::Number).try_for_each(take),
+            Data::Summary(of) => of.points().skip(done).map(AnyPoint::Summary).try_for_each(take),
             Data::Histogram(data) => {
-                let cumulative = of == Of::Histogram { cumulative: true };
-                data.points().skip(done).try_for_each(|point| take(Point::Histogram(point, cumulative)))
+                let cumulative = of == MetricKind::Histogram { cumulative: true };
+                data.points().skip(done).try_for_each(|point| take(AnyPoint::Histogram(point, cumulative)))
             }
             Data::ExponentialHistogram(data) => {
-                let cumulative = of == Of::Exponential { cumulative: true };
-                data.points().skip(done).try_for_each(|point| take(Point::Exponential(point, cumulative)))
+                let cumulative = of == MetricKind::Exponential { cumulative: true };
+                data.points().skip(done).try_for_each(|point| take(AnyPoint::Exponential(point, cumulative)))
             }
         }
     }
 
-    fn group(&mut self, origin: &mut Origin<'a>, group: &mut Group<'a>) -> Result<(), Full> {
+    fn group(&mut self, origin: &mut ScopeOrigin<'a>, group: &mut PointGroup<'a>) -> Result<(), Full> {
         if group.looked_at == 0 {
             return Ok(());
         }

@@ -1,21 +1,21 @@
 //! Objects as attributes, by their tables.
 
-use super::tables::{Table, To};
-use super::writer::{Name, Writer};
+use super::tables::{AttributeMapping, MemberTable};
+use super::writer::{AttributeName, MessageWriter};
 use tidegate_wire::intake::{Object, Text, Value};
 
 /// Writes the members of `object` as attributes in field `field`.
-pub(super) fn table(out: &mut Writer<'_>, field: u8, object: Object<'_>, known: &'static Table) {
+pub(super) fn table(out: &mut MessageWriter<'_>, field: u8, object: Object<'_>, known: &'static MemberTable) {
     members(out, field, object, known, |_, _| {});
 }
 
 /// The same, and shows each of them. Of members with a known name the last that is not `null` counts; what was shown
 /// before it did not.
 pub(super) fn members<'a>(
-    out: &mut Writer<'_>,
+    out: &mut MessageWriter<'_>,
     field: u8,
     object: Object<'a>,
-    known: &'static Table,
+    known: &'static MemberTable,
     mut see: impl FnMut(&[u8], Value<'a>),
 ) {
     let start = out.mark();
@@ -38,10 +38,10 @@ pub(super) fn members<'a>(
 /// The unknown ones, and then the last of each known name.
 #[cold]
 fn last_of_each<'a>(
-    out: &mut Writer<'_>,
+    out: &mut MessageWriter<'_>,
     field: u8,
     object: Object<'a>,
-    known: &'static Table,
+    known: &'static MemberTable,
     mut see: impl FnMut(&[u8], Value<'a>),
 ) {
     let is_known = |name: Text<'_>| name.plain().is_some_and(|name| known.of(name).is_some());
@@ -60,26 +60,26 @@ fn last_of_each<'a>(
 
 /// Writes one member of an object.
 fn member(
-    out: &mut Writer<'_>,
+    out: &mut MessageWriter<'_>,
     field: u8,
     name: Text<'_>,
     value: Value<'_>,
-    to: Option<To>,
-    known: &'static Table,
+    to: Option<AttributeMapping>,
+    known: &'static MemberTable,
 ) {
     match (to, value) {
-        (Some(To::Skip), _) => {}
-        (Some(To::As(name)), value) => out.attribute(field, Name::fixed(name), value),
-        (Some(To::Into(inner)), Value::Object(object)) => table(out, field, object, inner),
-        (Some(To::Labels), Value::Object(labels)) => {
+        (Some(AttributeMapping::Skip), _) => {}
+        (Some(AttributeMapping::As(name)), value) => out.attribute(field, AttributeName::fixed(name), value),
+        (Some(AttributeMapping::Into(inner)), Value::Object(object)) => table(out, field, object, inner),
+        (Some(AttributeMapping::Labels), Value::Object(labels)) => {
             for (name, value) in labels.members() {
-                out.attribute(field, Name { prefix: "labels.", path: &[name] }, value);
+                out.attribute(field, AttributeName { prefix: "labels.", path: &[name] }, value);
             }
         }
-        (Some(To::Texts(name)), Value::Array(array))
+        (Some(AttributeMapping::Texts(name)), Value::Array(array))
             if array.values().next().is_some() && array.values().all(|value| value.text().is_some()) =>
         {
-            out.with_value(field, Name::fixed(name), |out| {
+            out.with_value(field, AttributeName::fixed(name), |out| {
                 let list = out.open(5);
                 for value in array.values() {
                     let item = out.open(1);
@@ -89,6 +89,6 @@ fn member(
                 out.close(list);
             });
         }
-        (_, value) => out.attribute(field, Name { prefix: known.rest, path: &[name] }, value),
+        (_, value) => out.attribute(field, AttributeName { prefix: known.rest, path: &[name] }, value),
     }
 }

@@ -1,13 +1,13 @@
 //! Ids: bytes where an agent sent hexadecimal digits, and else bytes that are the same for the same text.
 
-use super::writer::{Name, Writer};
+use super::writer::{AttributeName, MessageWriter};
 use tidegate_wire::intake::{Text, Value};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Writes an id of `N` bytes in field `field`, and as the attribute `name` in `attributes` what it was where that cannot
 /// be seen from the bytes. An empty one is none if there `may_be_none`.
 pub(super) fn id<const N: usize>(
-    out: &mut Writer<'_>,
+    out: &mut MessageWriter<'_>,
     field: u8,
     value: Option<Value<'_>>,
     may_be_none: bool,
@@ -20,7 +20,7 @@ pub(super) fn id<const N: usize>(
         out.field(field, &bytes);
     }
     if !is_exact {
-        out.attribute(attributes, Name::fixed(name), Value::Text(text));
+        out.attribute(attributes, AttributeName::fixed(name), Value::Text(text));
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::attributes::table;
 use super::ids::id;
-use super::names::Names;
+use super::name_budget::NameBudget;
 use super::tables::ERROR;
 use super::time::{of_micros, of_text};
-use super::writer::{Name, Writer};
+use super::writer::{AttributeName, MessageWriter};
 use tidegate_wire::intake::{Object, Text, Value};
 
 /// `ScopeLogs.log_records`
@@ -13,9 +13,9 @@ const RECORDS: u8 = 2;
 /// `LogRecord.attributes`
 const ATTRIBUTES: u8 = 6;
 /// Objects in a log event that are said member by member, around each other.
-const MOST_NESTED: usize = 8;
+const MAX_NESTED: usize = 8;
 
-pub(super) fn error(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64) {
+pub(super) fn error(out: &mut MessageWriter<'_>, fields: Object<'_>, received_at_ns: u64) {
     let record = out.open(RECORDS);
     table(out, ATTRIBUTES, fields, &ERROR);
     time(out, of_micros(fields.find(b"timestamp")), fields.find(b"timestamp"), received_at_ns);
@@ -33,11 +33,11 @@ pub(super) fn error(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u6
     out.close(record);
 }
 
-pub(super) fn log(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64) {
+pub(super) fn log(out: &mut MessageWriter<'_>, fields: Object<'_>, received_at_ns: u64) {
     let record = out.open(RECORDS);
-    let mut said = Said::default();
-    let mut path = [Text::EMPTY; MOST_NESTED];
-    let mut names = Names::of(fields.raw());
+    let mut said = LogFields::default();
+    let mut path = [Text::EMPTY; MAX_NESTED];
+    let mut names = NameBudget::of(fields.raw());
     flat(out, fields, &mut path, 0, (&mut said, &mut names));
     let at = match said.time {
         Some(Value::Text(text)) => of_text(text),
@@ -46,7 +46,7 @@ pub(super) fn log(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64)
     if let Some(Value::Text(text)) = said.time
         && !text.raw().ends_with(b"Z")
     {
-        out.attribute(ATTRIBUTES, Name::fixed("elastic.timestamp"), Value::Text(text));
+        out.attribute(ATTRIBUTES, AttributeName::fixed("elastic.timestamp"), Value::Text(text));
     }
     time(out, at, said.time, received_at_ns);
     id::<16>(out, 9, said.trace_id, true, ATTRIBUTES, "elastic.trace_id");
@@ -60,7 +60,7 @@ pub(super) fn log(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64)
 
 /// The dedicated fields of a log event.
 #[derive(Default)]
-struct Said<'a> {
+struct LogFields<'a> {
     time: Option<Value<'a>>,
     message: Option<Text<'a>>,
     level: Option<Text<'a>>,
@@ -70,11 +70,11 @@ struct Said<'a> {
 
 /// Writes the members of an object as attributes with their whole names: in ECS, `{"log":{"level":…}}` is `log.level`.
 fn flat<'a>(
-    out: &mut Writer<'_>,
+    out: &mut MessageWriter<'_>,
     object: Object<'a>,
-    path: &mut [Text<'a>; MOST_NESTED],
+    path: &mut [Text<'a>; MAX_NESTED],
     depth: usize,
-    (said, names): (&mut Said<'a>, &mut Names),
+    (said, names): (&mut LogFields<'a>, &mut NameBudget),
 ) {
     for (name, value) in object.members() {
         if let Some(place) = path.get_mut(depth) {
@@ -88,10 +88,10 @@ fn flat<'a>(
             Value::Text(text) if is(&[b"log", b"level"]) => said.level = Some(text),
             Value::Text(_) if is(&[b"trace", b"id"]) => said.trace_id = Some(value),
             Value::Text(_) if is(&[b"span", b"id"]) => said.span_id = Some(value),
-            Value::Object(inner) if depth + 1 < MOST_NESTED && names.affords(here, inner) => {
+            Value::Object(inner) if depth + 1 < MAX_NESTED && names.affords(here, inner) => {
                 flat(out, inner, path, depth + 1, (said, names));
             }
-            value => out.attribute(ATTRIBUTES, Name { prefix: "", path: here }, value),
+            value => out.attribute(ATTRIBUTES, AttributeName { prefix: "", path: here }, value),
         }
     }
 }
@@ -110,17 +110,19 @@ fn named(path: &[Text<'_>], known: &[&[u8]]) -> bool {
 }
 
 /// The time of the record; that at which it was received where it has none.
-fn time(out: &mut Writer<'_>, at: Option<u64>, said: Option<Value<'_>>, received_at_ns: u64) {
+fn time(out: &mut MessageWriter<'_>, at: Option<u64>, said: Option<Value<'_>>, received_at_ns: u64) {
     match (at, said) {
         (Some(_), _) => {}
-        (None, Some(value)) => out.attribute(ATTRIBUTES, Name::fixed("elastic.timestamp"), value),
-        (None, None) => out.with_value(ATTRIBUTES, Name::fixed("elastic.received"), |out| out.varint(2, 1)),
+        (None, Some(value)) => out.attribute(ATTRIBUTES, AttributeName::fixed("elastic.timestamp"), value),
+        (None, None) => {
+            out.with_value(ATTRIBUTES, AttributeName::fixed("elastic.received"), |out| out.varint(2, 1))
+        }
     }
     out.fixed64(1, at.unwrap_or(received_at_ns));
     out.fixed64(11, received_at_ns);
 }
 
-fn body(out: &mut Writer<'_>, message: Text<'_>) {
+fn body(out: &mut MessageWriter<'_>, message: Text<'_>) {
     let body = out.open(5);
     out.text_field(1, message);
     out.close(body);
@@ -130,7 +132,7 @@ fn body(out: &mut Writer<'_>, message: Text<'_>) {
 const ERROR_LEVEL: u64 = 17;
 
 /// The level as it was written, and its number: `otherwise` where it is none that is known.
-fn severity(out: &mut Writer<'_>, level: Option<Text<'_>>, otherwise: u64) {
+fn severity(out: &mut MessageWriter<'_>, level: Option<Text<'_>>, otherwise: u64) {
     const LEVELS: [(&[u8], u64); 13] = [
         (b"trace", 1),
         (b"debug", 5),

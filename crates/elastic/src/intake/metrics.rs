@@ -3,7 +3,7 @@
 use super::attributes::table;
 use super::tables::{METRICSET, SAMPLE};
 use super::time::of_micros;
-use super::writer::{Name, Writer};
+use super::writer::{AttributeName, MessageWriter};
 use tidegate_wire::intake::{Array, Number, Object, Text, Value};
 
 /// `ScopeMetrics.metrics`
@@ -17,7 +17,7 @@ const DELTA: u64 = 1;
 const CUMULATIVE: u64 = 2;
 
 /// The properties that all samples of a metricset share.
-struct Set<'a> {
+struct Metricset<'a> {
     fields: Object<'a>,
     time_ns: u64,
     /// Whether that is when it was received.
@@ -26,7 +26,7 @@ struct Set<'a> {
 
 /// The type of a sample.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Type {
+enum SampleType {
     Gauge,
     Counter,
     Histogram,
@@ -37,13 +37,13 @@ enum Type {
 /// Writes the samples from the one with the number `from` on, as many as there is room for; after the first, up to so
 /// many bytes. How many those are; when the writer is full after that, there are more.
 pub(super) fn metricset(
-    out: &mut Writer<'_>,
+    out: &mut MessageWriter<'_>,
     fields: Object<'_>,
     received_at_ns: u64,
     (from, limit): (usize, usize),
 ) -> usize {
     let time = of_micros(fields.find(b"timestamp"));
-    let set = Set { fields, time_ns: time.unwrap_or(received_at_ns), is_received: time.is_none() };
+    let set = Metricset { fields, time_ns: time.unwrap_or(received_at_ns), is_received: time.is_none() };
     let Some(Value::Object(samples)) = fields.find(b"samples") else { return 0 };
     let mut written = 0;
     for (name, value) in samples.members().skip(from) {
@@ -74,16 +74,20 @@ pub(super) fn metricset(
     written
 }
 
-fn type_of(sample: Object<'_>) -> Option<(Type, Text<'_>)> {
+fn type_of(sample: Object<'_>) -> Option<(SampleType, Text<'_>)> {
     let Value::Text(text) = sample.find(b"type")? else { return None };
-    let known = [(&b"gauge"[..], Type::Gauge), (b"counter", Type::Counter), (b"histogram", Type::Histogram)];
-    let found = known.iter().find(|(name, _)| text.is(name)).map_or(Type::Other, |(_, found)| *found);
+    let known = [
+        (&b"gauge"[..], SampleType::Gauge),
+        (b"counter", SampleType::Counter),
+        (b"histogram", SampleType::Histogram),
+    ];
+    let found = known.iter().find(|(name, _)| text.is(name)).map_or(SampleType::Other, |(_, found)| *found);
     Some((found, text))
 }
 
-fn number(out: &mut Writer<'_>, set: &Set<'_>, sample: Object<'_>, value: Number<'_>) {
+fn number(out: &mut MessageWriter<'_>, set: &Metricset<'_>, sample: Object<'_>, value: Number<'_>) {
     let found = type_of(sample);
-    let is_counter = matches!(found, Some((Type::Counter, _)));
+    let is_counter = matches!(found, Some((SampleType::Counter, _)));
     // `Metric.gauge`, `Metric.sum`
     let data = out.open(if is_counter { 7 } else { 5 });
     let point = out.open(1);
@@ -92,7 +96,7 @@ fn number(out: &mut Writer<'_>, set: &Set<'_>, sample: Object<'_>, value: Number
         Some(integer) => out.fixed64(6, integer.cast_unsigned()),
         None => out.fixed64(4, value.double().to_bits()),
     }
-    attributes(out, OF_NUMBER, set, sample, &[Type::Gauge, Type::Counter]);
+    attributes(out, OF_NUMBER, set, sample, &[SampleType::Gauge, SampleType::Counter]);
     out.close(point);
     if is_counter {
         out.varint(2, CUMULATIVE);
@@ -102,7 +106,7 @@ fn number(out: &mut Writer<'_>, set: &Set<'_>, sample: Object<'_>, value: Number
 }
 
 /// A histogram's values are the upper bounds of its buckets, where they rise; else they are kept as they are.
-fn histogram(out: &mut Writer<'_>, set: &Set<'_>, sample: Object<'_>, values: Array<'_>) {
+fn histogram(out: &mut MessageWriter<'_>, set: &Metricset<'_>, sample: Object<'_>, values: Array<'_>) {
     let counts = sample.find(b"counts").and_then(Value::array);
     let data = out.open(9);
     let point = out.open(1);
@@ -127,15 +131,15 @@ fn histogram(out: &mut Writer<'_>, set: &Set<'_>, sample: Object<'_>, values: Ar
                 if let Some(value) = sample.find(name.as_bytes()) {
                     let name =
                         if name == "values" { "elastic.sample.values" } else { "elastic.sample.counts" };
-                    out.attribute(OF_HISTOGRAM, Name::fixed(name), value);
+                    out.attribute(OF_HISTOGRAM, AttributeName::fixed(name), value);
                 }
             }
         }
     }
     if let Some(value) = sample.find(b"value") {
-        out.attribute(OF_HISTOGRAM, Name::fixed("elastic.sample.value"), value);
+        out.attribute(OF_HISTOGRAM, AttributeName::fixed("elastic.sample.value"), value);
     }
-    attributes(out, OF_HISTOGRAM, set, sample, &[Type::Histogram]);
+    attributes(out, OF_HISTOGRAM, set, sample, &[SampleType::Histogram]);
     out.close(point);
     out.varint(2, DELTA);
     out.close(data);
@@ -153,15 +157,21 @@ fn is_plain(values: Array<'_>, counts: Array<'_>) -> bool {
 
 /// The attributes of a point: what the metricset says of all of them, and what is said of this sample that OTLP has no
 /// field for. A type that is not among the `usual` ones is kept.
-fn attributes(out: &mut Writer<'_>, field: u8, set: &Set<'_>, sample: Object<'_>, usual: &[Type]) {
+fn attributes(
+    out: &mut MessageWriter<'_>,
+    field: u8,
+    set: &Metricset<'_>,
+    sample: Object<'_>,
+    usual: &[SampleType],
+) {
     table(out, field, set.fields, &METRICSET);
     if set.is_received {
-        out.with_value(field, Name::fixed("elastic.received"), |out| out.varint(2, 1));
+        out.with_value(field, AttributeName::fixed("elastic.received"), |out| out.varint(2, 1));
     }
     table(out, field, sample, &SAMPLE);
     if let Some((found, text)) = type_of(sample)
         && !usual.contains(&found)
     {
-        out.attribute(field, Name::fixed("elastic.sample.type"), Value::Text(text));
+        out.attribute(field, AttributeName::fixed("elastic.sample.type"), Value::Text(text));
     }
 }

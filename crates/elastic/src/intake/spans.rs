@@ -2,9 +2,9 @@
 
 use super::attributes::members;
 use super::ids::id;
-use super::tables::{SPAN, TRANSACTION, Table};
+use super::tables::{MemberTable, SPAN, TRANSACTION};
 use super::time::{of_micros, of_millis};
-use super::writer::{Name, Writer};
+use super::writer::{AttributeName, MessageWriter};
 use tidegate_wire::intake::{Number, Object, Text, Value};
 
 /// `ScopeSpans.spans`
@@ -25,7 +25,7 @@ mod kind {
 
 /// The dedicated fields of a transaction or a span.
 #[derive(Default)]
-struct Said<'a> {
+struct SpanFields<'a> {
     id: Option<Value<'a>>,
     trace_id: Option<Value<'a>>,
     parent_id: Option<Value<'a>>,
@@ -44,7 +44,7 @@ struct Said<'a> {
     has_message: bool,
 }
 
-pub(super) fn transaction(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64) {
+pub(super) fn transaction(out: &mut MessageWriter<'_>, fields: Object<'_>, received_at_ns: u64) {
     let span = out.open(SPANS);
     let said = said(out, fields, &TRANSACTION);
     let is = |name: &[u8]| said.r#type.is_some_and(|text| text.is(name));
@@ -59,7 +59,7 @@ pub(super) fn transaction(out: &mut Writer<'_>, fields: Object<'_>, received_at_
     out.close(span);
 }
 
-pub(super) fn span(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64) {
+pub(super) fn span(out: &mut MessageWriter<'_>, fields: Object<'_>, received_at_ns: u64) {
     let span = out.open(SPANS);
     let said = said(out, fields, &SPAN);
     // Some agents put subtype and action behind the type, set off by dots.
@@ -80,8 +80,8 @@ pub(super) fn span(out: &mut Writer<'_>, fields: Object<'_>, received_at_ns: u64
 }
 
 /// Writes what becomes attributes, and finds what does not.
-fn said<'a>(out: &mut Writer<'_>, fields: Object<'a>, table: &'static Table) -> Said<'a> {
-    let mut said = Said::default();
+fn said<'a>(out: &mut MessageWriter<'_>, fields: Object<'a>, table: &'static MemberTable) -> SpanFields<'a> {
+    let mut said = SpanFields::default();
     members(out, ATTRIBUTES, fields, table, |name, value| match name {
         b"id" => said.id = Some(value),
         b"trace_id" => said.trace_id = Some(value),
@@ -111,7 +111,7 @@ fn said<'a>(out: &mut Writer<'_>, fields: Object<'a>, table: &'static Table) -> 
 }
 
 /// Writes what is said in fields of their own.
-fn finish(out: &mut Writer<'_>, said: &Said<'_>, inferred: u64, received_at_ns: u64) {
+fn finish(out: &mut MessageWriter<'_>, said: &SpanFields<'_>, inferred: u64, received_at_ns: u64) {
     id::<16>(out, 1, said.trace_id, false, ATTRIBUTES, "elastic.trace_id");
     id::<8>(out, 2, said.id, false, ATTRIBUTES, "elastic.id");
     id::<8>(out, 4, said.parent_id, true, ATTRIBUTES, "elastic.parent_id");
@@ -131,12 +131,12 @@ fn finish(out: &mut Writer<'_>, said: &Said<'_>, inferred: u64, received_at_ns: 
     }
 }
 
-fn times(out: &mut Writer<'_>, said: &Said<'_>, received_at_ns: u64) {
+fn times(out: &mut MessageWriter<'_>, said: &SpanFields<'_>, received_at_ns: u64) {
     let start = of_micros(said.timestamp).unwrap_or_else(|| {
         if said.timestamp.is_none_or(|value| value == Value::Null) {
-            out.with_value(ATTRIBUTES, Name::fixed("elastic.received"), |out| out.varint(2, 1));
+            out.with_value(ATTRIBUTES, AttributeName::fixed("elastic.received"), |out| out.varint(2, 1));
         } else if let Some(value) = said.timestamp {
-            out.attribute(ATTRIBUTES, Name::fixed("elastic.timestamp"), value);
+            out.attribute(ATTRIBUTES, AttributeName::fixed("elastic.timestamp"), value);
         }
         let since = said.start.map_or(0, |start| of_millis(start).0);
         received_at_ns.saturating_add(since)
@@ -147,13 +147,13 @@ fn times(out: &mut Writer<'_>, said: &Said<'_>, received_at_ns: u64) {
         let end = start.saturating_add(ns);
         out.fixed64(8, end);
         if !is_exact || end - start != ns {
-            out.attribute(ATTRIBUTES, Name::fixed("elastic.duration"), Value::Number(duration));
+            out.attribute(ATTRIBUTES, AttributeName::fixed("elastic.duration"), Value::Number(duration));
         }
     }
 }
 
 /// How many there are of which this is one: for Elastic's own and for OpenTelemetry's samplers.
-fn sample_rate(out: &mut Writer<'_>, rate: Number<'_>) {
+fn sample_rate(out: &mut MessageWriter<'_>, rate: Number<'_>) {
     let state = out.open(3);
     out.bytes(b"es=s:");
     out.bytes(rate.raw());
@@ -173,13 +173,13 @@ fn sample_rate(out: &mut Writer<'_>, rate: Number<'_>) {
     out.close(state);
 }
 
-fn status(out: &mut Writer<'_>, outcome: Text<'_>) {
+fn status(out: &mut MessageWriter<'_>, outcome: Text<'_>) {
     let code = if outcome.is(b"success") {
         1
     } else if outcome.is(b"failure") {
         2
     } else {
-        return out.attribute(ATTRIBUTES, Name::fixed("event.outcome"), Value::Text(outcome));
+        return out.attribute(ATTRIBUTES, AttributeName::fixed("event.outcome"), Value::Text(outcome));
     };
     let status = out.open(15);
     out.varint(3, code);
@@ -187,7 +187,7 @@ fn status(out: &mut Writer<'_>, outcome: Text<'_>) {
 }
 
 /// Links to other spans, where all of them can be said as such.
-fn links(out: &mut Writer<'_>, value: Value<'_>) {
+fn links(out: &mut MessageWriter<'_>, value: Value<'_>) {
     let plain = |value: Value<'_>| {
         let object = value.object()?;
         let mut ids = [None; 2];
@@ -205,7 +205,7 @@ fn links(out: &mut Writer<'_>, value: Value<'_>) {
     };
     let Value::Array(array) = value else { return };
     if !array.values().all(|value| plain(value).is_some()) {
-        return out.attribute(ATTRIBUTES, Name::fixed("elastic.links"), value);
+        return out.attribute(ATTRIBUTES, AttributeName::fixed("elastic.links"), value);
     }
     for (trace, span) in array.values().filter_map(plain) {
         let link = out.open(LINKS);

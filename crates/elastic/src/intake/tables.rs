@@ -2,13 +2,13 @@
 
 /// The treatment of an object's member.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum To {
+pub(super) enum AttributeMapping {
     /// It is said elsewhere.
     Skip,
     /// The attribute of this name; a list or an object as its JSON.
     As(&'static str),
     /// The attributes of a table.
-    Into(&'static Table),
+    Into(&'static MemberTable),
     /// A list of texts under this name.
     Texts(&'static str),
     /// Labels of the user: `labels.` and the name.
@@ -17,27 +17,27 @@ pub(super) enum To {
 
 /// The members of an object.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct MemberTable {
     /// The prefix for names of unknown members.
     pub(super) rest: &'static str,
-    pub(super) known: &'static [(&'static str, To)],
+    pub(super) known: &'static [(&'static str, AttributeMapping)],
 }
 
-impl Table {
+impl MemberTable {
     /// The treatment of a member, and its index among the known ones.
-    pub(super) fn of(&self, name: &[u8]) -> Option<(u32, To)> {
+    pub(super) fn of(&self, name: &[u8]) -> Option<(u32, AttributeMapping)> {
         let found = (0..).zip(self.known).find(|(_, (known, _))| known.as_bytes() == name);
         found.map(|(place, (_, to))| (place, *to))
     }
 }
 
-const fn table(rest: &'static str, known: &'static [(&'static str, To)]) -> Table {
-    Table { rest, known }
+const fn table(rest: &'static str, known: &'static [(&'static str, AttributeMapping)]) -> MemberTable {
+    MemberTable { rest, known }
 }
 
-use To::{As, Into, Labels, Skip, Texts};
+use AttributeMapping::{As, Into, Labels, Skip, Texts};
 
-pub(super) static METADATA: Table = table(
+pub(super) static METADATA: MemberTable = table(
     "elastic.metadata.",
     &[
         ("service", Into(&SERVICE)),
@@ -52,7 +52,7 @@ pub(super) static METADATA: Table = table(
 );
 
 /// The source's knowledge of a browser's request.
-static REQUESTED: Table = table(
+static REQUESTED: MemberTable = table(
     "elastic.metadata.tidegate.",
     &[
         ("client", As("client.address")),
@@ -63,7 +63,7 @@ static REQUESTED: Table = table(
     ],
 );
 
-static SERVICE: Table = table(
+static SERVICE: MemberTable = table(
     "elastic.metadata.service.",
     &[
         ("name", As("service.name")),
@@ -77,26 +77,26 @@ static SERVICE: Table = table(
     ],
 );
 
-static NODE: Table =
+static NODE: MemberTable =
     table("elastic.metadata.service.node.", &[("configured_name", As("service.instance.id"))]);
 
-static AGENT: Table = table(
+static AGENT: MemberTable = table(
     "elastic.metadata.service.agent.",
     // The name is said with a prefix, by itself.
     &[("name", Skip), ("version", As("telemetry.sdk.version"))],
 );
 
-static LANGUAGE: Table =
+static LANGUAGE: MemberTable =
     table("elastic.metadata.service.language.", &[("name", As("telemetry.sdk.language"))]);
 
-static RUNTIME: Table = table(
+static RUNTIME: MemberTable = table(
     "elastic.metadata.service.runtime.",
     &[("name", As("process.runtime.name")), ("version", As("process.runtime.version"))],
 );
 
-static FRAMEWORK: Table = table("elastic.metadata.service.framework.", &[]);
+static FRAMEWORK: MemberTable = table("elastic.metadata.service.framework.", &[]);
 
-static PROCESS: Table = table(
+static PROCESS: MemberTable = table(
     "elastic.metadata.process.",
     &[
         ("pid", As("process.pid")),
@@ -106,7 +106,7 @@ static PROCESS: Table = table(
     ],
 );
 
-static SYSTEM: Table = table(
+static SYSTEM: MemberTable = table(
     "elastic.metadata.system.",
     &[
         ("architecture", As("host.arch")),
@@ -116,22 +116,22 @@ static SYSTEM: Table = table(
     ],
 );
 
-static CONTAINER: Table = table("elastic.metadata.system.container.", &[("id", As("container.id"))]);
+static CONTAINER: MemberTable = table("elastic.metadata.system.container.", &[("id", As("container.id"))]);
 
-static KUBERNETES: Table = table(
+static KUBERNETES: MemberTable = table(
     "elastic.metadata.system.kubernetes.",
     &[("namespace", As("k8s.namespace.name")), ("node", Into(&KUBERNETES_NODE)), ("pod", Into(&POD))],
 );
 
-static KUBERNETES_NODE: Table =
+static KUBERNETES_NODE: MemberTable =
     table("elastic.metadata.system.kubernetes.node.", &[("name", As("k8s.node.name"))]);
 
-static POD: Table = table(
+static POD: MemberTable = table(
     "elastic.metadata.system.kubernetes.pod.",
     &[("name", As("k8s.pod.name")), ("uid", As("k8s.pod.uid"))],
 );
 
-static CLOUD: Table = table(
+static CLOUD: MemberTable = table(
     "elastic.metadata.cloud.",
     &[
         ("provider", As("cloud.provider")),
@@ -145,17 +145,18 @@ static CLOUD: Table = table(
     ],
 );
 
-static ACCOUNT: Table = table("elastic.metadata.cloud.account.", &[("id", As("cloud.account.id"))]);
-static INSTANCE: Table = table("elastic.metadata.cloud.instance.", &[("id", As("host.id"))]);
-static MACHINE: Table = table("elastic.metadata.cloud.machine.", &[("type", As("host.type"))]);
-static PROJECT: Table = table("elastic.metadata.cloud.project.", &[]);
-static CLOUD_SERVICE: Table = table("elastic.metadata.cloud.service.", &[("name", As("cloud.platform"))]);
-static METADATA_USER: Table = table(
+static ACCOUNT: MemberTable = table("elastic.metadata.cloud.account.", &[("id", As("cloud.account.id"))]);
+static INSTANCE: MemberTable = table("elastic.metadata.cloud.instance.", &[("id", As("host.id"))]);
+static MACHINE: MemberTable = table("elastic.metadata.cloud.machine.", &[("type", As("host.type"))]);
+static PROJECT: MemberTable = table("elastic.metadata.cloud.project.", &[]);
+static CLOUD_SERVICE: MemberTable =
+    table("elastic.metadata.cloud.service.", &[("name", As("cloud.platform"))]);
+static METADATA_USER: MemberTable = table(
     "elastic.metadata.user.",
     &[("id", As("user.id")), ("username", As("user.name")), ("email", As("user.email"))],
 );
-static NETWORK: Table = table("elastic.metadata.network.", &[("connection", Into(&CONNECTION))]);
-static CONNECTION: Table =
+static NETWORK: MemberTable = table("elastic.metadata.network.", &[("connection", Into(&CONNECTION))]);
+static CONNECTION: MemberTable =
     table("elastic.metadata.network.connection.", &[("type", As("network.connection.type"))]);
 
 /// The dedicated fields that spans, errors and metrics share.
@@ -163,7 +164,7 @@ macro_rules! said_elsewhere {
     ($($name:literal),*; $($other:tt)*) => { &[$(($name, Skip),)* $($other)*] };
 }
 
-pub(super) static TRANSACTION: Table = table(
+pub(super) static TRANSACTION: MemberTable = table(
     "elastic.transaction.",
     said_elsewhere!["id", "trace_id", "parent_id", "name", "timestamp", "duration", "sample_rate", "outcome", "links";
         ("type", As("transaction.type")),
@@ -177,14 +178,14 @@ pub(super) static TRANSACTION: Table = table(
     ],
 );
 
-static SPAN_COUNT: Table = table(
+static SPAN_COUNT: MemberTable = table(
     "elastic.transaction.span_count.",
     &[("started", As("transaction.span_count.started")), ("dropped", As("transaction.span_count.dropped"))],
 );
 
-static SESSION: Table = table("elastic.transaction.session.", &[("id", As("session.id"))]);
+static SESSION: MemberTable = table("elastic.transaction.session.", &[("id", As("session.id"))]);
 
-static FAAS: Table = table(
+static FAAS: MemberTable = table(
     "elastic.faas.",
     &[
         ("name", As("faas.name")),
@@ -194,10 +195,10 @@ static FAAS: Table = table(
     ],
 );
 
-static OTEL: Table = table("elastic.otel.", &[("attributes", Into(&OTEL_ATTRIBUTES))]);
-static OTEL_ATTRIBUTES: Table = table("elastic.otel.attributes.", &[]);
+static OTEL: MemberTable = table("elastic.otel.", &[("attributes", Into(&OTEL_ATTRIBUTES))]);
+static OTEL_ATTRIBUTES: MemberTable = table("elastic.otel.attributes.", &[]);
 
-static CONTEXT: Table = table(
+static CONTEXT: MemberTable = table(
     "elastic.context.",
     &[
         ("tags", Labels),
@@ -209,7 +210,7 @@ static CONTEXT: Table = table(
     ],
 );
 
-static USER: Table = table(
+static USER: MemberTable = table(
     "elastic.context.user.",
     &[
         ("id", As("user.id")),
@@ -219,7 +220,7 @@ static USER: Table = table(
     ],
 );
 
-static REQUEST: Table = table(
+static REQUEST: MemberTable = table(
     "elastic.context.request.",
     &[
         ("method", As("http.request.method")),
@@ -229,7 +230,7 @@ static REQUEST: Table = table(
     ],
 );
 
-static URL: Table = table(
+static URL: MemberTable = table(
     "elastic.context.request.url.",
     &[
         ("full", As("url.full")),
@@ -242,17 +243,18 @@ static URL: Table = table(
     ],
 );
 
-static SOCKET: Table =
+static SOCKET: MemberTable =
     table("elastic.context.request.socket.", &[("remote_address", As("network.peer.address"))]);
 
-static RESPONSE: Table =
+static RESPONSE: MemberTable =
     table("elastic.context.response.", &[("status_code", As("http.response.status_code"))]);
 
-static MESSAGE: Table = table("elastic.context.message.", &[("queue", Into(&QUEUE))]);
-static QUEUE: Table = table("elastic.context.message.queue.", &[("name", As("messaging.destination.name"))]);
-static CONTEXT_SERVICE: Table = table("elastic.context.service.", &[]);
+static MESSAGE: MemberTable = table("elastic.context.message.", &[("queue", Into(&QUEUE))]);
+static QUEUE: MemberTable =
+    table("elastic.context.message.queue.", &[("name", As("messaging.destination.name"))]);
+static CONTEXT_SERVICE: MemberTable = table("elastic.context.service.", &[]);
 
-pub(super) static SPAN: Table = table(
+pub(super) static SPAN: MemberTable = table(
     "elastic.span.",
     said_elsewhere!["id", "trace_id", "parent_id", "name", "timestamp", "duration", "sample_rate", "outcome", "links";
         ("type", As("span.type")),
@@ -266,7 +268,7 @@ pub(super) static SPAN: Table = table(
     ],
 );
 
-static COMPOSITE: Table = table(
+static COMPOSITE: MemberTable = table(
     "elastic.span.composite.",
     &[
         ("count", As("span.composite.count")),
@@ -275,7 +277,7 @@ static COMPOSITE: Table = table(
     ],
 );
 
-static SPAN_CONTEXT: Table = table(
+static SPAN_CONTEXT: MemberTable = table(
     "elastic.context.",
     &[
         ("tags", Labels),
@@ -287,12 +289,12 @@ static SPAN_CONTEXT: Table = table(
     ],
 );
 
-static DB: Table = table(
+static DB: MemberTable = table(
     "elastic.context.db.",
     &[("statement", As("db.query.text")), ("instance", As("db.namespace")), ("user", As("db.user"))],
 );
 
-static DESTINATION: Table = table(
+static DESTINATION: MemberTable = table(
     "elastic.context.destination.",
     &[
         ("address", As("server.address")),
@@ -301,9 +303,9 @@ static DESTINATION: Table = table(
     ],
 );
 
-static DESTINATION_SERVICE: Table = table("elastic.context.destination.service.", &[]);
+static DESTINATION_SERVICE: MemberTable = table("elastic.context.destination.service.", &[]);
 
-static SPAN_HTTP: Table = table(
+static SPAN_HTTP: MemberTable = table(
     "elastic.context.http.",
     &[
         ("url", As("url.full")),
@@ -312,7 +314,7 @@ static SPAN_HTTP: Table = table(
     ],
 );
 
-pub(super) static ERROR: Table = table(
+pub(super) static ERROR: MemberTable = table(
     "elastic.error.",
     said_elsewhere!["trace_id", "parent_id", "timestamp";
         ("id", As("error.id")),
@@ -324,7 +326,7 @@ pub(super) static ERROR: Table = table(
     ],
 );
 
-static ERROR_TRANSACTION: Table = table(
+static ERROR_TRANSACTION: MemberTable = table(
     "elastic.error.transaction.",
     &[
         ("sampled", As("transaction.sampled")),
@@ -333,12 +335,12 @@ static ERROR_TRANSACTION: Table = table(
     ],
 );
 
-static EXCEPTION: Table =
+static EXCEPTION: MemberTable =
     table("elastic.exception.", &[("type", As("exception.type")), ("message", As("exception.message"))]);
 
-static ERROR_LOG: Table = table("elastic.error.log.", &[]);
+static ERROR_LOG: MemberTable = table("elastic.error.log.", &[]);
 
-pub(super) static METRICSET: Table = table(
+pub(super) static METRICSET: MemberTable = table(
     "elastic.metricset.",
     said_elsewhere!["samples", "timestamp";
         ("tags", Labels),
@@ -349,14 +351,14 @@ pub(super) static METRICSET: Table = table(
     ],
 );
 
-static METRICSET_SPAN: Table =
+static METRICSET_SPAN: MemberTable =
     table("elastic.metricset.span.", &[("type", As("span.type")), ("subtype", As("span.subtype"))]);
 
-static METRICSET_TRANSACTION: Table = table(
+static METRICSET_TRANSACTION: MemberTable = table(
     "elastic.metricset.transaction.",
     &[("type", As("transaction.type")), ("name", As("transaction.name"))],
 );
 
 /// A metric, but for what OTLP has fields for.
-pub(super) static SAMPLE: Table =
+pub(super) static SAMPLE: MemberTable =
     table("elastic.sample.", said_elsewhere!["value", "values", "counts", "type", "unit";]);

@@ -4,7 +4,7 @@ use tidegate_wire::intake::{Text, Value};
 use tidegate_wire::proto::write::{Varint, varint_len};
 
 /// Writes fields one after the other. Once there is no room, nothing more is written, and [`end`](Self::end) says so.
-pub(crate) struct Writer<'o> {
+pub(crate) struct MessageWriter<'o> {
     space: &'o mut [u8],
     len: usize,
     /// Up to where there is room. What is behind it is kept free for messages to be ended.
@@ -27,21 +27,21 @@ const ENDING: usize = 32;
 /// A message that is being written: where its first field is.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "a message that is not closed has no length"]
-pub(crate) struct Mark(usize);
+pub(crate) struct OpenMessage(usize);
 
 /// An attribute's name: a fixed part, and names from the event set off by dots.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Name<'n, 'a> {
+pub(crate) struct AttributeName<'n, 'a> {
     pub(crate) prefix: &'static str,
     pub(crate) path: &'n [Text<'a>],
 }
 
-impl Name<'_, '_> {
-    pub(crate) const fn fixed(name: &'static str) -> Name<'static, 'static> {
-        Name { prefix: name, path: &[] }
+impl AttributeName<'_, '_> {
+    pub(crate) const fn fixed(name: &'static str) -> AttributeName<'static, 'static> {
+        AttributeName { prefix: name, path: &[] }
     }
 
-    fn put(self, out: &mut Writer<'_>) {
+    fn put(self, out: &mut MessageWriter<'_>) {
         out.bytes(self.prefix.as_bytes());
         for (at, text) in self.path.iter().enumerate() {
             if at > 0 {
@@ -52,17 +52,17 @@ impl Name<'_, '_> {
     }
 }
 
-impl<'o> Writer<'o> {
+impl<'o> MessageWriter<'o> {
     /// A writer that fills its space as far as there is room for whole items, and ends what encloses them.
     pub(crate) fn new(space: &'o mut [u8]) -> Self {
         let most = space.len().saturating_sub(ENDING);
-        Writer { space, len: 0, most, is_full: false }
+        MessageWriter { space, len: 0, most, is_full: false }
     }
 
     /// A writer for all that there is, or nothing.
     pub(crate) fn whole(space: &'o mut [u8]) -> Self {
         let most = space.len();
-        Writer { space, len: 0, most, is_full: false }
+        MessageWriter { space, len: 0, most, is_full: false }
     }
 
     /// How much was written.
@@ -98,17 +98,17 @@ impl<'o> Writer<'o> {
     }
 
     /// Where the next field will be.
-    pub(crate) fn mark(&self) -> Mark {
-        Mark(self.len)
+    pub(crate) fn mark(&self) -> OpenMessage {
+        OpenMessage(self.len)
     }
 
     /// Takes back what was written since.
-    pub(crate) fn back_to(&mut self, Mark(len): Mark) {
+    pub(crate) fn back_to(&mut self, OpenMessage(len): OpenMessage) {
         self.len = self.len.min(len);
     }
 
     /// Ends a message around items, for which room was kept free.
-    pub(crate) fn close_enclosing(&mut self, mark: Mark) {
+    pub(crate) fn close_enclosing(&mut self, mark: OpenMessage) {
         let most = std::mem::replace(&mut self.most, self.space.len());
         self.close(mark);
         self.most = most;
@@ -172,15 +172,15 @@ impl<'o> Writer<'o> {
 
     /// Begins a nested message.
     #[inline]
-    pub(crate) fn open(&mut self, field: u8) -> Mark {
+    pub(crate) fn open(&mut self, field: u8) -> OpenMessage {
         // Most messages are short: their length takes one byte.
         self.bytes(&[field << 3 | 2, 0]);
-        Mark(self.len)
+        OpenMessage(self.len)
     }
 
     /// Ends it: what was written since is moved where its length takes more room than was left.
     #[inline]
-    pub(crate) fn close(&mut self, Mark(start): Mark) {
+    pub(crate) fn close(&mut self, OpenMessage(start): OpenMessage) {
         if self.is_full {
             // It may never have been begun: what is at its place is somebody else's.
             return;
@@ -211,7 +211,7 @@ impl<'o> Writer<'o> {
     }
 
     /// An attribute: a plain value as what it is, anything else as its JSON. What says nothing is left out.
-    pub(crate) fn attribute(&mut self, field: u8, name: Name<'_, '_>, value: Value<'_>) {
+    pub(crate) fn attribute(&mut self, field: u8, name: AttributeName<'_, '_>, value: Value<'_>) {
         let says_nothing = match value {
             Value::Null => true,
             Value::Object(object) => object.is_empty(),
@@ -225,7 +225,7 @@ impl<'o> Writer<'o> {
     }
 
     /// An attribute whose `AnyValue` is what `put` writes.
-    pub(crate) fn with_value(&mut self, field: u8, name: Name<'_, '_>, put: impl FnOnce(&mut Self)) {
+    pub(crate) fn with_value(&mut self, field: u8, name: AttributeName<'_, '_>, put: impl FnOnce(&mut Self)) {
         let pair = self.open(field);
         let key = self.open(1);
         name.put(self);

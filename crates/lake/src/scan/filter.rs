@@ -15,7 +15,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub(crate) struct RowFilter {
+pub(crate) struct LakeFilter {
     time: &'static str,
     /// Times in microseconds: this one and later, before that one.
     from_us: i64,
@@ -23,9 +23,9 @@ pub(crate) struct RowFilter {
     conditions: Vec<Condition>,
 }
 
-impl RowFilter {
-    pub(crate) fn new(query: &Query) -> Result<RowFilter, Error> {
-        Ok(RowFilter {
+impl LakeFilter {
+    pub(crate) fn new(query: &Query) -> Result<LakeFilter, Error> {
+        Ok(LakeFilter {
             time: query.table.time_columns().0,
             from_us: query.from.map_or(i64::MIN, |from| from.as_microsecond()),
             to_us: query.to.map_or(i64::MAX, |to| to.as_microsecond()),

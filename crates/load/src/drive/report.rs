@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tidegate_meters::Summary;
 
-use crate::compare::Acked;
+use crate::compare::AcknowledgedSamples;
 
 /// The results of a run's requests.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct LoadReport {
     /// Answers, by status.
     pub answers: BTreeMap<u16, u64>,
     /// Requests that got no answer: no connection, a broken one, or none in time.
@@ -22,7 +22,7 @@ pub struct Report {
     /// Bytes of accepted bodies.
     pub body_bytes: u64,
     /// Which samples were acknowledged.
-    pub acked: Acked,
+    pub acked: AcknowledgedSamples,
     /// Time from a request's first byte to its answer's last, in nanoseconds.
     pub latency: Summary,
     /// How long the run took.
@@ -33,9 +33,9 @@ pub struct Report {
 
 const MAX_REASONS: usize = 5;
 
-impl Report {
+impl LoadReport {
     pub(super) fn of(series: usize) -> Self {
-        Self { acked: Acked::none(series), ..Self::default() }
+        Self { acked: AcknowledgedSamples::none(series), ..Self::default() }
     }
 
     /// Requests that were answered with success.
@@ -70,7 +70,7 @@ impl Report {
 }
 
 /// A few lines for people.
-impl fmt::Display for Report {
+impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
         let millis = |q: f64| self.latency.quantile(q).unwrap_or(0) as f64 / 1e6;

@@ -7,16 +7,16 @@ use std::time::Duration;
 use tidegate_meters::Histogram;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::{Limit, OnRefused, Profile, Report};
-use crate::http::{Connection, Failure, Response};
-use crate::model::Model;
-use crate::remote_write::{Batch, compress};
+use super::{LoadProfile, LoadReport, OnRefused, RunLimit};
+use crate::http::{Connection, RequestError, Response};
+use crate::model::SeriesModel;
+use crate::remote_write::{SampleBatch, compress};
 use crate::target::Target;
 
-pub(super) struct Plan {
+pub(super) struct SenderPlan {
     pub(super) target: Target,
-    pub(super) model: Arc<Model>,
-    pub(super) profile: Profile,
+    pub(super) model: Arc<SeriesModel>,
+    pub(super) profile: LoadProfile,
     /// The series of this connection.
     pub(super) series: Range<usize>,
     /// The requests of this connection.
@@ -27,30 +27,30 @@ pub(super) struct Plan {
 
 /// The contents of a request.
 #[derive(Clone)]
-struct Part {
+struct RequestContents {
     series: Range<usize>,
     first: u64,
     body: Arc<Vec<u8>>,
 }
 
 /// The wait before trying again when the answer names none.
-const RETRY: Duration = Duration::from_millis(50);
+const DEFAULT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Runs the plan to its end.
-pub(super) async fn send(plan: &Plan, report: &mut Report) {
+pub(super) async fn send(plan: &SenderPlan, report: &mut LoadReport) {
     let mut beat = plan.interval.map(|every| {
         let mut beat = interval(every);
         beat.set_missed_tick_behavior(MissedTickBehavior::Burst);
         beat
     });
-    let ring: Vec<Part> =
+    let ring: Vec<RequestContents> =
         parts(plan).take(plan.profile.prebuilt.unwrap_or(0)).map(|p| encoded(plan, p)).collect();
     let replayed = ring.iter().cycle().cloned();
-    let passes = if let Limit::Passes(passes) = plan.profile.limit { passes } else { u64::MAX };
+    let passes = if let RunLimit::Passes(passes) = plan.profile.limit { passes } else { u64::MAX };
     let per_pass = plan.series.len().div_ceil(plan.profile.series_per_request.max(1)) as u64;
     let requests = plan.requests.min(passes.saturating_mul(per_pass));
     let made = parts(plan).map(|part| encoded(plan, part));
-    let all: Box<dyn Iterator<Item = Part> + Send> =
+    let all: Box<dyn Iterator<Item = RequestContents> + Send> =
         if ring.is_empty() { Box::new(made) } else { Box::new(replayed) };
 
     let mut connection = None;
@@ -63,23 +63,29 @@ pub(super) async fn send(plan: &Plan, report: &mut Report) {
 }
 
 /// Series and first numbers, pass after pass, without end.
-fn parts(plan: &Plan) -> impl Iterator<Item = Part> + Send {
-    let Profile { series_per_request, samples_per_series, first, .. } = plan.profile;
+fn parts(plan: &SenderPlan) -> impl Iterator<Item = RequestContents> + Send {
+    let LoadProfile { series_per_request, samples_per_series, first, .. } = plan.profile;
     let (series, size) = (plan.series.clone(), series_per_request.max(1));
     let passes = if series.is_empty() { 0 } else { u64::MAX };
     (0..passes).flat_map(move |pass| {
         let end = series.end;
         let first = first + pass * samples_per_series;
-        let part =
-            move |from: usize| Part { series: from..end.min(from + size), first, body: Arc::default() };
+        let part = move |from: usize| RequestContents {
+            series: from..end.min(from + size),
+            first,
+            body: Arc::default(),
+        };
         series.clone().step_by(size).map(part)
     })
 }
 
-fn encoded(plan: &Plan, mut part: Part) -> Part {
+fn encoded(plan: &SenderPlan, mut part: RequestContents) -> RequestContents {
     let series = plan.model.range(part.series.clone());
     let samples = plan.profile.samples_per_series;
-    let batch = Batch { extras: plan.profile.extras, ..Batch::of(&plan.model, series, part.first, samples) };
+    let batch = SampleBatch {
+        extras: plan.profile.extras,
+        ..SampleBatch::of(&plan.model, series, part.first, samples)
+    };
     let (mut raw, mut body) = (Vec::with_capacity(series.len() * 340), Vec::new());
     batch.encode(plan.profile.version, &mut raw);
     compress(&raw, &mut body);
@@ -88,7 +94,12 @@ fn encoded(plan: &Plan, mut part: Part) -> Part {
 }
 
 /// Sends a part, again and again if the profile says so, until it is accepted or finally refused.
-async fn until_settled(plan: &Plan, part: &Part, connection: &mut Option<Connection>, report: &mut Report) {
+async fn until_settled(
+    plan: &SenderPlan,
+    part: &RequestContents,
+    connection: &mut Option<Connection>,
+    report: &mut LoadReport,
+) {
     loop {
         let wait = match attempt(plan, part, connection, report).await {
             Ok(response) if (200..300).contains(&response.status) => {
@@ -101,13 +112,13 @@ async fn until_settled(plan: &Plan, part: &Part, connection: &mut Option<Connect
                 if response.status < 500 && response.status != 429 {
                     return;
                 }
-                response.retry_after.map_or(RETRY, Duration::from_secs)
+                response.retry_after.map_or(DEFAULT_RETRY_DELAY, Duration::from_secs)
             }
             Err(failure) => {
                 report.reason(&failure.to_string());
                 report.failed += 1;
                 *connection = None;
-                RETRY
+                DEFAULT_RETRY_DELAY
             }
         };
         match plan.profile.on_refused {
@@ -118,12 +129,12 @@ async fn until_settled(plan: &Plan, part: &Part, connection: &mut Option<Connect
 }
 
 async fn attempt(
-    plan: &Plan,
-    part: &Part,
+    plan: &SenderPlan,
+    part: &RequestContents,
     connection: &mut Option<Connection>,
-    report: &mut Report,
-) -> Result<Response, Failure> {
-    let Profile { answer_within, version, .. } = plan.profile;
+    report: &mut LoadReport,
+) -> Result<Response, RequestError> {
+    let LoadProfile { answer_within, version, .. } = plan.profile;
     let mut open = match connection.take().filter(Connection::is_reusable) {
         Some(open) => open,
         None => {
@@ -140,7 +151,7 @@ async fn attempt(
     Ok(response)
 }
 
-fn accepted(plan: &Plan, part: &Part, report: &mut Report) {
+fn accepted(plan: &SenderPlan, part: &RequestContents, report: &mut LoadReport) {
     let samples = plan.profile.samples_per_series;
     report.samples += samples * part.series.len() as u64;
     report.body_bytes += part.body.len() as u64;

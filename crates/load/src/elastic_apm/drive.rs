@@ -8,11 +8,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The sent items, all of them accepted.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sent {
+pub struct SentItems {
     /// Requests.
     pub requests: u64,
     /// Events.
@@ -55,7 +55,7 @@ pub fn drive_blocking(
     events: u64,
     connections: usize,
     requests: u64,
-) -> io::Result<Sent> {
+) -> io::Result<SentItems> {
     let messages: Vec<Vec<u8>> = bodies.iter().map(|body| message(body)).collect();
     let begun = Instant::now();
     std::thread::scope(|scope| {
@@ -69,7 +69,7 @@ pub fn drive_blocking(
     })?;
     let all = requests * connections as u64;
     let bytes = bodies.iter().map(|body| body.len() as u64).sum::<u64>() / (bodies.len() as u64).max(1) * all;
-    Ok(Sent { requests: all, events: all * events, bytes, elapsed: begun.elapsed() })
+    Ok(SentItems { requests: all, events: all * events, bytes, elapsed: begun.elapsed() })
 }
 
 fn message(body: &[u8]) -> Vec<u8> {
@@ -84,7 +84,7 @@ fn message(body: &[u8]) -> Vec<u8> {
 fn send(address: SocketAddr, messages: &[Vec<u8>], number: usize, requests: u64) -> io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     let mut answer = [0; 1024];
     for (_, message) in (0..requests).zip(messages.iter().cycle().skip(number)) {
         stream.write_all(message)?;

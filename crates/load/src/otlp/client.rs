@@ -16,8 +16,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Coding, Signal, post};
-use crate::http::{Connection, Failure};
+use super::{ContentCoding, Signal, post};
+use crate::http::{Connection, RequestError};
 use crate::target::Target;
 
 /// How requests travel.
@@ -31,7 +31,7 @@ pub enum Transport {
 
 /// The response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct OtlpResponse {
     /// Whether the request was taken.
     pub taken: bool,
     /// Whether a sender is to send it again.
@@ -46,30 +46,36 @@ pub struct Answer {
 
 /// A connection, with one request in flight.
 #[derive(Debug)]
-pub enum Client {
+pub enum OtlpClient {
     /// HTTP/1.1
     Http(Connection, Target),
     /// HTTP/2
-    Grpc(Grpc),
+    Grpc(GrpcConnection),
 }
 
 /// A gRPC connection.
 #[derive(Debug)]
-pub struct Grpc {
-    sender: http2::SendRequest<Message>,
+pub struct GrpcConnection {
+    sender: http2::SendRequest<UnsizedBody>,
     authority: String,
     /// The task that drives the connection, aborted on drop.
     _connection: JoinSet<()>,
 }
 
-impl Client {
+impl OtlpClient {
     /// Connects to `target`, of which the path is not used.
     ///
     /// # Errors
     /// When there is nobody, or not within `deadline`.
-    pub async fn open(transport: Transport, target: &Target, deadline: Duration) -> Result<Client, Failure> {
+    pub async fn open(
+        transport: Transport,
+        target: &Target,
+        deadline: Duration,
+    ) -> Result<OtlpClient, RequestError> {
         match transport {
-            Transport::Http => Ok(Client::Http(Connection::open(target, deadline).await?, target.clone())),
+            Transport::Http => {
+                Ok(OtlpClient::Http(Connection::open(target, deadline).await?, target.clone()))
+            }
             Transport::Grpc => {
                 let shake = async {
                     let stream = TcpStream::connect(target.address()).await?;
@@ -77,7 +83,7 @@ impl Client {
                     let shaken = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await;
                     shaken.map_err(io::Error::other)
                 };
-                let shaken = timeout(deadline, shake).await.map_err(|_| Failure::Timeout(deadline))?;
+                let shaken = timeout(deadline, shake).await.map_err(|_| RequestError::Timeout(deadline))?;
                 let (sender, connection) = shaken?;
                 let mut driver = JoinSet::new();
                 driver.spawn(async move {
@@ -85,7 +91,7 @@ impl Client {
                     let _ended = connection.await;
                 });
                 let authority = target.authority.clone();
-                Ok(Client::Grpc(Grpc { sender, authority, _connection: driver }))
+                Ok(OtlpClient::Grpc(GrpcConnection { sender, authority, _connection: driver }))
             }
         }
     }
@@ -93,8 +99,8 @@ impl Client {
     /// Whether another request can follow.
     pub fn is_reusable(&self) -> bool {
         match self {
-            Client::Http(connection, _) => connection.is_reusable(),
-            Client::Grpc(grpc) => !grpc.sender.is_closed(),
+            OtlpClient::Http(connection, _) => connection.is_reusable(),
+            OtlpClient::Grpc(grpc) => !grpc.sender.is_closed(),
         }
     }
 
@@ -105,15 +111,15 @@ impl Client {
     pub async fn send(
         &mut self,
         signal: Signal,
-        coding: Coding,
+        coding: ContentCoding,
         body: &[u8],
         deadline: Duration,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<OtlpResponse, RequestError> {
         match self {
-            Client::Http(connection, target) => {
+            OtlpClient::Http(connection, target) => {
                 let head = post(signal, target, coding.name(), body.len());
                 let response = connection.send(head.as_bytes(), body, deadline).await?;
-                Ok(Answer {
+                Ok(OtlpResponse {
                     taken: response.status == 200,
                     retryable: matches!(response.status, 429 | 502..=504),
                     code: response.status,
@@ -121,9 +127,9 @@ impl Client {
                     reason: response.body,
                 })
             }
-            Client::Grpc(grpc) => {
+            OtlpClient::Grpc(grpc) => {
                 let answered = timeout(deadline, grpc.call(signal, coding, body)).await;
-                answered.map_err(|_| Failure::Timeout(deadline))?
+                answered.map_err(|_| RequestError::Timeout(deadline))?
             }
         }
     }
@@ -131,9 +137,9 @@ impl Client {
 
 /// The body of a call. Its length is not told, so that no `content-length` is sent: clients of gRPC send none.
 #[derive(Debug)]
-struct Message(Full<Bytes>);
+struct UnsizedBody(Full<Bytes>);
 
-impl Body for Message {
+impl Body for UnsizedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -149,18 +155,23 @@ impl Body for Message {
     }
 }
 
-impl Grpc {
-    async fn call(&mut self, signal: Signal, coding: Coding, body: &[u8]) -> Result<Answer, Failure> {
-        let broken = |error: hyper::Error| Failure::Connection(io::Error::other(with_causes(&error)));
+impl GrpcConnection {
+    async fn call(
+        &mut self,
+        signal: Signal,
+        coding: ContentCoding,
+        body: &[u8],
+    ) -> Result<OtlpResponse, RequestError> {
+        let broken = |error: hyper::Error| RequestError::Connection(io::Error::other(with_causes(&error)));
         let mut message = BytesMut::with_capacity(body.len() + 5);
-        message.put_u8(u8::from(coding != Coding::Identity));
-        message.put_u32(u32::try_from(body.len()).map_err(|_| Failure::Protocol("a body is too long"))?);
+        message.put_u8(u8::from(coding != ContentCoding::Identity));
+        message.put_u32(u32::try_from(body.len()).map_err(|_| RequestError::Protocol("a body is too long"))?);
         message.put_slice(body);
         let request = hyper::Request::post(format!("http://{}{}", self.authority, signal.method()))
             .header("content-type", "application/grpc")
             .header("te", "trailers")
             .header("grpc-encoding", coding.name())
-            .body(Message(Full::new(message.freeze())))
+            .body(UnsizedBody(Full::new(message.freeze())))
             .map_err(io::Error::other)?;
         self.sender.ready().await.map_err(broken)?;
         let response = self.sender.send_request(request).await.map_err(broken)?;
@@ -176,14 +187,14 @@ impl Grpc {
     }
 }
 
-fn verdict(status: u16, headers: &HeaderMap) -> Answer {
+fn verdict(status: u16, headers: &HeaderMap) -> OtlpResponse {
     let text = |name: &str| headers.get(name).map(HeaderValue::as_bytes).map(String::from_utf8_lossy);
     // Without a status of gRPC the answer is somebody else's: UNKNOWN.
     let code = text("grpc-status").and_then(|code| code.parse().ok()).unwrap_or(2);
     let delay = text("grpc-status-details-bin").is_some().then_some(Duration::from_secs(1));
     let retryable = matches!(code, 1 | 4 | 10 | 11 | 14 | 15) || code == 8 && delay.is_some();
     let reason = text("grpc-message").map_or_else(|| format!("HTTP {status}"), |words| words.into_owned());
-    Answer { taken: code == 0, retryable, code, retry_after: delay.filter(|_| retryable), reason }
+    OtlpResponse { taken: code == 0, retryable, code, retry_after: delay.filter(|_| retryable), reason }
 }
 
 /// An error with what caused it: the first alone says little.

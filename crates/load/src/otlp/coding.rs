@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 /// How bodies are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coding {
+pub enum ContentCoding {
     /// Not at all.
     Identity,
     /// gzip, level 6, as the SDKs and the Collector have it.
@@ -13,21 +13,21 @@ pub enum Coding {
     Zstd,
 }
 
-impl Coding {
+impl ContentCoding {
     /// The name in headers.
     pub fn name(self) -> &'static str {
         match self {
-            Coding::Identity => "identity",
-            Coding::Gzip => "gzip",
-            Coding::Zstd => "zstd",
+            ContentCoding::Identity => "identity",
+            ContentCoding::Gzip => "gzip",
+            ContentCoding::Zstd => "zstd",
         }
     }
 
-    pub(super) fn of_name(name: Option<&str>) -> Option<Coding> {
+    pub(super) fn of_name(name: Option<&str>) -> Option<ContentCoding> {
         match name {
-            None | Some("identity") => Some(Coding::Identity),
-            Some("gzip") => Some(Coding::Gzip),
-            Some("zstd") => Some(Coding::Zstd),
+            None | Some("identity") => Some(ContentCoding::Identity),
+            Some("gzip") => Some(ContentCoding::Gzip),
+            Some("zstd") => Some(ContentCoding::Zstd),
             Some(_) => None,
         }
     }
@@ -38,13 +38,13 @@ impl Coding {
     /// When the library fails, which it has no reason to.
     pub fn encode(self, raw: &[u8]) -> io::Result<Vec<u8>> {
         match self {
-            Coding::Identity => Ok(raw.to_vec()),
-            Coding::Gzip => {
+            ContentCoding::Identity => Ok(raw.to_vec()),
+            ContentCoding::Gzip => {
                 let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
                 out.write_all(raw)?;
                 out.finish()
             }
-            Coding::Zstd => {
+            ContentCoding::Zstd => {
                 let mut out = Vec::with_capacity(zstd_safe::compress_bound(raw.len()));
                 zstd_safe::compress(&mut out, raw, 3)
                     .map_err(|code| io::Error::other(zstd_safe::get_error_name(code)))?;
@@ -64,10 +64,10 @@ impl Coding {
             if read > limit as u64 { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
         };
         match self {
-            Coding::Identity => bounded(&mut &*body)?,
-            Coding::Gzip => bounded(&mut flate2::read::MultiGzDecoder::new(body))?,
-            Coding::Zstd => {
-                bounded(&mut Frames { context: zstd_safe::DCtx::create(), rest: body, inside: false })?
+            ContentCoding::Identity => bounded(&mut &*body)?,
+            ContentCoding::Gzip => bounded(&mut flate2::read::MultiGzDecoder::new(body))?,
+            ContentCoding::Zstd => {
+                bounded(&mut ZstdFrames { context: zstd_safe::DCtx::create(), rest: body, inside: false })?
             }
         }
         Ok(raw)
@@ -75,14 +75,14 @@ impl Coding {
 }
 
 /// Reads zstd frames, one after the other.
-struct Frames<'a> {
+struct ZstdFrames<'a> {
     context: zstd_safe::DCtx<'static>,
     rest: &'a [u8],
     /// A frame was begun and has not ended.
     inside: bool,
 }
 
-impl io::Read for Frames<'_> {
+impl io::Read for ZstdFrames<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let mut out = zstd_safe::OutBuffer::around(to);
         while self.inside || !self.rest.is_empty() {

@@ -5,21 +5,21 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Request, Signal, now_ns, post};
-use crate::demo::Trickled;
+use super::{ExportRequest, Signal, now_ns, post};
+use crate::demo::DemoReport;
 use crate::http::Connection;
 use crate::target::Target;
 
 /// Spans, and as many log records, that the trickle sends each time.
-pub const TRICKLE_ITEMS: u64 = 20;
+pub const DEMO_ITEMS: u64 = 20;
 
 /// An answer takes at most this long.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends [`TRICKLE_ITEMS`] spans and as many log records `every` so often, until `stop` is true or its sender is
+/// Sends [`DEMO_ITEMS`] spans and as many log records `every` so often, until `stop` is true or its sender is
 /// gone.
-pub async fn trickle(target: &Target, every: Duration, mut stop: watch::Receiver<bool>) -> Trickled {
-    let mut trickled = Trickled::default();
+pub async fn trickle(target: &Target, every: Duration, mut stop: watch::Receiver<bool>) -> DemoReport {
+    let mut trickled = DemoReport::default();
     let mut beat = interval(every);
     beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut connection = None;
@@ -33,13 +33,13 @@ pub async fn trickle(target: &Target, every: Duration, mut stop: watch::Receiver
             }
         }
         for signal in [Signal::Traces, Signal::Logs] {
-            let request = Request { signal, items: TRICKLE_ITEMS, first, time_ns: now_ns() };
+            let request = ExportRequest { signal, items: DEMO_ITEMS, first, time_ns: now_ns() };
             match send(target, &mut connection, signal, &request.encode()).await {
                 Ok(true) => trickled.accepted += 1,
                 Ok(false) | Err(_) => trickled.failed += 1,
             }
         }
-        first += TRICKLE_ITEMS;
+        first += DEMO_ITEMS;
     }
 }
 
@@ -48,13 +48,13 @@ async fn send(
     connection: &mut Option<Connection>,
     signal: Signal,
     body: &[u8],
-) -> Result<bool, crate::http::Failure> {
+) -> Result<bool, crate::http::RequestError> {
     let mut open = match connection.take().filter(Connection::is_reusable) {
         Some(open) => open,
-        None => Connection::open(target, PATIENCE).await?,
+        None => Connection::open(target, TIMEOUT).await?,
     };
     let head = post(signal, target, "identity", body.len());
-    let answer = Box::pin(open.send(head.as_bytes(), body, PATIENCE)).await?;
+    let answer = Box::pin(open.send(head.as_bytes(), body, TIMEOUT)).await?;
     *connection = Some(open);
     Ok(answer.status == 200)
 }

@@ -7,20 +7,20 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Client, Coding, Request, Signal, Transport, now_ns};
+use super::{ContentCoding, ExportRequest, OtlpClient, Signal, Transport, now_ns};
 use crate::drive::OnRefused;
-use crate::numbers::Numbers;
+use crate::numbers::NumberSet;
 use crate::target::Target;
 
 /// How to drive a receiver.
 #[derive(Clone, Debug)]
-pub struct Profile {
+pub struct OtlpProfile {
     /// How requests travel.
     pub transport: Transport,
     /// Their contents.
     pub signal: Signal,
     /// How they are compressed.
-    pub coding: Coding,
+    pub coding: ContentCoding,
     /// Connections, each with one request in flight.
     pub connections: u64,
     /// Items in a request.
@@ -39,12 +39,12 @@ pub struct Profile {
     pub prebuilt: Option<u64>,
 }
 
-impl Default for Profile {
+impl Default for OtlpProfile {
     fn default() -> Self {
         Self {
             transport: Transport::Http,
             signal: Signal::Traces,
-            coding: Coding::Identity,
+            coding: ContentCoding::Identity,
             connections: 4,
             items: 200,
             requests: 10,
@@ -57,7 +57,7 @@ impl Default for Profile {
     }
 }
 
-impl Profile {
+impl OtlpProfile {
     /// The number behind the last item that a whole run sends.
     pub fn end(&self) -> u64 {
         self.first + self.connections * self.requests * self.items
@@ -66,7 +66,7 @@ impl Profile {
 
 /// The results of a run's requests.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct OtlpReport {
     /// Answers, by status over HTTP or code over gRPC.
     pub answers: BTreeMap<u16, u64>,
     /// Requests that were taken.
@@ -82,7 +82,7 @@ pub struct Report {
     /// Bytes of their bodies, as sent.
     pub bytes: u64,
     /// The numbers of acknowledged items; empty when bodies are prebuilt.
-    pub acked: Numbers,
+    pub acked: NumberSet,
     /// How long the run took.
     pub elapsed: Duration,
     /// The first reasons that came with refusals.
@@ -91,23 +91,23 @@ pub struct Report {
 
 const MAX_REASONS: usize = 5;
 /// The wait before trying again when the answer names none.
-const RETRY: Duration = Duration::from_millis(50);
+const DEFAULT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Sends as `profile` says. Always ends, at the profile's deadline at last.
-pub async fn drive(target: &Target, profile: &Profile) -> Report {
+pub async fn drive(target: &Target, profile: &OtlpProfile) -> OtlpReport {
     let started = Instant::now();
     let mut senders = JoinSet::new();
     for connection in 0..profile.connections {
         let (target, profile) = (target.clone(), profile.clone());
         senders.spawn(async move {
-            let mut report = Report::default();
+            let mut report = OtlpReport::default();
             let sending = Box::pin(send(&target, &profile, connection, &mut report));
             // The report contains all requests sent so far, whether the sender ended or was ended.
             let _ended = timeout(profile.deadline, sending).await;
             report
         });
     }
-    let mut report = Report::default();
+    let mut report = OtlpReport::default();
     while let Some(sent) = senders.join_next().await {
         match sent {
             Ok(sent) => report.merge(sent),
@@ -122,15 +122,16 @@ pub async fn drive(target: &Target, profile: &Profile) -> Report {
 ///
 /// # Errors
 /// When the system has no means for a runtime.
-pub fn drive_blocking(target: &Target, profile: &Profile) -> io::Result<Report> {
+pub fn drive_blocking(target: &Target, profile: &OtlpProfile) -> io::Result<OtlpReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(drive(target, profile)))
 }
 
-async fn send(target: &Target, profile: &Profile, connection: u64, report: &mut Report) {
+async fn send(target: &Target, profile: &OtlpProfile, connection: u64, report: &mut OtlpReport) {
     let body = |number: u64| {
         let first = profile.first + (connection * profile.requests + number) * profile.items;
-        let request = Request { signal: profile.signal, items: profile.items, first, time_ns: now_ns() };
+        let request =
+            ExportRequest { signal: profile.signal, items: profile.items, first, time_ns: now_ns() };
         // Compressing in memory does not fail; an empty body would show at once.
         (first, profile.coding.encode(&request.encode()).unwrap_or_default())
     };
@@ -154,10 +155,10 @@ async fn send(target: &Target, profile: &Profile, connection: u64, report: &mut 
 /// Sends a body, again and again if the profile says so; says whether it was taken.
 async fn until_settled(
     target: &Target,
-    profile: &Profile,
-    client: &mut Option<Client>,
+    profile: &OtlpProfile,
+    client: &mut Option<OtlpClient>,
     body: &[u8],
-    report: &mut Report,
+    report: &mut OtlpReport,
 ) -> bool {
     loop {
         let wait = match attempt(target, profile, client, body).await {
@@ -175,12 +176,12 @@ async fn until_settled(
                 if !answer.retryable {
                     return false;
                 }
-                answer.retry_after.unwrap_or(RETRY)
+                answer.retry_after.unwrap_or(DEFAULT_RETRY_DELAY)
             }
             Err(failure) => {
                 report.failed += 1;
                 report.reason(failure.to_string());
-                RETRY
+                DEFAULT_RETRY_DELAY
             }
         };
         match profile.on_refused {
@@ -192,27 +193,27 @@ async fn until_settled(
 
 async fn attempt(
     target: &Target,
-    profile: &Profile,
-    client: &mut Option<Client>,
+    profile: &OtlpProfile,
+    client: &mut Option<OtlpClient>,
     body: &[u8],
-) -> Result<super::Answer, crate::http::Failure> {
-    let mut open = match client.take().filter(Client::is_reusable) {
+) -> Result<super::OtlpResponse, crate::http::RequestError> {
+    let mut open = match client.take().filter(OtlpClient::is_reusable) {
         Some(open) => open,
-        None => Client::open(profile.transport, target, profile.answer_within).await?,
+        None => OtlpClient::open(profile.transport, target, profile.answer_within).await?,
     };
     let answer = open.send(profile.signal, profile.coding, body, profile.answer_within).await?;
     *client = Some(open);
     Ok(answer)
 }
 
-impl Report {
+impl OtlpReport {
     fn reason(&mut self, reason: String) {
         if self.reasons.len() < MAX_REASONS && !self.reasons.contains(&reason) {
             self.reasons.push(reason);
         }
     }
 
-    fn merge(&mut self, other: Report) {
+    fn merge(&mut self, other: OtlpReport) {
         for (code, count) in other.answers {
             *self.answers.entry(code).or_default() += count;
         }

@@ -4,7 +4,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::Signal;
-use crate::remote_write::Fault;
+use crate::remote_write::DecodeError;
 use crate::remote_write::proto::{Fields, Value, bytes, message, uint, varint};
 
 /// The attribute that holds an item's number.
@@ -32,7 +32,7 @@ const AGENTS: [&str; 3] = [
 
 /// A request: items `first..first + items`, of one resource and one scope.
 #[derive(Clone, Copy, Debug)]
-pub struct Request {
+pub struct ExportRequest {
     /// Its contents.
     pub signal: Signal,
     /// How many items.
@@ -43,7 +43,7 @@ pub struct Request {
     pub time_ns: u64,
 }
 
-impl Request {
+impl ExportRequest {
     /// The `Export…ServiceRequest`, uncompressed. The same numbers make the same bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut random = SmallRng::seed_from_u64(self.first);
@@ -209,7 +209,7 @@ fn fixed64(out: &mut Vec<u8>, field: u64, value: u64) {
 ///
 /// # Errors
 /// When the request is not protobuf.
-pub fn numbers(signal: Signal, body: &[u8], mut each: impl FnMut(u64)) -> Result<u64, Fault> {
+pub fn numbers(signal: Signal, body: &[u8], mut each: impl FnMut(u64)) -> Result<u64, DecodeError> {
     let mut unnumbered = 0;
     let mut item = |item: &[u8], field: u64| {
         match number(item, field)? {
@@ -235,7 +235,11 @@ pub fn numbers(signal: Signal, body: &[u8], mut each: impl FnMut(u64)) -> Result
 }
 
 /// Calls `each` with every message at the end of a path of fields.
-fn inside(body: &[u8], path: &[u64], each: &mut dyn FnMut(&[u8]) -> Result<(), Fault>) -> Result<(), Fault> {
+fn inside(
+    body: &[u8],
+    path: &[u64],
+    each: &mut dyn FnMut(&[u8]) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
     let Some((first, rest)) = path.split_first() else { return each(body) };
     for field in Fields(body) {
         if let (number, Value::Bytes(inner)) = field?
@@ -247,7 +251,7 @@ fn inside(body: &[u8], path: &[u64], each: &mut dyn FnMut(&[u8]) -> Result<(), F
     Ok(())
 }
 
-fn number(item: &[u8], field: u64) -> Result<Option<u64>, Fault> {
+fn number(item: &[u8], field: u64) -> Result<Option<u64>, DecodeError> {
     let mut found = None;
     inside(item, &[field], &mut |attribute| {
         let (mut name, mut value) = (&[][..], None);
@@ -279,7 +283,8 @@ mod tests {
     #[test]
     fn items_are_numbered_and_as_long_as_real_ones() {
         for signal in Signal::ALL {
-            let request = Request { signal, items: 200, first: 1_000, time_ns: 1_700_000_000_000_000_000 };
+            let request =
+                ExportRequest { signal, items: 200, first: 1_000, time_ns: 1_700_000_000_000_000_000 };
             let body = request.encode();
             let mut found = Vec::new();
             assert_eq!(numbers(signal, &body, |number| found.push(number)).unwrap(), 0);

@@ -20,8 +20,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{Coding, Signal, numbers};
-use crate::numbers::Numbers;
+use super::{ContentCoding, Signal, numbers};
+use crate::numbers::NumberSet;
 use crate::sink::Behaviour;
 use crate::target::Target;
 
@@ -39,9 +39,9 @@ pub struct OtlpSink {
 
 /// The received items.
 #[derive(Clone, Debug, Default)]
-pub struct Arrived {
+pub struct ReceivedItems {
     /// The numbers of the items of each signal: traces, metrics, logs.
-    pub numbers: [Numbers; 3],
+    pub numbers: [NumberSet; 3],
     /// Items that had arrived before.
     pub duplicates: u64,
     /// Items without a number.
@@ -56,9 +56,9 @@ pub struct Arrived {
     pub malformed: u64,
 }
 
-impl Arrived {
+impl ReceivedItems {
     /// The numbers of a signal's items.
-    pub fn of(&self, signal: Signal) -> &Numbers {
+    pub fn of(&self, signal: Signal) -> &NumberSet {
         &self.numbers[signal as usize]
     }
 }
@@ -66,15 +66,15 @@ impl Arrived {
 #[derive(Debug, Default)]
 struct State {
     /// Whether bodies are looked into.
-    looks: bool,
-    arrived: Mutex<Arrived>,
+    inspects: bool,
+    arrived: Mutex<ReceivedItems>,
     changed: Condvar,
 }
 
 type Answer = hyper::Response<BoxBody<Bytes, Infallible>>;
 
 impl OtlpSink {
-    /// Starts a receiver on a free port; it reads the items' numbers if it `looks`, and else only counts.
+    /// Starts a receiver on a free port; it reads the items' numbers if it `inspects`, and else only counts.
     ///
     /// # Errors
     /// When there is no port or no thread to be had.
@@ -83,7 +83,7 @@ impl OtlpSink {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (orders, received) = watch::channel(behaviour);
-        let state = Arc::new(State { looks, ..State::default() });
+        let state = Arc::new(State { inspects: looks, ..State::default() });
         let shared = Arc::clone(&state);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = std::thread::Builder::new()
@@ -113,13 +113,13 @@ impl OtlpSink {
     }
 
     /// The items received so far.
-    pub fn report(&self) -> Arrived {
+    pub fn report(&self) -> ReceivedItems {
         self.state.arrived().clone()
     }
 
     /// Waits until `enough` of what arrived, at most `limit`; says whether it came to that.
-    pub fn wait_for(&self, limit: Duration, mut enough: impl FnMut(&Arrived) -> bool) -> bool {
-        let missing = |arrived: &mut Arrived| !enough(arrived);
+    pub fn wait_for(&self, limit: Duration, mut enough: impl FnMut(&ReceivedItems) -> bool) -> bool {
+        let missing = |arrived: &mut ReceivedItems| !enough(arrived);
         let waited = self.state.changed.wait_timeout_while(self.state.arrived(), limit, missing);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -136,11 +136,11 @@ impl Drop for OtlpSink {
 }
 
 impl State {
-    fn arrived(&self) -> MutexGuard<'_, Arrived> {
+    fn arrived(&self) -> MutexGuard<'_, ReceivedItems> {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn record(&self, change: impl FnOnce(&mut Arrived)) {
+    fn record(&self, change: impl FnOnce(&mut ReceivedItems)) {
         change(&mut self.arrived());
         self.changed.notify_all();
     }
@@ -195,24 +195,24 @@ async fn serve(
 /// The stall of a request ends with its connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the receiver was told to behave differently")]
-struct Abandoned;
+struct CancelOnDrop;
 
 async fn respond(
     request: hyper::Request<Incoming>,
     mut orders: watch::Receiver<Behaviour>,
     state: &State,
-) -> Result<Answer, Abandoned> {
+) -> Result<Answer, CancelOnDrop> {
     let behaviour = *orders.borrow_and_update();
     if behaviour == Behaviour::Stall {
         state.record(|arrived| arrived.stalled += 1);
         let _ended = orders.changed().await;
-        return Err(Abandoned);
+        return Err(CancelOnDrop);
     }
     let header =
         |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let grpc = header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
     let encoding = header(if grpc { "grpc-encoding" } else { "content-encoding" });
-    let coding = Coding::of_name(encoding.as_deref());
+    let coding = ContentCoding::of_name(encoding.as_deref());
     let signal = Signal::of_path(request.uri().path());
     let body = Limited::new(request.into_body(), MAX_BODY).collect().await;
     let taken = match (behaviour, signal, coding, body) {
@@ -232,10 +232,10 @@ async fn respond(
     Ok(answer)
 }
 
-fn take(signal: Signal, coding: Coding, grpc: bool, body: &[u8], state: &State) -> Result<(), ()> {
+fn take(signal: Signal, coding: ContentCoding, grpc: bool, body: &[u8], state: &State) -> Result<(), ()> {
     let mut found = Vec::new();
     let mut unnumbered = 0;
-    if state.looks {
+    if state.inspects {
         let (message, coding) = if grpc { framed(body, coding)? } else { (body, coding) };
         let raw = coding.decode(message, MAX_BODY);
         let read = raw
@@ -261,10 +261,10 @@ fn take(signal: Signal, coding: Coding, grpc: bool, body: &[u8], state: &State) 
 }
 
 /// The one message of a call.
-fn framed(body: &[u8], coding: Coding) -> Result<(&[u8], Coding), ()> {
+fn framed(body: &[u8], coding: ContentCoding) -> Result<(&[u8], ContentCoding), ()> {
     let ([compressed, len @ ..], message) = body.split_first_chunk::<5>().ok_or(())?;
     let whole = u32::from_be_bytes(*len) as usize == message.len();
-    let coding = if *compressed == 1 { coding } else { Coding::Identity };
+    let coding = if *compressed == 1 { coding } else { ContentCoding::Identity };
     if whole { Ok((message, coding)) } else { Err(()) }
 }
 

@@ -40,14 +40,14 @@ fn field<'a>(message: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote_write::{Batch, Version};
-    use crate::{Model, Timeline};
+    use crate::remote_write::{SampleBatch, Version};
+    use crate::{SeriesModel, Timeline};
 
     #[test]
     fn the_scan_reads_every_series_of_the_traffic_to_its_end() {
-        let model = Model::new(1, 50, Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 });
+        let model = SeriesModel::new(1, 50, Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 });
         let mut raw = Vec::new();
-        Batch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
+        SampleBatch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
         let (mut request, mut series) = (raw.as_slice(), 0);
         while field(&mut request).is_some() {
             series += 1;

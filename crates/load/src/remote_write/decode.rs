@@ -2,22 +2,22 @@
 
 use super::proto::{Fields, Value, take_varint};
 use super::{STALE, Version, key_of};
-use crate::model::Kind;
+use crate::model::SampleKind;
 
 /// One sample or histogram, as it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct ReceivedSample {
     /// The label set's key.
     pub key: u64,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: SampleKind,
     /// The value's bits, or the histogram's sum's.
     pub bits: u64,
     /// Its time.
     pub time_ms: i64,
 }
 
-impl Arrival {
+impl ReceivedSample {
     /// Its number, when its value is one.
     pub fn number(&self) -> Option<u64> {
         let value = f64::from_bits(self.bits);
@@ -32,7 +32,7 @@ impl Arrival {
 
 /// The contents of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct RequestTotals {
     /// Series.
     pub series: u64,
     /// Float samples, stale markers among them.
@@ -47,7 +47,7 @@ pub struct Totals {
 
 /// Why a request could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum DecodeError {
     /// Not a Snappy block, or a larger one than allowed.
     #[error("the body is not a Snappy block of the allowed size")]
     Snappy,
@@ -73,15 +73,19 @@ pub fn decode(
     version: Version,
     body: &[u8],
     max_bytes: usize,
-    visit: &mut dyn FnMut(Arrival),
-) -> Result<Totals, Fault> {
-    let len = snap::raw::decompress_len(body).map_err(|_| Fault::Snappy)?;
+    visit: &mut dyn FnMut(ReceivedSample),
+) -> Result<RequestTotals, DecodeError> {
+    let len = snap::raw::decompress_len(body).map_err(|_| DecodeError::Snappy)?;
     if len > max_bytes {
-        return Err(Fault::Snappy);
+        return Err(DecodeError::Snappy);
     }
-    let raw = snap::raw::Decoder::new().decompress_vec(body).map_err(|_| Fault::Snappy)?;
-    let mut walk =
-        Walk { labels: Vec::with_capacity(32), canonical: Vec::new(), totals: Totals::default(), visit };
+    let raw = snap::raw::Decoder::new().decompress_vec(body).map_err(|_| DecodeError::Snappy)?;
+    let mut walk = RequestDecoder {
+        labels: Vec::with_capacity(32),
+        canonical: Vec::new(),
+        totals: RequestTotals::default(),
+        visit,
+    };
     match version {
         Version::V1 => walk.request_v1(&raw)?,
         Version::V2 => walk.request_v2(&raw)?,
@@ -90,15 +94,15 @@ pub fn decode(
 }
 
 /// One walk over a message: what is used again from series to series, and what comes of it.
-struct Walk<'a, 'v> {
+struct RequestDecoder<'a, 'v> {
     labels: Vec<(&'a [u8], &'a [u8])>,
     canonical: Vec<u8>,
-    totals: Totals,
-    visit: &'v mut dyn FnMut(Arrival),
+    totals: RequestTotals,
+    visit: &'v mut dyn FnMut(ReceivedSample),
 }
 
-impl<'a> Walk<'a, '_> {
-    fn request_v1(&mut self, raw: &'a [u8]) -> Result<(), Fault> {
+impl<'a> RequestDecoder<'a, '_> {
+    fn request_v1(&mut self, raw: &'a [u8]) -> Result<(), DecodeError> {
         for field in Fields(raw) {
             match field? {
                 (1, series) => self.series_v1(series.bytes()?)?,
@@ -109,7 +113,7 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    fn series_v1(&mut self, series: &'a [u8]) -> Result<(), Fault> {
+    fn series_v1(&mut self, series: &'a [u8]) -> Result<(), DecodeError> {
         self.labels.clear();
         for field in Fields(series) {
             if let (1, label) = field? {
@@ -128,12 +132,12 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    fn request_v2(&mut self, raw: &'a [u8]) -> Result<(), Fault> {
+    fn request_v2(&mut self, raw: &'a [u8]) -> Result<(), DecodeError> {
         let fields = Fields(raw).filter_map(Result::ok);
         let symbols = fields.filter(|(field, _)| *field == 4).map(|(_, symbol)| symbol.bytes());
         let symbols = symbols.collect::<Result<Vec<_>, _>>()?;
         if symbols.first() != Some(&&b""[..]) {
-            return Err(Fault::Reference);
+            return Err(DecodeError::Reference);
         }
         for field in Fields(raw) {
             if let (5, series) = field? {
@@ -143,7 +147,7 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    fn series_v2(&mut self, series: &'a [u8], symbols: &[&'a [u8]]) -> Result<(), Fault> {
+    fn series_v2(&mut self, series: &'a [u8], symbols: &[&'a [u8]]) -> Result<(), DecodeError> {
         self.labels.clear();
         for field in Fields(series) {
             if let (1, refs) = field? {
@@ -167,30 +171,30 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    fn checked_key(&mut self) -> Result<u64, Fault> {
+    fn checked_key(&mut self) -> Result<u64, DecodeError> {
         let labels = &self.labels;
         let complete = labels.iter().all(|(name, value)| !name.is_empty() && !value.is_empty());
         if labels.is_empty() || !complete || !labels.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err(Fault::Labels);
+            return Err(DecodeError::Labels);
         }
         self.totals.series += 1;
         Ok(key_of(labels.iter().copied(), &mut self.canonical))
     }
 
-    fn sample(&mut self, key: u64, sample: Value<'a>) -> Result<(), Fault> {
+    fn sample(&mut self, key: u64, sample: Value<'a>) -> Result<(), DecodeError> {
         self.totals.samples += 1;
-        (self.visit)(arrival(key, Kind::Float, sample, 1, 2)?);
+        (self.visit)(arrival(key, SampleKind::Float, sample, 1, 2)?);
         Ok(())
     }
 
-    fn histogram(&mut self, key: u64, histogram: Value<'a>) -> Result<(), Fault> {
+    fn histogram(&mut self, key: u64, histogram: Value<'a>) -> Result<(), DecodeError> {
         self.totals.histograms += 1;
-        (self.visit)(arrival(key, Kind::Histogram, histogram, 3, 15)?);
+        (self.visit)(arrival(key, SampleKind::Histogram, histogram, 3, 15)?);
         Ok(())
     }
 }
 
-fn label_v1(label: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
+fn label_v1(label: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
     let (mut name, mut value) = (&b""[..], &b""[..]);
     for field in Fields(label) {
         match field? {
@@ -203,14 +207,20 @@ fn label_v1(label: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
 }
 
 /// The symbol that the next reference names.
-fn symbol<'a>(refs: &mut &[u8], symbols: &[&'a [u8]]) -> Result<&'a [u8], Fault> {
+fn symbol<'a>(refs: &mut &[u8], symbols: &[&'a [u8]]) -> Result<&'a [u8], DecodeError> {
     let reference = take_varint(refs).ok().and_then(|reference| usize::try_from(reference).ok());
-    reference.and_then(|reference| symbols.get(reference).copied()).ok_or(Fault::Reference)
+    reference.and_then(|reference| symbols.get(reference).copied()).ok_or(DecodeError::Reference)
 }
 
 /// Reads value and time from the fields with these numbers; the last of each counts, a missing one is zero.
-fn arrival(key: u64, kind: Kind, message: Value<'_>, value: u64, time: u64) -> Result<Arrival, Fault> {
-    let mut arrival = Arrival { key, kind, bits: 0, time_ms: 0 };
+fn arrival(
+    key: u64,
+    kind: SampleKind,
+    message: Value<'_>,
+    value: u64,
+    time: u64,
+) -> Result<ReceivedSample, DecodeError> {
+    let mut arrival = ReceivedSample { key, kind, bits: 0, time_ms: 0 };
     for field in Fields(message.bytes()?) {
         let (field, content) = field?;
         if field == value {

@@ -1,6 +1,6 @@
 //! Just enough protobuf to write requests and to read them back.
 
-use super::Fault;
+use super::DecodeError;
 pub(crate) use crate::protobuf::varint;
 
 /// Writes a varint field, left out when zero as proto3 senders do.
@@ -58,16 +58,16 @@ pub(crate) enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    pub(crate) fn uint(self) -> Result<u64, Fault> {
-        if let Self::Varint(value) = self { Ok(value) } else { Err(Fault::Type) }
+    pub(crate) fn uint(self) -> Result<u64, DecodeError> {
+        if let Self::Varint(value) = self { Ok(value) } else { Err(DecodeError::Type) }
     }
 
-    pub(crate) fn bits(self) -> Result<u64, Fault> {
-        if let Self::Fixed64(bits) = self { Ok(bits) } else { Err(Fault::Type) }
+    pub(crate) fn bits(self) -> Result<u64, DecodeError> {
+        if let Self::Fixed64(bits) = self { Ok(bits) } else { Err(DecodeError::Type) }
     }
 
-    pub(crate) fn bytes(self) -> Result<&'a [u8], Fault> {
-        if let Self::Bytes(bytes) = self { Ok(bytes) } else { Err(Fault::Type) }
+    pub(crate) fn bytes(self) -> Result<&'a [u8], DecodeError> {
+        if let Self::Bytes(bytes) = self { Ok(bytes) } else { Err(DecodeError::Type) }
     }
 }
 
@@ -75,7 +75,7 @@ impl<'a> Value<'a> {
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u64, Value<'a>), Fault>;
+    type Item = Result<(u64, Value<'a>), DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -90,42 +90,42 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn field(&mut self) -> Result<(u64, Value<'a>), Fault> {
+    fn field(&mut self) -> Result<(u64, Value<'a>), DecodeError> {
         let tag = take_varint(&mut self.0)?;
         let value = match tag & 7 {
             0 => Value::Varint(take_varint(&mut self.0)?),
             1 => {
-                let (bits, rest) = self.0.split_first_chunk().ok_or(Fault::Truncated)?;
+                let (bits, rest) = self.0.split_first_chunk().ok_or(DecodeError::Truncated)?;
                 self.0 = rest;
                 Value::Fixed64(u64::from_le_bytes(*bits))
             }
             2 => {
-                let len = usize::try_from(take_varint(&mut self.0)?).map_err(|_| Fault::Truncated)?;
-                let (bytes, rest) = self.0.split_at_checked(len).ok_or(Fault::Truncated)?;
+                let len = usize::try_from(take_varint(&mut self.0)?).map_err(|_| DecodeError::Truncated)?;
+                let (bytes, rest) = self.0.split_at_checked(len).ok_or(DecodeError::Truncated)?;
                 self.0 = rest;
                 Value::Bytes(bytes)
             }
             5 => {
-                let (_, rest) = self.0.split_first_chunk::<4>().ok_or(Fault::Truncated)?;
+                let (_, rest) = self.0.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
                 self.0 = rest;
                 Value::Fixed32
             }
-            _ => return Err(Fault::Type),
+            _ => return Err(DecodeError::Type),
         };
         Ok((tag >> 3, value))
     }
 }
 
 /// Reads a varint off the front.
-pub(crate) fn take_varint(from: &mut &[u8]) -> Result<u64, Fault> {
+pub(crate) fn take_varint(from: &mut &[u8]) -> Result<u64, DecodeError> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
-        let (byte, rest) = from.split_first().ok_or(Fault::Truncated)?;
+        let (byte, rest) = from.split_first().ok_or(DecodeError::Truncated)?;
         *from = rest;
         value |= u64::from(byte & 0x7f) << shift;
         if *byte < 0x80 {
             return Ok(value);
         }
     }
-    Err(Fault::Truncated)
+    Err(DecodeError::Truncated)
 }

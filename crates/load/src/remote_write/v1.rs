@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::proto::{bytes, double, message, uint, varint, zigzag};
-use super::{Batch, STALE, Sampled};
-use crate::model::Kind;
+use super::{STALE, Sample, SampleBatch};
+use crate::model::SampleKind;
 
 const COUNTER: u64 = 1;
 
-pub(super) fn encode(batch: &Batch<'_>, out: &mut Vec<u8>) {
+pub(super) fn encode(batch: &SampleBatch<'_>, out: &mut Vec<u8>) {
     for (index, series) in batch.series.iter().enumerate() {
         message(out, 1, |out| {
             out.extend_from_slice(&series.encoded_labels);
             match series.kind {
-                Kind::Float => floats(batch, index, out),
-                Kind::Histogram => batch
+                SampleKind::Float => floats(batch, index, out),
+                SampleKind::Histogram => batch
                     .numbered()
                     .for_each(|(number, time)| message(out, 4, |out| histogram(out, number, time))),
             }
@@ -45,7 +45,7 @@ pub(super) fn help(name: &str) -> String {
     format!("What `{name}` counts.")
 }
 
-fn floats(batch: &Batch<'_>, index: usize, out: &mut Vec<u8>) {
+fn floats(batch: &SampleBatch<'_>, index: usize, out: &mut Vec<u8>) {
     let stale = batch.extras.stale.then(|| (STALE, batch.end_ms()));
     let samples = batch.numbered().map(|(number, time)| ((number as f64).to_bits(), time));
     for (bits, time) in samples.chain(stale) {
@@ -67,7 +67,7 @@ fn sample(out: &mut Vec<u8>, bits: u64, time_ms: i64) {
     });
 }
 
-pub(super) fn encode_sampled(sampled: &Sampled<'_>, out: &mut Vec<u8>) {
+pub(super) fn encode_sampled(sampled: &Sample<'_>, out: &mut Vec<u8>) {
     message(out, 1, |out| {
         out.extend_from_slice(&sampled.series.encoded_labels);
         sample(out, sampled.value.to_bits(), sampled.time_ms);

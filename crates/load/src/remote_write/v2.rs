@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use super::proto::{bytes, double, message, uint, varint};
 use super::v1::{help, histogram, trace_id};
-use super::{Batch, STALE};
-use crate::model::Kind;
+use super::{STALE, SampleBatch};
+use crate::model::SampleKind;
 
 const COUNTER: u64 = 1;
 
-pub(super) fn encode(batch: &Batch<'_>, out: &mut Vec<u8>) {
+pub(super) fn encode(batch: &SampleBatch<'_>, out: &mut Vec<u8>) {
     let mut symbols = Symbols::default();
     symbols.reference("");
     // The table comes first and is known last, so the series wait in a buffer of their own.
@@ -23,8 +23,8 @@ pub(super) fn encode(batch: &Batch<'_>, out: &mut Vec<u8>) {
                 }
             });
             match series.kind {
-                Kind::Float => floats(batch, index, &mut symbols, out),
-                Kind::Histogram => batch
+                SampleKind::Float => floats(batch, index, &mut symbols, out),
+                SampleKind::Histogram => batch
                     .numbered()
                     .for_each(|(number, time)| message(out, 3, |out| histogram(out, number, time))),
             }
@@ -43,7 +43,7 @@ pub(super) fn encode(batch: &Batch<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(&all_series);
 }
 
-fn floats(batch: &Batch<'_>, index: usize, symbols: &mut Symbols, out: &mut Vec<u8>) {
+fn floats(batch: &SampleBatch<'_>, index: usize, symbols: &mut Symbols, out: &mut Vec<u8>) {
     let stale = batch.extras.stale.then(|| (STALE, batch.end_ms()));
     let samples = batch.numbered().map(|(number, time)| ((number as f64).to_bits(), time));
     for (bits, time) in samples.chain(stale) {

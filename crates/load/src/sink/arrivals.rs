@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::model::Timeline;
-use crate::numbers::Numbers;
-use crate::remote_write::{Arrival, Totals, Version};
+use crate::numbers::NumberSet;
+use crate::remote_write::{ReceivedSample, RequestTotals, Version};
 
 /// The items received at a sink.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Arrivals {
     /// Requests left without an answer.
     pub stalled: u64,
     /// The contents of the recorded requests.
-    pub totals: Totals,
+    pub totals: RequestTotals,
     /// Bytes of the bodies of recorded requests.
     pub body_bytes: u64,
     /// Samples whose value is not a number of the model's.
@@ -33,7 +33,7 @@ pub struct Arrivals {
 #[derive(Clone, Debug, Default)]
 pub struct SeriesArrivals {
     /// The samples' numbers.
-    pub numbers: Numbers,
+    pub numbers: NumberSet,
     /// Arrivals of samples that had arrived before.
     pub duplicates: u64,
     /// Samples that first arrived after a later one.
@@ -56,7 +56,7 @@ impl Arrivals {
         self.series.values().map(|series| series.numbers.len()).sum()
     }
 
-    pub(super) fn record(&mut self, version: Version, bytes: usize, totals: &Totals) {
+    pub(super) fn record(&mut self, version: Version, bytes: usize, totals: &RequestTotals) {
         self.versions[version as usize] += 1;
         self.body_bytes += bytes as u64;
         let sum = &mut self.totals;
@@ -67,7 +67,7 @@ impl Arrivals {
         sum.metadata += totals.metadata;
     }
 
-    pub(super) fn record_sample(&mut self, arrival: Arrival, timeline: Option<Timeline>) {
+    pub(super) fn record_sample(&mut self, arrival: ReceivedSample, timeline: Option<Timeline>) {
         if self.series.len() >= MAX_SERIES && !self.series.contains_key(&arrival.key) {
             self.untracked += 1;
             return;

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{Behaviour, Check, Order, State};
-use crate::http::{Failure, answer, read_body, read_head};
-use crate::remote_write::{self, Totals, Version};
+use crate::http::{RequestError, answer, read_body, read_head};
+use crate::remote_write::{self, RequestTotals, Version};
 
 /// The largest body, as sent and decompressed.
 const MAX_BODY: usize = 256 << 20;
@@ -84,7 +84,7 @@ async fn connection(
     mut stream: TcpStream,
     mut orders: watch::Receiver<Order>,
     state: Arc<State>,
-) -> Result<(), Failure> {
+) -> Result<(), RequestError> {
     stream.set_nodelay(true)?;
     let mut rest = Vec::new();
     let mut body = Vec::new();
@@ -127,15 +127,15 @@ fn verdict(behaviour: Behaviour, version: Option<Version>, body: &[u8], state: &
     match take(version, body, state) {
         Ok(_) if behaviour == Behaviour::Oblivious => (204, String::new()),
         Ok(totals) => (204, written(&totals)),
-        Err(()) => (400, written(&Totals::default())),
+        Err(()) => (400, written(&RequestTotals::default())),
     }
 }
 
-fn take(version: Version, body: &[u8], state: &State) -> Result<Totals, ()> {
+fn take(version: Version, body: &[u8], state: &State) -> Result<RequestTotals, ()> {
     let timeline = match state.check {
         Check::Nothing => {
-            state.record(|seen| seen.arrivals.record(version, body.len(), &Totals::default()));
-            return Ok(Totals::default());
+            state.record(|seen| seen.arrivals.record(version, body.len(), &RequestTotals::default()));
+            return Ok(RequestTotals::default());
         }
         Check::Timed(timeline) => Some(timeline),
         Check::Everything => None,
@@ -155,8 +155,8 @@ fn take(version: Version, body: &[u8], state: &State) -> Result<Totals, ()> {
     outcome
 }
 
-fn written(totals: &Totals) -> String {
-    let Totals { samples, histograms, exemplars, .. } = totals;
+fn written(totals: &RequestTotals) -> String {
+    let RequestTotals { samples, histograms, exemplars, .. } = totals;
     format!(
         "X-Prometheus-Remote-Write-Samples-Written: {samples}\r\n\
          X-Prometheus-Remote-Write-Histograms-Written: {histograms}\r\n\

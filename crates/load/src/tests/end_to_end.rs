@@ -8,21 +8,26 @@ use std::time::Duration;
 
 use super::{TIMELINE, model};
 use crate::hostile::exchange;
-use crate::remote_write::{Extras, Version, compress};
+use crate::remote_write::{RequestExtras, Version, compress};
 use crate::{
-    Behaviour, Check, CheckingSink, Connection, Limit, Model, OnRefused, Profile, Report, TRICKLE_BYTES,
-    TRICKLE_SERIES, Target, compare, drive_blocking, trickle,
+    Behaviour, Check, Connection, DEMO_BYTES, DEMO_SERIES, LoadProfile, LoadReport, OnRefused, RunLimit,
+    SeriesModel, Target, VerifyingReceiver, compare, drive_blocking, trickle,
 };
 
 /// Longer than anything takes that comes about at all, on a busy machine too.
 const SOON: Duration = Duration::from_secs(60);
 
-fn sink(behaviour: Behaviour) -> CheckingSink {
-    CheckingSink::start(behaviour, Check::Timed(TIMELINE)).unwrap()
+fn sink(behaviour: Behaviour) -> VerifyingReceiver {
+    VerifyingReceiver::start(behaviour, Check::Timed(TIMELINE)).unwrap()
 }
 
-fn profile() -> Profile {
-    Profile { series_per_request: 20, limit: Limit::Passes(3), deadline: SOON, ..Profile::default() }
+fn profile() -> LoadProfile {
+    LoadProfile {
+        series_per_request: 20,
+        limit: RunLimit::Passes(3),
+        deadline: SOON,
+        ..LoadProfile::default()
+    }
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -30,7 +35,11 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Drives in the background while the test changes the sink's mood.
-fn driving(target: &Target, model: &Arc<Model>, profile: Profile) -> thread::JoinHandle<Report> {
+fn driving(
+    target: &Target,
+    model: &Arc<SeriesModel>,
+    profile: LoadProfile,
+) -> thread::JoinHandle<LoadReport> {
     let (target, model) = (target.clone(), Arc::clone(model));
     thread::spawn(move || drive_blocking(&target, &model, &profile).unwrap())
 }
@@ -40,8 +49,8 @@ fn driving(target: &Target, model: &Arc<Model>, profile: Profile) -> thread::Joi
 fn a_healthy_sink_gets_everything() {
     for version in [Version::V1, Version::V2] {
         let (sink, model) = (sink(Behaviour::Healthy), Arc::new(model(150)));
-        let extras = Extras { exemplars: true, metadata: true, stale: true };
-        let profile = Profile { version, extras, samples_per_series: 2, ..profile() };
+        let extras = RequestExtras { exemplars: true, metadata: true, stale: true };
+        let profile = LoadProfile { version, extras, samples_per_series: 2, ..profile() };
         let report = drive_blocking(&sink.target(), &model, &profile).unwrap();
         let arrived = sink.stop();
         let verdict = compare(&model, &report.acked, &arrived);
@@ -61,7 +70,7 @@ fn refusals_are_tried_again() {
     let sink = sink(Behaviour::Status { code: 503, retry_after: Some(1) });
     let model = Arc::new(model(50));
     let at_most = Duration::from_millis(5);
-    let profile = Profile { on_refused: OnRefused::Retry { at_most }, ..profile() };
+    let profile = LoadProfile { on_refused: OnRefused::Retry { at_most }, ..profile() };
     let driving = driving(&sink.target(), &model, profile);
     assert!(sink.wait_for(SOON, |arrivals| arrivals.requests.get(&503).is_some_and(|refused| *refused > 8)));
     sink.set(Behaviour::Healthy);
@@ -77,7 +86,7 @@ fn refusals_are_tried_again() {
 fn refusals_are_counted() {
     let sink = sink(Behaviour::Status { code: 429, retry_after: None });
     let model = Arc::new(model(50));
-    let profile = Profile { on_refused: OnRefused::Count, ..profile() };
+    let profile = LoadProfile { on_refused: OnRefused::Count, ..profile() };
     let report = drive_blocking(&sink.target(), &model, &profile).unwrap();
     assert_eq!((report.refused(), report.accepted(), report.acked.samples()), (12, 0, 0));
 }
@@ -86,7 +95,7 @@ fn refusals_are_counted() {
 #[test]
 fn a_final_refusal_is_final() {
     let (sink, model) = (sink(Behaviour::OnlyV1), Arc::new(model(40)));
-    let profile = Profile { version: Version::V2, limit: Limit::Requests(5), ..profile() };
+    let profile = LoadProfile { version: Version::V2, limit: RunLimit::Requests(5), ..profile() };
     let report = drive_blocking(&sink.target(), &model, &profile).unwrap();
     assert_eq!((report.answers[&415], report.accepted()), (5, 0));
 }
@@ -95,7 +104,7 @@ fn a_final_refusal_is_final() {
 #[test]
 fn a_stalled_sink_loses_nothing() {
     let (sink, model) = (sink(Behaviour::Stall), Arc::new(model(50)));
-    let profile = Profile { answer_within: Duration::from_millis(500), ..profile() };
+    let profile = LoadProfile { answer_within: Duration::from_millis(500), ..profile() };
     let driving = driving(&sink.target(), &model, profile);
     assert!(sink.wait_for(SOON, |arrivals| arrivals.stalled >= 8));
     assert_eq!(sink.report().samples(), 0);
@@ -122,11 +131,11 @@ fn a_sink_that_refuses_connections_comes_back() {
 #[test]
 fn a_run_always_ends() {
     let (sink, model) = (sink(Behaviour::Stall), Arc::new(model(50)));
-    let profile = Profile { deadline: Duration::from_millis(100), ..profile() };
+    let profile = LoadProfile { deadline: Duration::from_millis(100), ..profile() };
     let report = drive_blocking(&sink.target(), &model, &profile).unwrap();
     assert!(report.elapsed < SOON && report.accepted() == 0);
     sink.set(Behaviour::Healthy);
-    let limited = Profile { limit: Limit::Time(Duration::from_secs(1)), deadline: SOON, ..profile };
+    let limited = LoadProfile { limit: RunLimit::Time(Duration::from_secs(1)), deadline: SOON, ..profile };
     let report = drive_blocking(&sink.target(), &model, &limited).unwrap();
     assert!(report.elapsed < SOON && report.accepted() > 0);
 }
@@ -135,7 +144,8 @@ fn a_run_always_ends() {
 #[test]
 fn a_slow_sink_gets_everything() {
     let (sink, model) = (sink(Behaviour::Slow { bytes_per_second: 100_000 }), Arc::new(model(100)));
-    let profile = Profile { series_per_request: 100, limit: Limit::Passes(1), connections: 1, ..profile() };
+    let profile =
+        LoadProfile { series_per_request: 100, limit: RunLimit::Passes(1), connections: 1, ..profile() };
     let report = drive_blocking(&sink.target(), &model, &profile).unwrap();
     assert!(compare(&model, &report.acked, &sink.stop()).nothing_lost());
     assert!(report.elapsed > Duration::from_millis(50), "{:?}", report.elapsed);
@@ -147,7 +157,7 @@ fn an_oblivious_sink_says_nothing() {
     let (sink, model) = (sink(Behaviour::Oblivious), model(3));
     let answers = [Version::V1, Version::V2].map(|version| {
         let (mut raw, mut body) = (Vec::new(), Vec::new());
-        crate::remote_write::Batch::of(&model, model.series(), 0, 1).encode(version, &mut raw);
+        crate::remote_write::SampleBatch::of(&model, model.series(), 0, 1).encode(version, &mut raw);
         compress(&raw, &mut body);
         runtime().block_on(async {
             let mut connection = Connection::open(&sink.target(), SOON).await.unwrap();
@@ -161,13 +171,13 @@ fn an_oblivious_sink_says_nothing() {
 /// Prebuilt bodies are replayed for as long as asked, and the pace is kept.
 #[test]
 fn prebuilt_bodies_are_replayed() {
-    let sink = CheckingSink::start(Behaviour::Healthy, Check::Nothing).unwrap();
-    let model = Arc::new(Model::new(1, 40, TIMELINE));
-    let profile = Profile { prebuilt: Some(2), limit: Limit::Requests(101), ..profile() };
+    let sink = VerifyingReceiver::start(Behaviour::Healthy, Check::Nothing).unwrap();
+    let model = Arc::new(SeriesModel::new(1, 40, TIMELINE));
+    let profile = LoadProfile { prebuilt: Some(2), limit: RunLimit::Requests(101), ..profile() };
     let report = drive_blocking(&sink.target(), &model, &profile).unwrap();
     assert_eq!((report.accepted(), report.acked.samples()), (101, 0));
     assert_eq!(sink.report().versions, [101, 0]);
-    let paced = Profile { rate: Some(200.0), limit: Limit::Requests(21), connections: 1, ..profile };
+    let paced = LoadProfile { rate: Some(200.0), limit: RunLimit::Requests(21), connections: 1, ..profile };
     let report = drive_blocking(&sink.target(), &model, &paced).unwrap();
     assert!(report.elapsed >= Duration::from_millis(100), "{:?}", report.elapsed);
 }
@@ -201,7 +211,7 @@ fn an_early_refusal_is_read() {
 fn chunked_bodies_are_read() {
     let (sink, model) = (sink(Behaviour::Healthy), model(2));
     let (mut raw, mut body) = (Vec::new(), Vec::new());
-    crate::remote_write::Batch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
+    crate::remote_write::SampleBatch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
     compress(&raw, &mut body);
     let head = "POST / HTTP/1.1\r\nContent-Type: application/x-protobuf\r\nConnection: close\r\n";
     let mut chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n").into_bytes();
@@ -223,7 +233,7 @@ fn chunked_bodies_are_read() {
 /// The trickle has as many series as it says, keeps within its memory, and stops when told.
 #[test]
 fn the_trickle_flows_until_stopped() {
-    let sink = CheckingSink::start(Behaviour::Healthy, Check::Everything).unwrap();
+    let sink = VerifyingReceiver::start(Behaviour::Healthy, Check::Everything).unwrap();
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let target = sink.target();
     let trickling = thread::spawn(move || {
@@ -235,11 +245,11 @@ fn the_trickle_flows_until_stopped() {
     assert!(sink.wait_for(SOON, |arrivals| arrivals.versions[0] >= 5));
     stop.send(true).unwrap();
     let (trickled, bytes) = trickling.join().unwrap();
-    assert!(bytes < TRICKLE_BYTES as u64, "{bytes}");
+    assert!(bytes < DEMO_BYTES as u64, "{bytes}");
     let arrived = sink.stop();
     assert!(trickled.accepted >= 5 && trickled.failed == 0);
-    assert_eq!((arrived.series.len(), arrived.malformed, arrived.unnumbered), (TRICKLE_SERIES, 0, 0));
-    assert_eq!(TRICKLE_SERIES, 200);
+    assert_eq!((arrived.series.len(), arrived.malformed, arrived.unnumbered), (DEMO_SERIES, 0, 0));
+    assert_eq!(DEMO_SERIES, 200);
 }
 
 /// Only what can be a target is one.

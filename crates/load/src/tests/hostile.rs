@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::hostile::{bomb, churn, copy_out_of_range, idle, most_compressed, slow_loris, with_preamble};
 use crate::remote_write::compress;
-use crate::{Behaviour, Check, CheckingSink};
+use crate::{Behaviour, Check, VerifyingReceiver};
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
@@ -54,7 +54,7 @@ fn lies_are_lies() {
 /// Slow clients are slow until they are answered or given up; churning ones come and go.
 #[test]
 fn hostile_clients_behave_as_told() {
-    let sink = CheckingSink::start(Behaviour::Healthy, Check::Everything).unwrap();
+    let sink = VerifyingReceiver::start(Behaviour::Healthy, Check::Everything).unwrap();
     let request = b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n....";
     let (pause, limit) = (Duration::from_millis(1), Duration::from_secs(60));
     runtime().block_on(async {

@@ -3,8 +3,8 @@
 use prost::Message;
 
 use super::{TIMELINE, model};
-use crate::Kind;
-use crate::remote_write::{Batch, Extras, STALE, Version};
+use crate::SampleKind;
+use crate::remote_write::{RequestExtras, STALE, SampleBatch, Version};
 
 #[derive(Message)]
 struct WriteRequest {
@@ -129,7 +129,7 @@ struct Metadata2 {
     help_ref: u32,
 }
 
-const EXTRAS: Extras = Extras { exemplars: true, metadata: true, stale: true };
+const EXTRAS: RequestExtras = RequestExtras { exemplars: true, metadata: true, stale: true };
 
 fn check_samples(samples: &[Sample], first: u64) {
     let expected = [(first as f64).to_bits(), (first as f64 + 1.0).to_bits(), STALE];
@@ -154,17 +154,18 @@ fn prost_reads_version_1() {
     let model = model(40);
     for first in [0, 1_000] {
         let mut raw = Vec::new();
-        Batch { extras: EXTRAS, ..Batch::of(&model, model.series(), first, 2) }.encode(Version::V1, &mut raw);
+        SampleBatch { extras: EXTRAS, ..SampleBatch::of(&model, model.series(), first, 2) }
+            .encode(Version::V1, &mut raw);
         let request = WriteRequest::decode(&raw[..]).unwrap();
         assert_eq!(request.timeseries.len(), 40);
         for (index, (read, series)) in request.timeseries.iter().zip(model.series()).enumerate() {
             let labels = read.labels.iter().map(|label| (&*label.name, &*label.value));
             assert!(labels.eq(series.labels.iter().map(|(name, value)| (*name, &**value))));
             match series.kind {
-                Kind::Float => check_samples(&read.samples, first),
-                Kind::Histogram => check_histograms(&read.histograms, first),
+                SampleKind::Float => check_samples(&read.samples, first),
+                SampleKind::Histogram => check_histograms(&read.histograms, first),
             }
-            let exemplar = index % 8 == 0 && series.kind == Kind::Float;
+            let exemplar = index % 8 == 0 && series.kind == SampleKind::Float;
             assert_eq!(read.exemplars.len(), usize::from(exemplar));
             for exemplar in &read.exemplars {
                 assert_eq!((exemplar.value, exemplar.timestamp), (0.25, TIMELINE.at(first)));
@@ -182,7 +183,8 @@ fn prost_reads_version_2() {
     let model = model(40);
     for first in [0, 1_000] {
         let mut raw = Vec::new();
-        Batch { extras: EXTRAS, ..Batch::of(&model, model.series(), first, 2) }.encode(Version::V2, &mut raw);
+        SampleBatch { extras: EXTRAS, ..SampleBatch::of(&model, model.series(), first, 2) }
+            .encode(Version::V2, &mut raw);
         let request = Request::decode(&raw[..]).unwrap();
         let symbol = |reference: &u32| &*request.symbols[*reference as usize];
         assert_eq!(request.symbols[0], "");
@@ -196,8 +198,8 @@ fn prost_reads_version_2() {
             let labels = pairs.iter().map(|[name, value]| (symbol(name), symbol(value)));
             assert!(labels.eq(series.labels.iter().map(|(name, value)| (*name, &**value))));
             match series.kind {
-                Kind::Float => check_samples(&read.samples, first),
-                Kind::Histogram => check_histograms(&read.histograms, first),
+                SampleKind::Float => check_samples(&read.samples, first),
+                SampleKind::Histogram => check_histograms(&read.histograms, first),
             }
             assert!(read.samples.iter().all(|sample| sample.start_timestamp == TIMELINE.base_ms));
             for exemplar in &read.exemplars {

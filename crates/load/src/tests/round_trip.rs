@@ -5,15 +5,21 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::{TIMELINE, model};
-use crate::remote_write::{Arrival, Batch, Extras, Fault, STALE, Totals, Version, compress, decode};
-use crate::{Kind, Model};
+use crate::remote_write::{
+    DecodeError, ReceivedSample, RequestExtras, RequestTotals, STALE, SampleBatch, Version, compress, decode,
+};
+use crate::{SampleKind, SeriesModel};
 
-fn sent(batch: &Batch<'_>, version: Version) -> (Totals, Vec<Arrival>) {
+fn sent(batch: &SampleBatch<'_>, version: Version) -> (RequestTotals, Vec<ReceivedSample>) {
     let (mut raw, mut body, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
     batch.encode(version, &mut raw);
     compress(&raw, &mut body);
     let totals = decode(version, &body, raw.len(), &mut |arrival| arrivals.push(arrival)).unwrap();
-    assert_eq!(decode(version, &body, raw.len() - 1, &mut |_| ()), Err(Fault::Snappy), "the limit holds");
+    assert_eq!(
+        decode(version, &body, raw.len() - 1, &mut |_| ()),
+        Err(DecodeError::Snappy),
+        "the limit holds"
+    );
     (totals, arrivals)
 }
 
@@ -27,20 +33,20 @@ proptest! {
         (exemplars, metadata, stale) in any::<(bool, bool, bool)>(),
     ) {
         let model = model(series);
-        let extras = Extras { exemplars, metadata, stale };
-        let batch = Batch { extras, ..Batch::of(&model, model.range(skip..series), first, samples) };
+        let extras = RequestExtras { exemplars, metadata, stale };
+        let batch = SampleBatch { extras, ..SampleBatch::of(&model, model.range(skip..series), first, samples) };
         let mut expected = Vec::new();
         for series in batch.series {
             for number in first..first + samples {
                 let bits = (number as f64).to_bits();
-                expected.push(Arrival { key: series.key, kind: series.kind, bits, time_ms: TIMELINE.at(number) });
+                expected.push(ReceivedSample { key: series.key, kind: series.kind, bits, time_ms: TIMELINE.at(number) });
             }
-            if stale && series.kind == Kind::Float {
+            if stale && series.kind == SampleKind::Float {
                 let time_ms = TIMELINE.at(first + samples);
-                expected.push(Arrival { key: series.key, kind: Kind::Float, bits: STALE, time_ms });
+                expected.push(ReceivedSample { key: series.key, kind: SampleKind::Float, bits: STALE, time_ms });
             }
         }
-        let floats = expected.iter().filter(|arrival| arrival.kind == Kind::Float).count() as u64;
+        let floats = expected.iter().filter(|arrival| arrival.kind == SampleKind::Float).count() as u64;
         for version in [Version::V1, Version::V2] {
             let (totals, arrivals) = sent(&batch, version);
             prop_assert_eq!(&arrivals, &expected);
@@ -61,7 +67,7 @@ proptest! {
         for version in [Version::V1, Version::V2] {
             compress(&raw, &mut body);
             let _ = decode(version, &body, 1 << 20, &mut |_| ());
-            Batch::of(&model, model.series(), 1, 2).encode(version, &mut raw);
+            SampleBatch::of(&model, model.series(), 1, 2).encode(version, &mut raw);
             let at = at.index(raw.len());
             raw[at] = byte;
             compress(&raw, &mut body);
@@ -73,23 +79,24 @@ proptest! {
 /// Bodies are as large as real ones: nine labels about 300 bytes a series, compressed to a tenth or so.
 #[test]
 fn bodies_have_realistic_sizes() {
-    let model = Model::new(1, 2_000, TIMELINE);
+    let model = SeriesModel::new(1, 2_000, TIMELINE);
     let mut raw = Vec::new();
-    Batch::of(&model, model.series(), 5, 1).encode(Version::V1, &mut raw);
+    SampleBatch::of(&model, model.series(), 5, 1).encode(Version::V1, &mut raw);
     let bytes_per_series = raw.len() / 2_000;
     assert!((280..330).contains(&bytes_per_series), "{bytes_per_series}");
     assert!(model.series().iter().all(|series| series.labels.len() == 9));
     let mut body = Vec::new();
     compress(&raw, &mut body);
     assert!((7..12).contains(&(raw.len() / body.len())), "{} of {}", body.len(), raw.len());
-    Batch::of(&model, model.series(), 5, 1).encode(Version::V2, &mut raw);
+    SampleBatch::of(&model, model.series(), 5, 1).encode(Version::V2, &mut raw);
     assert!(raw.len() / 2_000 < bytes_per_series / 2 + 30, "{}", raw.len() / 2_000);
 }
 
 /// The same seed makes the same series, another seed others, and no two series have the same labels.
 #[test]
 fn models_are_deterministic() {
-    let keys = |seed| Model::new(seed, 5_000, TIMELINE).series().iter().map(|s| s.key).collect::<Vec<_>>();
+    let keys =
+        |seed| SeriesModel::new(seed, 5_000, TIMELINE).series().iter().map(|s| s.key).collect::<Vec<_>>();
     assert_eq!(keys(1), keys(1));
     assert_ne!(keys(1), keys(2));
     assert_eq!(keys(1).into_iter().collect::<HashSet<_>>().len(), 5_000);
@@ -127,6 +134,6 @@ fn broken_label_sets_are_noticed() {
         let raw = [&[0x0a, series.len() as u8], &series[..]].concat();
         let mut body = Vec::new();
         compress(&raw, &mut body);
-        assert_eq!(decode(Version::V1, &body, 1_000, &mut |_| ()), Err(Fault::Labels));
+        assert_eq!(decode(Version::V1, &body, 1_000, &mut |_| ()), Err(DecodeError::Labels));
     }
 }

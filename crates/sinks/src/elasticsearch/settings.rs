@@ -4,7 +4,7 @@ use crate::tls::Tls;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName};
 use std::time::Duration;
-use tidegate_elastic::documents::{Flavour, Index, Mapping};
+use tidegate_elastic::documents::{IndexTemplate, Mapping, Product};
 
 /// How a cluster is to be served.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub struct Settings {
     /// Its nodes: one, or several that take turns. A path, if any, comes before `/_bulk`.
     pub endpoints: Vec<Uri>,
     /// What the nodes are.
-    pub flavour: Flavour,
+    pub flavour: Product,
     /// Headers that go with every request, those that say who sends it among them.
     pub headers: HeaderMap,
     /// The header that says whose data a request carries, where that is to be said.
@@ -28,7 +28,7 @@ pub struct Settings {
     /// The namespace of documents that do not name one.
     pub namespace: String,
     /// The pattern of the names of indexes, where what is made here does not go to data streams.
-    pub index: Option<Index>,
+    pub index: Option<IndexTemplate>,
     /// Whether documents that have no `_id` get one.
     pub ids: bool,
     /// Whether documents of metrics get one too.

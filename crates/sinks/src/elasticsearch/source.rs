@@ -4,7 +4,7 @@
 //! | body | resumes at |
 //! |---|---|
 //! | `_bulk` | the offset of an item |
-//! | OTLP, intake | a [`Place`] of the translation |
+//! | OTLP, intake | a [`DocumentPosition`] of the translation |
 //! | remote write | a part of about [`CHUNK`] bytes translated to OTLP, and a place in that |
 
 use super::documents::{ID, spoken};
@@ -13,7 +13,7 @@ use crate::batch::{Body, Why};
 use crate::egress_budget::{EgressBudget, Held, NoRoom};
 use std::fmt::Write as _;
 use tidegate_arena::Window;
-use tidegate_elastic::documents::{self, Page, Place, Sheet as _};
+use tidegate_elastic::documents::{self, DocumentBuffer, DocumentOutput as _, DocumentPosition};
 use tidegate_journal::Protocol;
 use tidegate_wire::bulk::{Field, Kind, checked};
 use tidegate_wire::otlp as wire;
@@ -54,7 +54,7 @@ pub(super) struct Source<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mark {
     /// In the body, or in the current part of remote write.
-    place: Place,
+    place: DocumentPosition,
     /// The offset in a `_bulk`, and the number of items before it.
     offset: usize,
     number: u64,
@@ -294,8 +294,8 @@ impl<'a> Source<'a> {
         raw: &[u8],
         prefix: &str,
         out: &mut Window,
-    ) -> Result<documents::Written, Unfilled> {
-        let settings = documents::Settings {
+    ) -> Result<documents::WriteResult, Unfilled> {
+        let settings = documents::DocumentSettings {
             mapping: self.settings.mapping,
             flavour: self.settings.flavour,
             dataset: &self.settings.dataset,
@@ -310,7 +310,7 @@ impl<'a> Source<'a> {
             let space = out.spare_mut();
             let end = turn.min(space.len());
             let is_all = end == space.len();
-            let mut page = Page::new(space.get_mut(..end).unwrap_or_default());
+            let mut page = DocumentBuffer::new(space.get_mut(..end).unwrap_or_default());
             let place = self.mark.place;
             let written = match signal {
                 None => {

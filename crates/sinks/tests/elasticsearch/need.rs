@@ -2,10 +2,12 @@
 //! way to it, stay within the factor.
 
 use crate::oversize::{attribute, request};
-use tidegate_elastic::documents::{Page, Place, Settings, Written, from_intake, from_otlp};
+use tidegate_elastic::documents::{
+    DocumentBuffer, DocumentPosition, DocumentSettings, WriteResult, from_intake, from_otlp,
+};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_load::protobuf::field;
-use tidegate_sinks::{Elasticsearch, Flavour, Mapping};
+use tidegate_sinks::{Elasticsearch, Mapping, Product};
 use tidegate_wire::otlp;
 use tidegate_wire::output::Full;
 
@@ -17,11 +19,11 @@ const FRAME: usize = 2 << 10;
 const SHARED: usize = 130 << 10;
 
 /// The longest pair of lines that comes of a body.
-fn longest(write: impl Fn(Place, &mut Page<'_>) -> Result<Written, Full>) -> usize {
-    let (mut place, mut longest) = (Place::START, 0);
+fn longest(write: impl Fn(DocumentPosition, &mut DocumentBuffer<'_>) -> Result<WriteResult, Full>) -> usize {
+    let (mut place, mut longest) = (DocumentPosition::START, 0);
     let mut space = vec![0; 256 * LEN];
     loop {
-        let mut page = Page::new(&mut space);
+        let mut page = DocumentBuffer::new(&mut space);
         let written = write(place, &mut page).expect("there is room for much more than the factor");
         let mut lines = page.written().split_inclusive(|byte| *byte == b'\n');
         while let (Some(action), Some(document)) = (lines.next(), lines.next()) {
@@ -116,8 +118,11 @@ fn logs_and_spans_stay_within_the_factor() {
             ];
             for (signal, of_wire, body) in bodies {
                 for mapping in [Mapping::Otel, Mapping::Ecs] {
-                    let settings =
-                        Settings { mapping, flavour: Flavour::Elasticsearch, ..Settings::default() };
+                    let settings = DocumentSettings {
+                        mapping,
+                        flavour: Product::Elasticsearch,
+                        ..DocumentSettings::default()
+                    };
                     let len = longest(|place, page| from_otlp(of_wire, &body, place, "id", &settings, page));
                     assert_suffices(
                         (Protocol::Otlp, signal),
@@ -175,7 +180,7 @@ fn histograms_stay_within_the_factor() {
         });
         let body = request(&[], named);
         for mapping in [Mapping::Otel, Mapping::Ecs] {
-            let settings = Settings { mapping, ..Settings::default() };
+            let settings = DocumentSettings { mapping, ..DocumentSettings::default() };
             let len =
                 longest(|place, page| from_otlp(otlp::Signal::Metrics, &body, place, "id", &settings, page));
             assert!(len > 0);
@@ -211,7 +216,7 @@ fn events_of_agents_stay_within_the_factor() {
         .enumerate()
         {
             let body = event.replace('#', &text);
-            let settings = Settings::default();
+            let settings = DocumentSettings::default();
             let len = longest(|place, page| from_intake(body.as_bytes(), place, "id", &settings, page));
             assert_suffices((Protocol::Intake, Signal::Events), body.len(), len, FRAME, &format!("event {place}"));
         }

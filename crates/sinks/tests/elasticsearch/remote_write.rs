@@ -6,8 +6,8 @@ use crate::unavailable::meta;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_load::protobuf::field;
-use tidegate_load::remote_write::{self, Batch, Version};
-use tidegate_load::{Model, Timeline};
+use tidegate_load::remote_write::{self, SampleBatch, Version};
+use tidegate_load::{SeriesModel, Timeline};
 use tidegate_sinks::{ElasticsearchSettings, Mapping};
 
 /// Samples of both versions are there with their name, labels and time, small and joined; a stale marker is no value.
@@ -18,10 +18,10 @@ async fn series_become_documents() {
         for mapping in [Mapping::Otel, Mapping::Ecs] {
             let (rig, node) = (Rig::new(PART), Node::new([]));
             node.seen().keeps = true;
-            let model = Model::new(1, 40, Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 });
+            let model = SeriesModel::new(1, 40, Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 });
             let mut samples = 0;
             for part in 0..4 {
-                let request = Batch::of(&model, model.range(part * 10..part * 10 + 10), 0, 3);
+                let request = SampleBatch::of(&model, model.range(part * 10..part * 10 + 10), 0, 3);
                 let (mut raw, mut body) = (Vec::new(), Vec::new());
                 request.encode(version, &mut raw);
                 remote_write::compress(&raw, &mut body);

@@ -9,7 +9,7 @@ use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Sig
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    EgressBudget, Elasticsearch, ElasticsearchSettings, Flavour, Health, Mapping, Signals, SinkContext,
+    EgressBudget, Elasticsearch, ElasticsearchSettings, Health, Mapping, Product, Signals, SinkContext,
     Stopper, Tls,
 };
 use tokio::sync::Semaphore;
@@ -174,7 +174,7 @@ impl Rig {
 pub(crate) fn settings(node: &Node) -> ElasticsearchSettings {
     ElasticsearchSettings {
         endpoints: vec![format!("http://{}/es", node.address).parse().unwrap()],
-        flavour: Flavour::Elasticsearch,
+        flavour: Product::Elasticsearch,
         headers: Default::default(),
         tenant_header: None,
         tls: Tls::default(),

@@ -7,8 +7,8 @@ use crate::rig::{BOTH, Rig, settings, settings_for};
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_load::otlp::OtlpSink;
-use tidegate_load::remote_write::{Batch, Extras, Version, compress, decode};
-use tidegate_load::{Behaviour, Model, Timeline};
+use tidegate_load::remote_write::{RequestExtras, SampleBatch, Version, compress, decode};
+use tidegate_load::{Behaviour, SeriesModel, Timeline};
 use tidegate_sinks::{Compression, Otlp, OtlpSettings, Transport};
 use tidegate_tap::Look;
 
@@ -116,9 +116,10 @@ async fn remote_write_arrives_piece_by_piece() {
         for compression in COMPRESSIONS {
             let rig = Rig::narrow(256 << 10, MOST as u64);
             let peer = OtlpSink::start(Behaviour::Healthy, true).unwrap();
-            let model = Model::new(7, 2000, Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 });
-            let extras = Extras { exemplars: true, metadata: true, stale: true };
-            let batch = Batch { extras, ..Batch::of(&model, model.range(0..2000), 0, 40) };
+            let model =
+                SeriesModel::new(7, 2000, Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 });
+            let extras = RequestExtras { exemplars: true, metadata: true, stale: true };
+            let batch = SampleBatch { extras, ..SampleBatch::of(&model, model.range(0..2000), 0, 40) };
             let (mut raw, mut body) = (Vec::new(), Vec::new());
             batch.encode(version, &mut raw);
             compress(&raw, &mut body);

@@ -4,16 +4,16 @@ use crate::rig::{BOTH, PART, Rig, settings_for};
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_load::otlp::OtlpSink;
-use tidegate_load::remote_write::{Batch, Extras, Version, compress, decode};
-use tidegate_load::{Behaviour, Model, Timeline};
+use tidegate_load::remote_write::{RequestExtras, SampleBatch, Version, compress, decode};
+use tidegate_load::{Behaviour, SeriesModel, Timeline};
 use tidegate_sinks::{Compression, OtlpSettings};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
 
 /// Puts in a request of `series` series; its items, and how many of them are float samples.
-async fn put(rig: &Rig, version: Version, series: usize, samples: u64, extras: Extras) -> (u64, u64) {
-    let model = Model::with_histograms(7, series, TIMELINE, 10);
-    let batch = Batch { extras, ..Batch::of(&model, model.range(0..series), 0, samples) };
+async fn put(rig: &Rig, version: Version, series: usize, samples: u64, extras: RequestExtras) -> (u64, u64) {
+    let model = SeriesModel::with_histograms(7, series, TIMELINE, 10);
+    let batch = SampleBatch { extras, ..SampleBatch::of(&model, model.range(0..series), 0, samples) };
     let (mut raw, mut body) = (Vec::new(), Vec::new());
     batch.encode(version, &mut raw);
     compress(&raw, &mut body);
@@ -34,8 +34,8 @@ async fn remote_write_arrives_as_otlp() {
             let mut rig = Rig::new(PART);
             let peer = OtlpSink::start(Behaviour::Healthy, true).unwrap();
             let (mut items, mut samples) = (0, 0);
-            let all = Extras { exemplars: true, metadata: true, stale: true };
-            for extras in [Extras::default(), all] {
+            let all = RequestExtras { exemplars: true, metadata: true, stale: true };
+            for extras in [RequestExtras::default(), all] {
                 for version in [Version::V1, Version::V2] {
                     let put = put(&rig, version, 50, 3, extras).await;
                     (items, samples) = (items + put.0, samples + put.1);
@@ -60,7 +60,7 @@ async fn large_records_are_cut_and_borrow() {
         for (part, most) in [(PART, 64 << 10), (512 << 10, 64 << 20)] {
             let rig = Rig::new(part);
             let peer = OtlpSink::start(Behaviour::Healthy, true).unwrap();
-            let (items, samples) = put(&rig, version, 500, 20, Extras::default()).await;
+            let (items, samples) = put(&rig, version, 500, 20, RequestExtras::default()).await;
             let settings = settings_for(peer.address(), BOTH[0]);
             rig.drain(OtlpSettings { max_request_bytes: most, ..settings }).await;
             let page = rig.page();

@@ -25,7 +25,7 @@ async fn one_that_fails_is_left_out() {
         for version in [Version::V1, Version::V2, Version::V1, Version::V2] {
             rig.put(version, 0..100, 1).await;
         }
-        let of = |peer: &tidegate_load::CheckingSink| peer.target().to_string().parse().unwrap();
+        let of = |peer: &tidegate_load::VerifyingReceiver| peer.target().to_string().parse().unwrap();
         let endpoints = vec![of(&fails), of(&works)];
         rig.drain(RemoteWriteSettings { endpoints, lanes, ..settings(&works) }).await;
         let asked = answers(&fails.report(), 503);

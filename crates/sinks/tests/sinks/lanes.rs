@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, answers, peer, settings};
 use tidegate_load::Behaviour;
-use tidegate_load::remote_write::{Extras, Version};
+use tidegate_load::remote_write::{RequestExtras, Version};
 use tidegate_sinks::{Prefer, RemoteWriteSettings};
 
 #[tokio::test]
@@ -19,7 +19,13 @@ async fn all_arrives_in_the_order_of_each_series() {
             let peer = peer(Behaviour::Healthy);
             for _ in 0..10 {
                 rig.put(version, 0..200, 1).await;
-                rig.put_with(version, 0..300, 1, Extras { exemplars: true, ..Extras::default() }).await;
+                rig.put_with(
+                    version,
+                    0..300,
+                    1,
+                    RequestExtras { exemplars: true, ..RequestExtras::default() },
+                )
+                .await;
                 rig.put(version, 200..300, 1).await;
             }
             rig.drain(RemoteWriteSettings { lanes, prefer, ..settings(&peer) }).await;

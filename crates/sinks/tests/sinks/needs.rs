@@ -130,8 +130,9 @@ async fn what_is_accepted_is_delivered() {
             rig.append(theirs, &body, raw.len(), found.counts.items()).await;
             let came = sent(&rig, prefer, |written| written).await;
             assert_eq!(rig.dropped(), [], "{what} as {prefer:?}, with {most} bytes");
-            let sum =
-                |count: fn(&load::Totals) -> u64| came.iter().map(|(_, totals)| count(totals)).sum::<u64>();
+            let sum = |count: fn(&load::RequestTotals) -> u64| {
+                came.iter().map(|(_, totals)| count(totals)).sum::<u64>()
+            };
             assert_eq!(sum(|totals| totals.samples), found.counts.samples, "{what} as {prefer:?}");
             assert_eq!(sum(|totals| totals.histograms), found.counts.histograms, "{what} as {prefer:?}");
             assert_eq!(sum(|totals| totals.exemplars), found.counts.exemplars, "{what} as {prefer:?}");

@@ -5,29 +5,29 @@ use crate::rig::{NAME, Rig, answers, settings};
 use std::sync::Arc;
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
-use tidegate_load::otlp::{self, Coding};
-use tidegate_load::{Arrivals, Behaviour, Check, CheckingSink};
+use tidegate_load::otlp::{self, ContentCoding};
+use tidegate_load::{Arrivals, Behaviour, Check, VerifyingReceiver};
 use tidegate_sinks::{Prefer, RemoteWriteSettings, Translation};
 
-fn peer(behaviour: Behaviour) -> Arc<CheckingSink> {
-    Arc::new(CheckingSink::start(behaviour, Check::Everything).unwrap())
+fn peer(behaviour: Behaviour) -> Arc<VerifyingReceiver> {
+    Arc::new(VerifyingReceiver::start(behaviour, Check::Everything).unwrap())
 }
 
 fn request(first: u64, points: u64) -> Vec<u8> {
     let time_ns = 1_700_000_000_000_000_000;
-    otlp::Request { signal: otlp::Signal::Metrics, items: points, first, time_ns }.encode()
+    otlp::ExportRequest { signal: otlp::Signal::Metrics, items: points, first, time_ns }.encode()
 }
 
 /// Puts in a request of `points` gauges, each a series of its own, of one resource.
-async fn put(rig: &Rig, coding: Coding, first: u64, points: u64) {
+async fn put(rig: &Rig, coding: ContentCoding, first: u64, points: u64) {
     put_raw(rig, coding, &request(first, points), points).await;
 }
 
-async fn put_raw(rig: &Rig, coding: Coding, raw: &[u8], points: u64) {
+async fn put_raw(rig: &Rig, coding: ContentCoding, raw: &[u8], points: u64) {
     let encoding = match coding {
-        Coding::Identity => Encoding::Identity,
-        Coding::Gzip => Encoding::Gzip,
-        Coding::Zstd => Encoding::Zstd,
+        ContentCoding::Identity => Encoding::Identity,
+        ContentCoding::Gzip => Encoding::Gzip,
+        ContentCoding::Zstd => Encoding::Zstd,
     };
     let body = coding.encode(raw).unwrap();
     rig.append_in(encoding, Signal::Metrics, Protocol::Otlp, &body, raw.len(), points).await;
@@ -59,7 +59,9 @@ async fn metrics_arrive_as_series_however_they_came_and_go() {
     for (prefer, lanes) in [(Prefer::AsReceived, 1), (Prefer::V2, 1), (Prefer::V1, 3), (Prefer::V2, 3)] {
         let rig = Rig::new(1, 1 << 20);
         let peer = peer(Behaviour::Healthy);
-        for (first, coding) in [(0, Coding::Identity), (50, Coding::Gzip), (100, Coding::Zstd)] {
+        for (first, coding) in
+            [(0, ContentCoding::Identity), (50, ContentCoding::Gzip), (100, ContentCoding::Zstd)]
+        {
             put(&rig, coding, first, 50).await;
         }
         rig.drain(RemoteWriteSettings { prefer, lanes, ..settings(&peer) }).await;
@@ -99,7 +101,7 @@ async fn metrics_go_between_remote_write() {
     let peer = peer(Behaviour::Healthy);
     for round in 0..5 {
         rig.put(Version::V1, 0..10, 2).await;
-        put(&rig, Coding::Identity, 7 * round, 7).await;
+        put(&rig, ContentCoding::Identity, 7 * round, 7).await;
         rig.put(Version::V2, 0..10, 1).await;
     }
     rig.drain(settings(&peer)).await;
@@ -116,7 +118,7 @@ async fn a_record_over_the_limits_is_cut() {
         for limits in [(usize::MAX, 100), (64 << 10, u64::MAX)] {
             let rig = Rig::new(1, 2 << 20);
             let peer = peer(Behaviour::Healthy);
-            put(&rig, Coding::Gzip, 0, 2_000).await;
+            put(&rig, ContentCoding::Gzip, 0, 2_000).await;
             let (max_bytes, max_items) = limits;
             let settings = RemoteWriteSettings {
                 prefer,
@@ -139,8 +141,8 @@ async fn what_cannot_be_said_is_dropped_and_the_rest_arrives() {
     let rig = Rig::new(1, 1 << 20);
     let peer = peer(Behaviour::Healthy);
     let (delta, cumulative) = (sum(1), sum(2));
-    put_raw(&rig, Coding::Identity, &delta, 1).await;
-    put_raw(&rig, Coding::Identity, &[&delta[..], &cumulative, &delta].concat(), 3).await;
+    put_raw(&rig, ContentCoding::Identity, &delta, 1).await;
+    put_raw(&rig, ContentCoding::Identity, &[&delta[..], &cumulative, &delta].concat(), 3).await;
     rig.drain(settings(&peer)).await;
     let page = rig.assert_closed(0);
     assert_eq!((page.delivered, page.dropped), (1, vec![(Dropped::Untranslatable, 3)]));
@@ -149,7 +151,7 @@ async fn what_cannot_be_said_is_dropped_and_the_rest_arrives() {
     // Nothing is sent where nothing is left.
     let rig = Rig::new(1, 1 << 20);
     let peer = crate::otlp_metrics::peer(Behaviour::Healthy);
-    put_raw(&rig, Coding::Identity, &delta, 1).await;
+    put_raw(&rig, ContentCoding::Identity, &delta, 1).await;
     rig.drain(settings(&peer)).await;
     assert_eq!(rig.dropped(), [(Dropped::Untranslatable, 1)]);
     assert_eq!(peer.report().versions, [0, 0]);
@@ -162,7 +164,7 @@ async fn deltas_are_added_up_once() {
         let rig = Rig::new(1, 1 << 20);
         let peer = peer(Behaviour::Status { code: 503, retry_after: None });
         let (delta, cumulative) = (sum(1), sum(2));
-        put_raw(&rig, Coding::Identity, &delta, 1).await;
+        put_raw(&rig, ContentCoding::Identity, &delta, 1).await;
         assert!(rig.journal.close(crate::rig::SECOND));
         let otlp = Translation { delta_series: 10, ..Translation::default() };
         let settings = RemoteWriteSettings { prefer, otlp, ..settings(&peer) };
@@ -178,7 +180,7 @@ async fn deltas_are_added_up_once() {
         assert_arrived(&peer.report(), 1, 0);
 
         let rig = Rig::new(1, 1 << 20);
-        put_raw(&rig, Coding::Identity, &[&delta[..], &cumulative, &delta].concat(), 3).await;
+        put_raw(&rig, ContentCoding::Identity, &[&delta[..], &cumulative, &delta].concat(), 3).await;
         rig.drain(settings).await;
         let page = rig.assert_closed(0);
         assert_eq!((page.delivered, page.dropped), (2, vec![(Dropped::Untranslatable, 1)]), "{prefer:?}");
@@ -189,8 +191,8 @@ async fn deltas_are_added_up_once() {
 async fn a_rejection_counts_points() {
     let rig = Rig::new(1, 1 << 20);
     let peer = peer(Behaviour::Status { code: 400, retry_after: None });
-    put(&rig, Coding::Zstd, 0, 40).await;
-    put(&rig, Coding::Zstd, 40, 30).await;
+    put(&rig, ContentCoding::Zstd, 0, 40).await;
+    put(&rig, ContentCoding::Zstd, 40, 30).await;
     rig.drain(RemoteWriteSettings { lanes: 2, ..settings(&peer) }).await;
     assert_eq!(rig.dropped(), [(Dropped::Rejected, 70)]);
 }
@@ -204,7 +206,7 @@ async fn failures_are_sent_again() {
     ] {
         let rig = Rig::new(1, 1 << 20);
         let peer = peer(before);
-        put(&rig, Coding::Gzip, 0, 300).await;
+        put(&rig, ContentCoding::Gzip, 0, 300).await;
         assert!(rig.journal.close(crate::rig::SECOND));
         let (sink, _stopper) =
             rig.sink_called(NAME, RemoteWriteSettings { prefer: Prefer::V2, ..settings(&peer) });
@@ -230,8 +232,8 @@ async fn a_record_without_room_is_lost_with_the_reason() {
     let most = 30 << 20;
     let raw = request(0, 100_000);
     assert!(raw.len() > most);
-    put_raw(&rig, Coding::Zstd, &raw, 100_000).await;
-    put(&rig, Coding::Identity, 0, 10).await;
+    put_raw(&rig, ContentCoding::Zstd, &raw, 100_000).await;
+    put(&rig, ContentCoding::Identity, 0, 10).await;
     rig.drain(settings(&peer)).await;
     let page = rig.assert_closed(0);
     assert_eq!((page.delivered, page.dropped), (10, vec![(Dropped::TooLarge, 100_000)]));

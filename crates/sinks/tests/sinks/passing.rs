@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, answers, peer, settings};
 use tidegate_load::Behaviour;
-use tidegate_load::remote_write::{Extras, Version};
+use tidegate_load::remote_write::{RequestExtras, Version};
 
 #[tokio::test]
 async fn joined_bodies_arrive_whole_and_in_order() {
@@ -10,7 +10,13 @@ async fn joined_bodies_arrive_whole_and_in_order() {
     let peer = peer(Behaviour::Healthy);
     for _ in 0..20 {
         rig.put(Version::V1, 0..100, 1).await;
-        rig.put_with(Version::V1, 100..200, 2, Extras { exemplars: true, metadata: true, stale: true }).await;
+        rig.put_with(
+            Version::V1,
+            100..200,
+            2,
+            RequestExtras { exemplars: true, metadata: true, stale: true },
+        )
+        .await;
     }
     rig.drain(settings(&peer)).await;
     let arrived = peer.report();

@@ -8,8 +8,10 @@ use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull};
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
-use tidegate_load::remote_write::{self, Extras, Version, compress};
-use tidegate_load::{Acked, Arrivals, Check, CheckingSink, Model, Timeline, Verdict, compare};
+use tidegate_load::remote_write::{self, RequestExtras, Version, compress};
+use tidegate_load::{
+    AcknowledgedSamples, Arrivals, Check, Comparison, SeriesModel, Timeline, VerifyingReceiver, compare,
+};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
     EgressBudget, Health, Prefer, RemoteWrite, RemoteWriteSettings, Signals, SinkContext, Stopper,
@@ -38,8 +40,8 @@ pub(crate) struct Rig {
     pub(crate) signals: Signals,
     pub(crate) part: usize,
     when_full: WhenFull,
-    pub(crate) model: Model,
-    pub(crate) acked: Acked,
+    pub(crate) model: SeriesModel,
+    pub(crate) acked: AcknowledgedSamples,
     /// Each series' next sample.
     next: Vec<u64>,
 }
@@ -48,7 +50,7 @@ impl Rig {
     /// With `series` series, and a sink that may hold `part` bytes.
     pub(crate) fn new(series: usize, part: usize) -> Rig {
         let dir = tempfile::tempdir().unwrap();
-        Rig::of(Model::with_histograms(7, series, TIMELINE, 10), part, dir, 1 << 30)
+        Rig::of(SeriesModel::with_histograms(7, series, TIMELINE, 10), part, dir, 1 << 30)
     }
 
     /// The same with a journal that may take `quota` bytes, and a sink that does this when it is full.
@@ -64,11 +66,11 @@ impl Rig {
         Rig::sized(self.model, self.part, dir, 1 << 30, total)
     }
 
-    fn of(model: Model, part: usize, dir: tempfile::TempDir, quota: u64) -> Rig {
+    fn of(model: SeriesModel, part: usize, dir: tempfile::TempDir, quota: u64) -> Rig {
         Rig::sized(model, part, dir, quota, 32 << 20)
     }
 
-    fn sized(model: Model, part: usize, dir: tempfile::TempDir, quota: u64, total: u64) -> Rig {
+    fn sized(model: SeriesModel, part: usize, dir: tempfile::TempDir, quota: u64, total: u64) -> Rig {
         let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, INGEST as u64);
         let arena = Arena::new(total, floors, 8 << 20, 256, 64).unwrap();
         let settings = tidegate_journal::Settings {
@@ -82,7 +84,7 @@ impl Rig {
         let head = ledger.head();
         journal.observe(move |items| head.advance_to(items));
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
-        let (acked, next) = (Acked::none(model.len()), vec![0; model.len()]);
+        let (acked, next) = (AcknowledgedSamples::none(model.len()), vec![0; model.len()]);
         Rig {
             dir,
             arena,
@@ -126,7 +128,7 @@ impl Rig {
 
     /// Puts the next `samples` of each of these series into the journal, as one request.
     pub(crate) async fn put(&mut self, version: Version, series: Range<usize>, samples: u64) {
-        self.put_with(version, series, samples, Extras::default()).await;
+        self.put_with(version, series, samples, RequestExtras::default()).await;
     }
 
     /// As [`put`](Self::put), with more than samples.
@@ -135,14 +137,14 @@ impl Rig {
         version: Version,
         series: Range<usize>,
         samples: u64,
-        extras: Extras,
+        extras: RequestExtras,
     ) {
         let first = self.next[series.start];
         self.next[series.clone()].fill(first + samples);
         self.acked.add(series.clone(), first, first + samples);
-        let batch = remote_write::Batch {
+        let batch = remote_write::SampleBatch {
             extras,
-            ..remote_write::Batch::of(&self.model, self.model.range(series), first, samples)
+            ..remote_write::SampleBatch::of(&self.model, self.model.range(series), first, samples)
         };
         let mut raw = Vec::new();
         batch.encode(version, &mut raw);
@@ -273,7 +275,7 @@ impl Rig {
     }
 
     /// What was put in, held against what arrived.
-    pub(crate) fn compare(&self, arrived: &Arrivals) -> Verdict {
+    pub(crate) fn compare(&self, arrived: &Arrivals) -> Comparison {
         assert_eq!(arrived.malformed, 0, "{:?}", arrived.faults);
         compare(&self.model, &self.acked, arrived)
     }
@@ -281,18 +283,18 @@ impl Rig {
     /// That all arrived, in order and unchanged, and nothing twice.
     pub(crate) fn assert_exact(&self, arrived: &Arrivals) {
         let verdict = self.compare(arrived);
-        let expected = Verdict { acked: self.acked.samples(), ..Verdict::default() };
+        let expected = Comparison { acked: self.acked.samples(), ..Comparison::default() };
         assert_eq!(verdict, expected);
     }
 }
 
 /// A peer that looks at everything.
-pub(crate) fn peer(behaviour: tidegate_load::Behaviour) -> Arc<CheckingSink> {
-    Arc::new(CheckingSink::start(behaviour, Check::Timed(TIMELINE)).unwrap())
+pub(crate) fn peer(behaviour: tidegate_load::Behaviour) -> Arc<VerifyingReceiver> {
+    Arc::new(VerifyingReceiver::start(behaviour, Check::Timed(TIMELINE)).unwrap())
 }
 
 /// What a sink does to `peer` when nothing else is said.
-pub(crate) fn settings(peer: &CheckingSink) -> RemoteWriteSettings {
+pub(crate) fn settings(peer: &VerifyingReceiver) -> RemoteWriteSettings {
     RemoteWriteSettings {
         endpoints: vec![peer.target().to_string().parse().unwrap()],
         tls: Default::default(),
@@ -311,7 +313,7 @@ pub(crate) fn settings(peer: &CheckingSink) -> RemoteWriteSettings {
 
 /// Waits on a thread of its own until `enough` of what arrived at `peer`.
 pub(crate) async fn arrival(
-    peer: &Arc<CheckingSink>,
+    peer: &Arc<VerifyingReceiver>,
     enough: impl FnMut(&Arrivals) -> bool + Send + 'static,
 ) {
     let peer = Arc::clone(peer);
@@ -320,7 +322,7 @@ pub(crate) async fn arrival(
 }
 
 /// Orders `peer` to behave in another way.
-pub(crate) async fn order(peer: &Arc<CheckingSink>, behaviour: tidegate_load::Behaviour) {
+pub(crate) async fn order(peer: &Arc<VerifyingReceiver>, behaviour: tidegate_load::Behaviour) {
     let peer = Arc::clone(peer);
     tokio::task::spawn_blocking(move || peer.set(behaviour)).await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! Promise: either version goes out as either, and a peer that knows 1.0 only gets that.
 
 use crate::rig::{Rig, answers, peer, settings};
-use tidegate_load::remote_write::{Extras, Version};
+use tidegate_load::remote_write::{RequestExtras, Version};
 use tidegate_load::{Arrivals, Behaviour};
 use tidegate_sinks::{Prefer, RemoteWriteSettings};
 
@@ -13,7 +13,8 @@ async fn mixed(behaviour: Behaviour, prefer: Prefer) -> Arrivals {
         rig.put(Version::V2, 0..100, 2).await;
         rig.put(Version::V2, 0..50, 1).await;
         rig.put(Version::V1, 0..100, 1).await;
-        rig.put_with(Version::V2, 0..100, 1, Extras { exemplars: true, ..Extras::default() }).await;
+        rig.put_with(Version::V2, 0..100, 1, RequestExtras { exemplars: true, ..RequestExtras::default() })
+            .await;
     }
     rig.drain(RemoteWriteSettings { prefer, ..settings(&peer) }).await;
     let arrived = peer.report();

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use tidegate_journal::dead_letters::read;
 use tidegate_ledger::Dropped;
 use tidegate_load::protobuf::field;
-use tidegate_load::remote_write::{self as load, Totals, compress};
+use tidegate_load::remote_write::{self as load, RequestTotals, compress};
 use tidegate_sinks::{Prefer, RemoteWriteSettings, Translation};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// What came: the version of each request, and what was in it.
-pub(crate) type Came = Arc<Mutex<Vec<(load::Version, Totals)>>>;
+pub(crate) type Came = Arc<Mutex<Vec<(load::Version, RequestTotals)>>>;
 
 /// A peer that answers 204, having written what `writes` makes of what came.
 pub(crate) async fn peer(
@@ -88,7 +88,7 @@ pub(crate) async fn sent(
     rig: &Rig,
     prefer: Prefer,
     writes: impl Fn([u64; 3]) -> [u64; 3] + Clone + Send + Sync + 'static,
-) -> Vec<(load::Version, Totals)> {
+) -> Vec<(load::Version, RequestTotals)> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let settings = RemoteWriteSettings {
         endpoints: vec![format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()],

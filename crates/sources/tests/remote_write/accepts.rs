@@ -2,16 +2,16 @@
 
 use crate::rig::Rig;
 use tidegate_journal::{Encoding, Protocol};
-use tidegate_load::remote_write::{Batch, Extras, Version, compress, decode};
-use tidegate_load::{Model, Timeline};
+use tidegate_load::remote_write::{RequestExtras, SampleBatch, Version, compress, decode};
+use tidegate_load::{SeriesModel, Timeline};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
 
 /// A body with everything in it, its decompressed length, and what it holds.
-fn body(version: Version, series: usize) -> (Vec<u8>, usize, tidegate_load::remote_write::Totals) {
-    let model = Model::with_histograms(3, series, TIMELINE, 5);
-    let extras = Extras { exemplars: true, metadata: true, stale: true };
-    let batch = Batch { extras, ..Batch::of(&model, model.series(), 0, 2) };
+fn body(version: Version, series: usize) -> (Vec<u8>, usize, tidegate_load::remote_write::RequestTotals) {
+    let model = SeriesModel::with_histograms(3, series, TIMELINE, 5);
+    let extras = RequestExtras { exemplars: true, metadata: true, stale: true };
+    let batch = SampleBatch { extras, ..SampleBatch::of(&model, model.series(), 0, 2) };
     let (mut raw, mut body) = (Vec::new(), Vec::new());
     batch.encode(version, &mut raw);
     compress(&raw, &mut body);

@@ -7,8 +7,8 @@ use tidegate_admission::Rules;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_ledger::Refusal;
 use tidegate_limit::{AdmissionTable, LimiterSettings, Moment, PerSecond, TenantLimits, Tenants};
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Model, Timeline};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{SeriesModel, Timeline};
 
 /// A rig with these limits of remote write, and tenants that `X-Scope-OrgID` names.
 fn limited(limits: LimiterSettings) -> Rig {
@@ -22,9 +22,9 @@ fn limited(limits: LimiterSettings) -> Rig {
 }
 
 fn body(series: usize) -> Vec<u8> {
-    let model = Model::new(1, series, Timeline { base_ms: 1, interval_ms: 1 });
+    let model = SeriesModel::new(1, series, Timeline { base_ms: 1, interval_ms: 1 });
     let (mut raw, mut body) = (Vec::new(), Vec::new());
-    Batch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
+    SampleBatch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
     compress(&raw, &mut body);
     body
 }

@@ -4,13 +4,13 @@ use crate::rig::Rig;
 use tidegate_arena::Share;
 use tidegate_journal::Event;
 use tidegate_ledger::Refusal;
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Model, Timeline};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{SeriesModel, Timeline};
 
 fn body(series: usize) -> Vec<u8> {
-    let model = Model::new(1, series, Timeline { base_ms: 1, interval_ms: 1 });
+    let model = SeriesModel::new(1, series, Timeline { base_ms: 1, interval_ms: 1 });
     let (mut raw, mut body) = (Vec::new(), Vec::new());
-    Batch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
+    SampleBatch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
     compress(&raw, &mut body);
     body
 }
@@ -114,9 +114,9 @@ fn what_hangs_elsewhere_does_not_hold_up_large_bodies() {
     runtime.block_on(async {
         let hanging = tokio::task::spawn_blocking(move || hangs.recv());
         let rig = Rig::new();
-        let model = Model::new(1, 18_000, Timeline { base_ms: 1, interval_ms: 1 });
+        let model = SeriesModel::new(1, 18_000, Timeline { base_ms: 1, interval_ms: 1 });
         let (mut raw, mut body) = (Vec::new(), Vec::new());
-        Batch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
+        SampleBatch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
         assert!(raw.len() > 4 << 20, "large enough for the pool: {}", raw.len());
         compress(&raw, &mut body);
         assert_eq!(rig.write(Version::V1, &body).await.status, 204);

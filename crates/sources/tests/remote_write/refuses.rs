@@ -4,13 +4,13 @@
 use crate::rig::{MAX_BODY, Rig};
 use tidegate_ledger::Refusal;
 use tidegate_load::hostile;
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Model, Timeline};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{SeriesModel, Timeline};
 
 fn body(version: Version) -> Vec<u8> {
-    let model = Model::new(1, 5, Timeline { base_ms: 1, interval_ms: 1 });
+    let model = SeriesModel::new(1, 5, Timeline { base_ms: 1, interval_ms: 1 });
     let (mut raw, mut body) = (Vec::new(), Vec::new());
-    Batch::of(&model, model.series(), 0, 1).encode(version, &mut raw);
+    SampleBatch::of(&model, model.series(), 0, 1).encode(version, &mut raw);
     compress(&raw, &mut body);
     body
 }

@@ -81,7 +81,7 @@ fn a_full_queue_takes_nothing_more_and_counts_it() {
 fn what_is_charged_is_enough() {
     let tap = Tap::new(arena());
     let raw = request(otlp::Signal::Traces, 2_000);
-    let body = otlp::Coding::Gzip.encode(&raw).unwrap();
+    let body = otlp::ContentCoding::Gzip.encode(&raw).unwrap();
     let gzip = tidegate_journal::Meta {
         encoding: tidegate_journal::Encoding::Gzip,
         ..meta(Signal::Traces, 2_000, &raw)

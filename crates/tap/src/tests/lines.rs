@@ -5,8 +5,8 @@ use super::{arena, lines, meta, open, request};
 use crate::{At, LONGEST_BODY, Tap};
 use serde_json::{Value, json};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
-use tidegate_load::remote_write::{Batch, Version, compress};
-use tidegate_load::{Model, Timeline, otlp};
+use tidegate_load::remote_write::{SampleBatch, Version, compress};
+use tidegate_load::{SeriesModel, Timeline, otlp};
 
 /// What a look that says `query` shows of these records at a source.
 fn shown(query: &str, records: &[(Meta, Vec<u8>)]) -> Vec<Value> {
@@ -64,11 +64,11 @@ fn spans_log_records_and_points_are_shown() {
 #[test]
 fn samples_and_histograms_of_both_versions_are_shown() {
     let timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1_000 };
-    let model = Model::with_histograms(7, 30, timeline, 10);
+    let model = SeriesModel::with_histograms(7, 30, timeline, 10);
     for (version, protocol) in [(Version::V1, Protocol::RemoteWrite1), (Version::V2, Protocol::RemoteWrite2)]
     {
         let (mut raw, mut body) = (Vec::new(), Vec::new());
-        Batch::of(&model, model.series(), 5, 2).encode(version, &mut raw);
+        SampleBatch::of(&model, model.series(), 5, 2).encode(version, &mut raw);
         compress(&raw, &mut body);
         let encoding = Encoding::Snappy;
         let meta = Meta { protocol, encoding, ..meta(Signal::Metrics, 60, &raw) };
@@ -100,7 +100,9 @@ fn samples_and_histograms_of_both_versions_are_shown() {
 fn compressed_bodies_are_shown_as_they_were() {
     let (plain, raw) = otlp(otlp::Signal::Logs, 50);
     let whole = shown("", &[(plain, raw.clone())]);
-    for (coding, encoding) in [(otlp::Coding::Gzip, Encoding::Gzip), (otlp::Coding::Zstd, Encoding::Zstd)] {
+    for (coding, encoding) in
+        [(otlp::ContentCoding::Gzip, Encoding::Gzip), (otlp::ContentCoding::Zstd, Encoding::Zstd)]
+    {
         let body = coding.encode(&raw).unwrap();
         assert_eq!(shown("", &[(Meta { encoding, ..plain }, body)]), whole, "{encoding:?}");
     }
@@ -212,7 +214,7 @@ fn what_is_not_shown_is_said() {
         (1, &json!(body.len()), &json!(1_000))
     );
     let (large, raw) = otlp(otlp::Signal::Traces, 4_000);
-    let body = otlp::Coding::Zstd.encode(&raw).unwrap();
+    let body = otlp::ContentCoding::Zstd.encode(&raw).unwrap();
     let bomb = (Meta { encoding: Encoding::Zstd, ..large }, vec![0; body.len().min(LONGEST_BODY)]);
     assert_eq!(shown("", &[bomb])[0]["why"], "the body is longer than 1 MiB once decompressed");
 

@@ -32,8 +32,8 @@ pub(crate) fn demo(args: &DemoArgs) -> Outcome {
          tidegate lake ls --data {data}\n  \
          curl http://{}/status\n\
          Ctrl-C ends it.\n\n",
-        tidegate_load::TRICKLE_SERIES,
-        otlp::TRICKLE_ITEMS,
+        tidegate_load::DEMO_SERIES,
+        otlp::DEMO_ITEMS,
         config.listen.admin,
         data = config.data.display(),
     );

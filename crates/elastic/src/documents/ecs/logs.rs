@@ -1,21 +1,21 @@
 //! Log records, and errors among them.
 
-use super::super::fields::Said;
-use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen};
-use super::{Service, microseconds};
+use super::super::document_buffer::DocumentOutput;
+use super::super::document_writer::{DocumentWriter, ScopeOrigin, StreamKind};
+use super::super::fields::FieldValue;
+use super::{ServiceInfo, microseconds};
 use tidegate_wire::otlp::{AnyValue, Attributes, LogRecord};
 use tidegate_wire::output::Full;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// An exception that attributes tell of.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Exception<'a> {
+pub(super) struct ExceptionAttributes<'a> {
     kind: &'a [u8],
     message: &'a [u8],
 }
 
-impl<'a> Exception<'a> {
+impl<'a> ExceptionAttributes<'a> {
     pub(super) fn of(attributes: Attributes<'a>) -> Option<Self> {
         let mut exception = Self::default();
         for attribute in attributes {
@@ -40,37 +40,37 @@ impl<'a> Exception<'a> {
     }
 }
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// A log record's document.
     pub(in super::super) fn ecs_log(
         &mut self,
-        origin: &Origin<'a>,
-        service: Service<'a>,
+        origin: &ScopeOrigin<'a>,
+        service: ServiceInfo<'a>,
         record: &LogRecord<'a>,
     ) -> Result<(), Full> {
         self.fields.begin();
         let wishes = self.ecs_attributes(origin.wishes, record.attributes(), false);
         let time = self.ecs_time(if record.time > 0 { record.time } else { record.observed_time });
         if !matches!(record.body, AnyValue::Empty) {
-            self.fields.put(b"message", Said::Quoted(record.body));
+            self.fields.put(b"message", FieldValue::Quoted(record.body));
         }
         self.fields.text(b"log.level", record.severity_text);
         if record.severity != 0 {
-            self.fields.put(b"event.severity", Said::Int(record.severity.into()));
+            self.fields.put(b"event.severity", FieldValue::Int(record.severity.into()));
         }
         self.fields.text(b"event.action", record.event_name);
         self.fields.id(b"trace.id", record.trace_id);
         self.fields.id(b"span.id", record.span_id);
-        let exception = Exception::of(record.attributes());
+        let exception = ExceptionAttributes::of(record.attributes());
         let dataset = self.ecs_logged(exception, record.message(), time);
-        self.ecs_document(Kind::Logs, dataset, service, wishes, time, |_| Ok(()), |_, _, _| Ok(()))?;
+        self.ecs_document(StreamKind::Logs, dataset, service, wishes, time, |_| Ok(()), |_, _, _| Ok(()))?;
         self.end(1)
     }
 
     /// The criterion for logs and errors; its dataset.
     pub(super) fn ecs_logged(
         &mut self,
-        exception: Option<Exception<'a>>,
+        exception: Option<ExceptionAttributes<'a>>,
         identity: &'a [u8],
         time: u64,
     ) -> &'static str {
@@ -80,9 +80,9 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         };
         self.fields.text(b"processor.event", b"error");
         self.fields.put(b"timestamp.us", microseconds(time));
-        self.fields.put(b"error.id", Said::Digits(xxh3_64_with_seed(identity, time)));
-        self.fields.put(b"error.grouping_key", Said::Digits(exception.group()));
-        self.fields.put(b"error.exception", Said::Exception(exception.kind, exception.message));
+        self.fields.put(b"error.id", FieldValue::Digits(xxh3_64_with_seed(identity, time)));
+        self.fields.put(b"error.grouping_key", FieldValue::Digits(exception.group()));
+        self.fields.put(b"error.exception", FieldValue::Exception(exception.kind, exception.message));
         "apm.error"
     }
 }

@@ -1,21 +1,21 @@
 //! Points: what has the same time and attributes in one document, each under its metric's name.
 
-use super::super::Flavour;
-use super::super::fields::Said;
-use super::super::group::Group;
+use super::super::Product;
+use super::super::document_buffer::DocumentOutput;
+use super::super::document_writer::{DocumentWriter, ScopeOrigin, StreamKind};
+use super::super::fields::FieldValue;
+use super::super::group::PointGroup;
 use super::super::objects::is_field;
-use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen};
-use super::Service;
+use super::ServiceInfo;
 use tidegate_wire::output::Full;
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// The documents of a group of points of one scope, of which those before the place are written.
     pub(in super::super) fn ecs_points(
         &mut self,
-        origin: &Origin<'a>,
-        service: Service<'a>,
-        group: &mut Group<'a>,
+        origin: &ScopeOrigin<'a>,
+        service: ServiceInfo<'a>,
+        group: &mut PointGroup<'a>,
     ) -> Result<(), Full> {
         group.sort();
         let (mut ordinal, mut leader) = (0, group.leader(0));
@@ -32,9 +32,9 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
 
     fn ecs_metrics(
         &mut self,
-        origin: &Origin<'a>,
-        service: Service<'a>,
-        group: &mut Group<'a>,
+        origin: &ScopeOrigin<'a>,
+        service: ServiceInfo<'a>,
+        group: &mut PointGroup<'a>,
         at: usize,
     ) -> Result<(), Full> {
         let Some((point, _)) = group.shared(at) else { return Ok(()) };
@@ -48,19 +48,19 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         for (place, member) in group.sharing(at) {
             items += 1;
             self.objects.lost += member.point().map_or(0, |point| point.unsaid());
-            self.fields.put(member.name, Said::Other(u32::try_from(place).unwrap_or(u32::MAX)));
+            self.fields.put(member.name, FieldValue::Other(u32::try_from(place).unwrap_or(u32::MAX)));
         }
         let mut below = std::mem::take(&mut group.below);
         let points = &*group;
         self.ecs_document(
-            Kind::Metrics,
+            StreamKind::Metrics,
             "apm.app.",
             service,
             wishes,
             time,
             |pen| match pen.settings.flavour {
-                Flavour::Elasticsearch => pen.ecs_templates(points, at),
-                Flavour::OpenSearch => Ok(()),
+                Product::Elasticsearch => pen.ecs_templates(points, at),
+                Product::OpenSearch => Ok(()),
             },
             |place, _, out| match points.at(place as usize) {
                 Some((_, point)) => point.write(&mut below, out),
@@ -72,7 +72,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     /// Which template each field of the document is of, as Elastic APM's templates have them.
-    fn ecs_templates(&mut self, group: &Group<'a>, at: usize) -> Result<(), Full> {
+    fn ecs_templates(&mut self, group: &PointGroup<'a>, at: usize) -> Result<(), Full> {
         self.out.put(br#","dynamic_templates":{"#)?;
         let mut comma = "";
         for (_, member) in group.sharing(at) {

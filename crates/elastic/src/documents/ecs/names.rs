@@ -1,11 +1,11 @@
 //! Which field of the Elastic Common Schema an attribute is.
 
-use super::super::fields::Said;
+use super::super::fields::FieldValue;
 use tidegate_wire::otlp::AnyValue;
 
 /// A field, and what it may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum EcsField {
     /// Texts; other values become one.
     Text(&'static str),
     /// Integers alone; what else it has is no such field.
@@ -14,10 +14,10 @@ pub(super) enum Name {
     Elsewhere,
 }
 
-use Name::{Elsewhere, Number, Text};
+use EcsField::{Elsewhere, Number, Text};
 
 /// The field of an attribute of a resource.
-pub(super) fn of_resource(key: &[u8]) -> Option<Name> {
+pub(super) fn of_resource(key: &[u8]) -> Option<EcsField> {
     Some(match key {
         b"service.name" => Text("service.name"),
         b"service.version" => Text("service.version"),
@@ -77,7 +77,7 @@ pub(super) fn of_resource(key: &[u8]) -> Option<Name> {
 }
 
 /// The field of an attribute of a span, an event or a log record.
-pub(super) fn of_item(key: &[u8]) -> Option<Name> {
+pub(super) fn of_item(key: &[u8]) -> Option<EcsField> {
     Some(match key {
         b"http.request.method" | b"http.method" => Text("http.request.method"),
         b"http.response.status_code" | b"http.status_code" => Number("http.response.status_code"),
@@ -120,7 +120,7 @@ pub(super) fn of_item(key: &[u8]) -> Option<Name> {
 }
 
 /// The field of an attribute that only spans have fields for.
-pub(super) fn of_span(key: &[u8]) -> Option<Name> {
+pub(super) fn of_span(key: &[u8]) -> Option<EcsField> {
     Some(match key {
         b"db.system" | b"db.system.name" => Text("span.db.type"),
         b"db.query.text" | b"db.statement" => Text("span.db.statement"),
@@ -132,16 +132,16 @@ pub(super) fn of_span(key: &[u8]) -> Option<Name> {
 }
 
 /// The field and what it says, if the value is of its type.
-pub(super) fn said<'a>(name: Name, value: AnyValue<'a>) -> Option<(&'static str, Said<'a>)> {
+pub(super) fn said<'a>(name: EcsField, value: AnyValue<'a>) -> Option<(&'static str, FieldValue<'a>)> {
     match (name, value) {
-        (Text(path), AnyValue::Text(text)) => Some((path, Said::Text(text))),
+        (Text(path), AnyValue::Text(text)) => Some((path, FieldValue::Text(text))),
         (Text(_), AnyValue::Empty | AnyValue::Map(_)) => None,
         (Text(path), AnyValue::Array(array)) => {
             let texts = array.values().all(|value| matches!(value, AnyValue::Text(_)));
-            texts.then_some((path, Said::Value(value)))
+            texts.then_some((path, FieldValue::Value(value)))
         }
-        (Text(path), value) => Some((path, Said::Quoted(value))),
-        (Number(path), AnyValue::Int(number)) => Some((path, Said::Int(number))),
+        (Text(path), value) => Some((path, FieldValue::Quoted(value))),
+        (Number(path), AnyValue::Int(number)) => Some((path, FieldValue::Int(number))),
         (Number(_) | Elsewhere, _) => None,
     }
 }

@@ -1,10 +1,10 @@
 //! Spans as transactions and spans of Elastic APM, and their events.
 
-use super::super::fields::Said;
-use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen};
-use super::logs::Exception;
-use super::{Service, microseconds};
+use super::super::document_buffer::DocumentOutput;
+use super::super::document_writer::{DocumentWriter, ScopeOrigin, StreamKind};
+use super::super::fields::FieldValue;
+use super::logs::ExceptionAttributes;
+use super::{ServiceInfo, microseconds};
 use tidegate_wire::otlp::{AnyValue, Event, Span};
 use tidegate_wire::output::Full;
 
@@ -13,7 +13,7 @@ const CONSUMER: i32 = 5;
 
 /// A span's kind, from its attributes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Traits<'a> {
+struct SpanTraits<'a> {
     database: Option<&'a [u8]>,
     messaging: Option<&'a [u8]>,
     queue: &'a [u8],
@@ -24,7 +24,7 @@ struct Traits<'a> {
     port: Option<u16>,
 }
 
-impl<'a> Traits<'a> {
+impl<'a> SpanTraits<'a> {
     fn of(span: &Span<'a>) -> Self {
         let mut traits = Self::default();
         for attribute in span.attributes() {
@@ -75,16 +75,16 @@ impl<'a> Traits<'a> {
     }
 
     /// The type and the subtype of a span, and what it calls.
-    fn target(&self, span: &Span<'_>) -> (&'a [u8], &'a [u8], Option<Said<'a>>) {
+    fn target(&self, span: &Span<'_>) -> (&'a [u8], &'a [u8], Option<FieldValue<'a>>) {
         let address = || match self.port {
             _ if self.host.is_empty() => None,
-            Some(port) => Some(Said::Address(self.host, port)),
-            None => Some(Said::Text(self.host)),
+            Some(port) => Some(FieldValue::Address(self.host, port)),
+            None => Some(FieldValue::Text(self.host)),
         };
         match *self {
-            Self { database: Some(system), .. } => (b"db", system, Some(Said::Text(system))),
+            Self { database: Some(system), .. } => (b"db", system, Some(FieldValue::Text(system))),
             Self { messaging: Some(system), queue, .. } => {
-                (b"messaging", system, Some(Said::Joined(system, '/', queue)))
+                (b"messaging", system, Some(FieldValue::Joined(system, '/', queue)))
             }
             Self { rpc: Some(system), .. } => (b"external", system, address()),
             Self { is_http: true, .. } => (b"external", b"http", address()),
@@ -94,12 +94,12 @@ impl<'a> Traits<'a> {
     }
 }
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// A span's documents: its own first, then one for each event, of which those before the place are written.
     pub(in super::super) fn ecs_span(
         &mut self,
-        origin: &Origin<'a>,
-        service: Service<'a>,
+        origin: &ScopeOrigin<'a>,
+        service: ServiceInfo<'a>,
         span: &Span<'a>,
     ) -> Result<(), Full> {
         let is_transaction =
@@ -116,16 +116,16 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
 
     fn ecs_span_alone(
         &mut self,
-        origin: &Origin<'a>,
-        service: Service<'a>,
+        origin: &ScopeOrigin<'a>,
+        service: ServiceInfo<'a>,
         span: &Span<'a>,
         is_transaction: bool,
     ) -> Result<(), Full> {
         self.fields.begin();
         let wishes = self.ecs_attributes(origin.wishes, span.attributes(), true);
-        let traits = Traits::of(span);
+        let traits = SpanTraits::of(span);
         let time = self.ecs_time(span.start_time);
-        let duration = Said::Int((span.end_time.saturating_sub(span.start_time) / 1000).cast_signed());
+        let duration = FieldValue::Int((span.end_time.saturating_sub(span.start_time) / 1000).cast_signed());
         let kind: &[u8] = match span.kind {
             1 => b"INTERNAL",
             2 => b"SERVER",
@@ -142,8 +142,8 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         self.fields.text(b"event.outcome", traits.outcome(span));
         if is_transaction {
             let kind: &[u8] = match traits {
-                Traits { messaging: Some(_), .. } => b"messaging",
-                Traits { is_http: true, .. } | Traits { rpc: Some(_), .. } => b"request",
+                SpanTraits { messaging: Some(_), .. } => b"messaging",
+                SpanTraits { is_http: true, .. } | SpanTraits { rpc: Some(_), .. } => b"request",
                 _ => b"unknown",
             };
             self.fields.text(b"processor.event", b"transaction");
@@ -152,7 +152,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             self.fields.text(b"transaction.type", kind);
             self.fields.text(b"transaction.result", traits.result(span));
             self.fields.put(b"transaction.duration.us", duration);
-            self.fields.put(b"transaction.sampled", Said::Bool(true));
+            self.fields.put(b"transaction.sampled", FieldValue::Bool(true));
         } else {
             let (kind, subtype, target) = traits.target(span);
             self.fields.text(b"processor.event", b"span");
@@ -167,7 +167,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             }
         }
         if span.links().next().is_some() {
-            self.fields.put(b"span.links", Said::Other(0));
+            self.fields.put(b"span.links", FieldValue::Other(0));
         }
         // Words of OpenTelemetry for which the schema has none.
         self.fields.text(b"span.trace_state", span.trace_state);
@@ -176,7 +176,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             span.dropped_attributes.saturating_add(span.dropped_events).saturating_add(span.dropped_links);
         self.objects.lost += u64::from(dropped > 0);
         self.ecs_document(
-            Kind::Traces,
+            StreamKind::Traces,
             "apm",
             service,
             wishes,
@@ -189,8 +189,8 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
 
     fn ecs_event(
         &mut self,
-        origin: &Origin<'a>,
-        service: Service<'a>,
+        origin: &ScopeOrigin<'a>,
+        service: ServiceInfo<'a>,
         span: &Span<'a>,
         event: &Event<'a>,
         of_transaction: bool,
@@ -205,13 +205,13 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             self.fields.id(b"transaction.id", span.span_id);
         }
         self.fields.text(b"event.action", event.name);
-        let exception = Exception::of(event.attributes());
-        match exception.map(Exception::message).filter(|message| !message.is_empty()) {
+        let exception = ExceptionAttributes::of(event.attributes());
+        match exception.map(ExceptionAttributes::message).filter(|message| !message.is_empty()) {
             Some(message) => self.fields.text(b"message", message),
             None => self.fields.text(b"message", event.name),
         }
         let dataset = self.ecs_logged(exception, span.span_id, time);
-        self.ecs_document(Kind::Logs, dataset, service, wishes, time, |_| Ok(()), |_, _, _| Ok(()))?;
+        self.ecs_document(StreamKind::Logs, dataset, service, wishes, time, |_| Ok(()), |_, _, _| Ok(()))?;
         self.end(0)
     }
 }

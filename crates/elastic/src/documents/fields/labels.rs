@@ -1,8 +1,8 @@
 //! Labels of a document: attributes that ECS has no field for.
 
 use super::word;
-use crate::documents::objects::Objects;
-use crate::documents::once::Unescaped;
+use crate::documents::dedup_keys::Unescaped;
+use crate::documents::objects::ObjectWriter;
 use crate::json;
 use tidegate_wire::intake;
 use tidegate_wire::otlp::AnyValue;
@@ -10,7 +10,7 @@ use tidegate_wire::output::{Full, Output};
 
 /// The value of a label.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Label<'a> {
+pub(super) enum LabelValue<'a> {
     Otel(AnyValue<'a>),
     Json(intake::Value<'a>),
     /// The same, under a key that is written with escapes.
@@ -19,14 +19,14 @@ pub(super) enum Label<'a> {
 
 /// A label with its key.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Labelled<'a> {
+pub(super) struct KeyedLabel<'a> {
     pub(super) key: &'a [u8],
-    pub(super) label: Label<'a>,
+    pub(super) label: LabelValue<'a>,
     pub(super) is_number: bool,
     pub(super) order: u16,
 }
 
-impl Labelled<'_> {
+impl KeyedLabel<'_> {
     /// Its key as the name of a field without fields in it, but for escapes.
     pub(super) fn name(&self) -> impl Iterator<Item = u8> {
         let blank = self.is_blank().then_some(b'_');
@@ -39,15 +39,15 @@ impl Labelled<'_> {
     }
 
     fn bytes(&self) -> impl Iterator<Item = u8> {
-        Unescaped::new(self.key, matches!(self.label, Label::Escaped(_)))
+        Unescaped::new(self.key, matches!(self.label, LabelValue::Escaped(_)))
     }
 }
 
 /// Writes `labels`, sorted by name, as an object called `name`. Of several with one name the last is written.
 pub(super) fn labelled<'a>(
     name: &str,
-    labels: &[Labelled<'a>],
-    objects: &mut Objects<'a>,
+    labels: &[KeyedLabel<'a>],
+    objects: &mut ObjectWriter<'a>,
     out: &mut impl Output,
 ) -> Result<(), Full> {
     let mut is_first = true;
@@ -69,13 +69,13 @@ pub(super) fn labelled<'a>(
             out.put(b"_")?;
         }
         match label.label {
-            Label::Escaped(_) => {
+            LabelValue::Escaped(_) => {
                 let special = |byte| matches!(byte, b'.' | b'*' | b'"');
                 for byte in label.bytes() {
                     json::inner(&[if special(byte) { b'_' } else { byte }], out)?;
                 }
             }
-            Label::Otel(_) | Label::Json(_) => {
+            LabelValue::Otel(_) | LabelValue::Json(_) => {
                 for (place, part) in label.key.split(|byte| matches!(byte, b'.' | b'*' | b'"')).enumerate() {
                     if place > 0 {
                         out.put(b"_")?;
@@ -86,16 +86,18 @@ pub(super) fn labelled<'a>(
         }
         out.put(b"\":")?;
         match label.label {
-            Label::Json(intake::Value::Number(value)) | Label::Escaped(intake::Value::Number(value)) => {
+            LabelValue::Json(intake::Value::Number(value))
+            | LabelValue::Escaped(intake::Value::Number(value)) => {
                 out.put(value.raw())?;
             }
-            Label::Json(intake::Value::Array(value)) | Label::Escaped(intake::Value::Array(value))
+            LabelValue::Json(intake::Value::Array(value))
+            | LabelValue::Escaped(intake::Value::Array(value))
                 if label.is_number =>
             {
                 out.put(value.raw())?;
             }
-            Label::Json(value) | Label::Escaped(value) => intake_label(value, out)?,
-            Label::Otel(value) => otel_label(value, label.is_number, objects, out)?,
+            LabelValue::Json(value) | LabelValue::Escaped(value) => intake_label(value, out)?,
+            LabelValue::Otel(value) => otel_label(value, label.is_number, objects, out)?,
         }
     }
     if is_first { Ok(()) } else { out.put(b"}") }
@@ -121,7 +123,7 @@ fn intake_label(value: intake::Value<'_>, out: &mut impl Output) -> Result<(), F
 fn otel_label<'a>(
     value: AnyValue<'a>,
     is_number: bool,
-    objects: &mut Objects<'a>,
+    objects: &mut ObjectWriter<'a>,
     out: &mut impl Output,
 ) -> Result<(), Full> {
     let AnyValue::Array(array) = value else {

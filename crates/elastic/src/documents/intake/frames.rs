@@ -1,14 +1,18 @@
 //! Stack traces, exceptions with their causes, and links, in the shapes of Elastic APM's documents.
 
-use super::super::objects::Objects;
+use super::super::objects::ObjectWriter;
 use tidegate_wire::intake::{Array, Object, Text, Value};
 use tidegate_wire::output::{Full, Output};
 
 /// Causes of causes that are followed.
-const DEEPEST: usize = 64;
+const MAX_CAUSES: usize = 64;
 
 /// A list of frames.
-pub(super) fn frames(list: Array<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
+pub(super) fn frames(
+    list: Array<'_>,
+    objects: &mut ObjectWriter<'_>,
+    out: &mut impl Output,
+) -> Result<(), Full> {
     out.put(b"[")?;
     for (place, frame) in list.values().filter_map(Value::object).enumerate() {
         out.put(if place == 0 { b"{" } else { b",{" })?;
@@ -18,7 +22,7 @@ pub(super) fn frames(list: Array<'_>, objects: &mut Objects<'_>, out: &mut impl 
     out.put(b"]")
 }
 
-fn frame(frame: Object<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
+fn frame(frame: Object<'_>, objects: &mut ObjectWriter<'_>, out: &mut impl Output) -> Result<(), Full> {
     // Only what browsers send is ever left out of the groups, and those are told by a pattern that is not kept here.
     out.put(br#""exclude_from_grouping":false"#)?;
     let mut comma = true;
@@ -105,7 +109,7 @@ pub(super) fn links(list: Array<'_>, out: &mut impl Output) -> Result<(), Full> 
 
 /// The properties of an exception, found in one pass: causes nest, and each pass reads everything inside them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Exception<'a> {
+pub(super) struct ExceptionProperties<'a> {
     pub(super) kind: Text<'a>,
     pub(super) message: Text<'a>,
     module: Text<'a>,
@@ -116,10 +120,10 @@ pub(super) struct Exception<'a> {
     causes: Option<Array<'a>>,
 }
 
-impl<'a> Exception<'a> {
+impl<'a> ExceptionProperties<'a> {
     pub(super) fn of(object: Object<'a>) -> Self {
         let (none, nothing) = (Text::EMPTY, Value::Null);
-        let mut all = Exception {
+        let mut all = ExceptionProperties {
             kind: none,
             message: none,
             module: none,
@@ -151,25 +155,25 @@ impl<'a> Exception<'a> {
 }
 
 /// Writes an exception and its causes, each with the place of the one that it caused.
-pub(super) struct Errors<'o, 'a, O> {
-    objects: &'o mut Objects<'a>,
+pub(super) struct ExceptionChain<'o, 'a, O> {
+    objects: &'o mut ObjectWriter<'a>,
     out: &'o mut O,
     count: u64,
 }
 
-impl<'o, 'a, O: Output> Errors<'o, 'a, O> {
-    pub(super) fn new(objects: &'o mut Objects<'a>, out: &'o mut O) -> Self {
+impl<'o, 'a, O: Output> ExceptionChain<'o, 'a, O> {
+    pub(super) fn new(objects: &'o mut ObjectWriter<'a>, out: &'o mut O) -> Self {
         Self { objects, out, count: 0 }
     }
 
     pub(super) fn tree(&mut self, exception: Object<'_>) -> Result<(), Full> {
         self.out.put(b"[")?;
-        self.exception(exception, None, DEEPEST)?;
+        self.exception(exception, None, MAX_CAUSES)?;
         self.out.put(b"]")
     }
 
     fn exception(&mut self, exception: Object<'_>, parent: Option<u64>, depth: usize) -> Result<(), Full> {
-        let said = Exception::of(exception);
+        let said = ExceptionProperties::of(exception);
         self.out.put(if self.count == 0 { b"{" } else { b",{" })?;
         let place = self.count;
         self.count += 1;
@@ -231,7 +235,7 @@ fn named(name: &str, comma: &mut bool, out: &mut impl Output) -> Result<(), Full
     out.put(b"\":")
 }
 
-fn value(value: Value<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
+fn value(value: Value<'_>, objects: &mut ObjectWriter<'_>, out: &mut impl Output) -> Result<(), Full> {
     match value {
         Value::Null => out.put(b"null"),
         Value::Bool(true) => out.put(b"true"),

@@ -1,19 +1,19 @@
 //! The grouping key of errors, as in Elastic APM: a hash of the types of an exception and all its causes, the message
 //! without its parameters, and all frames; of messages if there are none.
 
-use super::frames::Exception;
+use super::frames::ExceptionProperties;
 use tidegate_wire::intake::{Array, Object, Text, Value};
 use xxhash_rust::xxh64::Xxh64;
 
 /// The input of the hash.
-struct Key {
+struct GroupingHash {
     hash: Xxh64,
     is_empty: bool,
 }
 
 /// The key of an error.
 pub(super) fn key(exception: Option<Object<'_>>, log: Option<Object<'_>>) -> u64 {
-    let mut key = Key { hash: Xxh64::new(0), is_empty: true };
+    let mut key = GroupingHash { hash: Xxh64::new(0), is_empty: true };
     let of_log = |name: &[u8]| log.and_then(|log| log.find(name));
     let text = |name: &[u8]| of_log(name).and_then(Value::text).unwrap_or(Text::EMPTY);
     if let Some(exception) = exception {
@@ -39,10 +39,14 @@ pub(super) fn key(exception: Option<Object<'_>>, log: Option<Object<'_>>) -> u64
     key.hash.digest()
 }
 
-impl Key {
+impl GroupingHash {
     /// Hashes an exception, then its causes with theirs. A body nests as deep as it may, no deeper.
-    fn tree(&mut self, exception: Object<'_>, each: &mut dyn FnMut(&mut Key, Exception<'_>)) {
-        let exception = Exception::of(exception);
+    fn tree(
+        &mut self,
+        exception: Object<'_>,
+        each: &mut dyn FnMut(&mut GroupingHash, ExceptionProperties<'_>),
+    ) {
+        let exception = ExceptionProperties::of(exception);
         each(self, exception);
         for cause in exception.causes() {
             self.tree(cause, each);

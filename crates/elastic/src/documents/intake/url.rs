@@ -1,11 +1,11 @@
 //! The parts of an address of a page.
 
-use crate::documents::fields::{Fields, Said};
+use crate::documents::fields::{FieldSet, FieldValue};
 use tidegate_wire::intake::Text;
 
 /// Puts the parts of an absolute address.
-pub(super) fn put<'a>(fields: &mut Fields<'a>, text: Text<'a>) {
-    fields.put(b"url.original", Said::Escaped(text.raw()));
+pub(super) fn put<'a>(fields: &mut FieldSet<'a>, text: Text<'a>) {
+    fields.put(b"url.original", FieldValue::Escaped(text.raw()));
     let Some(all) = text.plain() else { return };
     let Some(colon) = all.iter().position(|byte| *byte == b':') else { return };
     let (scheme, rest) = all.split_at_checked(colon).unwrap_or_default();
@@ -13,7 +13,7 @@ pub(super) fn put<'a>(fields: &mut Fields<'a>, text: Text<'a>) {
     if !scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)) {
         return;
     }
-    fields.put(b"url.full", Said::Text(all));
+    fields.put(b"url.full", FieldValue::Text(all));
     fields.text(b"url.scheme", scheme);
     let (rest, fragment) = cut(rest, b'#');
     let (rest, query) = cut(rest, b'?');
@@ -29,12 +29,12 @@ pub(super) fn put<'a>(fields: &mut Fields<'a>, text: Text<'a>) {
     };
     fields.text(b"url.domain", domain);
     if let Some(port @ 1..) = str::from_utf8(port).ok().and_then(|port| port.parse::<u16>().ok()) {
-        fields.put(b"url.port", Said::Int(port.into()));
+        fields.put(b"url.port", FieldValue::Int(port.into()));
     }
     fields.text(b"url.query", query);
     for (name, text) in [(&b"url.path"[..], path), (b"url.fragment", fragment)] {
         if !text.is_empty() {
-            fields.put(name, Said::Percent(text));
+            fields.put(name, FieldValue::Percent(text));
         }
     }
 }

@@ -1,21 +1,21 @@
 //! Log records.
 
-use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen};
+use super::super::document_buffer::DocumentOutput;
+use super::super::document_writer::{DocumentWriter, ScopeOrigin, StreamKind};
 use crate::json;
 use tidegate_wire::otlp::{AnyValue, LogRecord};
 use tidegate_wire::output::Full;
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// A log record's document.
     pub(in super::super) fn native_log(
         &mut self,
-        origin: &mut Origin<'a>,
+        origin: &mut ScopeOrigin<'a>,
         record: &LogRecord<'a>,
     ) -> Result<(), Full> {
         let own = self.own(origin, record.attributes());
         let time = if record.time > 0 { record.time } else { record.observed_time };
-        self.opened(Kind::Logs, time, own.wishes, |_| Ok(()))?;
+        self.opened(StreamKind::Logs, time, own.wishes, |_| Ok(()))?;
         if record.observed_time > 0 {
             self.out.put(br#","observed_timestamp":"#)?;
             json::time(record.observed_time, self.out)?;

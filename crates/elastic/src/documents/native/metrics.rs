@@ -1,19 +1,19 @@
 //! Points: what has the same time, unit and attributes in one document.
 
-use super::super::Flavour;
-use super::super::group::Group;
-use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen};
+use super::super::Product;
+use super::super::document_buffer::DocumentOutput;
+use super::super::document_writer::{DocumentWriter, ScopeOrigin, StreamKind};
+use super::super::group::PointGroup;
 use crate::json;
 use tidegate_wire::output::Full;
 use xxhash_rust::xxh64::Xxh64;
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// The documents of a group of points of one scope, of which those before the place are written.
     pub(in super::super) fn native_points(
         &mut self,
-        origin: &mut Origin<'a>,
-        group: &mut Group<'a>,
+        origin: &mut ScopeOrigin<'a>,
+        group: &mut PointGroup<'a>,
     ) -> Result<(), Full> {
         group.sort();
         let (mut ordinal, mut leader) = (0, group.leader(0));
@@ -28,13 +28,18 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         Ok(())
     }
 
-    fn metrics(&mut self, origin: &mut Origin<'a>, group: &mut Group<'a>, at: usize) -> Result<(), Full> {
+    fn metrics(
+        &mut self,
+        origin: &mut ScopeOrigin<'a>,
+        group: &mut PointGroup<'a>,
+        at: usize,
+    ) -> Result<(), Full> {
         let Some((point, unit)) = group.shared(at) else { return Ok(()) };
         let own = self.own(origin, point.attributes());
         let (start, time) = point.times();
-        self.opened(Kind::Metrics, time, own.wishes, |pen| match pen.settings.flavour {
-            Flavour::Elasticsearch => pen.templates(group, at),
-            Flavour::OpenSearch => Ok(()),
+        self.opened(StreamKind::Metrics, time, own.wishes, |pen| match pen.settings.flavour {
+            Product::Elasticsearch => pen.templates(group, at),
+            Product::OpenSearch => Ok(()),
         })?;
         if start > 0 {
             self.out.put(br#","start_timestamp":"#)?;
@@ -61,7 +66,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     /// Which template each field of the document is of.
-    fn templates(&mut self, group: &Group<'a>, at: usize) -> Result<(), Full> {
+    fn templates(&mut self, group: &PointGroup<'a>, at: usize) -> Result<(), Full> {
         let mut comma = "";
         self.out.put(br#","dynamic_templates":{"#)?;
         for (_, member) in group.sharing(at) {

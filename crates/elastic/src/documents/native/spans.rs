@@ -1,16 +1,16 @@
 //! Spans, and their events as documents of their own.
 
-use super::super::page::Sheet;
-use super::super::pen::{Kind, Origin, Pen};
+use super::super::document_buffer::DocumentOutput;
+use super::super::document_writer::{DocumentWriter, ScopeOrigin, StreamKind};
 use crate::json;
 use tidegate_wire::otlp::{Event, Link, Span};
 use tidegate_wire::output::Full;
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// A span's documents: its own first, then one for each event, of which those before the place are written.
     pub(in super::super) fn native_span(
         &mut self,
-        origin: &mut Origin<'a>,
+        origin: &mut ScopeOrigin<'a>,
         span: &Span<'a>,
     ) -> Result<(), Full> {
         if self.place.part == 0 {
@@ -23,9 +23,9 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         Ok(())
     }
 
-    fn native_span_alone(&mut self, origin: &mut Origin<'a>, span: &Span<'a>) -> Result<(), Full> {
+    fn native_span_alone(&mut self, origin: &mut ScopeOrigin<'a>, span: &Span<'a>) -> Result<(), Full> {
         let own = self.own(origin, span.attributes());
-        self.opened(Kind::Traces, span.start_time, own.wishes, |_| Ok(()))?;
+        self.opened(StreamKind::Traces, span.start_time, own.wishes, |_| Ok(()))?;
         self.id(r#","trace_id":"#, span.trace_id)?;
         self.id(r#","span_id":"#, span.span_id)?;
         self.text(r#","trace_state":"#, span.trace_state)?;
@@ -75,12 +75,12 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
 
     fn native_event(
         &mut self,
-        origin: &mut Origin<'a>,
+        origin: &mut ScopeOrigin<'a>,
         span: &Span<'a>,
         event: &Event<'a>,
     ) -> Result<(), Full> {
         let own = self.own(origin, event.attributes());
-        self.opened(Kind::Logs, event.time, own.wishes, |_| Ok(()))?;
+        self.opened(StreamKind::Logs, event.time, own.wishes, |_| Ok(()))?;
         self.id(r#","trace_id":"#, span.trace_id)?;
         self.id(r#","span_id":"#, span.span_id)?;
         self.text(r#","event_name":"#, event.name)?;

@@ -67,7 +67,7 @@ fn values_may_nest_deep() {
         let record = group.scopes().next().unwrap().items().next().unwrap();
         let mut space = vec![0; 1 << 20];
         let mut out = SliceOutput::new(&mut space);
-        let mut objects = Objects::new();
+        let mut objects = ObjectWriter::new();
         objects.is_free = true;
         objects.object(record.attributes(), &mut out).unwrap();
         assert!(objects.pairs.is_empty() && objects.open.is_empty() && objects.lost == 0);
@@ -75,7 +75,7 @@ fn values_may_nest_deep() {
         space.truncate(len);
         String::from_utf8(space).unwrap()
     };
-    for depth in [1, 2, NESTED - 1, NESTED, NESTED + 1, 40] {
+    for depth in [1, 2, MAX_OBJECT_DEPTH - 1, MAX_OBJECT_DEPTH, MAX_OBJECT_DEPTH + 1, 40] {
         let found: serde_json::Value = serde_json::from_str(&write(depth)).unwrap();
         assert_eq!(unfolded(&found), serde_json::json!({"k": said(depth)}), "{depth}");
     }

@@ -42,10 +42,12 @@ fn compare(name: &str, documents: &[u8]) {
     assert_eq!(found.lines().count(), kept.lines().count(), "{name}");
 }
 
-fn all(write: impl Fn(Place, &mut Page<'_>) -> Result<Written, Full>) -> (Vec<u8>, Written) {
+fn all(
+    write: impl Fn(DocumentPosition, &mut DocumentBuffer<'_>) -> Result<WriteResult, Full>,
+) -> (Vec<u8>, WriteResult) {
     let mut space = vec![0; 8 << 20];
-    let mut page = Page::new(&mut space);
-    let written = write(Place::START, &mut page).unwrap();
+    let mut page = DocumentBuffer::new(&mut space);
+    let written = write(DocumentPosition::START, &mut page).unwrap();
     assert_eq!(written.next, None);
     (page.written().to_vec(), written)
 }
@@ -63,7 +65,7 @@ fn bodies_of_an_sdk_become_the_kept_documents() {
     for (signal, name) in [(Signal::Logs, "logs"), (Signal::Traces, "traces"), (Signal::Metrics, "metrics")] {
         let raw = std::fs::read(format!("{OTLP}/python-{name}.pb")).unwrap();
         for (mapping, word) in [(Mapping::Otel, "otel"), (Mapping::Ecs, "ecs")] {
-            let settings = Settings { mapping, received: RECEIVED, ..Settings::default() };
+            let settings = DocumentSettings { mapping, received: RECEIVED, ..DocumentSettings::default() };
             let (documents, written) =
                 all(|from, page| from_otlp(signal, &raw, from, "0-1", &settings, page));
             assert_eq!(
@@ -84,7 +86,7 @@ fn bodies_of_agents_become_the_kept_documents() {
             let raw = std::fs::read(format!("{INTAKE}/{agent}-{number}.ndjson")).unwrap();
             let counts =
                 tidegate_wire::intake::check(&raw, usize::MAX, |_, fault| panic!("{fault:?}")).unwrap();
-            let settings = Settings { received: RECEIVED, ..Settings::default() };
+            let settings = DocumentSettings { received: RECEIVED, ..DocumentSettings::default() };
             let (documents, written) = all(|from, page| from_intake(&raw, from, "0-1", &settings, page));
             assert_eq!((written.items, written.documents), (counts.events, counts.events));
             assert_eq!(written.untranslatable, Untranslatable::default(), "{agent} {number}");

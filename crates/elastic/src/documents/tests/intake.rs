@@ -8,15 +8,15 @@ use tidegate_wire::intake::{LONGEST_LINE, check};
 
 const RECEIVED: u64 = 1_700_000_000_123_456_789;
 
-fn settings() -> Settings<'static> {
-    Settings { received: RECEIVED, ..Settings::default() }
+fn settings() -> DocumentSettings<'static> {
+    DocumentSettings { received: RECEIVED, ..DocumentSettings::default() }
 }
 
-fn written(raw: &[u8]) -> (Vec<u8>, Written) {
+fn written(raw: &[u8]) -> (Vec<u8>, WriteResult) {
     check(raw, LONGEST_LINE, |_, fault| panic!("{fault}: {}", String::from_utf8_lossy(raw))).unwrap();
     let mut space = vec![0; 1 << 20];
-    let mut page = Page::new(&mut space);
-    let done = from_intake(raw, Place::START, "p", &settings(), &mut page).unwrap();
+    let mut page = DocumentBuffer::new(&mut space);
+    let done = from_intake(raw, DocumentPosition::START, "p", &settings(), &mut page).unwrap();
     assert_eq!(done.next, None);
     (page.written().to_vec(), done)
 }
@@ -114,10 +114,10 @@ fn metrics_name_their_templates() {
     assert_eq!((&document["n"]["value"], &document["n"]["x"]), (&json!(2), &json!(3)));
     assert_eq!(document["h"], json!({"values": [1, 2], "counts": [3, 4]}));
     assert_eq!((&document["wrong"], done.untranslatable.values), (&Value::Null, 1));
-    let settings = Settings { flavour: Flavour::OpenSearch, ..settings() };
+    let settings = DocumentSettings { flavour: Product::OpenSearch, ..settings() };
     let mut space = vec![0; 1 << 16];
-    let mut page = Page::new(&mut space);
-    from_intake(raw.as_bytes(), Place::START, "p", &settings, &mut page).unwrap();
+    let mut page = DocumentBuffer::new(&mut space);
+    from_intake(raw.as_bytes(), DocumentPosition::START, "p", &settings, &mut page).unwrap();
     assert_eq!(pairs(page.written()).remove(0).0["dynamic_templates"], Value::Null);
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const RECEIVED: u64 = 1_700_000_000_000_000_000;
 
-fn translated(body: &str) -> (ExportLogsServiceRequest, Logs) {
+fn translated(body: &str) -> (ExportLogsServiceRequest, LogTranslation) {
     let mut space = vec![0; 1 << 20];
     let logs = to_otlp_logs(body.as_bytes(), RECEIVED, &mut space).unwrap();
     let counts = tidegate_wire::otlp::check(Signal::Logs, &space[..logs.bytes]).unwrap();
@@ -121,8 +121,9 @@ fn documents_are_log_records() {
 fn native_documents_come_back() {
     let raw = include_bytes!("../../../../wire/tests/data/otlp/python-logs.pb");
     let mut space = vec![0; 1 << 20];
-    let mut page = Page::new(&mut space);
-    from_otlp(Signal::Logs, raw, Place::START, "p", &Settings::default(), &mut page).unwrap();
+    let mut page = DocumentBuffer::new(&mut space);
+    from_otlp(Signal::Logs, raw, DocumentPosition::START, "p", &DocumentSettings::default(), &mut page)
+        .unwrap();
     let text = String::from_utf8(page.written().to_vec()).unwrap();
     let (request, _) = translated(&text);
     let original = ExportLogsServiceRequest::decode(&raw[..]).unwrap();
@@ -209,7 +210,7 @@ fn pieces_hold_what_the_whole_holds() {
     }
     let (whole, counted) = translated(&body);
     for most in [0, 1000, 5000, 1 << 20] {
-        let (mut pieces, mut joined) = (LogPieces::new(body.as_bytes(), RECEIVED), Vec::new());
+        let (mut pieces, mut joined) = (LogRequests::new(body.as_bytes(), RECEIVED), Vec::new());
         let (mut records, mut untranslatable, mut count) = (0, 0, 0);
         while !pieces.is_done() {
             let mut space = vec![0; 1 << 20];
@@ -219,7 +220,7 @@ fn pieces_hold_what_the_whole_holds() {
             joined.extend_from_slice(&space[..logs.bytes]);
             (records, untranslatable, count) =
                 (records + logs.records, untranslatable + logs.untranslatable, count + 1);
-            let mut again = LogPieces::new(body.as_bytes(), RECEIVED);
+            let mut again = LogRequests::new(body.as_bytes(), RECEIVED);
             again.skip_to(passed);
             assert_eq!(again.write(&mut vec![0; 1 << 20], most), Ok(logs));
         }
@@ -236,7 +237,7 @@ fn pieces_hold_what_the_whole_holds() {
         assert!(each(&joined) == each(&whole));
     }
     // Without room for one, nothing goes on but by passing it over.
-    let mut pieces = LogPieces::new(body.as_bytes(), RECEIVED);
+    let mut pieces = LogRequests::new(body.as_bytes(), RECEIVED);
     assert_eq!(pieces.write(&mut [0; 60], usize::MAX), Err(Full));
     pieces.pass();
     assert_eq!(pieces.passed(), 1);

@@ -42,8 +42,12 @@ fn request(metrics: Vec<Metric>) -> Vec<u8> {
     ExportMetricsServiceRequest { resource_metrics: vec![resource] }.encode_to_vec()
 }
 
-fn said(metrics: Vec<Metric>, mapping: Mapping) -> (Vec<(Value, Value)>, Written) {
-    documents(Signal::Metrics, &request(metrics), &Settings { mapping, ..Settings::default() })
+fn said(metrics: Vec<Metric>, mapping: Mapping) -> (Vec<(Value, Value)>, WriteResult) {
+    documents(
+        Signal::Metrics,
+        &request(metrics),
+        &DocumentSettings { mapping, ..DocumentSettings::default() },
+    )
 }
 
 /// Points of different metrics with the same time and attributes share a document; others do not, nor do two of one
@@ -168,13 +172,13 @@ fn what_cannot_be_said_is_counted() {
 fn nothing_is_allocated_per_document() {
     let mut space = vec![0; 16 << 20];
     for mapping in [Mapping::Otel, Mapping::Ecs] {
-        let settings = Settings { mapping, ..Settings::default() };
+        let settings = DocumentSettings { mapping, ..DocumentSettings::default() };
         let mut counts = [10, 5000].map(|count| {
             let points = (0..count).map(|time| point(Number::AsInt(1), "eu", time + 1)).collect();
             let raw = request(vec![gauge("a", points)]);
-            let mut page = Page::new(&mut space);
+            let mut page = DocumentBuffer::new(&mut space);
             let info = allocation_counter::measure(|| {
-                from_otlp(Signal::Metrics, &raw, Place::START, "p", &settings, &mut page).unwrap();
+                from_otlp(Signal::Metrics, &raw, DocumentPosition::START, "p", &settings, &mut page).unwrap();
             });
             info.count_total
         });

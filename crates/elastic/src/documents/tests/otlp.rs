@@ -13,11 +13,11 @@ const RECEIVED: u64 = 1_700_000_000_123_456_789;
 pub(super) fn documents(
     signal: Signal,
     raw: &[u8],
-    settings: &Settings<'_>,
-) -> (Vec<(Value, Value)>, Written) {
+    settings: &DocumentSettings<'_>,
+) -> (Vec<(Value, Value)>, WriteResult) {
     let mut space = vec![0; 1 << 20];
-    let mut page = Page::new(&mut space);
-    let written = from_otlp(signal, raw, Place::START, "j-1", settings, &mut page).unwrap();
+    let mut page = DocumentBuffer::new(&mut space);
+    let written = from_otlp(signal, raw, DocumentPosition::START, "j-1", settings, &mut page).unwrap();
     assert_eq!(written.next, None);
     (pairs(page.written()), written)
 }
@@ -31,8 +31,8 @@ pub(super) fn pairs(text: &[u8]) -> Vec<(Value, Value)> {
     lines.chunks(2).map(|pair| (pair[0]["create"].clone(), pair[1].clone())).collect()
 }
 
-fn settings() -> Settings<'static> {
-    Settings { received: RECEIVED, ..Settings::default() }
+fn settings() -> DocumentSettings<'static> {
+    DocumentSettings { received: RECEIVED, ..DocumentSettings::default() }
 }
 
 /// No key comes twice in any object: Elasticsearch refuses the document.
@@ -89,15 +89,15 @@ pub(super) fn has_no_key_twice(text: &[u8]) -> bool {
 }
 
 /// In pieces of any size the documents are those of the whole, each once.
-fn same_in_pieces(signal: Signal, raw: &[u8], settings: &Settings<'_>, size: usize) {
+fn same_in_pieces(signal: Signal, raw: &[u8], settings: &DocumentSettings<'_>, size: usize) {
     let mut space = vec![0; 1 << 20];
-    let mut whole = Page::new(&mut space);
-    let expected = from_otlp(signal, raw, Place::START, "p", settings, &mut whole).unwrap();
-    let (mut pieces, mut items, mut unsayable, mut from) = (Vec::new(), 0, 0, Place::START);
+    let mut whole = DocumentBuffer::new(&mut space);
+    let expected = from_otlp(signal, raw, DocumentPosition::START, "p", settings, &mut whole).unwrap();
+    let (mut pieces, mut items, mut unsayable, mut from) = (Vec::new(), 0, 0, DocumentPosition::START);
     let mut size = size;
     loop {
         let mut space = vec![0; size];
-        let mut page = Page::new(&mut space);
+        let mut page = DocumentBuffer::new(&mut space);
         match from_otlp(signal, raw, from, "p", settings, &mut page) {
             Ok(written) => {
                 pieces.extend_from_slice(page.written());
@@ -158,9 +158,9 @@ fn items_that_are_done_are_not_read_again() {
         let begin = first.as_ptr().addr() - raw.as_ptr().addr();
         let mut spoilt = raw.clone();
         spoilt[begin..begin + first.len()].fill(0xff);
-        let from = Place { item: 2, part: 0 };
+        let from = DocumentPosition { item: 2, part: 0 };
         let mut space = vec![0; 1 << 16];
-        let mut page = Page::new(&mut space);
+        let mut page = DocumentBuffer::new(&mut space);
         let written = from_otlp(signal, &spoilt, from, "j-1", &settings(), &mut page).unwrap();
         assert_eq!((written.items, written.next), (1, None), "{signal:?}");
         // The id and the place of a point depend on those that are grouped with it.
@@ -234,8 +234,8 @@ proptest! {
     ) {
         let request = names.metrics(request);
         let raw = request.encode_to_vec();
-        let flavour = if es { Flavour::Elasticsearch } else { Flavour::OpenSearch };
-        let settings = Settings { flavour, ..settings() };
+        let flavour = if es { Product::Elasticsearch } else { Product::OpenSearch };
+        let settings = DocumentSettings { flavour, ..settings() };
         let (found, written) = documents(Signal::Metrics, &raw, &settings);
         let points = tidegate_wire::otlp::items(Signal::Metrics, &raw);
         prop_assert_eq!(written.items + written.untranslatable.items, points);
@@ -260,15 +260,15 @@ proptest! {
     ) {
         let (logs, traces) = (names.clone().logs(logs), names.clone().traces(traces));
         let metrics = names.metrics(metrics);
-        let settings = Settings { mapping: Mapping::Ecs, ..settings() };
+        let settings = DocumentSettings { mapping: Mapping::Ecs, ..settings() };
         for (signal, raw) in [
             (Signal::Logs, logs.encode_to_vec()),
             (Signal::Traces, traces.encode_to_vec()),
             (Signal::Metrics, metrics.encode_to_vec()),
         ] {
             let mut space = vec![0; 1 << 20];
-            let mut page = Page::new(&mut space);
-            let written = from_otlp(signal, &raw, Place::START, "p", &settings, &mut page).unwrap();
+            let mut page = DocumentBuffer::new(&mut space);
+            let written = from_otlp(signal, &raw, DocumentPosition::START, "p", &settings, &mut page).unwrap();
             prop_assert!(has_no_key_twice(page.written()), "{}", String::from_utf8_lossy(page.written()));
             let items = tidegate_wire::otlp::items(signal, &raw);
             prop_assert_eq!(written.items + written.untranslatable.items, items);

@@ -14,10 +14,10 @@ fn pieces_hold_all_events() {
         for signal in SIGNALS {
             let (whole, events) = said(raw, signal);
             for most in [0, 3000, 1 << 20] {
-                let mut pieces = Pieces::new(raw, RECEIVED, signal);
+                let mut pieces = EventRequests::new(raw, RECEIVED, signal);
                 let (mut found, mut of_otlp) = (0, 0);
                 while !pieces.is_done() {
-                    let mut later = Pieces::new(raw, RECEIVED, signal);
+                    let mut later = EventRequests::new(raw, RECEIVED, signal);
                     later.go_to(pieces.place());
                     let (mut space, mut other) = (vec![0; 1 << 20], vec![0; 1 << 20]);
                     let portion = pieces.write(&mut space, most).unwrap();
@@ -48,7 +48,7 @@ fn metricsets_are_cut_between_samples() {
     let event =
         format!("{{\"metricset\":{{\"samples\":{{{}}},\"tags\":{{\"a\":\"{tags}\"}}}}}}", samples.join(","));
     let raw = format!("{{\"metadata\":{{\"service\":{{\"name\":\"a\"}}}}}}\n{event}\n{event}\n");
-    let mut pieces = Pieces::new(raw.as_bytes(), RECEIVED, Signal::Metrics);
+    let mut pieces = EventRequests::new(raw.as_bytes(), RECEIVED, Signal::Metrics);
     let mut space = vec![0; 20_000];
     let (mut events, mut items, mut count) = (0, 0, 0);
     while !pieces.is_done() {
@@ -58,7 +58,7 @@ fn metricsets_are_cut_between_samples() {
     }
     assert_eq!((events, items), (2, 2000));
     assert!(count > 100, "{count}");
-    let mut pieces = Pieces::new(raw.as_bytes(), RECEIVED, Signal::Metrics);
+    let mut pieces = EventRequests::new(raw.as_bytes(), RECEIVED, Signal::Metrics);
     assert_eq!(pieces.write(&mut [0; 200], usize::MAX), Err(Full));
     assert!(pieces.pass_over() && pieces.pass_over() && !pieces.pass_over() && pieces.is_done());
 }

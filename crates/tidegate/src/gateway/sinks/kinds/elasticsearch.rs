@@ -9,7 +9,9 @@ use std::path::Path;
 use tidegate_arena::Declared;
 use tidegate_config::{self as config, ElasticsearchSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Elasticsearch, ElasticsearchSettings, Flavour, Index, Mapping, Need, Piece};
+use tidegate_sinks::{
+    Elasticsearch, ElasticsearchSettings, IndexTemplate, Mapping, Need, PatternPart, Product,
+};
 use tidegate_wire::base64;
 
 impl SinkKind for ElasticsearchSink {
@@ -62,8 +64,8 @@ pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings
     Ok(ElasticsearchSettings {
         endpoints: endpoints?,
         flavour: match sink.product {
-            config::Product::Elasticsearch => Flavour::Elasticsearch,
-            config::Product::OpenSearch => Flavour::OpenSearch,
+            config::Product::Elasticsearch => Product::Elasticsearch,
+            config::Product::OpenSearch => Product::OpenSearch,
         },
         headers,
         tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
@@ -90,18 +92,18 @@ pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings
 }
 
 /// The pattern that was configured, as documents are written by.
-fn index(pattern: &config::IndexPattern) -> Index {
+fn index(pattern: &config::IndexPattern) -> IndexTemplate {
     let piece = |piece: &config::IndexPiece| match piece {
-        config::IndexPiece::Text(text) => Piece::Text(text.clone()),
-        config::IndexPiece::Type => Piece::Type,
-        config::IndexPiece::Dataset => Piece::Dataset,
-        config::IndexPiece::Namespace => Piece::Namespace,
-        config::IndexPiece::Service => Piece::Service,
-        config::IndexPiece::Tenant => Piece::Tenant,
-        config::IndexPiece::Year => Piece::Year,
-        config::IndexPiece::Month => Piece::Month,
-        config::IndexPiece::Day => Piece::Day,
-        config::IndexPiece::Hour => Piece::Hour,
+        config::IndexPiece::Text(text) => PatternPart::Text(text.clone()),
+        config::IndexPiece::Type => PatternPart::Type,
+        config::IndexPiece::Dataset => PatternPart::Dataset,
+        config::IndexPiece::Namespace => PatternPart::Namespace,
+        config::IndexPiece::Service => PatternPart::Service,
+        config::IndexPiece::Tenant => PatternPart::Tenant,
+        config::IndexPiece::Year => PatternPart::Year,
+        config::IndexPiece::Month => PatternPart::Month,
+        config::IndexPiece::Day => PatternPart::Day,
+        config::IndexPiece::Hour => PatternPart::Hour,
     };
-    Index::new(pattern.pieces().iter().map(piece).collect())
+    IndexTemplate::new(pattern.pieces().iter().map(piece).collect())
 }

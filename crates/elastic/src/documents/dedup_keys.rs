@@ -10,19 +10,19 @@ use tidegate_wire::output::{Full, Output};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Members at a time, those of the objects around them included, of objects that have a key twice. More are left out.
-const MOST: usize = 1024;
+const MAX_MEMBERS: usize = 1024;
 /// How deep objects are looked through that have a key twice: each level is read again for those in it. What is
 /// deeper becomes a text of JSON.
-const NESTED: usize = 8;
+const MAX_SEARCH_DEPTH: usize = 8;
 /// How often an object is read again for a key that it may have already.
-const MOST_DOUBTS: u32 = 64;
+const MAX_REREADS: u32 = 64;
 
 /// The members of objects that are being written: each by its name's hash and its place.
 #[derive(Debug)]
-pub(super) struct Names(Vec<(u64, u32)>);
+pub(super) struct MemberNames(Vec<(u64, u32)>);
 
-impl Names {
-    pub(super) const BYTES: usize = MOST * size_of::<(u64, u32)>();
+impl MemberNames {
+    pub(super) const BYTES: usize = MAX_MEMBERS * size_of::<(u64, u32)>();
 
     /// Without room, until there is need.
     pub(super) fn new() -> Self {
@@ -32,16 +32,16 @@ impl Names {
     /// Writes `raw`, an object or a list of a checked body. How many members are left out.
     pub(super) fn write(&mut self, raw: &[u8], out: &mut impl Output) -> Result<u64, Full> {
         self.0.clear();
-        self.value(Value::of(raw), NESTED, out)
+        self.value(Value::of(raw), MAX_SEARCH_DEPTH, out)
     }
 
     /// Writes an object whose own names must be no paths of fields: what is reserved in them becomes `_`.
     pub(super) fn write_renamed(&mut self, object: Object<'_>, out: &mut impl Output) -> Result<u64, Full> {
         self.0.clear();
         if object.members().any(|(name, _)| is_renamed(name)) {
-            self.members(object, true, |names, value, out| names.value(value, NESTED - 1, out), out)
+            self.members(object, true, |names, value, out| names.value(value, MAX_SEARCH_DEPTH - 1, out), out)
         } else {
-            self.value(Value::Object(object), NESTED, out)
+            self.value(Value::Object(object), MAX_SEARCH_DEPTH, out)
         }
     }
 
@@ -144,12 +144,12 @@ impl Names {
     /// among them.
     fn last_of_each(&mut self, object: Object<'_>, renamed: bool, from: usize) -> u64 {
         if self.0.capacity() == 0 {
-            self.0.reserve_exact(MOST);
+            self.0.reserve_exact(MAX_MEMBERS);
         }
         let mut count = 0u64;
         for (name, _) in object.members() {
             if let Ok(place) = u32::try_from(count)
-                && self.0.len() < MOST
+                && self.0.len() < MAX_MEMBERS
             {
                 self.0.push((if renamed { renamed_hash(name) } else { hash(name) }, place));
             }
@@ -238,7 +238,7 @@ fn may_repeat(raw: &[u8]) -> bool {
                 let Some(word) = word else { return true };
                 if *word & bit != 0 {
                     doubts += 1;
-                    if doubts > MOST_DOUBTS || has_key(before.get(*start..).unwrap_or_default(), text) {
+                    if doubts > MAX_REREADS || has_key(before.get(*start..).unwrap_or_default(), text) {
                         return true;
                     }
                 }

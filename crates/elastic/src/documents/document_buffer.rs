@@ -5,7 +5,7 @@ use tidegate_wire::output::{Full, Output};
 
 /// An output that whole documents are put into: one that did not fit is taken back, and what is the same in the next
 /// document is copied from the one before.
-pub trait Sheet: Output {
+pub trait DocumentOutput: Output {
     /// How many bytes were put.
     fn len(&self) -> usize;
 
@@ -31,12 +31,12 @@ pub trait Sheet: Output {
 
 /// Documents in memory that somebody else pays for.
 #[derive(Debug)]
-pub struct Page<'a> {
+pub struct DocumentBuffer<'a> {
     space: &'a mut [u8],
     len: usize,
 }
 
-impl<'a> Page<'a> {
+impl<'a> DocumentBuffer<'a> {
     /// A page that fills `space` from its start.
     pub fn new(space: &'a mut [u8]) -> Self {
         Self { space, len: 0 }
@@ -49,7 +49,7 @@ impl<'a> Page<'a> {
     }
 }
 
-impl Output for Page<'_> {
+impl Output for DocumentBuffer<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
         let end = self.len.checked_add(bytes.len()).ok_or(Full)?;
@@ -59,7 +59,7 @@ impl Output for Page<'_> {
     }
 }
 
-impl Sheet for Page<'_> {
+impl DocumentOutput for DocumentBuffer<'_> {
     fn len(&self) -> usize {
         self.len
     }

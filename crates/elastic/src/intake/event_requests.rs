@@ -1,6 +1,6 @@
 //! A translation that goes on where the room for the last piece ended.
 
-use super::writer::{Writer, limit};
+use super::writer::{MessageWriter, limit};
 use super::{logs, metrics, resource, signal_of, spans};
 use tidegate_wire::intake::{Kind, Object, events_from};
 use tidegate_wire::otlp::Signal;
@@ -8,7 +8,7 @@ use tidegate_wire::output::Full;
 
 /// Where a translation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Place {
+pub struct EventPosition {
     /// The bytes of the body that are done.
     at: usize,
     /// The samples of the metricset there that are.
@@ -17,7 +17,7 @@ pub struct Place {
 
 /// The contents of one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Portion {
+pub struct Request {
     /// The length of the request.
     pub bytes: usize,
     /// The events that are in it, or the last part of which is.
@@ -31,31 +31,31 @@ pub struct Portion {
 /// The events of one signal of a checked body as export requests, each as large as there is room for. Clones go on by
 /// themselves.
 #[derive(Debug, Clone)]
-pub struct Pieces<'a> {
+pub struct EventRequests<'a> {
     raw: &'a [u8],
     metadata: Option<Object<'a>>,
     received_at_ns: u64,
     signal: Signal,
-    place: Place,
+    place: EventPosition,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> EventRequests<'a> {
     /// The events of `signal`. Those without a time have that at which the body was received.
     #[must_use]
     pub fn new(raw: &'a [u8], received_at_ns: u64, signal: Signal) -> Self {
         let first = events_from(raw, 0).next().filter(|(_, event)| event.kind == Kind::Metadata);
         let metadata = first.map(|(_, event)| event.fields());
-        Self { raw, metadata, received_at_ns, signal, place: Place::default() }
+        Self { raw, metadata, received_at_ns, signal, place: EventPosition::default() }
     }
 
     /// Where it is.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> EventPosition {
         self.place
     }
 
     /// Goes on at a place where one of the same body was.
-    pub fn go_to(&mut self, place: Place) {
+    pub fn go_to(&mut self, place: EventPosition) {
         self.place = place;
     }
 
@@ -81,7 +81,7 @@ impl<'a> Pieces<'a> {
     /// Passes over the next event, or what is left of it: whether there was one.
     pub fn pass_over(&mut self) -> bool {
         for (end, event) in events_from(self.raw, self.place.at) {
-            self.place = Place { at: end, samples: 0 };
+            self.place = EventPosition { at: end, samples: 0 };
             if signal_of(event.kind) == Some(self.signal) {
                 return true;
             }
@@ -94,18 +94,18 @@ impl<'a> Pieces<'a> {
     ///
     /// # Errors
     /// [`Full`] when there is no room for the next one.
-    pub fn write(&mut self, out: &mut [u8], most: usize) -> Result<Portion, Full> {
-        self.fill(Writer::new(out), most)
+    pub fn write(&mut self, out: &mut [u8], most: usize) -> Result<Request, Full> {
+        self.fill(MessageWriter::new(out), most)
     }
 
     /// The same for all that there is: where there is no room for it, what was written is of no use.
-    pub(super) fn write_whole(&mut self, out: &mut [u8]) -> Result<Portion, Full> {
-        let portion = self.fill(Writer::whole(out), usize::MAX)?;
+    pub(super) fn write_whole(&mut self, out: &mut [u8]) -> Result<Request, Full> {
+        let portion = self.fill(MessageWriter::whole(out), usize::MAX)?;
         if self.is_done() { Ok(portion) } else { Err(Full) }
     }
 
-    fn fill(&mut self, mut out: Writer<'_>, most: usize) -> Result<Portion, Full> {
-        let mut portion = Portion::default();
+    fn fill(&mut self, mut out: MessageWriter<'_>, most: usize) -> Result<Request, Full> {
+        let mut portion = Request::default();
         let group = out.open(1);
         resource(&mut out, self.metadata);
         let scope = out.open(2);
@@ -114,7 +114,7 @@ impl<'a> Pieces<'a> {
         let mut is_full = false;
         for (end, event) in events_from(self.raw, self.place.at) {
             if signal_of(event.kind) != Some(self.signal) {
-                self.place = Place { at: end, samples: 0 };
+                self.place = EventPosition { at: end, samples: 0 };
                 continue;
             }
             let start = out.len();
@@ -141,12 +141,12 @@ impl<'a> Pieces<'a> {
             portion.items += u64::from(event.kind != Kind::Metricset);
             portion.events += 1;
             out.limit(limit);
-            self.place = Place { at: end, samples: 0 };
+            self.place = EventPosition { at: end, samples: 0 };
         }
         out.close_enclosing(scope);
         out.close_enclosing(group);
         if portion.items == 0 && portion.events == 0 {
-            return if is_full { Err(Full) } else { Ok(Portion::default()) };
+            return if is_full { Err(Full) } else { Ok(Request::default()) };
         }
         portion.bytes = out.end().ok_or(Full)?;
         Ok(portion)

@@ -1,27 +1,27 @@
 //! Names of indexes by a pattern, where documents do not go to data streams.
 
-use super::stream::letters;
+use super::data_stream::letters;
 use crate::json;
 use tidegate_wire::output::{Full, Output};
 
 /// The longest name of an index that Elasticsearch takes, in bytes.
-const LONGEST: usize = 255;
+const MAX_INDEX_NAME: usize = 255;
 /// The most bytes of what one field says.
-const MOST_EACH: usize = 100;
+const MAX_FIELD_BYTES: usize = 100;
 
 /// A pattern for names of indexes.
 ///
 /// Field values become lower case, and characters that Elasticsearch forbids become `_`; each is cut so that the name
 /// has at most 255 bytes. The pattern's own text stays unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Index {
-    pieces: Vec<Piece>,
+pub struct IndexTemplate {
+    pieces: Vec<PatternPart>,
     most_each: usize,
 }
 
 /// A part of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum PatternPart {
     /// This text.
     Text(String),
     /// `logs`, `metrics` or `traces`.
@@ -44,22 +44,24 @@ pub enum Piece {
     Hour,
 }
 
-impl Piece {
+impl PatternPart {
     /// How long it is, where that is known.
     fn fixed(&self) -> Option<usize> {
         match self {
-            Piece::Text(text) => Some(text.len()),
-            Piece::Year => Some(4),
-            Piece::Month | Piece::Day | Piece::Hour => Some(2),
-            Piece::Type => Some("metrics".len()),
-            Piece::Dataset | Piece::Namespace | Piece::Service | Piece::Tenant => None,
+            PatternPart::Text(text) => Some(text.len()),
+            PatternPart::Year => Some(4),
+            PatternPart::Month | PatternPart::Day | PatternPart::Hour => Some(2),
+            PatternPart::Type => Some("metrics".len()),
+            PatternPart::Dataset | PatternPart::Namespace | PatternPart::Service | PatternPart::Tenant => {
+                None
+            }
         }
     }
 }
 
 /// A part of a name.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Of<'a> {
+pub(super) struct IndexFields<'a> {
     pub(super) kind: &'static str,
     pub(super) dataset: &'a [u8],
     pub(super) namespace: &'a [u8],
@@ -69,32 +71,34 @@ pub(super) struct Of<'a> {
     pub(super) time: u64,
 }
 
-impl Index {
+impl IndexTemplate {
     /// The pattern of these parts. Their texts together should leave room for what the fields say.
     #[must_use]
-    pub fn new(pieces: Vec<Piece>) -> Index {
-        let fixed: usize = pieces.iter().filter_map(Piece::fixed).sum();
+    pub fn new(pieces: Vec<PatternPart>) -> IndexTemplate {
+        let fixed: usize = pieces.iter().filter_map(PatternPart::fixed).sum();
         let fields = pieces.iter().filter(|piece| piece.fixed().is_none()).count();
-        let most_each = (LONGEST.saturating_sub(fixed) / fields.max(1)).min(MOST_EACH);
-        Index { pieces, most_each }
+        let most_each = (MAX_INDEX_NAME.saturating_sub(fixed) / fields.max(1)).min(MAX_FIELD_BYTES);
+        IndexTemplate { pieces, most_each }
     }
 
     /// Writes a name as the inside of a string of JSON.
-    pub(super) fn write(&self, of: Of<'_>, out: &mut impl Output) -> Result<(), Full> {
+    pub(super) fn write(&self, of: IndexFields<'_>, out: &mut impl Output) -> Result<(), Full> {
         let mut digits = [0; 4];
         let (year, month, day, hour) = json::hour(of.time);
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => json::inner(text.as_bytes(), out)?,
-                Piece::Type => out.put(of.kind.as_bytes())?,
-                Piece::Dataset => self.field(of.dataset, "generic", out)?,
-                Piece::Namespace => self.field(of.namespace, "default", out)?,
-                Piece::Service => self.field(of.service, "unknown", out)?,
-                Piece::Tenant => self.field(of.tenant, "default", out)?,
-                Piece::Year => out.put(json::decimal(year, &mut digits))?,
-                Piece::Month => out.put(json::decimal(month, digits.get_mut(..2).unwrap_or_default()))?,
-                Piece::Day => out.put(json::decimal(day, digits.get_mut(..2).unwrap_or_default()))?,
-                Piece::Hour => out.put(json::decimal(hour, digits.get_mut(..2).unwrap_or_default()))?,
+                PatternPart::Text(text) => json::inner(text.as_bytes(), out)?,
+                PatternPart::Type => out.put(of.kind.as_bytes())?,
+                PatternPart::Dataset => self.field(of.dataset, "generic", out)?,
+                PatternPart::Namespace => self.field(of.namespace, "default", out)?,
+                PatternPart::Service => self.field(of.service, "unknown", out)?,
+                PatternPart::Tenant => self.field(of.tenant, "default", out)?,
+                PatternPart::Year => out.put(json::decimal(year, &mut digits))?,
+                PatternPart::Month => {
+                    out.put(json::decimal(month, digits.get_mut(..2).unwrap_or_default()))?
+                }
+                PatternPart::Day => out.put(json::decimal(day, digits.get_mut(..2).unwrap_or_default()))?,
+                PatternPart::Hour => out.put(json::decimal(hour, digits.get_mut(..2).unwrap_or_default()))?,
             }
         }
         Ok(())
@@ -118,19 +122,19 @@ mod tests {
     use proptest::prelude::*;
     use tidegate_wire::output::SliceOutput;
 
-    fn name(pieces: Vec<Piece>, of: Of<'_>) -> String {
+    fn name(pieces: Vec<PatternPart>, of: IndexFields<'_>) -> String {
         let mut space = [0; 4096];
         let mut out = SliceOutput::new(&mut space);
-        Index::new(pieces).write(of, &mut out).unwrap();
+        IndexTemplate::new(pieces).write(of, &mut out).unwrap();
         let len = out.len();
         String::from_utf8(space[..len].to_vec()).unwrap()
     }
 
-    fn text(text: &str) -> Piece {
-        Piece::Text(text.to_owned())
+    fn text(text: &str) -> PatternPart {
+        PatternPart::Text(text.to_owned())
     }
 
-    const OF: Of<'static> = Of {
+    const OF: IndexFields<'static> = IndexFields {
         kind: "logs",
         dataset: b"apm.app.shop",
         namespace: b"eu",
@@ -142,14 +146,25 @@ mod tests {
     /// Fields are said as names of indexes may have them, and times by UTC.
     #[test]
     fn fields_and_times_are_said() {
-        let date =
-            || vec![Piece::Year, text("."), Piece::Month, text("."), Piece::Day, text("-"), Piece::Hour];
-        let pieces = vec![Piece::Type, text("-"), Piece::Service, text("-")].into_iter().chain(date());
+        let date = || {
+            vec![
+                PatternPart::Year,
+                text("."),
+                PatternPart::Month,
+                text("."),
+                PatternPart::Day,
+                text("-"),
+                PatternPart::Hour,
+            ]
+        };
+        let pieces =
+            vec![PatternPart::Type, text("-"), PatternPart::Service, text("-")].into_iter().chain(date());
         assert_eq!(name(pieces.collect(), OF), "logs-shop___front-2024.02.29-12");
-        let all = vec![Piece::Tenant, text("-"), Piece::Dataset, text("-"), Piece::Namespace];
+        let all =
+            vec![PatternPart::Tenant, text("-"), PatternPart::Dataset, text("-"), PatternPart::Namespace];
         assert_eq!(name(all, OF), "default-apm.app.shop-eu");
-        let nobody = Of { service: b"", ..OF };
-        assert_eq!(name(vec![text("a-"), Piece::Service], nobody), "a-unknown");
+        let nobody = IndexFields { service: b"", ..OF };
+        assert_eq!(name(vec![text("a-"), PatternPart::Service], nobody), "a-unknown");
     }
 
     proptest! {
@@ -157,8 +172,8 @@ mod tests {
         #[test]
         fn names_are_what_elasticsearch_allows(service in "\\PC{0,300}", tenant in any::<Vec<u8>>(), prefix in "[a-z]{1,80}") {
             let pieces =
-                vec![text(&prefix), Piece::Service, Piece::Tenant, Piece::Dataset, Piece::Namespace, text("-"), Piece::Year];
-            let name = name(pieces, Of { service: service.as_bytes(), tenant: &tenant, ..OF });
+                vec![text(&prefix), PatternPart::Service, PatternPart::Tenant, PatternPart::Dataset, PatternPart::Namespace, text("-"), PatternPart::Year];
+            let name = name(pieces, IndexFields { service: service.as_bytes(), tenant: &tenant, ..OF });
             prop_assert!(name.len() <= 255, "{}", name);
             prop_assert!(name.starts_with(&prefix) && name.ends_with("-2024"), "{}", name);
             prop_assert!(!name.contains(|letter: char| "\\/*?\"<>| ,#:".contains(letter) || letter.is_control()), "{}", name);

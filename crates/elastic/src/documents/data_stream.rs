@@ -3,7 +3,7 @@
 use tidegate_wire::otlp::{AnyValue, Attributes};
 
 /// The most bytes of a dataset or a namespace.
-const MOST: usize = 100;
+const MAX_PART_LEN: usize = 100;
 
 /// The attributes that name a data stream.
 pub(crate) const DATASET: &[u8] = b"data_stream.dataset";
@@ -14,29 +14,29 @@ pub(crate) const KIND: &[u8] = b"data_stream.type";
 
 /// A part of a data stream's name: lower case, without what index names may not have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Name {
-    bytes: [u8; MOST],
+pub(crate) struct StreamNamePart {
+    bytes: [u8; MAX_PART_LEN],
     len: usize,
 }
 
 /// Which part of the name, which says what it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum NamePart {
     /// No hyphen, since that divides the parts.
     Dataset,
     /// Anything that an index name may have.
     Namespace,
 }
 
-impl Name {
-    /// `prefix`, then what of `text` is allowed, then `suffix`, cut to [`MOST`] bytes before the suffix. `fallback`
+impl StreamNamePart {
+    /// `prefix`, then what of `text` is allowed, then `suffix`, cut to [`MAX_PART_LEN`] bytes before the suffix. `fallback`
     /// stands for a text of nothing.
-    pub(crate) fn new(part: Part, prefix: &str, text: &[u8], suffix: &str, fallback: &str) -> Self {
-        let mut name = Self { bytes: [0; MOST], len: 0 };
+    pub(crate) fn new(part: NamePart, prefix: &str, text: &[u8], suffix: &str, fallback: &str) -> Self {
+        let mut name = Self { bytes: [0; MAX_PART_LEN], len: 0 };
         let text = if text.is_empty() { fallback.as_bytes() } else { text };
         name.push(prefix.as_bytes(), suffix.len());
         for letter in letters(text) {
-            let letter = if part == Part::Dataset && letter == '-' { '_' } else { letter };
+            let letter = if part == NamePart::Dataset && letter == '-' { '_' } else { letter };
             if !name.push(letter.encode_utf8(&mut [0; 4]).as_bytes(), suffix.len()) {
                 break;
             }
@@ -52,7 +52,7 @@ impl Name {
     fn push(&mut self, bytes: &[u8], spare: usize) -> bool {
         let end = self.len + bytes.len();
         match self.bytes.get_mut(self.len..end) {
-            Some(space) if end + spare <= MOST => {
+            Some(space) if end + spare <= MAX_PART_LEN => {
                 space.copy_from_slice(bytes);
                 self.len = end;
                 true
@@ -75,12 +75,12 @@ pub(super) fn letters(text: &[u8]) -> impl Iterator<Item = char> {
 
 /// The data stream named by attributes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct StreamOverride<'a> {
     pub(crate) dataset: Option<&'a [u8]>,
     pub(crate) namespace: Option<&'a [u8]>,
 }
 
-impl<'a> Wishes<'a> {
+impl<'a> StreamOverride<'a> {
     /// The data stream named by `attributes`, which takes precedence over `self`.
     pub(crate) fn overruled(mut self, attributes: Attributes<'a>) -> Self {
         for attribute in attributes {
@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn names_are_what_elasticsearch_allows() {
         let dataset = |text: &str| {
-            let name = Name::new(Part::Dataset, "apm.app.", text.as_bytes(), ".otel", "unknown");
+            let name =
+                StreamNamePart::new(NamePart::Dataset, "apm.app.", text.as_bytes(), ".otel", "unknown");
             String::from_utf8(name.as_bytes().to_vec()).unwrap()
         };
         assert_eq!(dataset("Shop-Front/V2 "), "apm.app.shop_front_v2_.otel");
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(dataset(""), "apm.app.unknown.otel");
         let long = dataset(&"ü".repeat(200));
         assert!(long.len() <= 100 && long.len() > 96 && long.ends_with("ü.otel"), "{long}");
-        let namespace = Name::new(Part::Namespace, "", b"eu-West 1", "", "default");
+        let namespace = StreamNamePart::new(NamePart::Namespace, "", b"eu-West 1", "", "default");
         assert_eq!(namespace.as_bytes(), b"eu-west_1");
     }
 }

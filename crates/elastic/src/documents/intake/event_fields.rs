@@ -1,41 +1,41 @@
 //! One walk over an event: its members become fields, and what of them decides about others is noted.
 
-use super::paths::{FACTS, Fact, To};
-use super::shapes::{Shape, fits};
-use crate::documents::fields::Said;
-use crate::documents::page::Sheet;
-use crate::documents::pen::Pen;
+use super::paths::{EVENT_PROPERTIES, EventProperty, FieldMapping};
+use super::special_mappings::{SpecialMapping, fits};
+use crate::documents::document_buffer::DocumentOutput;
+use crate::documents::document_writer::DocumentWriter;
+use crate::documents::fields::FieldValue;
 use crate::intake::time::of_text;
 use tidegate_wire::intake::{Number, Object, Value};
 
 /// How long a path of names may be that is known.
-const LONGEST_PATH: usize = 96;
+const MAX_PATH_LEN: usize = 96;
 
 /// Where a field of an event goes, by its path.
-pub(super) type Paths = fn(&[u8]) -> Option<To>;
+pub(super) type Paths = fn(&[u8]) -> Option<FieldMapping>;
 
 /// An event that is being looked at, and what of it matters for more than its fields.
-pub(super) struct Seen<'a> {
+pub(super) struct EventFields<'a> {
     paths: Paths,
     pub(super) keeps_unknown: bool,
-    path: [u8; LONGEST_PATH],
+    path: [u8; MAX_PATH_LEN],
     time: Option<u64>,
     pub(super) service: &'a [u8],
-    facts: [Value<'a>; FACTS],
+    facts: [Value<'a>; EVENT_PROPERTIES],
 }
 
-impl<'a> Seen<'a> {
+impl<'a> EventFields<'a> {
     pub(super) fn new(paths: Paths, service: &'a [u8]) -> Self {
-        let (path, facts) = ([0; LONGEST_PATH], [Value::Null; FACTS]);
+        let (path, facts) = ([0; MAX_PATH_LEN], [Value::Null; EVENT_PROPERTIES]);
         Self { paths, keeps_unknown: false, path, time: None, service, facts }
     }
 
     /// The value found; `null` if there is none.
-    pub(super) fn fact(&self, fact: Fact) -> Value<'a> {
+    pub(super) fn fact(&self, fact: EventProperty) -> Value<'a> {
         self.facts.get(fact as usize).copied().unwrap_or(Value::Null)
     }
 
-    pub(super) fn has(&self, fact: Fact) -> bool {
+    pub(super) fn has(&self, fact: EventProperty) -> bool {
         self.fact(fact) != Value::Null
     }
 
@@ -51,21 +51,21 @@ impl<'a> Seen<'a> {
     }
 }
 
-impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
+impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
     /// Puts the fields of an object's members, and of those of the objects in it.
-    pub(super) fn look(&mut self, object: Object<'a>, seen: &mut Seen<'a>) {
+    pub(super) fn look(&mut self, object: Object<'a>, seen: &mut EventFields<'a>) {
         self.members(object, 0, seen);
     }
 
     /// When the event was, in nanoseconds: as it says, else when it was received, a span then as much later as it says.
-    pub(super) fn time(&self, seen: &Seen<'a>) -> u64 {
+    pub(super) fn time(&self, seen: &EventFields<'a>) -> u64 {
         seen.time.unwrap_or_else(|| {
-            let start = seen.fact(Fact::Start).number().map_or(0.0, Number::double);
+            let start = seen.fact(EventProperty::Start).number().map_or(0.0, Number::double);
             self.settings.received.saturating_add((start * 1e6) as u64)
         })
     }
 
-    fn members(&mut self, object: Object<'a>, prefix: usize, seen: &mut Seen<'a>) {
+    fn members(&mut self, object: Object<'a>, prefix: usize, seen: &mut EventFields<'a>) {
         for (name, value) in object.members() {
             let is_empty = match value {
                 Value::Null => true,
@@ -90,21 +90,21 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
     }
 
     /// Puts what a value becomes. `path` is how long its path is.
-    fn field(&mut self, to: To, value: Value<'a>, path: usize, seen: &mut Seen<'a>) {
+    fn field(&mut self, to: FieldMapping, value: Value<'a>, path: usize, seen: &mut EventFields<'a>) {
         match to {
             // Every level has a name of its own, so paths that are known bound the depth.
-            To::Enter => match value.object() {
+            FieldMapping::Enter => match value.object() {
                 Some(object) => self.members(object, path, seen),
                 None => self.objects.lost += 1,
             },
-            To::User => match value.object() {
+            FieldMapping::User => match value.object() {
                 Some(user) => {
                     self.another_user(user);
                     self.members(user, path, seen);
                 }
                 None => self.objects.lost += 1,
             },
-            To::Known(fact, to) => {
+            FieldMapping::Known(fact, to) => {
                 if let Some(place) = seen.facts.get_mut(fact as usize) {
                     *place = value;
                 }
@@ -112,68 +112,68 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
                     self.field(*to, value, path, seen);
                 }
             }
-            To::Text(field) => self.word(field, value, seen),
-            To::Both(one, two) => {
+            FieldMapping::Text(field) => self.word(field, value, seen),
+            FieldMapping::Both(one, two) => {
                 self.word(one, value, seen);
                 self.word(two, value, seen);
             }
-            To::Scheme(field) => match value.text() {
+            FieldMapping::Scheme(field) => match value.text() {
                 Some(text) => {
                     let scheme = text.raw().strip_suffix(b":").unwrap_or(text.raw());
-                    self.fields.put(field.as_bytes(), Said::Escaped(scheme));
+                    self.fields.put(field.as_bytes(), FieldValue::Escaped(scheme));
                 }
                 None => self.objects.lost += 1,
             },
-            To::Whole(field) => match whole(value) {
+            FieldMapping::Whole(field) => match whole(value) {
                 Some(0) => {}
-                Some(number) => self.fields.put(field.as_bytes(), Said::Int(number)),
+                Some(number) => self.fields.put(field.as_bytes(), FieldValue::Int(number)),
                 None => self.objects.lost += 1,
             },
-            To::Count(field) => match whole(value) {
-                Some(number) => self.fields.put(field.as_bytes(), Said::Int(number)),
+            FieldMapping::Count(field) => match whole(value) {
+                Some(number) => self.fields.put(field.as_bytes(), FieldValue::Int(number)),
                 None => self.objects.lost += 1,
             },
-            To::Number(field) => match value.number().filter(|number| number.double() >= 0.0) {
-                Some(number) => self.fields.put(field.as_bytes(), Said::Json(number.raw())),
+            FieldMapping::Number(field) => match value.number().filter(|number| number.double() >= 0.0) {
+                Some(number) => self.fields.put(field.as_bytes(), FieldValue::Json(number.raw())),
                 None => self.objects.lost += 1,
             },
-            To::Truth(field) => match value {
-                Value::Bool(value) => self.fields.put(field.as_bytes(), Said::Bool(value)),
+            FieldMapping::Truth(field) => match value {
+                Value::Bool(value) => self.fields.put(field.as_bytes(), FieldValue::Bool(value)),
                 _ => self.objects.lost += 1,
             },
-            To::Free(field) => self.free(field, value),
-            To::Shaped(shape, field) if fits(shape, value) => {
-                self.fields.put(field.as_bytes(), Said::Event(shape, value));
+            FieldMapping::Free(field) => self.free(field, value),
+            FieldMapping::Shaped(shape, field) if fits(shape, value) => {
+                self.fields.put(field.as_bytes(), FieldValue::Event(shape, value));
             }
-            To::Shaped(..) => self.objects.lost += 1,
-            To::Duration(field) => match value.number() {
+            FieldMapping::Shaped(..) => self.objects.lost += 1,
+            FieldMapping::Duration(field) => match value.number() {
                 // Milliseconds of less than a billion years, and whole nanoseconds in between, as Elastic APM has it.
                 Some(number) => {
                     let microseconds = (number.double() * 1e6) as i64 / 1000;
-                    self.fields.put(field.as_bytes(), Said::Int(microseconds));
+                    self.fields.put(field.as_bytes(), FieldValue::Int(microseconds));
                 }
                 None => self.objects.lost += 1,
             },
-            To::Labels => {
+            FieldMapping::Labels => {
                 for (key, value) in value.object().into_iter().flat_map(Object::members) {
                     self.fields.tag(key, value);
                 }
             }
-            To::Samples => {
+            FieldMapping::Samples => {
                 for (name, sample) in value.object().into_iter().flat_map(Object::members) {
                     self.sample(name.plain().unwrap_or_default(), sample);
                 }
             }
-            To::Time => match when(value) {
+            FieldMapping::Time => match when(value) {
                 Some(time) => seen.time = Some(time),
                 None => self.objects.lost += 1,
             },
-            To::Elsewhere => {}
+            FieldMapping::Elsewhere => {}
         }
     }
 
     /// Puts a field that is a text; of numbers their digits.
-    fn word(&mut self, field: &'static str, value: Value<'a>, seen: &mut Seen<'a>) {
+    fn word(&mut self, field: &'static str, value: Value<'a>, seen: &mut EventFields<'a>) {
         match value {
             Value::Text(text) if text.is_empty() => return,
             Value::Text(text) if field == "service.name" => {
@@ -185,18 +185,18 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
             }
             _ => {}
         }
-        self.fields.put(field.as_bytes(), Said::Word(value));
+        self.fields.put(field.as_bytes(), FieldValue::Word(value));
     }
 
     /// Puts a field that is not indexed, as it stands.
     fn free(&mut self, field: &'static str, value: Value<'a>) {
         let said = match value {
             Value::Null => return,
-            Value::Bool(value) => Said::Bool(value),
-            Value::Number(number) => Said::Json(number.raw()),
-            Value::Text(text) => Said::Escaped(text.raw()),
-            Value::Array(array) => Said::Json(array.raw()),
-            Value::Object(object) => Said::Json(object.raw()),
+            Value::Bool(value) => FieldValue::Bool(value),
+            Value::Number(number) => FieldValue::Json(number.raw()),
+            Value::Text(text) => FieldValue::Escaped(text.raw()),
+            Value::Array(array) => FieldValue::Json(array.raw()),
+            Value::Object(object) => FieldValue::Json(object.raw()),
         };
         self.fields.put(field.as_bytes(), said);
     }
@@ -206,7 +206,7 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         let known: [&[u8]; 4] = [b"id", b"username", b"email", b"domain"];
         if known.iter().any(|name| user.find(name).is_some()) {
             for field in [&b"user.id"[..], b"user.name", b"user.email", b"user.domain"] {
-                self.fields.put(field, Said::Nothing);
+                self.fields.put(field, FieldValue::Nothing);
             }
         }
     }
@@ -216,10 +216,10 @@ impl<'a, S: Sheet> Pen<'_, 'a, '_, S> {
         let value = sample.object().and_then(|sample| sample.find(b"value")).and_then(Value::number);
         match value {
             _ if !super::super::ecs::is_nameable(name) => self.objects.lost += 1,
-            _ if fits(Shape::Histogram, sample) => {
-                self.fields.put(name, Said::Event(Shape::Histogram, sample));
+            _ if fits(SpecialMapping::Histogram, sample) => {
+                self.fields.put(name, FieldValue::Event(SpecialMapping::Histogram, sample));
             }
-            Some(number) => self.fields.put(name, Said::Sample(number)),
+            Some(number) => self.fields.put(name, FieldValue::Sample(number)),
             None => self.objects.lost += 1,
         }
     }

@@ -1,7 +1,7 @@
 //! Values of intake events that Elastic APM's documents have in shapes of their own.
 
-use super::frames::{self, Errors};
-use crate::documents::objects::Objects;
+use super::frames::{self, ExceptionChain};
+use crate::documents::objects::ObjectWriter;
 use crate::json;
 use tidegate_wire::intake::{Array, Number, Object, Text, Value};
 use tidegate_wire::output::{Full, Output};
@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// A shape of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Shape {
+pub(in super::super) enum SpecialMapping {
     /// A list of frames of a stack.
     Frames,
     /// An exception, and behind it its causes.
@@ -31,26 +31,28 @@ pub(in super::super) enum Shape {
 }
 
 /// Headers that are told apart; more are left out.
-const MOST_HEADERS: usize = 128;
+const MAX_HEADERS: usize = 128;
 
 /// Writes a value in its shape.
 pub(in super::super) fn shaped(
-    shape: Shape,
+    shape: SpecialMapping,
     value: Value<'_>,
-    objects: &mut Objects<'_>,
+    objects: &mut ObjectWriter<'_>,
     out: &mut impl Output,
 ) -> Result<(), Full> {
     match (shape, value) {
-        (Shape::Frames, Value::Array(list)) => frames::frames(list, objects, out),
-        (Shape::Links, Value::Array(list)) => frames::links(list, out),
-        (Shape::Exception, Value::Object(exception)) => Errors::new(objects, out).tree(exception),
-        (Shape::Headers, Value::Object(all)) => headers(all, objects, out),
-        (Shape::Custom, Value::Object(custom)) => objects.renamed_members(custom, out),
-        (Shape::Marks, Value::Object(all)) => marks(all, objects, out),
-        (Shape::Histogram, Value::Object(sample)) => histogram(sample, out),
-        (Shape::Texts, Value::Array(list)) => texts(list, out),
-        (Shape::Joined, Value::Text(text)) => quoted(text, out),
-        (Shape::Joined, Value::Array(list)) => {
+        (SpecialMapping::Frames, Value::Array(list)) => frames::frames(list, objects, out),
+        (SpecialMapping::Links, Value::Array(list)) => frames::links(list, out),
+        (SpecialMapping::Exception, Value::Object(exception)) => {
+            ExceptionChain::new(objects, out).tree(exception)
+        }
+        (SpecialMapping::Headers, Value::Object(all)) => headers(all, objects, out),
+        (SpecialMapping::Custom, Value::Object(custom)) => objects.renamed_members(custom, out),
+        (SpecialMapping::Marks, Value::Object(all)) => marks(all, objects, out),
+        (SpecialMapping::Histogram, Value::Object(sample)) => histogram(sample, out),
+        (SpecialMapping::Texts, Value::Array(list)) => texts(list, out),
+        (SpecialMapping::Joined, Value::Text(text)) => quoted(text, out),
+        (SpecialMapping::Joined, Value::Array(list)) => {
             out.put(b"\"")?;
             for (place, text) in list.values().filter_map(Value::text).enumerate() {
                 if place > 0 {
@@ -65,12 +67,20 @@ pub(in super::super) fn shaped(
 }
 
 /// Whether a value can be written in a shape, so that Elasticsearch takes it.
-pub(super) fn fits(shape: Shape, value: Value<'_>) -> bool {
+pub(super) fn fits(shape: SpecialMapping, value: Value<'_>) -> bool {
     match (shape, value) {
-        (Shape::Histogram, Value::Object(sample)) => is_histogram(sample),
-        (Shape::Frames | Shape::Links, Value::Array(list)) => list.values().any(|one| one.object().is_some()),
-        (Shape::Texts, Value::Array(list)) => list.values().any(|one| one.text().is_some()),
-        (Shape::Headers | Shape::Custom | Shape::Exception | Shape::Marks, Value::Object(_)) => true,
+        (SpecialMapping::Histogram, Value::Object(sample)) => is_histogram(sample),
+        (SpecialMapping::Frames | SpecialMapping::Links, Value::Array(list)) => {
+            list.values().any(|one| one.object().is_some())
+        }
+        (SpecialMapping::Texts, Value::Array(list)) => list.values().any(|one| one.text().is_some()),
+        (
+            SpecialMapping::Headers
+            | SpecialMapping::Custom
+            | SpecialMapping::Exception
+            | SpecialMapping::Marks,
+            Value::Object(_),
+        ) => true,
         _ => false,
     }
 }
@@ -93,8 +103,8 @@ fn quoted(text: Text<'_>, out: &mut impl Output) -> Result<(), Full> {
 }
 
 /// Headers; of those that are the same but for the case of letters the last counts.
-fn headers(all: Object<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
-    let mut known = [0u64; MOST_HEADERS];
+fn headers(all: Object<'_>, objects: &mut ObjectWriter<'_>, out: &mut impl Output) -> Result<(), Full> {
+    let mut known = [0u64; MAX_HEADERS];
     let mut count = 0;
     for (name, _) in all.members() {
         match known.get_mut(count) {
@@ -103,7 +113,7 @@ fn headers(all: Object<'_>, objects: &mut Objects<'_>, out: &mut impl Output) ->
         }
         count += 1;
     }
-    let known = known.get(..count.min(MOST_HEADERS)).unwrap_or_default();
+    let known = known.get(..count.min(MAX_HEADERS)).unwrap_or_default();
     let mut comma = false;
     out.put(b"{")?;
     for ((place, hash), (name, value)) in known.iter().enumerate().zip(all.members()) {
@@ -159,7 +169,7 @@ fn canonical_hash(name: Text<'_>) -> u64 {
     hash.digest()
 }
 
-fn marks(all: Object<'_>, objects: &mut Objects<'_>, out: &mut impl Output) -> Result<(), Full> {
+fn marks(all: Object<'_>, objects: &mut ObjectWriter<'_>, out: &mut impl Output) -> Result<(), Full> {
     objects.renamed_numbers(all, out)
 }
 

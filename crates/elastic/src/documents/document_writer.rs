@@ -1,33 +1,33 @@
 //! Writes pairs of lines, takes back what did not fit, and keeps the count.
 
-use super::ecs::Service;
-use super::fields::Fields;
-use super::group::Group;
-use super::index::Of;
-use super::objects::Objects;
-use super::page::Sheet;
-use super::stream::{Name, Part, Wishes};
-use super::{Mapping, Place, Settings, Written};
+use super::data_stream::{NamePart, StreamNamePart, StreamOverride};
+use super::document_buffer::DocumentOutput;
+use super::ecs::ServiceInfo;
+use super::fields::FieldSet;
+use super::group::PointGroup;
+use super::index_name::IndexFields;
+use super::objects::ObjectWriter;
+use super::{DocumentPosition, DocumentSettings, Mapping, WriteResult};
 use crate::json;
 use std::ops::Range;
 use tidegate_wire::otlp::{Resource, Scope};
 use tidegate_wire::output::Full;
 
 /// The most that a translation takes on the heap beyond its sheet, while it runs.
-pub const WORKING_BYTES: usize = Objects::BYTES + Group::BYTES + Fields::BYTES;
+pub const WORKING_BYTES: usize = ObjectWriter::BYTES + PointGroup::BYTES + FieldSet::BYTES;
 
 /// The document being written, and its state.
-pub(super) struct Pen<'o, 'a, 's, S> {
+pub(super) struct DocumentWriter<'o, 'a, 's, S> {
     pub(super) out: &'o mut S,
-    pub(super) settings: &'s Settings<'s>,
+    pub(super) settings: &'s DocumentSettings<'s>,
     pub(super) prefix: &'s str,
-    pub(super) objects: Objects<'a>,
-    pub(super) fields: Fields<'a>,
-    pub(super) done: Written,
+    pub(super) objects: ObjectWriter<'a>,
+    pub(super) fields: FieldSet<'a>,
+    pub(super) done: WriteResult,
     /// The name of the service, where names of indexes have it.
     pub(super) service: &'a [u8],
     /// Where the document at hand will be, and how many of its item are whole.
-    pub(super) place: Place,
+    pub(super) place: DocumentPosition,
     /// The end of the last document that is whole, and what was lost until then.
     whole: usize,
     lost: u64,
@@ -35,13 +35,13 @@ pub(super) struct Pen<'o, 'a, 's, S> {
 
 /// Which of the three kinds of data streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StreamKind {
     Logs,
     Traces,
     Metrics,
 }
 
-impl Kind {
+impl StreamKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Logs => "logs",
@@ -52,28 +52,33 @@ impl Kind {
 }
 
 /// A resource and a scope, and what is the same for all their items.
-pub(super) struct Origin<'a> {
+pub(super) struct ScopeOrigin<'a> {
     pub(super) resource: Resource<'a>,
     pub(super) resource_schema: &'a [u8],
     pub(super) scope: Scope<'a>,
     pub(super) scope_schema: &'a [u8],
-    pub(super) wishes: Wishes<'a>,
+    pub(super) wishes: StreamOverride<'a>,
     /// Where their JSON was written last.
     pub(super) said: Option<Range<usize>>,
     /// The ECS fields of the resource, in that mapping.
-    pub(super) service: Option<Service<'a>>,
+    pub(super) service: Option<ServiceInfo<'a>>,
 }
 
-impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
-    pub(super) fn new(out: &'o mut S, prefix: &'s str, from: Place, settings: &'s Settings<'s>) -> Self {
+impl<'o, 'a, 's, S: DocumentOutput> DocumentWriter<'o, 'a, 's, S> {
+    pub(super) fn new(
+        out: &'o mut S,
+        prefix: &'s str,
+        from: DocumentPosition,
+        settings: &'s DocumentSettings<'s>,
+    ) -> Self {
         let whole = out.len();
         Self {
             out,
             settings,
             prefix,
-            objects: Objects::new(),
-            fields: Fields::new(),
-            done: Written::default(),
+            objects: ObjectWriter::new(),
+            fields: FieldSet::new(),
+            done: WriteResult::default(),
             service: &[],
             place: from,
             whole,
@@ -85,9 +90,9 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
     /// `extra` may put further members of the line, each with a comma before it.
     pub(super) fn begin(
         &mut self,
-        kind: Kind,
-        dataset: &Name,
-        namespace: &Name,
+        kind: StreamKind,
+        dataset: &StreamNamePart,
+        namespace: &StreamNamePart,
         time: u64,
         extra: impl FnOnce(&mut Self) -> Result<(), Full>,
     ) -> Result<(), Full> {
@@ -101,7 +106,7 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
                 json::inner(namespace.as_bytes(), self.out)?;
             }
             Some(index) => {
-                let of = Of {
+                let of = IndexFields {
                     kind: kind.name(),
                     dataset: dataset.as_bytes(),
                     namespace: namespace.as_bytes(),
@@ -114,7 +119,7 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
         }
         self.out.put(b"\"")?;
         let is_index = self.settings.index.is_some();
-        if kind != Kind::Metrics || self.settings.metric_ids || is_index {
+        if kind != StreamKind::Metrics || self.settings.metric_ids || is_index {
             self.out.put(br#","_id":""#)?;
             self.out.put(self.prefix.as_bytes())?;
             self.out.put(b"-")?;
@@ -146,11 +151,11 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
 
     /// Goes on to the item that begins at `item`.
     pub(super) fn next(&mut self, item: u64) {
-        self.place = Place { item, part: 0 };
+        self.place = DocumentPosition { item, part: 0 };
     }
 
     /// The result; `full` if it ended early.
-    pub(super) fn finished(mut self, full: bool) -> Result<Written, Full> {
+    pub(super) fn finished(mut self, full: bool) -> Result<WriteResult, Full> {
         self.out.truncate(self.whole);
         self.done.untranslatable.values += if full { self.lost } else { self.objects.lost };
         if full {
@@ -163,13 +168,17 @@ impl<'o, 'a, 's, S: Sheet> Pen<'o, 'a, 's, S> {
     }
 
     /// Where documents go that wish so.
-    pub(super) fn stream(&self, wishes: Wishes<'_>, fallback: &str) -> (Name, Name) {
+    pub(super) fn stream(
+        &self,
+        wishes: StreamOverride<'_>,
+        fallback: &str,
+    ) -> (StreamNamePart, StreamNamePart) {
         let suffix = if self.settings.mapping == Mapping::Otel { ".otel" } else { "" };
         let dataset = wishes.dataset.unwrap_or_default();
         let namespace = wishes.namespace.unwrap_or(self.settings.namespace.as_bytes());
         (
-            Name::new(Part::Dataset, "", dataset, suffix, fallback),
-            Name::new(Part::Namespace, "", namespace, "", "default"),
+            StreamNamePart::new(NamePart::Dataset, "", dataset, suffix, fallback),
+            StreamNamePart::new(NamePart::Namespace, "", namespace, "", "default"),
         )
     }
 }

@@ -10,13 +10,13 @@ const AT_LEAST: usize = 1 << 10;
 /// The bytes of names of enclosing objects that may still be said of one event. Without it, two hundred thousand members
 /// of an object with a long name would be as many copies of that.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Names {
+pub(crate) struct NameBudget {
     left: usize,
 }
 
-impl Names {
-    pub(crate) fn of(event: &[u8]) -> Names {
-        Names { left: AT_LEAST.saturating_add(event.len().saturating_mul(TIMES)) }
+impl NameBudget {
+    pub(crate) fn of(event: &[u8]) -> NameBudget {
+        NameBudget { left: AT_LEAST.saturating_add(event.len().saturating_mul(TIMES)) }
     }
 
     /// Whether the members of `object`, which is at `path`, may be said by their whole names.
