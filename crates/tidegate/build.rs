@@ -10,7 +10,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=TIDEGATE_COMMIT");
     let named = std::env::var("TIDEGATE_COMMIT").ok().filter(|commit| !commit.is_empty());
     let commit = named.or_else(checked_out).unwrap_or_default();
-    // What is said of a version has no place for other characters.
+    // A version string cannot contain other characters.
     let commit: String = commit.chars().filter(char::is_ascii_alphanumeric).take(40).collect();
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let long = if commit.is_empty() { version } else { format!("{version} ({commit})") };

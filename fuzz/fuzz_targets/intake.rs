@@ -1,5 +1,5 @@
-//! What is accepted is JSON in UTF-8 that can be kept, checked again with the same outcome, and said in OTLP; whatever
-//! arrives, nothing panics.
+//! An accepted body is JSON in UTF-8, passes a second check with the same result, and converts to OTLP; no input
+//! panics.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! What is translated is JSON, and becomes protobuf that the check can walk, in the room that was asked for;
-//! what is refused is refused with a place inside the body.
+//! A translated body is JSON, and becomes protobuf that passes the check, within the computed size; a refusal has a
+//! position inside the body.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! What is said in OTLP of a body of either version that passes the check passes the check for metrics, with
-//! nothing lost but what is counted; and so it is with what is left of it without native histograms.
+//! A body of either version that passes the check converts to OTLP that passes the check for metrics, with every loss
+//! counted; likewise its rest without native histograms.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -14,7 +14,7 @@ mod oracle;
 fuzz_target!(|raw: &[u8]| {
     let limits = Limits::default();
     let mut symbols = Symbols::new();
-    // What is accepted of a body is, once it is repaired, what the strictest receiver accepts.
+    // The accepted part of a body, once repaired, is accepted by the strictest receiver.
     if let Ok(found) = inspect(Version::V2, raw, &limits, &mut symbols) {
         let mut space = vec![0; raw.len()];
         let mut out = SliceOutput::new(&mut space);

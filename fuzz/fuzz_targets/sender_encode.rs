@@ -40,7 +40,7 @@ impl Said {
         }
     }
 
-    /// What prost should read, below so many levels of lists and maps.
+    /// The value that prost should read, below this many levels of lists and maps.
     fn expected(&self, depth: u32) -> oracle::AnyValue {
         let value = match self {
             Said::Empty => None,

@@ -89,7 +89,7 @@ impl Collector {
     /// When it is not running.
     pub fn kill9(&mut self) {
         self.process.take().expect("the Collector is not running").kill9();
-        // What it was writing it has not answered for, and what comes next begins a line.
+        // An unfinished line was not acknowledged, and the next output begins a new line.
         for [file, ..] in SIGNALS {
             let path = self.folder.path().join(file);
             let Ok(text) = fs::read(&path) else { continue };
@@ -150,7 +150,7 @@ impl Collector {
         let mut items = Vec::new();
         for [file, resources, scopes, list] in SIGNALS {
             let text = fs::read_to_string(self.folder.path().join(file)).unwrap_or_default();
-            // What stands behind the last newline is still being written.
+            // Text after the last newline is still being written.
             let whole = text.rfind('\n').map_or("", |end| &text[..end]);
             for line in whole.lines() {
                 let request: Value = serde_json::from_str(line).expect(line);

@@ -247,7 +247,7 @@ impl Gateway {
             .collect()
     }
 
-    /// What status says of the sink with this name.
+    /// The status of the sink with this name.
     ///
     /// # Panics
     /// When there is no such sink.

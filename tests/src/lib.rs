@@ -39,7 +39,8 @@ use std::time::Duration;
 /// How long anything may take that usually takes well under a second, on a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
 
-/// What a machine may lack for good, by the name that [`WITHOUT`] has for it; everything else `make test` sets up.
+/// Capabilities that a machine may lack for good, under their names in [`WITHOUT`]; `make test` sets up everything
+/// else.
 pub const CGROUP: &str = "cgroup";
 /// The right to mount a file system.
 pub const MOUNT: &str = "mount";

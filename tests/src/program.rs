@@ -20,14 +20,14 @@ pub struct Program {
     stderr: PathBuf,
 }
 
-/// What a program that has ended left.
+/// The output of an ended program.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained of.
+    /// Its standard error.
     pub stderr: String,
 }
 
@@ -88,7 +88,7 @@ impl Program {
         self.end();
     }
 
-    /// What it printed so far, with what earlier ones of its name and folder did.
+    /// The output so far, including that of earlier programs with its name and folder.
     pub fn stdout(&self) -> String {
         read(&self.stdout)
     }
@@ -181,7 +181,7 @@ pub fn finish(command: &mut Command) -> Finished {
 }
 
 impl Finished {
-    /// What it printed.
+    /// Its standard output.
     ///
     /// # Panics
     /// When it did not end with code 0.

@@ -49,7 +49,7 @@ impl Recorder {
         format!("http://{}/api/v1/write", self.address)
     }
 
-    /// What arrived so far.
+    /// The items received so far.
     pub fn seen(&self) -> Vec<Recorded> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

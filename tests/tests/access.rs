@@ -1,4 +1,4 @@
-//! Who may send: TLS, certificates and tokens, with curl, Python and gRPC as their users run them.
+//! Authentication: TLS, certificates and tokens, with curl, Python and gRPC as their users run them.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
 
@@ -238,7 +238,7 @@ fn certificates_say_who_sends() {
     assert_eq!(call(&[&secret]).trim(), "OK");
     assert!(call(&["other.pem", "other.key"]).starts_with("PERMISSION_DENIED"));
     assert!(call(&[]).starts_with("UNAUTHENTICATED"));
-    // Who speaks plain HTTP is told so.
+    // A client that speaks plain HTTP is told to use TLS.
     let plain = rig.curl(&[&rig.url("http")]).succeeded();
     assert!(plain.contains("HTTPS") && plain.ends_with("400"), "{plain}");
     rig.balanced();

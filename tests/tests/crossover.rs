@@ -151,7 +151,7 @@ fn native_histograms_do_not_hold_up_what_prometheus_takes() {
             all["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array_mut().unwrap().push(native());
             send(&gateway, &all);
             gateway.at_rest(SOON);
-            // What came as remote write, with a histogram in every tenth series.
+            // Remote write, with a histogram in every tenth series.
             let model = SeriesModel::with_histograms(
                 9 + lanes + 10 * round as u64,
                 100,

@@ -23,7 +23,7 @@ fn source(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("early").join(name)
 }
 
-/// What each path answers: too large, nothing there, and not this kind.
+/// The answer of each path: too large, not found, wrong kind.
 fn requests(command: &mut Command, gateway: &Gateway) -> String {
     command.arg(gateway.http().to_string()).arg(BYTES.to_string());
     for (path, kind) in

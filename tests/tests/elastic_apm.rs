@@ -43,7 +43,7 @@ fn gateway() -> Gateway {
     }))
 }
 
-/// What the agent says that it sent is in the lake.
+/// Everything that the agent reports as sent is in the lake.
 fn is_kept(agent: impl Fn(&str) -> Option<Command>) {
     // Asked before the gateway is started, which is of no use without it.
     if agent("").is_none() {

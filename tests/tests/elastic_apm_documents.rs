@@ -9,7 +9,7 @@
     reason = "a test, which says what it saw"
 )]
 
-// What the documents say is what APM Server's own code makes of the same events.
+// The documents equal those of APM Server's own code for the same events.
 #[path = "support/agents.rs"]
 mod agents;
 #[path = "support/between.rs"]

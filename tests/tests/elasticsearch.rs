@@ -89,7 +89,7 @@ fn documents_arrive_once_through_a_restart_and_a_full_queue() {
     }
     until(DRAINED, "the first documents to arrive", || gateway.sink("out")["requests"] != 0);
     node.kill9();
-    // What was acknowledged survives the gateway's end too.
+    // Acknowledged items survive the end of the gateway, too.
     until(DRAINED, "the sink to notice", || gateway.sink("out")["failures"] != 0);
     node.start();
     for client in running {
@@ -153,8 +153,8 @@ fn what_is_not_wanted_is_kept_and_templates_are_set_up() {
     documents_are_once_where_a_pattern_says(&node);
 }
 
-/// What is made here goes to the index that a pattern names, and is there once though it is sent twice: by two sinks,
-/// which make the same documents of a record.
+/// Documents made by tidegate go to the index named by a pattern, once although two sinks send them: both make the
+/// same documents of a record.
 fn documents_are_once_where_a_pattern_says(node: &OpenSearch) {
     let sink = json!({
         "type": "elasticsearch", "product": "opensearch", "endpoints": [node.url()], "linger": "20ms",

@@ -265,7 +265,7 @@ log {{ source(lines); destination(out); flags(flow-control); }};
     });
 }
 
-/// What a shipper's documents are: their index, and where in each the line is; and whether it is refused some first.
+/// A shipper's documents: their index, the path of the line in each, and whether the first ones are refused.
 struct Shipper {
     index: &'static str,
     text: &'static str,

@@ -37,7 +37,7 @@ fn post(address: std::net::SocketAddr, path: &str, body: &str) -> Answer {
     http::request(address, &head, body.as_bytes()).unwrap()
 }
 
-/// What is forwarded, of the books.
+/// The forwarded column of the books.
 fn forwarded(gateway: &Gateway) -> Value {
     let books = gateway.status()["books"].clone();
     let sources = books["sources"].as_array().unwrap().clone();
@@ -110,7 +110,7 @@ fn each_item_gets_the_destinations_own_answer() {
         assert_eq!(got.header("x-elastic-product"), Some("Elasticsearch"));
         assert_eq!(comparable(got.json(), &through), comparable(wanted.json(), &direct), "{query}");
     }
-    // What the address says goes on to the destination; a document that is none and one that is alone in being refused.
+    // The URL's parameters reach the destination; an invalid document is refused alone.
     let got = post(
         alone,
         "/addressed/_bulk?routing=r&refresh=true",

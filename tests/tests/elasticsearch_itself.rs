@@ -76,7 +76,7 @@ fn documents_arrive_once_through_restarts_and_a_full_queue() {
 const GOOD: &str = "{\"create\":{\"_index\":\"a\"}}\n{\"n\":1}\n";
 const LINES: &str = "application/x-ndjson";
 
-/// What is asked of both: the request's line, its Content-Type, its body.
+/// The request to both servers: the request line, its Content-Type, its body.
 const TABLE: &[(&str, &str, &str)] = &[
     ("POST /_bulk", LINES, GOOD),
     ("POST /_bulk", "application/json; charset=UTF-8", GOOD),
@@ -154,7 +154,7 @@ fn answers_are_those_of_elasticsearch() {
     gateway.books_close();
 }
 
-/// What clients go by: the names of fields, the verdict, and each item's action, index and status.
+/// The fields that clients depend on: the names of fields, the verdict, and each item's action, index and status.
 fn outline(answer: &Value) -> Value {
     let names = |object: &Value| -> Vec<String> {
         object

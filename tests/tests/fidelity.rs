@@ -1,5 +1,5 @@
-//! What goes in comes out: samples, stale markers and other NaNs, native histograms, exemplars and metadata,
-//! bit for bit, whichever of the two versions is spoken on either side.
+//! Round trip: samples, stale markers and other NaNs, native histograms, exemplars and metadata arrive bit for bit,
+//! whichever version is used on either side.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

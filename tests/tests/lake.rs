@@ -198,7 +198,7 @@ fn the_lake_can_be_looked_into() {
         let printed = cat(&[args, &["--format", "ndjson"]].concat());
         printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    // What the lake has not read when it is told to stop waits in the journal: it is written at the next start.
+    // Data that the lake has not read at shutdown waits in the journal: it is written after the next start.
     let listed = until_some(SOON, "all rows to be in the lake", || {
         let listed = tidegate(&["lake", "ls", "--data", data.to_str().unwrap()]).succeeded();
         let is_complete = listed.contains(" 320 ");

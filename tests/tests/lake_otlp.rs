@@ -1,5 +1,5 @@
-//! What was sent as OTLP is found in the lake: by trace, service, name, severity and text with `lake cat`, and
-//! under the names of the ClickHouse exporter in DuckDB.
+//! OTLP data is found in the lake: by trace, service, name, severity and text with `lake cat`, and under the names of
+//! the ClickHouse exporter in DuckDB.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

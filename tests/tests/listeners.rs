@@ -1,5 +1,5 @@
-//! What each address has of its own: a certificate, a default tenant, a bound for each peer; what becomes of handshakes
-//! that fail; whose data a request says it carries; and what is heard from browsers, which have no secret.
+//! Per-address settings: certificate, default tenant, connection limit per peer; failed handshakes; tenant headers of
+//! sinks; and browser agents, which have no secret.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
@@ -73,7 +73,7 @@ impl Rig {
         said.stdout.trim().parse().ok().filter(|status| *status != 0)
     }
 
-    /// Who is named in the certificate that is shown at `address`.
+    /// The subject of the certificate presented at `address`.
     fn shown(&self, address: SocketAddr) -> String {
         let script =
             format!("echo | openssl s_client -connect {address} 2>/dev/null | openssl x509 -noout -subject");
@@ -197,8 +197,8 @@ fn written(address: SocketAddr, series: usize, tenant: Option<&str>) -> u16 {
     http::request(address, &head, &body).unwrap().status
 }
 
-/// What comes without a name belongs to the tenant of its address, and is passed on under that name, never together
-/// with another's.
+/// Data without a tenant belongs to its address's default tenant, and is forwarded under that name, never in one
+/// request with another's.
 #[test]
 fn the_tenant_of_an_address_goes_on_with_its_data_to_the_receiver() {
     let (recorder, apm) = (Recorder::start(), free_address());
@@ -271,7 +271,7 @@ fn browsers_are_heard_without_credentials_and_nobody_else_is() {
     let bearer = format!("Authorization: Bearer {secret}");
     assert_eq!(send(http, RUM, "java", &[&bearer, "X-Scope-OrgID: shop"]), 202);
     assert_eq!(send(rig.gateway.grpc(), RUM, "rum-js", &[]), 400, "there is no default tenant here");
-    // What takes a minute to be made up for; and who is too fast is not taken for one who guesses.
+    // A limit that takes a minute to recover; and a fast client is not treated as a password guesser.
     let (metadata, event) = PAGE.trim_end().split_once('\n').unwrap();
     let many = format!("{metadata}\n{}", format!("{event}\n").repeat(1200)).replace("AGENT", "rum-js");
     let head = [&*format!("POST {RUM} HTTP/1.1"), "Content-Type: application/x-ndjson"];
@@ -298,7 +298,7 @@ fn connect(from: u8, to: SocketAddr) -> TcpStream {
     TcpStream::from(socket)
 }
 
-/// What one address may not have, others still may; and who is refused is told so, in what it speaks.
+/// A limit per address does not affect other addresses; and a refused client gets an answer in its protocol.
 #[test]
 fn an_address_has_as_many_connections_as_it_may_and_is_told_so() {
     let mut rig = Rig::new(json!({ "limits": { "connections_per_peer": 2 } }), json!({}));

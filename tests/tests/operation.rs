@@ -1,4 +1,4 @@
-//! What an operator does and is told: starting, stopping, reloading, looking, and mistakes.
+//! Operation: starting, stopping, reloading, inspecting, and mistakes.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
 
@@ -157,7 +157,7 @@ fn check_names_files_that_are_missing() {
     assert_eq!(report["valid"], true);
 }
 
-/// What does not fit does not start, and the message names lines to change.
+/// A configuration that does not fit does not start, and the message names lines to change.
 #[test]
 fn a_configuration_that_does_not_fit_its_memory_says_what_to_change() {
     let mut gateway = Gateway::new(json!({"memory": "16MiB", "limits": {"connections": 10_000}}));
@@ -280,8 +280,8 @@ fn reloading_something_invalid_changes_nothing() {
     assert!(verdict.acked == 100 && verdict.nothing_lost(), "{verdict:?}");
 }
 
-/// What cannot change while running is named and stays as it is; the sinks change all the same, and the pages show
-/// the plan with them.
+/// Settings that cannot change while running are named and stay in effect; the sinks still change, and the pages show
+/// the new plan.
 #[test]
 fn reloading_names_what_needs_a_restart() {
     let (stays, added) = (checking(), checking());
@@ -364,7 +364,7 @@ fn stopping_under_load_loses_nothing() {
     assert!(!gateway.log().contains("panicked"), "{}", gateway.log());
 }
 
-/// What needs no gateway: references for people and editors, and the plan.
+/// Commands that need no gateway: references for people and editors, and the plan.
 #[test]
 fn reference_commands_print_what_they_promise() {
     let schema: Value = serde_json::from_str(&tidegate(&["schema"]).succeeded()).unwrap();

@@ -218,7 +218,7 @@ fn a_restart_loses_nothing() {
     }
 }
 
-/// What grpc-go's server says that it did not take is counted and not sent again.
+/// Items that grpc-go's server reports as rejected are counted and not retried.
 #[test]
 fn partial_success_is_the_end_of_it() {
     let Some(binary) = collector_binary() else { return };

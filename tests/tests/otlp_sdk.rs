@@ -60,7 +60,7 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sdk").join(name)
 }
 
-/// What the SDK says that it sent is in the lake.
+/// Everything that the SDK reports as sent is in the lake.
 fn is_kept(transport: &str, mut sdk: Command) {
     let mut gateway = Gateway::started(json!({
         "memory": "128MiB",

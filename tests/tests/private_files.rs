@@ -1,4 +1,4 @@
-//! What a gateway writes is its own user's: files with mode 0600 in folders with mode 0700, those of earlier versions too.
+//! The gateway's files belong to its own user: mode 0600 in folders with mode 0700, also those of earlier versions.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

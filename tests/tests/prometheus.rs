@@ -146,7 +146,7 @@ impl Chain {
         });
         let upstream = Prometheus::started(&config.to_string());
         let mut chain = Chain { upstream, gateway, downstream, own, _node: node, from_ms: 0 };
-        // What was scraped before remote write looked at the log for the first time is not sent.
+        // Samples scraped before remote write first read its log are not sent.
         for job in JOBS {
             until(SOON, "the first samples to arrive", || !chain.second(job, 0, now_ms()).is_empty());
         }

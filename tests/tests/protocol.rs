@@ -219,7 +219,7 @@ fn too_large_is_413_however_it_shows() {
     gateway.books_close();
 }
 
-/// Who asks first is told to go on only when the body will be taken.
+/// A client that sends `Expect: 100-continue` is told to go on only if the body will be accepted.
 #[test]
 fn expect_continue_is_answered_after_admission() {
     let gateway = gateway();

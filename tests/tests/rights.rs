@@ -1,5 +1,4 @@
-//! What a credential allows: for which tenant it speaks, what it may have done to a cluster over `_bulk`, and who may
-//! send again what a sink could not deliver.
+//! The rights of a credential: its tenant, its actions over `_bulk`, and the resending of dead letters.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
@@ -148,7 +147,7 @@ fn bulk_does_what_a_credential_allows_and_nothing_else() {
     let refused = r#"tidegate_items_refused_total{source="elasticsearch",reason="forbidden"}"#;
     assert_eq!(gateway.metrics()[refused], 8.0);
     gateway.books_close();
-    // What tenants may write to changes without a restart.
+    // Tenants' index patterns change without a restart.
     gateway.configure(settings(json!({
         "access": { "credentials_file": "credentials" },
         "tenants": { "indices": ["{tenant}-*"] },

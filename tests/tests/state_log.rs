@@ -1,5 +1,5 @@
-//! What the log and the pages tell an operator without being asked: a full journal, a sink that fails and works again, a
-//! sink that was taken out and holds the journal back.
+//! The log and the pages report state changes: a full journal, a sink that fails and recovers, a removed sink that
+//! holds the journal back.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
 
@@ -85,7 +85,7 @@ fn the_log_says_what_goes_wrong_and_when_it_is_over() {
 
     up.set(Behaviour::Healthy);
     find(&gateway, "the sink to work again", says("the sink works again", "sink", "up"));
-    // What was refused is counted where that is over, whatever the state is then.
+    // Refusals are counted when the state ends, whatever the state is then.
     find(&gateway, "the refusals to be over", |line| {
         let refused = line["refused"].as_str().unwrap_or_default();
         line["level"] == "INFO" && refused.contains("disk: ")

@@ -74,7 +74,7 @@ impl Rig {
         assert!(model.series().iter().all(|series| series.kind != SampleKind::Histogram));
     }
 
-    /// What a look has caught since it was asked last: items, and the line about the others.
+    /// Items caught by a tap since the last poll, and the line about the others.
     fn look(&self, query: &str) -> (Vec<Value>, Value) {
         lines(&self.gateway.page(&format!("/tap?{query}")))
     }

@@ -1,4 +1,4 @@
-//! What somebody sent does nothing to the terminal of who looks at it, and a pipe gets the very bytes.
+//! Received text cannot affect a terminal that shows it, and a pipe receives the original bytes.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -18,7 +18,7 @@ fn send(gateway: &Gateway) {
     assert_eq!(request(gateway.http(), &head, body.as_bytes()).unwrap().status, 200);
 }
 
-/// What a terminal is sent when the program runs in one. Nothing where there is no tool to make one.
+/// The program's output to a terminal. `None` without a tool that creates one.
 fn in_a_terminal(args: &[&str]) -> Option<String> {
     let mut line = format!("'{}'", binary().display());
     for arg in args {

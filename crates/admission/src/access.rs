@@ -134,8 +134,7 @@ impl Access {
         guard.prepare(authorization, peer)
     }
 
-    /// Who it is that sends a request with this `Authorization`, over a connection with this verified
-    /// `certificate`, from `peer`.
+    /// Authenticates a request by its `Authorization` header, its verified `certificate`, and its `peer` address.
     ///
     /// # Errors
     /// `unauthorized` for what is not known; `forbidden` for a certificate that is valid and may not send;

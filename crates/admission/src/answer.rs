@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use tidegate_http1::{Content, PreparedReply, Reply, SyntaxError};
 use tidegate_ledger::Refusal;
 
-/// Whose shape an answer has.
+/// The protocol format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Plain text, as any HTTP client reads it.
@@ -51,7 +51,7 @@ pub fn prepare() {
     otlp::prepare();
 }
 
-/// What the prepared answers take at most, in bytes: a line of the memory plan.
+/// Most bytes of the prepared answers: a line of the memory plan.
 pub const PREPARED_BYTES: usize = 64 << 10;
 
 /// By protocol, and then by what is refused.
@@ -147,7 +147,7 @@ const fn status(reason: Refusal) -> u16 {
         Refusal::Malformed | Refusal::Headers | Refusal::Abandoned | Refusal::Tenant => 400,
         Refusal::Unauthorized => 401,
         Refusal::Forbidden => 403,
-        // What the operator does not want, in the operator's own words: those who come back with it are told when.
+        // Refusals by configuration, in the operator's terms: clients that should retry get a delay.
         Refusal::RateLimited | Refusal::Concurrency => 429,
         Refusal::Unsupported => 415,
         Refusal::Timeout => 408,
@@ -213,7 +213,7 @@ mod tests {
         assert!(bytes + beside < PREPARED_BYTES, "{bytes} bytes, and {beside} over HTTP/2");
     }
 
-    /// Who has to say who it is is told how, in every shape.
+    /// An unauthenticated client gets instructions, in every format.
     #[test]
     fn refusals_for_want_of_credentials_say_how_to_give_them() {
         for protocol in Protocol::ALL {

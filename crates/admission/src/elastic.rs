@@ -35,7 +35,7 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
     }
 }
 
-/// What puts the words of a refusal into an error of Elasticsearch.
+/// Formats a refusal as an Elasticsearch error.
 pub(crate) const fn shape(reason: Refusal) -> ErrorFormat {
     /// The shape of one type: it is in the function, since a reply has room for no more than that.
     macro_rules! of {

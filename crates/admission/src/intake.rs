@@ -32,7 +32,7 @@ pub(crate) const fn status(reason: Refusal) -> u16 {
     }
 }
 
-/// What puts the words of a refusal into an answer.
+/// Formats a refusal as an intake answer.
 pub(crate) const fn shape(reason: Refusal) -> ErrorFormat {
     match status(reason) {
         400 | 413 => |out, text| {

@@ -184,7 +184,7 @@ fn with_parts(words: &Words, put: impl FnOnce([&[u8]; 3])) {
     }
 }
 
-/// What gRPC's protocol over HTTP/2 encodes in a `Percent-Encoded` text, besides all that is not ASCII.
+/// Bytes that gRPC over HTTP/2 percent-encodes, in addition to all non-ASCII ones.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ const FROM_A_PAGE: &str = "a page in a browser sends this as a form would, and a
 
 fn comes_from_a_page(caller: &Caller<'_>) -> bool {
     let origin = caller.headers.sole("origin");
-    // What a person typed comes from no page.
+    // A request typed by a person comes from no page.
     let site = caller.headers.sole("sec-fetch-site");
     !matches!(origin, Ok(None)) || !matches!(site, Ok(None | Some(b"none")))
 }

@@ -1,4 +1,4 @@
-//! What a request that was let in holds, and why one was not.
+//! The permit of an admitted request, and the reasons for refusal.
 
 use crate::pressure::Pressure;
 use crate::refused::Refused;
@@ -6,8 +6,8 @@ use crate::standing::Standing;
 use std::time::Duration;
 use tidegate_limit::{Denied, Limit, LimitReached, RequestPermit};
 
-/// What a request that was let in has of the limits of its route and its tenant. To be kept until it is answered:
-/// dropping it gives that back. Where nothing is limited it is nothing.
+/// A request's claims on the limits of its route and tenant. Keep it until the request is answered: dropping it
+/// returns them. Empty if nothing is limited.
 #[derive(Debug, Default)]
 #[must_use = "dropping it gives back what the request holds"]
 pub struct Passage(pub(crate) Option<RequestPermit>);

@@ -21,7 +21,7 @@ macro_rules! standing {
                 match self { $(Standing::$name => Refusal::$reason,)+ }
             }
 
-            /// What is wrong and what to do, with a line feed at the end.
+            /// The error and its remedy, with a line feed at the end.
             pub const fn words(self) -> &'static str {
                 match self { $(Standing::$name => concat!($words, "\n"),)+ }
             }

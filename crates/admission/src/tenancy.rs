@@ -80,7 +80,7 @@ impl Tenancy {
             Some(Owner::Default) => (default, UNNAMED, NO_DEFAULT),
         };
         match said {
-            // What speaks for one tenant does not speak for another.
+            // A credential of one tenant is not valid for another.
             Some(said) if own != Some(said) => Err(Refused::new(Refusal::Forbidden, words)),
             _ => self.or_none(own, missing),
         }

@@ -1,4 +1,4 @@
-//! What is measured: a row of the bench, and the figures that come of it.
+//! The measurements: a row of the bench, and its figures.
 
 use crate::Args;
 use crate::Failure;
@@ -17,15 +17,15 @@ pub(crate) struct Row {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
-    /// What it says, with its unit.
+    /// Its text, with its unit.
     pub(crate) what: String,
     pub(crate) bar: Bar,
     pub(crate) measured: f64,
-    /// What it was worked out from.
+    /// The inputs of its computation.
     pub(crate) details: Vec<(&'static str, f64)>,
 }
 
-/// What a figure must reach.
+/// The target of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bar {
     AtMost(f64),
@@ -57,7 +57,7 @@ pub(crate) struct Bench {
     pub(crate) backlog: u64,
     /// Where gateways under test keep their data.
     pub(crate) dir: PathBuf,
-    /// What is measured.
+    /// The measured quantity.
     pub(crate) subject: Program,
 }
 

@@ -32,7 +32,7 @@ static HEAP: Counting<Jemalloc> = Counting::new(tidegate_arena::heap::JEMALLOC);
 #[derive(Debug, Parser)]
 #[command(name = "tidegate-bench", version, max_term_width = 100)]
 struct Args {
-    /// What to measure; everything by default
+    /// Names of measurements; all by default
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Print what can be measured, and measure nothing

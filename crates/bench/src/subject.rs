@@ -22,7 +22,7 @@ pub(crate) struct Subject {
     process: Child,
     http: SocketAddr,
     admin: SocketAddr,
-    /// From starting the process to the first connection that it accepted.
+    /// The time between starting the process and the first accepted connection.
     pub(crate) listening_after: Duration,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Folder {
 #[derive(Debug)]
 pub(crate) struct Program {
     path: PathBuf,
-    /// What it calls itself: its version, and its commit where it knows that.
+    /// Its own name: its version, and its commit if known.
     pub(crate) version: String,
 }
 
@@ -60,7 +60,7 @@ impl Program {
     }
 }
 
-/// What a process has used, from `/proc`.
+/// A process's resource usage, from `/proc`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Used {
     pub(crate) user: Duration,
@@ -96,7 +96,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is in a folder for temporary files.
+        // Leftovers are in a folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

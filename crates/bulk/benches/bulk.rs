@@ -1,4 +1,4 @@
-//! What an item costs: CPU time and allocations of the whole process, callers and server included.
+//! The cost of an item: CPU time and allocations of the whole process, callers and server included.
 //!
 //! `cargo bench -p tidegate-bulk`, or with a name (`success_64`, `success_1024`, `large`, `leave_waiting`,
 //! `leave_sent`) one of them, for `perf stat -e instructions:u` and the like.

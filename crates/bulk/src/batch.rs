@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     pub(crate) stage: Stage,
     pub(crate) lane: Lane,
     pub(crate) window: Option<Window>,
-    /// What its window is charged, wherever it is.
+    /// The charge of its window, wherever it is.
     pub(crate) charged: u64,
     pub(crate) items: Queue,
     pub(crate) dead: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Batch {
     pub(crate) deadline: Instant,
     /// It holds documents that this one holds too, so it must not be sent before that one is done.
     pub(crate) after: Option<Id>,
-    /// What must not be sent before it is done, by the lane.
+    /// The predecessors that must be done before it is sent, by lane.
     pub(crate) followers: [Option<Id>; Lane::WRITES],
     /// How often it was rejected.
     pub(crate) rejections: u32,

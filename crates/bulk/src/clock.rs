@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// What time it is.
+/// The current time.
 pub(crate) fn now() -> Instant {
     #[cfg(feature = "driver")]
     return tokio::time::Instant::now().into_std();

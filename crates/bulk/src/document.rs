@@ -4,7 +4,7 @@ use crate::slots::NONE;
 use std::hash::{BuildHasher, RandomState};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What a document takes, in bytes: its entry, and up to two buckets.
+/// The memory of a document, in bytes: its entry, and up to two buckets.
 pub(crate) const ENTRY_BYTES: usize = size_of::<Entry>() + 2 * size_of::<u32>();
 
 /// A document with items waiting or under way.
@@ -43,7 +43,7 @@ impl Documents {
         Documents { seed: RandomState::new().hash_one(0), buckets, entries, free: NONE }
     }
 
-    /// What tells documents apart.
+    /// The identity of a document.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }

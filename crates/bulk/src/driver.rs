@@ -74,7 +74,7 @@ impl Driver {
     }
 }
 
-/// What one look at the state found.
+/// The result of one pass over the state.
 struct Turn {
     next: Option<Instant>,
     idle: bool,

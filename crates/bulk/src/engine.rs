@@ -18,8 +18,8 @@ use tidegate_meters::Registry;
 
 /// Takes items from any thread and gives back tickets. A handle; clones are the same engine.
 ///
-/// What is handed over is copied before the call returns, so the caller may let go of it at once. Where there is
-/// no room the call refuses at once, with a delay.
+/// Submitted bytes are copied before the call returns, so the caller may free them at once. If there is no slot or
+/// memory the call refuses at once, with a delay.
 #[derive(Clone)]
 pub struct Bulk {
     pub(crate) shared: Arc<Shared>,

@@ -40,13 +40,13 @@ pub(crate) async fn fly<T: Transport>(shared: &Shared, transport: &T, takeoff: T
     wakers.into_iter().for_each(std::task::Waker::wake);
 }
 
-/// What the end of a request says of the items that have no answer of their own.
+/// The outcome, at the end of a request, of items without an answer of their own.
 fn verdict(
     answered: Result<Result<Answered, NoAnswer>, Elapsed>,
     lane: Lane,
     reader: &mut Reader<'_>,
 ) -> Verdict {
-    // What was only read can be read again. Of what may have been written, nobody knows.
+    // A read can be repeated. The outcome of a possible write is unknown.
     let unknown = |words: &str| {
         if lane.writes() {
             Verdict::Over(Failure::new(Kind::Unanswered, 0).because(words))

@@ -71,7 +71,7 @@ pub enum Unusable {
         "preparing to send to {node}: it is no address of a node; write http://host:9200 or https://host:9200"
     )]
     NoAddress {
-        /// What was named.
+        /// The configured names.
         node: Uri,
     },
     /// There are no certificates to check its own against.
@@ -82,7 +82,7 @@ pub enum Unusable {
 struct Node {
     scheme: hyper::http::uri::Scheme,
     authority: hyper::http::uri::Authority,
-    /// What comes before each path, without a slash at its end.
+    /// The prefix of each path, without a slash at its end.
     prefix: String,
 }
 

@@ -74,7 +74,7 @@ impl Lane {
         }
     }
 
-    /// What a body begins with.
+    /// The beginning of a body.
     pub(crate) const fn prefix(self) -> &'static [u8] {
         match self {
             Lane::Get => b"{\"docs\":[",

@@ -4,7 +4,7 @@
 //! [`Ticket`]. One task, the [`Driver`], sends what has gathered as `_bulk`, `_mget` and `_msearch` when there
 //! are enough items, enough bytes, or the oldest has waited long enough, and gives each item its own answer.
 //!
-//! What it promises:
+//! Guarantees:
 //! - *bounded*: bodies that wait or are under way, and answers, are charged to a share of the arena; callers
 //!   have slots in one allocation of a declared size. What has no room is refused at once, with a delay;
 //! - *in order*: items for one document are carried out in the order in which they were handed over, also

@@ -9,7 +9,7 @@ use tidegate_wire::bulk::{self, Item};
 use tidegate_wire::json;
 use tidegate_wire::output::SliceOutput;
 
-/// What an item does.
+/// The operation of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Create,

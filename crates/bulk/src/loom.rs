@@ -19,7 +19,7 @@ fn engine() -> (Bulk, Arena) {
     (Bulk::idle(settings, arena.clone()), arena)
 }
 
-/// What the driver does in one turn: takes off, answers all, lands. How many items it sent.
+/// One turn of the driver: starts requests, answers all, completes them. Returns the number of items sent.
 fn flush(bulk: &Bulk) -> u32 {
     let written = || Reply::Final(Outcome::Written(Written::default()));
     send(bulk, Instant::now() + Duration::from_secs(1), written)

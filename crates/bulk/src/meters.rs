@@ -1,4 +1,4 @@
-//! What the engine counts, and how it is published.
+//! The engine's counters, and their publication.
 
 use crate::clock;
 use crate::engine::Shared;

@@ -1,4 +1,4 @@
-//! What a caller gets: an answer, a failure, or a refusal.
+//! A caller's result: an answer, a failure, or a refusal.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -27,7 +27,7 @@ pub struct Written {
     pub unchanged: bool,
     /// The document's version now.
     pub version: u64,
-    /// What to say in a later write that must not overwrite somebody else's.
+    /// The values for a later conditional write that must not overwrite another's.
     pub revision: Revision,
     /// The document's id, where the server chose it.
     pub id: Option<Box<str>>,
@@ -40,7 +40,7 @@ pub struct Found {
     pub source: Body,
     /// The document's version.
     pub version: u64,
-    /// What to say in a later write that must not overwrite somebody else's.
+    /// The values for a later conditional write that must not overwrite another's.
     pub revision: Revision,
 }
 
@@ -98,7 +98,7 @@ impl fmt::Debug for Body {
 /// Why an item was not carried out, as far as is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Failure {
-    /// What a caller can act upon.
+    /// The category of a failure that a caller can act upon.
     pub kind: Kind,
     /// The status that the server gave the item or the request; 0 where there was none.
     pub status: u16,
@@ -106,7 +106,7 @@ pub struct Failure {
     pub reason: Option<Box<str>>,
 }
 
-/// What kind of failure it is.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// There is no such document.
@@ -205,7 +205,7 @@ pub enum Refused {
     Stopping,
 }
 
-/// What is kept in a slot until its caller takes it.
+/// The result kept in a slot until its caller takes it.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Written(Written),
@@ -215,14 +215,14 @@ pub(crate) enum Outcome {
     Failed(Failure),
 }
 
-/// What a ticket can resolve to.
+/// The results of a ticket.
 pub trait Answer: Sized + sealed::Sealed {
     /// Takes it out of what the engine keeps.
     #[doc(hidden)]
     fn of(kept: Kept) -> Result<Self, Failure>;
 }
 
-/// What the engine keeps of an answer.
+/// The kept part of an answer.
 #[doc(hidden)]
 pub struct Kept(pub(crate) Outcome);
 

@@ -1,4 +1,4 @@
-//! What an engine is allowed, and what it declares for it.
+//! An engine's limits, and the memory declared for it.
 
 use crate::document::ENTRY_BYTES;
 use crate::lane::Lane;
@@ -10,7 +10,7 @@ use tidegate_arena::{Declared, Share};
 /// Bounds and times of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose memory bodies and answers are.
+    /// The share charged for bodies and answers.
     pub share: Share,
     /// The most items that wait or are under way at a time.
     pub callers: u32,
@@ -64,14 +64,14 @@ impl Settings {
         }
     }
 
-    /// What an engine holds outside the arena at most: the slots, with a reason for each that failed.
+    /// Most bytes outside of the arena: the slots, with an error reason for each that failed.
     pub fn declared(&self) -> Declared {
         let each = (SLOT_BYTES + ENTRY_BYTES + REASON) as u64;
         let what = "callers of the bulk engine";
         Declared { owner: "bulk", what, count: u64::from(self.callers), each, setting: None }
     }
 
-    /// What its requests under way hold outside the arena at most.
+    /// Most bytes outside of the arena for its requests in flight.
     pub fn declared_flights(&self) -> Declared {
         let what = "requests of the bulk engine under way";
         let lanes = if self.forwards { Lane::WRITES } else { Lane::COUNT };

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 /// No slot.
 pub(crate) const NONE: u32 = u32::MAX;
-/// What a slot takes, in bytes.
+/// The memory of a slot, in bytes.
 pub(crate) const SLOT_BYTES: usize = size_of::<Slot>();
 const _: () = assert!(SLOT_BYTES <= 112, "a slot has grown");
 
@@ -40,7 +40,7 @@ pub(crate) struct Slot {
     /// Its neighbours in its batch's list; `next` also links what is free.
     pub(crate) previous: u32,
     pub(crate) next: u32,
-    /// What keeps the order of its document.
+    /// The position in the order of its document.
     pub(crate) document: u32,
     generation: u32,
     pub(crate) batch: u16,

@@ -1,4 +1,4 @@
-//! What callers and the driver share, under one lock: the slots, the batches, and who waits for whom.
+//! The state shared by callers and the driver, under one lock: the slots, the batches, and the waiters of each.
 //!
 //! `submit` is a caller's side, `flight` the driver's. The states and the argument are in `design/bulk.md`.
 
@@ -42,7 +42,7 @@ pub(crate) struct State {
 pub(crate) struct Queues {
     /// The batch that takes items whose documents are nowhere else.
     open: Option<Id>,
-    /// What waits for its turn. At most `settings.batches`.
+    /// The batches that wait for their turn. At most `settings.batches`.
     ready: VecDeque<Id>,
     flying: usize,
     batches: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Queues {
     pub(crate) counts: Counts,
 }
 
-/// What a caller let go of, to be dropped without the lock.
+/// Values abandoned by callers, to be dropped outside of the lock.
 #[derive(Default)]
 pub(crate) struct Left {
     pub(crate) phase: Option<Phase>,
@@ -93,7 +93,7 @@ impl State {
         }
     }
 
-    /// What the hashes of documents are made with.
+    /// The hasher of documents.
     pub(crate) fn seed(&self) -> u64 {
         self.documents.seed()
     }
@@ -192,7 +192,7 @@ impl State {
         window
     }
 
-    /// What `id` came after is done.
+    /// The predecessor of `id` is done.
     fn let_go(&mut self, id: Id) {
         let Some(batch) = self.batch_mut(id) else { return };
         batch.after = None;

@@ -1,4 +1,4 @@
-//! What a caller names: a document, or an index to search.
+//! The target of a call: a document, or an index to search.
 
 use crate::lane::Lane;
 use crate::outcome::{Refused, Revision};
@@ -32,7 +32,7 @@ pub struct Target<'a> {
     pub index: &'a str,
     /// The document's id; the server chooses one where there is none.
     pub id: Option<&'a str>,
-    /// What decides on the shard instead of the id.
+    /// The routing value that selects the shard instead of the id.
     pub routing: Option<&'a str>,
     /// Only if the document is in this state still.
     pub if_unchanged: Option<Revision>,

@@ -1,4 +1,4 @@
-//! What is read of answers is what `serde_json` reads of them, whatever pieces they come in.
+//! Answers parse as in `serde_json`, in whatever pieces they arrive.
 #![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use proptest::prelude::*;

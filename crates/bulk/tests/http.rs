@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 
 const MIB: usize = 1 << 20;
 
-/// What a server saw: the path, the authorization, and the body.
+/// A request as the server saw it: the path, the authorization, and the body.
 type Seen = Arc<Mutex<Vec<(String, String, Vec<u8>)>>>;
 
 async fn listener() -> (TcpListener, Uri) {

@@ -1,5 +1,5 @@
-//! What a library needs that goes on working in a forked child: the number of forks, threads that start under
-//! any circumstances, and descriptors that a child does not keep.
+//! Support for a library that keeps working in a forked child: the number of forks, threads that start under all
+//! circumstances, and descriptors that a child does not keep.
 //!
 //! Promises: [`generation`] is one atomic load, and differs between a process and its child from the child's
 //! first instruction after `fork`. Asking the kernel for the process id instead costs 50 to 300 ns, for every

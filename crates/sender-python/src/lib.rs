@@ -92,7 +92,7 @@ impl Sender {
         Ok(Sender { sender, warnings })
     }
 
-    /// What of the environment was taken differently than it was meant.
+    /// Warnings about environment variables that were interpreted differently than intended.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()

@@ -1,4 +1,4 @@
-//! What the sender costs, against the bars it is held to: `cargo bench -p tidegate-sender`.
+//! The cost of the sender, against its targets: `cargo bench -p tidegate-sender`.
 //!
 //! Allocations and CPU time are of the whole process, sending thread included; the peer is another process.
 //! `crates/sender-bench` runs the same batches through the OpenTelemetry SDK and compares.

@@ -1,4 +1,4 @@
-//! What an event is worth, and where it goes.
+//! The classes of events, and the signals that carry them.
 
 /// How much an event is worth when there is no room for all, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +56,7 @@ impl Signal {
     }
 }
 
-/// What a block of the ring holds: one class of one signal, so that a block can be dropped or sent as a whole.
+/// The contents of a block of the ring: one class of one signal, so that a block can be dropped or sent as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Metric,

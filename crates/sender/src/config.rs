@@ -1,4 +1,4 @@
-//! What a sender is told before it starts.
+//! The configuration of a sender.
 
 mod endpoint;
 mod env;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the peer speaks.
+/// The endpoint's protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// OTLP over HTTP, as protobuf
@@ -115,7 +115,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// What the peer speaks; OTLP unless said otherwise.
+    /// The endpoint's protocol; OTLP by default.
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
         self
@@ -247,8 +247,8 @@ impl Builder {
         self
     }
 
-    /// What of the environment was taken differently than it was meant, each as a sentence. Somebody should be
-    /// told; nothing is written anywhere from here.
+    /// Warnings about environment variables that were interpreted differently than intended, each as a sentence. The
+    /// caller should log them; the library does not.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -6,8 +6,8 @@ use crate::sync::{AtomicU64, Ordering};
 const CLASSES: usize = Class::ALL.len();
 const REASONS: usize = Reason::ALL.len();
 
-/// What happened so far. Whenever nobody is in the middle of a call,
-/// `enqueued == sent + dropped + queued`, class by class and in sum; [`Stats::balance`] is the difference.
+/// The counts so far. While no call is in progress, `enqueued == sent + dropped + queued`, for each class and in
+/// total; [`Stats::balance`] is the difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {

@@ -2,7 +2,7 @@
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
-/// What a deflate state of zlib-rs takes at a window of 32 KiB; a test measures it.
+/// The size of zlib-rs's deflate state with a window of 32 KiB; a test measures it.
 pub(crate) const STATE_BYTES: usize = 360 << 10;
 
 /// RFC 1952: magic, deflate, no flags, no time, fastest, unknown system.

@@ -21,8 +21,8 @@ use tracing_subscriber::registry::LookupSpan;
 /// Sends the spans and events of `tracing`: spans when they close, events as log records that know their
 /// span, or as events of that span.
 ///
-/// What a span records is kept, already flat, in one of a fixed number of places; nothing is allocated for
-/// it. (The registry of `tracing-subscriber`, which this layer needs, has its own pool of spans.)
+/// An open span's fields are stored, already flat, in one of a fixed number of slots; nothing is allocated for them.
+/// (The registry of `tracing-subscriber`, which this layer needs, has its own pool of spans.)
 ///
 /// Some fields of spans are understood:
 ///
@@ -50,7 +50,7 @@ pub struct Layer {
     scope: Scope,
 }
 
-/// What becomes of the events of `tracing`.
+/// The treatment of `tracing` events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EventsAs {
     /// log records
@@ -73,14 +73,14 @@ impl Layer {
         Layer { sender, open, events: EventsAs::Logs, scope: Scope::default() }
     }
 
-    /// What becomes of events.
+    /// The treatment of events.
     #[must_use]
     pub fn events(mut self, events: EventsAs) -> Layer {
         self.events = events;
         self
     }
 
-    /// What this layer takes on the heap, besides the sender.
+    /// The heap memory of this layer, in addition to the sender's.
     pub fn memory(&self) -> usize {
         self.open.memory()
     }

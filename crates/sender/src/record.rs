@@ -75,7 +75,7 @@ pub struct Span<'a> {
     pub parent_is_remote: bool,
     /// W3C tracestate, empty if there is none.
     pub trace_state: &'a str,
-    /// What was done, in few variants: `GET /users/{id}`.
+    /// The operation, with few distinct values: `GET /users/{id}`.
     pub name: &'a str,
     /// Its part in a call.
     pub kind: SpanKind,
@@ -83,11 +83,11 @@ pub struct Span<'a> {
     pub start: Nanos,
     /// When it ended.
     pub end: Nanos,
-    /// What else is known.
+    /// Further attributes.
     pub attributes: &'a dyn Attributes,
     /// Attributes that were left out.
     pub dropped_attributes: u32,
-    /// What happened on the way.
+    /// The events of the span.
     pub events: &'a dyn SpanEvents,
     /// Spans of other traces that it has to do with.
     pub links: &'a dyn Links,
@@ -180,7 +180,7 @@ pub struct Link<'a> {
     pub place: Place,
     /// W3C tracestate, empty if there is none.
     pub trace_state: &'a str,
-    /// What it has to do with this one.
+    /// The relation to this span.
     pub attributes: &'a dyn Attributes,
 }
 
@@ -211,11 +211,11 @@ pub struct Log<'a> {
     pub severity: Severity,
     /// The source's own word for the severity; empty for the usual one.
     pub severity_text: &'a str,
-    /// What happened.
+    /// The name of the event.
     pub body: Value<'a>,
     /// The name of this kind of event, empty if it has none.
     pub event_name: &'a str,
-    /// What else is known.
+    /// Further attributes.
     pub attributes: &'a dyn Attributes,
     /// The span that it happened in; `None` outside of any.
     pub place: Option<Place>,

@@ -49,8 +49,8 @@ const BLOCKS: usize = 2;
 pub(crate) const MIN_BYTES: usize = 128 << 10;
 
 pub(crate) struct Ring {
-    /// Who has each block. Close together, because they are looked through; written when a block changes
-    /// hands for good, and not for each event.
+    /// The owner of each block. Stored together, because they are scanned; written when a block changes its owner for
+    /// good, and not for each event.
     words: Box<[AtomicU64]>,
     blocks: Box<[Shared]>,
     /// One bit per block: set when it is free. Clearing the bit is taking the block.
@@ -73,7 +73,7 @@ struct Shared {
     block: Mutex<Block>,
 }
 
-/// What is in a part of the ring.
+/// The contents of a part of the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filled {
     pub(crate) events: u64,
@@ -104,7 +104,7 @@ impl Ring {
         self.block_bytes * self.blocks.len()
     }
 
-    /// What the ring and its tables take on the heap.
+    /// The heap memory of the ring and its tables.
     pub(crate) fn memory(&self) -> usize {
         self.bytes()
             + self.blocks.len() * (size_of::<Shared>() + 8)
@@ -122,7 +122,7 @@ impl Ring {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// What is in blocks opened before `mark`, whoever has them. Exact when nobody is writing.
+    /// The contents of blocks opened before `mark`, whoever owns them. Exact while nobody writes.
     pub(crate) fn filled_before(&self, mark: u64) -> Filled {
         let mut sum = Filled::default();
         for (index, shared) in self.blocks.iter().enumerate() {

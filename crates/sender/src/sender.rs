@@ -31,7 +31,7 @@ pub struct Sender {
 /// An event was not taken. It is counted under the same class and reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Refused {
-    /// What it would have been worth.
+    /// The class of the event.
     pub class: Class,
     /// Why it was not taken.
     pub reason: Reason,
@@ -53,7 +53,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What was still unsent when time was up.
+/// The events unsent at the deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "what is left may be lost"]
 pub struct Left {
@@ -203,12 +203,12 @@ impl Sender {
         self.shared.shutdown(timeout)
     }
 
-    /// What happened so far.
+    /// The counts so far.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// What this sender takes, now and at any time.
+    /// The memory of this sender, constant over time.
     pub fn memory(&self) -> Memory {
         self.shared.memory
     }

@@ -47,7 +47,7 @@ pub(crate) struct Worker {
     names: Names,
     #[cfg(feature = "tls")]
     tls: Option<crate::http::TlsClient>,
-    /// What each body begins with: resource, or metadata.
+    /// The prefix of each body: resource, or metadata.
     preamble: Vec<u8>,
     /// Bytes of events by scope, in the request under way.
     sums: Box<[usize]>,

@@ -25,7 +25,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// What its window is charged, in bytes: windows are shorter than 4 GiB.
+    /// The charge of its window, in bytes: windows are shorter than 4 GiB.
     pub(crate) fn charged(&self) -> u32 {
         short(self.window.charged())
     }
@@ -136,7 +136,7 @@ impl Inspection<'_> {
 /// Has the pool look at a body that may decompress to `most` bytes.
 ///
 /// # Errors
-/// What `look` refuses, and what keeps the pool from looking.
+/// The error of `look`, or of the pool.
 pub(crate) fn in_pool<T: Send + 'static>(
     pool: &Pool,
     gate: &Gate,

@@ -43,13 +43,13 @@ pub struct ElasticApm {
     agents: Agents,
     /// Limits for browsers, where they are heard.
     rum: Option<Arc<Rum>>,
-    /// Whom of those one need not know, where there is anybody.
+    /// The agents accepted without credentials, if credentials are required.
     strangers: Option<Strangers>,
     /// The answer to those who ask who is there.
     root: &'static str,
 }
 
-/// What a body may have.
+/// The limits of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApmLimits {
     /// The most bytes of a body, as sent and when decompressed.

@@ -64,7 +64,7 @@ pub struct Settings {
     pub destination: Option<BulkDestination>,
 }
 
-/// What a checked body holds.
+/// The contents of a checked body.
 struct Content {
     items: u32,
     /// Documents that are none.
@@ -85,7 +85,7 @@ impl Elasticsearch {
         Elasticsearch(Arc::new(Inner { books, arena, pool, settings }))
     }
 
-    /// What the head says about the request; nothing when it leads elsewhere than behind `prefix`.
+    /// The request's metadata from the head; `None` if its path is not under `prefix`.
     fn destination_behind(&self, prefix: &str, head: &Head<'_>) -> Option<Destination> {
         let path = head.path().strip_prefix(prefix)?;
         if !path.is_empty() && !path.starts_with('/') {
@@ -265,7 +265,7 @@ impl Elasticsearch {
             *body = Received { range: 0..window.len(), window };
             return Ok(());
         };
-        // What came is not needed any more, and so its window is free.
+        // The received body is no longer needed, so its window is free.
         let Received { window, range } = body;
         window.clear();
         let beside = Beside { ingest: beside.ingest.saturating_sub(window.charged()), ..beside };

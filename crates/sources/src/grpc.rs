@@ -13,7 +13,7 @@ use tidegate_ledger::Refusal;
 
 /// The bytes before a message: whether it is compressed, and its length.
 pub(crate) const PREFIX: usize = 5;
-/// What is answered to `grpc-encoding`.
+/// The value of `grpc-encoding` in answers.
 pub(crate) const ENCODINGS: &str = "identity,gzip,zstd";
 
 /// Why a call is refused, with the code that gRPC has for it where that is not the reason's.
@@ -35,7 +35,7 @@ pub(crate) fn is_call(parts: &Parts) -> bool {
     content_type.and_then(|value| value.get(..16)).is_some_and(|start| start == b"application/grpc")
 }
 
-/// What a call's head says. The message may turn out not to be compressed, whatever it says.
+/// A call's metadata from its head. The message may be uncompressed, whatever the head claims.
 pub(crate) fn form(parts: &Parts) -> Option<Result<Form, Refused>> {
     let (signal, ..) = SERVICES.iter().find(|(_, _, method)| *method == parts.uri.path())?;
     let encoding = parts

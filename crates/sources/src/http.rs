@@ -31,17 +31,17 @@ struct Inner {
     durations: Histogram,
 }
 
-/// What was decided on a request's head.
+/// The decision on a request's head.
 pub struct Ticket {
     /// The request's entry in the books, until somebody has a verdict.
     open: Cell<Option<Open>>,
     route: Route,
-    /// What it holds of the limits, until it is answered.
+    /// Its claims on the limits, until it is answered.
     passage: Passage,
 }
 
 impl Ticket {
-    /// What the request holds of the limits.
+    /// The request's claims on the limits.
     pub(crate) fn passage(&self) -> &Passage {
         &self.passage
     }
@@ -110,7 +110,7 @@ impl Http {
 }
 
 impl Inner {
-    /// Who serves the path of `head`, and what that says about the request.
+    /// Finds the source for the path of `head`, with the request's metadata.
     fn destination(&self, head: &Head<'_>) -> Option<(&Source, Destination)> {
         self.sources
             .iter()

@@ -1,7 +1,7 @@
 //! Log records over plain HTTP: JSON objects, lines of them, or plain lines, each a record.
 //!
-//! What is journalled are OTLP logs in protobuf, so that every sink that takes those takes these. A record that is not
-//! right is refused by itself, and the answer says how many were and what is wrong with the first of them.
+//! The journal stores OTLP logs in protobuf, so every sink that accepts those accepts these. An invalid record is
+//! refused alone, and the answer contains the number of refused records and the first error.
 
 mod form;
 mod labels;
@@ -49,7 +49,7 @@ struct Sent {
 struct Translated {
     items: u32,
     refused: u64,
-    /// What is wrong with the first records that are refused.
+    /// The errors of the first refused records.
     faults: Vec<otlp::json::Fault>,
     raw_len: u32,
     /// The length in which it came.
@@ -138,7 +138,7 @@ impl HttpLogs {
                 decode::decode(gate, form.encoding, body, room, most)?;
                 decoded = room.len();
                 let needed = measure(&request, room).map_err(Refused::malformed)?.max(1);
-                // What came is not needed any more, and so its window is free.
+                // The received body is no longer needed, so its window is free.
                 account.grow(gate, needed.saturating_sub(as_sent))?;
                 let Received { window, range } = body;
                 window.clear();
@@ -214,7 +214,7 @@ impl HttpLogs {
     }
 }
 
-/// What the answer says of records that were refused.
+/// The answer's part on refused records.
 fn report(accepted: u32, refused: u64, faults: &[otlp::json::Fault]) -> String {
     let mut errors = Vec::new();
     for (index, fault) in faults.iter().enumerate() {

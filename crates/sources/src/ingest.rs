@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 const NOT_TLS: &str = "this address speaks HTTPS, and nothing else\n";
 
-/// What is behind the listeners for ingest, on one worker.
+/// The services behind the ingest listeners, on one worker.
 pub struct Ingest {
     http1: Arc<Server<Http>>,
     http2: Http2,
@@ -21,7 +21,7 @@ pub struct Ingest {
     shutdown: Shutdown,
 }
 
-/// What a connection speaks.
+/// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speaks {
     Http1,
@@ -165,8 +165,8 @@ mod tests {
         size_of::<F>()
     }
 
-    /// What a connection's task keeps: with the 160 bytes that are around it, it just fits one of the allocator's
-    /// classes. The next one has 256 bytes more, for each connection.
+    /// The state of a connection's task: with its 160 bytes of overhead, it just fits one of the allocator's size
+    /// classes. The next class has 256 bytes more, for each connection.
     #[test]
     fn a_connection_is_small() {
         let bytes = future_of(Ingest::serve);

@@ -36,7 +36,7 @@ pub struct Otlp {
     max_body: usize,
 }
 
-/// What was not taken of a request that was; nothing when all of it was.
+/// The refused part of an accepted request; `None` if all of it was accepted.
 pub(crate) type LeftOut = Option<Box<Partial>>;
 
 /// The answer to what was taken: an empty `Export…ServiceResponse`, unless something of it was rejected.
@@ -52,7 +52,7 @@ pub(crate) fn accepted(form: Form, left_out: LeftOut) -> Reply {
     Reply::new(200).content_type(form.media.content_type()).content(Content::Owned(response.into()))
 }
 
-/// What a checked body holds.
+/// The contents of a checked body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Checked {
     items: u32,
@@ -76,7 +76,7 @@ impl Bad {
         self.faults.extend(faults.into_iter().take(room).map(|fault| fault.to_string()));
     }
 
-    /// What is said of a request of which `accepted` items are left; that it is refused when there are none.
+    /// The message for a request with `accepted` remaining items; it is refused if there are none.
     fn verdict(self, accepted: u64) -> Result<LeftOut, Refused> {
         if self.faults.is_empty() {
             return Ok(None);
@@ -98,8 +98,8 @@ impl Bad {
 const TOLD: usize = 3;
 
 impl Otlp {
-    /// What a worker, or a thread of the pool, keeps for it between requests, and needs for a moment for bodies that nest
-    /// deep, in bytes: a line of the memory plan.
+    /// The memory of a worker or pool thread, kept between requests, and needed temporarily for deeply nested bodies,
+    /// in bytes: a line of the memory plan.
     pub const WORKER_BYTES: usize = decode::BYTES + DEEP_BYTES;
 
     /// A source that takes bodies of up to `max_body` bytes, as sent and when decompressed, if all sinks can
@@ -243,7 +243,7 @@ impl Otlp {
             bad.note(done.refused, done.faults);
             return Ok(());
         };
-        // What came is not needed any more, and so its window is free.
+        // The received body is no longer needed, so its window is free.
         let Received { window, range } = body;
         window.clear();
         let beside = json::Beside { ingest: 0, decode: room.charged() };
@@ -334,7 +334,8 @@ fn sift(
         }
         Some(room) => {
             let sifted = otlp::sift(signal, room).map_err(Refused::malformed)?;
-            // What came is not needed any more, and so its window is free. Holding decode memory, nobody waits.
+            // The received body is no longer needed, so its window is free. No task waits while it holds decode
+            // memory.
             window.clear();
             let kept = room.get(..sifted.len).unwrap_or_default();
             let appended = window.append(kept);

@@ -29,7 +29,7 @@ use tidegate_wire::snappy;
 
 /// Scratch for symbol tables that a worker keeps, in bytes.
 const KEPT_SCRATCH: usize = 64 << 10;
-/// What sorting the labels of a series may take without being charged, in bytes: enough for the default limits.
+/// Uncharged bytes for sorting the labels of a series: enough for the default limits.
 const SORTING: usize = 40 << 10;
 
 thread_local! {
@@ -52,7 +52,7 @@ pub struct RemoteWrite {
 impl RemoteWrite {
     /// Where it is served: as Prometheus, and as Thanos calls it.
     pub const PATHS: [&str; 2] = ["/api/v1/write", "/api/v1/receive"];
-    /// What a worker, or a thread of the pool, keeps for it between requests, in bytes: a line of the memory plan.
+    /// The memory of a worker or pool thread, kept between requests, in bytes: a line of the memory plan.
     pub const WORKER_BYTES: usize = KEPT_SCRATCH + SORTING;
 
     /// A source that takes bodies of up to `max_body` bytes when decompressed, if all sinks can deliver them.
@@ -255,19 +255,19 @@ impl HttpSource for Arc<RemoteWrite> {
         let route = form::form(head)
             .map(|form| Route::RemoteWrite(Arc::clone(self), form))
             .map_err(|refused| (refused, Protocol::RemoteWrite));
-        // What `max_body` bytes can take when Snappy finds nothing to compress.
+        // The size of `max_body` bytes if Snappy finds nothing to compress.
         let max_body = snappy::max_compressed_len(self.max_body).unwrap_or(usize::MAX);
         Some(Destination { max_body, policy: Policy::POST, route })
     }
 }
 
-/// What a checked body holds.
+/// The contents of a checked body.
 #[derive(Debug)]
 struct Content {
     counts: Counts,
     raw_len: u32,
     items: u32,
-    /// What is not accepted of it, if anything.
+    /// The refused part, if any.
     refused: Option<Box<Partly>>,
 }
 
@@ -279,11 +279,11 @@ const fn layout(version: Version) -> Layout {
     }
 }
 
-/// What of a request is refused while the rest is accepted.
+/// The refused part of a request whose rest is accepted.
 #[derive(Debug)]
 struct Partly {
     items: u64,
-    /// What the answer says.
+    /// The text of the answer.
     words: String,
 }
 
@@ -294,7 +294,7 @@ impl Partly {
     }
 }
 
-/// What the answer says once everything that was accepted is durable.
+/// The answer after everything accepted is durable.
 struct Written {
     /// Samples, histograms and exemplars.
     counts: [u32; 3],

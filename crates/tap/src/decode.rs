@@ -9,7 +9,7 @@ use tidegate_wire::{gzip, snappy, zlib, zstd};
 pub(crate) const LONGEST: usize = 1 << 20;
 /// Room beyond what a body decodes to, so that a decoder that works in steps can see its end.
 const SLACK: usize = 64;
-/// What decoding takes at most, in bytes.
+/// Most bytes that decoding takes.
 pub(crate) const BYTES: usize = LONGEST + SLACK + zstd::Decoder::BYTES;
 
 /// Why a body is not shown.

@@ -114,7 +114,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// What to say when there were enough items.
+/// The note after the largest number of items.
 fn enough(walked: Option<()>) -> Left {
     match walked {
         Some(()) => Left::NOTHING,

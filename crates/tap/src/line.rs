@@ -40,7 +40,7 @@ impl Line {
         &self.text
     }
 
-    /// What was written so far, for other lines to begin with.
+    /// The output so far, as a prefix for other lines.
     pub(crate) fn into_start(self) -> String {
         self.text
     }

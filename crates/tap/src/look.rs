@@ -1,4 +1,4 @@
-//! What somebody wants to see, and how a request says so.
+//! The filter of a tap, parsed from a request's query.
 
 use crate::watch::At;
 use std::net::SocketAddr;
@@ -17,10 +17,10 @@ const SIGNALS: [Signal; 5] =
     [Signal::Metrics, Signal::Logs, Signal::Traces, Signal::Events, Signal::Profiles];
 const PROTOCOLS: [Protocol; 3] = [Protocol::Otlp, Protocol::RemoteWrite1, Protocol::RemoteWrite2];
 
-/// What somebody wants to see.
+/// The filter of a tap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// Whose look it is: readings of the same look say the same.
+    /// The tap's id: readings of the same tap have the same one.
     pub id: String,
     /// Records of this source or protocol; `*` for all. Of all too when neither source nor sink is said.
     pub source: Option<String>,
@@ -66,9 +66,9 @@ pub enum BadLook {
     Value {
         /// The parameter.
         name: &'static str,
-        /// What was said.
+        /// The given value.
         value: String,
-        /// What to say.
+        /// The valid values.
         help: &'static str,
     },
     /// Not UTF-8 in per cent, or too long.
@@ -207,7 +207,7 @@ fn wait(value: String) -> Result<Duration, BadLook> {
     wait.ok_or(BadLook::Value { name: "wait", value, help })
 }
 
-/// What a value in a query stands for.
+/// The meaning of a value in a query.
 fn decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = value.bytes();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// The most memory that symbols of a request of Remote-Write 2.0 may take to be shown.
 pub(crate) const SYMBOLS: usize = 256 << 10;
-/// What showing a record takes at most, in bytes, the record among it: two lines, which grow by doubling. A
-/// quarter is for the allocator's rounding.
+/// Most bytes for showing a record, including the record: two lines, which grow by doubling. A quarter is for the
+/// allocator's rounding.
 pub(crate) const BYTES: usize = (LONGEST_BODY + decode::BYTES + SYMBOLS + 4 * LONGEST_LINE) / 4 * 5;
 
 /// Shows what a look has caught. The tap stays open while there is one.
@@ -19,14 +19,14 @@ pub struct Reading {
     look: Look,
 }
 
-/// What became of a record.
+/// The result for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Written {
     /// Lines that were written.
     pub lines: u64,
     /// Lines for which there was no room.
     pub no_room: u64,
-    /// What had to be looked through, in bytes.
+    /// The bytes examined.
     pub bytes: usize,
 }
 
@@ -89,7 +89,7 @@ impl Drop for Reading {
     }
 }
 
-/// What all lines of a record begin with: an object that goes on.
+/// The prefix of all lines of a record: an open object.
 fn start(caught: &Caught) -> String {
     let meta = &caught.meta;
     let mut line = Line::default();

@@ -12,7 +12,7 @@ use tidegate_journal::Meta;
 
 /// So many ticks, of a second each, a look goes on after a reading of it has ended.
 pub const OPEN_FOR: u32 = 5;
-/// What a look may hold, in bytes: what was caught, and what showing it takes.
+/// Most bytes that a tap holds: caught records, and the memory for showing them.
 pub const LOOK_BYTES: u64 = (watch::BYTES + reading::BYTES) as u64;
 /// How long opening waits for that memory: as long as requests do.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -75,7 +75,7 @@ impl Tap {
 
     #[cold]
     fn offer_open(&self, at: At<'_>, meta: &Meta, body: Option<&[u8]>) {
-        // Who cannot read it offers between two looks.
+        // Sources that cannot be read offer between two polls.
         let Ok(watches) = self.0.watches.try_read() else { return };
         watches.iter().for_each(|watch| watch.offer(at, meta, body));
     }

@@ -30,7 +30,7 @@ fn open_look(tap: &Tap, look: Look) -> Result<Reading, Refused> {
     runtime.unwrap().block_on(tap.open(look))
 }
 
-/// What is known of a body of OTLP that is not compressed.
+/// The metadata of an uncompressed OTLP body.
 fn meta(signal: Signal, items: u32, raw: &[u8]) -> Meta {
     Meta {
         tenant: Tenant::NONE,

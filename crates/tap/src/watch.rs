@@ -1,4 +1,4 @@
-//! What an open tap catches: filters that cost little, and a queue with a bound.
+//! The records caught by an open tap: cheap filters, and a bounded queue.
 
 use crate::look::Points;
 use crate::tap::OPEN_FOR;
@@ -15,8 +15,8 @@ pub const LONGEST_BODY: usize = 256 << 10;
 pub(crate) const RECORDS: usize = 64;
 /// The most bytes of their bodies.
 pub(crate) const BODIES: usize = 1 << 20;
-/// What a watch holds at most, in bytes: beside the bodies, with a quarter for the allocator's rounding, what
-/// describes them, and as much for the sinks' names.
+/// Most bytes that a watch holds, without the bodies: their descriptions, with a quarter for the allocator's
+/// rounding, and as much for the sinks' names.
 pub(crate) const BYTES: usize = BODIES / 4 * 5 + RECORDS * 2 * size_of::<Caught>() + (4 << 10);
 /// How often a queue that somebody else is at is tried, before the record counts as missed: about a microsecond.
 const TRIES: usize = 64;

@@ -223,7 +223,7 @@ impl Gateway {
         })
     }
 
-    /// What it was planned with.
+    /// The inputs of its plan.
     pub(crate) fn planned(&self) -> &Planned {
         &self.planned
     }

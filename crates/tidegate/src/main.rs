@@ -20,7 +20,7 @@ static HEAP: Counting<Jemalloc> = Counting::new(tidegate_arena::heap::JEMALLOC);
 /// The version, with the commit where that is known: `0.1.0 (d3adb33fd3ad)`.
 pub(crate) const VERSION: &str = env!("TIDEGATE_VERSION");
 
-/// What a command leaves with: nothing, or a message for the user.
+/// The result of a command: nothing, or a message for the user.
 type Outcome = Result<(), Failure>;
 
 /// A command failed; the sentence says what was being done, what is wrong, and what to do.

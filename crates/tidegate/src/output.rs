@@ -1,5 +1,5 @@
-//! What the commands print: results on standard output, failures on standard error; a gateway whose log is JSON only
-//! logs.
+//! The commands' output: results on standard output, failures on standard error; a gateway whose log is JSON writes
+//! only log lines.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -28,7 +28,7 @@ pub(crate) fn error(message: &str) {
         tracing::error!("{}", message.trim_end());
         return;
     }
-    // What a peer or a file said may be in it.
+    // It may contain text from a peer or a file.
     let _ = writeln!(io::stderr().lock(), "tidegate: {}", tidegate_plain::lines(message.trim_end()));
 }
 

@@ -1,4 +1,4 @@
-//! What OTLP/JSON and the content codings cost, for requests of 200 spans with eight attributes each.
+//! The cost of OTLP/JSON and of the content codings, for requests of 200 spans with eight attributes each.
 //!
 //! `cargo bench -p tidegate-wire --bench codings`; the bar for JSON is 1.5 µs a span.
 

@@ -1,4 +1,4 @@
-//! What a receiver does with each request: the check, and a walk through all of it.
+//! A receiver's work per request: the check, and one pass over all of it.
 //!
 //! `cargo bench -p tidegate-wire --bench otlp`; a request has 200 items of about 400 bytes, each with eight
 //! attributes.

@@ -1,4 +1,4 @@
-//! What a receiver does with each body, against the bare cost of its parts.
+//! A receiver's work per body, against the bare cost of its parts.
 //!
 //! `cargo bench -p tidegate-wire`; the bar is `decode and check` within 1.5 times `decode and bare scan`.
 //! The body is a usual one: 2,000 series of nine labels and one sample, about 300 bytes each.

@@ -48,7 +48,7 @@ pub struct Items<'a> {
 /// An action, with its document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item<'a> {
-    /// What is to be done.
+    /// The operation.
     pub action: Action<'a>,
     /// The line that says so, without its end.
     pub line: &'a [u8],
@@ -61,7 +61,7 @@ pub struct Item<'a> {
     utf8: bool,
 }
 
-/// What was taken of a body.
+/// The accepted part of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Items.

@@ -1,5 +1,4 @@
-//! What the content codings have in common: decoders that are driven in steps over memory that somebody else
-//! pays for.
+//! The interface of the content codings: decoders driven in steps over memory that the caller has charged.
 //!
 //! A step reads from one slice, writes to another and says what it wants next. Whoever drives it decides how
 //! far the output may grow, so a body that decompresses to a thousand times its size costs only what was
@@ -8,18 +7,18 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// What one step did.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// How much of the input was used up.
     pub read: usize,
     /// How much was written to the start of the output.
     pub written: usize,
-    /// What is needed for the next step.
+    /// The requirement of the next step.
     pub wants: Wants,
 }
 
-/// What a decoder needs next.
+/// A decoder's next requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
     /// More input: the body may not end here.
@@ -32,7 +31,7 @@ pub enum Wants {
 
 /// Reads one content coding.
 pub trait Decode {
-    /// What can be wrong with the input.
+    /// Errors in the input.
     type Fault: std::error::Error;
 
     /// Forgets the body before, keeping the memory.
@@ -48,13 +47,13 @@ pub trait Decode {
     /// more than the coding can expand `body` to.
     fn expected_len(&self, body: &[u8]) -> usize;
 
-    /// What is wrong with a body that ends while the decoder wants more.
+    /// The error for a body that ends too early.
     fn truncated(&self) -> Self::Fault;
 }
 
 /// Memory that grows in place, paid for step by step.
 pub trait Grow {
-    /// What is paid for and not written yet.
+    /// Charged and not yet written bytes.
     fn spare(&mut self) -> &mut [u8];
 
     /// Counts the first `bytes` of [`spare`](Self::spare) as written.

@@ -31,10 +31,10 @@ use std::ops::Range;
 /// The longest line that is taken, in bytes: as APM Server has it (`max_event_size`).
 pub const LONGEST_LINE: usize = 300 << 10;
 
-/// What a line holds.
+/// The contents of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Who speaks: the first line, and no other.
+    /// The metadata: the first line, and no other.
     Metadata,
     /// Something that a service did for others.
     Transaction,
@@ -106,7 +106,7 @@ impl FromIterator<Kind> for Kinds {
 /// An event as it stands in its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     raw: &'a [u8],
 }
@@ -119,7 +119,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// What a checked body holds.
+/// The contents of a checked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Events, the metadata not being one.
@@ -141,8 +141,8 @@ pub struct Counts {
 /// Nothing is allocated.
 ///
 /// # Errors
-/// What is wrong with the first line, when that is not the metadata: then nothing of the body can be used. A body
-/// without lines is an empty body.
+/// The error in the first line, if that is not the metadata: then nothing of the body can be used. A body without
+/// lines is an empty body.
 pub fn check(
     raw: &[u8],
     longest: usize,
@@ -204,7 +204,7 @@ pub fn keep(raw: &mut [u8], longest: usize) -> usize {
 pub struct Refused {
     /// Where its first line is.
     pub line: Range<usize>,
-    /// What is wrong with it.
+    /// The error.
     pub fault: Fault,
 }
 

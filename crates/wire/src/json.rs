@@ -47,7 +47,7 @@ pub fn inner_len(text: &[u8]) -> usize {
     if is_plain(text) { text.len() } else { escaped_len(text) }
 }
 
-/// What stands for a byte that cannot stand for itself, in the first bytes of what is returned, and how many those are.
+/// The escape of a byte that cannot appear itself, in the first bytes of the result, and their number.
 fn escape(byte: u8) -> Option<([u8; 6], usize)> {
     let short = |letter| Some(([b'\\', letter, 0, 0, 0, 0], 2));
     match byte {
@@ -167,7 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What is written is what `serde_json` writes, and as long as was said.
+        /// The output equals that of `serde_json`, and has the computed length.
         #[test]
         fn strings_are_written_as_serde_json_writes_them(text in "[\\x00-\\x{ff}\"\\\\]{0,40}|[a-z\"]{0,80}") {
             let mut out = Vec::new();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// What stops a plain run is what the byte-by-byte look says.
+        /// A plain run ends where a byte-by-byte scan ends it.
         #[test]
         fn plain_runs_end_where_they_must(text in proptest::collection::vec(any::<u8>(), 0..40)) {
             let stops = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
@@ -196,7 +196,7 @@ mod tests {
             let mut found = String::new();
             let whole = unescaped(escape.as_bytes()).ok().and_then(|(character, rest)| {
                 found.push(character);
-                // What the pattern puts behind a short escape, and what breaks the string off.
+                // The bytes that the pattern puts behind a short escape, and that end the string.
                 let rest = str::from_utf8(rest).ok()?;
                 found.push_str(rest);
                 (!rest.contains(['"', '\\'])).then_some(())

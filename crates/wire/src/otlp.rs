@@ -40,10 +40,10 @@ pub use request::{
 pub use split::{Piece, Split, items, joinable, split};
 pub use trace::{Event, Link, Span, Status};
 
-/// What looking at a body takes on the heap for a moment at most, in bytes: where values nest deep. Others take nothing.
+/// Most heap bytes for examining a body, temporarily: for deeply nested values. Others take none.
 pub const DEEP_BYTES: usize = check::DEEP_BYTES + json::DEEP_BYTES;
 
-/// What a request carries; a receiver knows it from the path or the gRPC method alone.
+/// The contents of a request, known to a receiver from the path or the gRPC method alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// `ExportTraceServiceRequest`.
@@ -96,7 +96,7 @@ pub fn check(signal: Signal, raw: &[u8]) -> Result<Counts, Fault> {
 /// Takes the items out of `raw` that [`check`] refuses, and moves the others to its start, with what encloses them.
 /// For bodies that were refused: others are left as they are, but slowly.
 ///
-/// What is wrong with a resource, a scope or what a metric says of all its points is wrong with each of their items.
+/// An error in a resource, in a scope or in a metric's common part affects each of their items.
 ///
 /// # Errors
 /// A [`Fault`] when no item is good, or when the request is broken around its items, so that nobody knows how many

@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         self.end.saturating_sub(self.rest.len())
     }
 
-    /// What was not read yet.
+    /// The unread bytes.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest

@@ -10,7 +10,7 @@ mod tests;
 
 use thiserror::Error;
 
-/// What is wrong with a Snappy body, or with the room given for it.
+/// An error in a Snappy body, or in the space given for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Error {
     /// The body has no preamble, or one that is not a 32-bit number.
@@ -23,7 +23,7 @@ pub enum Error {
         claimed: usize,
         /// Length of the compressed body.
         body: usize,
-        /// What a body of that length can decode to at most.
+        /// The largest decoded size of a body of that length.
         most: u64,
     },
     /// The elements after the preamble are cut off, reach out of range, or decode to another length.
@@ -35,9 +35,9 @@ pub enum Error {
     /// The output is too short.
     #[error("the output has room for {given} bytes and {needed} are needed")]
     Room {
-        /// What was given.
+        /// The given size.
         given: usize,
-        /// What is needed.
+        /// The required size.
         needed: usize,
     },
     /// The input or the sum of joined inputs is longer than the format can express.

@@ -40,11 +40,11 @@ enum Part {
     End,
 }
 
-/// What the bodies of agents become, about: their lines are much alike.
+/// The usual expansion of agents' bodies: their lines are similar.
 const USUAL: usize = 12;
 
 impl Decoder {
-    /// What a decoder takes on the heap, at most: zlib's state with its 32 KiB of history.
+    /// Most heap bytes of a decoder: zlib's state with its 32 KiB of history.
     pub const BYTES: usize = 48 << 10;
 
     /// A decoder at the start of a body.

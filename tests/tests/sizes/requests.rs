@@ -27,7 +27,7 @@ pub(crate) enum Shape {
     Buckets,
 }
 
-/// What is sent.
+/// The request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     Logs,

@@ -1,6 +1,6 @@
-//! From nothing to many times what can be taken, at once, before a receiver that does not answer: everybody is told
-//! when to return, refusing costs little, and a few seconds after the receiver is back all is well.
-//! (A limiter that looks from time to time, OpenTelemetry Collector #8694, #4981.)
+//! A step from no load to a multiple of the capacity, before a receiver that does not answer: every client gets a
+//! retry delay, refusals are cheap, and the gateway recovers within seconds of the receiver. (A limiter that checks
+//! periodically, OpenTelemetry Collector #8694, #4981.)
 
 use crate::support::{MIB, Storm, alone, drained, full_speed, phase};
 use serde_json::json;

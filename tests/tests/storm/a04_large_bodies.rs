@@ -34,7 +34,7 @@ fn bodies(model: &SeriesModel, version: Version, clients: u64) -> Bodies {
     (0..clients).map(body).collect()
 }
 
-/// What became of the requests: answers by status, and the numbers of those that were acknowledged.
+/// The requests' results: answers by status, and the numbers of the acknowledged ones.
 #[derive(Default)]
 struct Outcome {
     answers: BTreeMap<u16, u64>,
@@ -115,7 +115,7 @@ fn ninety_thousand_series_are_answered() {
     assert_eq!(outcome.acked.len() as u64, CLIENTS, "{:?}", outcome.answers);
 }
 
-/// What just fits is taken, however many come with it at once.
+/// The largest accepted body is accepted, however many arrive at once.
 #[test]
 fn what_just_fits_is_taken() {
     let _alone = alone();

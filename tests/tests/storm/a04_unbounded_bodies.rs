@@ -8,7 +8,7 @@ use tidegate_load::{Connection, LoadProfile, OnRefused, RunLimit, Target};
 use tokio::task::JoinSet;
 
 const CLIENTS: usize = 800;
-/// What a client would send if it were let.
+/// The size that a client would send without a limit.
 const BODY: usize = 96 << 20;
 
 /// A body of [`BODY`] bytes with its length in the head, of which nothing is sent; or in chunks, all of which are.

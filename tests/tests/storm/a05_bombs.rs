@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A request is disturbed when it takes longer than this.
 const NOTICEABLE: Duration = Duration::from_secs(10);
 
-/// What is sent, and which answers are right.
+/// The requests, and their correct answers.
 struct Lie {
     name: &'static str,
     body: Vec<u8>,

@@ -12,7 +12,7 @@ use tidegate_load::{AcknowledgedSamples, Connection, LoadProfile, RunLimit, Seri
 const LARGE: usize = 38_000;
 /// The most of them that are sent.
 const MOST: u64 = 60;
-/// What may stay resident beyond what was before, in bytes.
+/// The allowed growth of resident memory, in bytes.
 const RATCHET: u64 = 4 * MIB;
 
 #[test]

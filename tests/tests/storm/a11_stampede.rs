@@ -33,7 +33,7 @@ fn allow_files() {
     setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum }).unwrap();
 }
 
-/// What holds afterwards: who was acknowledged has arrived, and the gateway is as before.
+/// The final checks: every acknowledged item has arrived, and the gateway is as before.
 fn aftermath(storm: &mut Storm, taken: impl Iterator<Item = u64>) {
     let mut acked = AcknowledgedSamples::none(storm.model.len());
     taken.for_each(|number| acked.add(0..storm.model.len(), number, number + 1));

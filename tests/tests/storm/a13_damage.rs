@@ -118,7 +118,7 @@ fn survives(storm: &mut Storm, whole: &Image, damage: &Damage) {
     storm.sink = VerifyingReceiver::start(Behaviour::Healthy, Check::Timed(TIMELINE)).unwrap();
     storm.configure(&settings());
     storm.gateway.start();
-    // What is sent from now on arrives as ever.
+    // Data sent from now on arrives as usual.
     let profile = LoadProfile { first: PASSES, on_refused: OnRefused::Count, ..LoadProfile::default() };
     let report = storm.drive(&profile).join().unwrap();
     assert_eq!((report.refused(), report.failed), (0, 0), "{}: {report}", damage.name);

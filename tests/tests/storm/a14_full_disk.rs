@@ -163,8 +163,8 @@ fn the_oldest_is_dropped_where_asked_for() {
     assert_eq!(storm.sink.report().samples(), arrived.samples() + report.samples);
 }
 
-/// What is rejected and what the quota takes is counted once each, also while both happen to one request; and
-/// nobody is refused as long as the oldest may be dropped.
+/// Rejections and the quota's drops are counted once each, even if both affect one request; and nothing is refused
+/// while the oldest data may be dropped.
 #[test]
 fn what_is_dropped_twice_is_counted_once() {
     let _alone = alone();

@@ -65,7 +65,7 @@ fn a_kill_loses_nothing_acknowledged() {
     );
     println!("{:.0} duplicates for each kill", verdict.duplicates as f64 / kills as f64);
     assert_eq!(verdict.acked, first * SERIES as u64, "every request was accepted in the end");
-    // What the clients had in flight they send again, and what the sink had in flight it does.
+    // Clients retry their requests in flight, and so does the sink.
     let window = (CONNECTIONS * PER_REQUEST) as u64 + IN_FLIGHT;
     assert!(verdict.duplicates <= kills * window, "{verdict:?}");
     storm.is_normal(&mut acked, first);

@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 /// How long an answer may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What clients were answered, by status; those without an answer under the reason in words.
+/// The clients' answers, by status; requests without an answer by the reason in words.
 pub(crate) type Answers = BTreeMap<Result<u16, String>, u64>;
 
 /// The address of the client with this number, all of them this machine's.

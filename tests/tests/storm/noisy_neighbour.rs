@@ -15,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval};
 const FLOOD: usize = 48;
 /// Spans of a request of the flood: about 200 KiB.
 const LARGE: u64 = 500;
-/// What each tenant may send.
+/// The limits of each tenant.
 const SHARE: &str = "1MiB";
 pub(crate) const SMALL: usize = 100;
 /// How many times longer the quiet one may wait.

@@ -15,7 +15,7 @@ use tidegate_load::{AcknowledgedSamples, Connection, Target, compare};
 
 /// Connections of the flood, each of which sends again at once after its answer.
 const FLOOD: usize = 48;
-/// What its bodies become: some are checked by the thread that has the connection, some by the pool.
+/// Its decompressed bodies: some are checked by the connection's thread, some by the pool.
 const SIZES: [usize; 2] = [3 << 20, 6 << 20];
 /// How often smaller they are on the way, at least.
 const RATIO: usize = 300;
@@ -52,7 +52,7 @@ fn bodies() -> [Vec<u8>; 2] {
 
 const GZIP: &str = "Content-Encoding: gzip\r\n";
 
-/// What the answers were: their statuses, and how many of the refused were told that it was their part.
+/// The answers: their statuses, and how many refusals named the tenant's share.
 #[derive(Default)]
 struct Answers {
     by_status: BTreeMap<u16, u64>,

@@ -1,5 +1,4 @@
-//! What the OTLP storms have in common: a gateway with little memory before a receiver that checks, and the
-//! verdict when the storm is over.
+//! Shared by the OTLP storms: a gateway with little memory before a verifying receiver, and the final checks.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -46,7 +45,7 @@ impl Storm {
         let mut gateway = Gateway::new(
             json!({"memory": memory.to_string() + "B", "limits": limits, "sinks": {"out": out}}),
         );
-        // What the kernel needs in the same cgroup: page cache, page tables, sockets.
+        // The kernel's memory in the same cgroup: page cache, page tables, sockets.
         gateway.limit_memory(memory + 16 * MIB + connections * (5 << 10));
         gateway.start();
         Storm { gateway, receiver, memory }
@@ -62,8 +61,8 @@ impl Storm {
         std::thread::spawn(move || drive_blocking(&target, &profile).unwrap())
     }
 
-    /// What holds after every storm: everything acknowledged has arrived, once or more often; the memory was
-    /// never exceeded; the books close and nothing is held.
+    /// The invariants after every storm: every acknowledged item has arrived at least once; the memory was never
+    /// exceeded; the books balance and nothing is held.
     #[track_caller]
     pub(crate) fn is_over(&mut self, signal: Signal, report: &OtlpReport) {
         println!(

@@ -1,5 +1,4 @@
-//! What the storms have in common: a gateway with little memory in front of a sink that checks, and the
-//! verdict when the storm is over.
+//! Shared by the storms: a gateway with little memory before a verifying receiver, and the final checks.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -16,8 +15,8 @@ use tidegate_tests::{Gateway, until};
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
 
-/// What the kernel may need in the same cgroup beside `memory`: the page cache of the journal, page tables,
-/// and the structures of a socket for each connection.
+/// The kernel's memory in the same cgroup in addition to `memory`: the page cache of the journal, page tables, and
+/// the structures of a socket for each connection.
 pub(crate) fn kernel_allowance(connections: u64) -> u64 {
     16 * MIB + connections * (5 << 10)
 }
@@ -94,8 +93,8 @@ impl Storm {
         driving(&self.gateway.target(), &self.model, profile)
     }
 
-    /// What holds after every storm: the memory was never exceeded, the books close, nothing is open or
-    /// charged, and everything acknowledged has arrived as it was.
+    /// The invariants after every storm: the memory was never exceeded, the books balance, nothing is open or
+    /// charged, and every acknowledged item has arrived unchanged.
     #[track_caller]
     pub(crate) fn is_over(&mut self, acked: &AcknowledgedSamples) -> Comparison {
         self.gateway.at_rest(drained());

@@ -219,7 +219,7 @@ impl Credentials {
         }
     }
 
-    /// Who has this name, and how the password is kept; of one that nobody has, how that of somebody might be.
+    /// Looks up a name and its password hash; an unknown name gets the hash parameters of an existing one.
     pub(super) fn basic(&self, name: &[u8], keyed: &Keyed) -> (Option<&Arc<Entry>>, Secret<'_>) {
         // Which one stands in is computed for known names, too, so that it takes as long.
         let drawn = key(&keyed.of(name)) % self.nobodies.len().max(1) as u64;

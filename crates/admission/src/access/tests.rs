@@ -350,7 +350,7 @@ fn unknown_names_take_the_way_of_known_ones() {
         assert!(!rig.waits(host, name, "wrong"), "{name}: what was wrong a moment ago is wrong");
         assert_eq!(rig.basic_from(host, name, "wrong"), Err(Refusal::Unauthorized), "{name}");
     }
-    // Whom a name would be like is drawn by a secret, and those who are there are all that it can be like.
+    // An unknown name imitates an existing one, chosen by a secret; only existing ones can be imitated.
     let mixed = Credentials::parse(
         format!("basic a {}\nbasic b {}\nbasic c {}\n", kept("x"), kept_by("x", 2000), token().kept)
             .as_bytes(),
@@ -389,7 +389,7 @@ fn slow_hashes_are_computed_elsewhere() {
     );
 }
 
-/// What was seen is remembered across a change of the file, unless the line changes.
+/// A verified password is remembered across a reload of the file, unless its line changes.
 #[test]
 fn a_changed_password_is_forgotten() {
     let rig = rig(&format!("basic alice {}\n", kept("a password")));

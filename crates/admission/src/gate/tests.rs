@@ -74,7 +74,7 @@ impl Rig {
         self.gate.append(open, counts, Batch { meta, window, from: 0, len }).await
     }
 
-    /// What was accepted, and what was refused why; the books close and all memory is free.
+    /// Accepted requests, and refused ones by reason; the books balance and all memory is free.
     fn assert_books(&self) -> (u64, Vec<(Refusal, u64)>) {
         let mut balance = self.ledger.balance();
         assert_eq!(balance.difference(), 0, "{balance:?}");
@@ -151,7 +151,7 @@ async fn a_gate_that_stops_lets_nobody_in_and_says_to_return() {
     let refused = rig.gate.head().err().unwrap();
     assert_eq!(refused.reason, Refusal::Shutdown);
     assert!(refused.retry_after.is_some());
-    // Who was in already is still served, until the journal is closed.
+    // Requests admitted earlier are still served, until the journal is closed.
     rig.append(1000).await.unwrap();
     assert!(rig.journal.close(WAIT));
     let refused = rig.append(1000).await.err().unwrap();

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use std::sync::LazyLock;
 use tidegate_wire::proto::write::Varint;
 
-/// What they take at most, in bytes: a part of [`PREPARED_BYTES`](crate::PREPARED_BYTES).
+/// Most bytes: a part of [`PREPARED_BYTES`](crate::PREPARED_BYTES).
 #[cfg(test)]
 pub(crate) const BYTES: usize = 24 << 10;
 /// The seconds that are put in have at most so many bytes as protobuf has them: that is four hours and a half.
@@ -44,7 +44,7 @@ pub(crate) fn prepare() {
     LazyLock::force(&ALL);
 }
 
-/// What is ready to be said to one who is refused so.
+/// The prepared answer for such a refusal.
 pub fn ready(refused: &Refused) -> Option<Ready> {
     match (&refused.words, refused.retry_after) {
         (Words::Standing(standing), Some(seconds)) if seconds < 1 << (7 * LONGEST) => {
@@ -114,7 +114,8 @@ impl Parts {
 mod tests {
     use super::*;
 
-    /// What is prepared is what would be said, to the byte, for every refusal and however long the seconds are.
+    /// A prepared answer equals the rendered one byte for byte, for every refusal and any number of digits in the
+    /// delay.
     #[test]
     fn what_is_prepared_is_what_would_be_said() {
         for standing in Standing::ALL {
@@ -130,7 +131,7 @@ mod tests {
         }
     }
 
-    /// What is rare is said by the ordinary code.
+    /// Rare refusals are rendered by the ordinary code.
     #[test]
     fn what_is_not_prepared_is_said_so() {
         let standing = Refused::standing(Standing::Memory);

@@ -17,7 +17,7 @@ pub(super) const ROW: Row = Row {
 };
 
 const CONNECTIONS: usize = 10_000;
-/// What each asks: refused, and the connection goes on.
+/// Each client's request: refused, and the connection stays open.
 pub(super) const REQUEST: &[u8] = b"GET /nothing HTTP/1.1\r\nHost: gateway\r\n\r\n";
 
 fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
@@ -28,7 +28,7 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
         CONNECTIONS + 100
     );
     let subject = Subject::start(&folder, &settings)?;
-    // What a process that has worked keeps is not the connections' doing.
+    // Memory that a process keeps after work is not caused by the connections.
     Traffic::brief().send(&subject.target(), RunLimit::Requests(1_000))?;
     let before = settled(&subject)?;
     let mut open = Vec::with_capacity(CONNECTIONS);

@@ -53,7 +53,7 @@ fn measure(
         let before_load = bare.cost(Duration::from_millis(250))?;
         let (before, syncs_before) = (subject.used()?, subject.meter("tidegate_journal_syncs_total")?);
         let report = traffic.send(&subject.target(), RunLimit::Time(bench.seconds / ROUNDS))?;
-        // What was accepted is paid for when it has been sent on.
+        // The cost of an accepted request includes sending it on.
         subject.wait_until_settled()?;
         let used = subject.used()?.since(before);
         let synced = subject.meter("tidegate_journal_syncs_total")? - syncs_before;

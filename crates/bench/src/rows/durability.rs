@@ -1,4 +1,4 @@
-//! What syncing costs: the rate with `fsync` against that with `page_cache`.
+//! The cost of syncing: the rate with `fsync` against that with `page_cache`.
 
 use super::traffic::Traffic;
 use crate::Failure;

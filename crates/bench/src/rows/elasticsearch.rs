@@ -59,7 +59,7 @@ fn cost(bench: &Bench, what: &str, bar: f64, sinks: &str) -> Result<Figure, Fail
     for _ in 0..ROUNDS {
         let (before, begun) = (subject.used()?, Instant::now());
         let bytes = send(&subject, &request, requests)?;
-        // What was accepted is paid for when it has been sent on.
+        // The cost of an accepted request includes sending it on.
         subject.wait_until_settled()?;
         let used = subject.used()?.since(before);
         let megabytes = bytes as f64 / 1e6;

@@ -32,7 +32,7 @@ const PER_REQUEST: u64 = 200;
 const PROBE: u64 = 100;
 const BLACKHOLE: &str = "out: { type: blackhole }";
 
-/// What a figure is measured with.
+/// The inputs of a measurement.
 struct Case<'a> {
     name: &'static str,
     what: &'static str,
@@ -112,7 +112,7 @@ fn measure(bench: &Bench, case: &Case<'_>) -> Result<Figure, Failure> {
     for _ in 0..ROUNDS {
         let before = subject.used()?;
         let report = send(&subject, case, requests)?;
-        // What was accepted is paid for when it has been sent on.
+        // The cost of an accepted request includes sending it on.
         subject.wait_until_settled()?;
         let used = subject.used()?.since(before);
         let millions = report.items as f64 / 1e6;
@@ -136,7 +136,7 @@ fn allocations(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     let mut figures = Vec::new();
     for (transport, what, bar) in [
         (Transport::Http, "heap allocations per request, OTLP over HTTP to the journal", 0.0),
-        // What hyper and h2 do for a call: stated, not ours to change.
+        // The cost of hyper and h2 per call: reported, but not ours to change.
         (Transport::Grpc, "heap allocations per request, OTLP over gRPC to the journal", 100.0),
     ] {
         let folder = Folder::new(bench)?;

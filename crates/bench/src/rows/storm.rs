@@ -21,7 +21,7 @@ const DEPTH: usize = 8;
 /// 200,000 refusals a second on one core.
 const MOST_MICROSECONDS: f64 = 5.0;
 const MEMORY_MIB: f64 = 64.0;
-/// What the quiet tenant sends, in requests a second, with so many series in each.
+/// The quiet tenant's traffic, in requests per second with this many series in each.
 const QUIET_RATE: f64 = 200.0;
 const QUIET_SERIES: usize = 100;
 
@@ -85,7 +85,7 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     ])
 }
 
-/// What one flood came to.
+/// The result of one flood.
 struct Flood {
     /// Microseconds of processor time for each refused request.
     cost: f64,

@@ -1,4 +1,4 @@
-//! What is read of one element.
+//! The parsed fields of one element.
 
 use super::json::{Cursor, unescaped};
 use std::ops::Range;

@@ -17,7 +17,7 @@ const REPLIES: usize = 64;
 /// The longest element of a `_bulk` answer that is put together from pieces, in bytes. Nearly all are in one piece.
 const CARRY: usize = 16 << 10;
 
-/// What is kept of the end of a longer one: the status is there.
+/// The kept end of a longer response: it contains the status.
 const END: usize = 64;
 
 /// Reads the answer to one request.
@@ -31,7 +31,7 @@ pub(super) struct Reader<'a> {
     kept: Kept,
 }
 
-/// What is kept of an answer while it comes.
+/// The kept part of a response while it arrives.
 enum Kept {
     /// Of writes: the beginning of an element whose end is in a later piece.
     Carry { bytes: Vec<u8>, overflowed: bool, unnamed: bool },
@@ -152,7 +152,7 @@ struct Replies<'a> {
     elements: Vec<Forwarded>,
 }
 
-/// What the response says of a forwarded item.
+/// The response's result for a forwarded item.
 struct Forwarded {
     status: u16,
     failed: bool,
@@ -300,7 +300,7 @@ fn unreadable() -> Reply {
     Reply::Final(Outcome::Failed(failure))
 }
 
-/// What a status, or where there is none an error's type, says.
+/// The verdict of a status, or without one of an error's type.
 fn failed(status: u16, fault: Option<Fault<'_>>) -> Reply {
     let kind = fault.map_or(&b""[..], |fault| fault.kind);
     let kind = match (status, kind) {

@@ -16,7 +16,7 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
     lines.collect::<Result<_, _>>().expect("every line is JSON")
 }
 
-/// What one caller names or sends never reaches into the lines of another.
+/// One caller's names and bytes never reach another caller's lines.
 #[test]
 fn every_option_is_written_and_a_body_over_several_lines_is_one() {
     let target = Target::new("i\"\n", "\u{1}\\é").routing("r").retry_on_conflict(3);
@@ -35,7 +35,7 @@ fn every_option_is_written_and_a_body_over_several_lines_is_one() {
     assert_eq!(lines(&written(line)), [json!({"index": "a,b-*"}), json!({})]);
 }
 
-/// What servers answer with a refusal of the whole request is refused before it gets into one.
+/// Items for which servers refuse the whole request are refused before they join one.
 #[test]
 fn what_would_spoil_a_request_is_refused() {
     let long = "x".repeat(513);

@@ -195,7 +195,7 @@ impl State {
         self.release(slot);
     }
 
-    /// What is left of a request that ended waits `wait`, or takes its turn.
+    /// The rest of an ended request waits `wait`, or takes its turn.
     fn send_again(
         &mut self,
         id: Id,
@@ -309,7 +309,7 @@ impl State {
             let flying = batch.stage == Stage::Flying;
             let kind = if flying { Kind::Unanswered } else { Kind::Stopped };
             let (items, lane) = (batch.items, batch.lane);
-            // What waits for it is answered in its turn, so nothing is let go.
+            // Its waiters are answered in their turn, so nothing is released.
             batch.followers = Default::default();
             self.fail(id, items.head, items.len, &Failure::new(kind, 0), wakers);
             if flying {
@@ -321,7 +321,7 @@ impl State {
     }
 }
 
-/// What became of an item that was not carried out until the deadline.
+/// The outcome of an item that was not carried out before the deadline.
 fn in_vain(status: u16) -> Kind {
     // Without a status no server was there to reject it.
     if status == 0 { Kind::Timeout } else { Kind::Rejected }

@@ -141,7 +141,7 @@ impl State {
             self.charge(id, now);
             return Ok(id);
         }
-        // What is short may come back when this batch is sent, so it does not wait for company.
+        // A missing resource may be free once this batch is sent, so the batch does not linger.
         super::batch_due_now(Some(batch));
         self.nudged = true;
         Err(self.full(lane))
@@ -321,7 +321,7 @@ impl State {
     }
 }
 
-/// What tells the document of `line` from others.
+/// The identity of the document of `line`.
 pub(crate) fn hash_of(seed: u64, line: &Line<'_>) -> Option<u64> {
     line.ordered(|index, id| document::hash(seed, index, id))
 }

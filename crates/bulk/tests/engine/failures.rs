@@ -1,4 +1,4 @@
-//! What becomes of items when the server does not do what it should.
+//! Outcomes of items when the server misbehaves.
 
 use crate::server::{Server, Step};
 use crate::{MS, arena, charged, driven, settings, settle};

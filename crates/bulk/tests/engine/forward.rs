@@ -112,8 +112,8 @@ async fn leaving_says_whether_it_was_in_time() {
     assert_eq!(server.sizes(), [2]);
 }
 
-/// What the server refuses as a whole is tried again until the deadline, and then said to be rejected; where no server is,
-/// it was not sent.
+/// A request that the server refuses as a whole is retried until the deadline, and then reported as rejected; without
+/// a server, it is reported as not sent.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_refused_has_an_end() {
     for (step, kind) in [(503, Kind::Rejected), (0, Kind::Timeout)] {

@@ -5,7 +5,7 @@ use crate::{MS, charged, driven, settings};
 use serde_json::json;
 use tidegate_bulk::{List, Settings, Target};
 
-/// What was taken back leaves a hole, and what is sent has none.
+/// A withdrawn item leaves no bytes in the request.
 #[tokio::test(start_paused = true)]
 async fn what_was_taken_back_is_not_in_the_request() {
     let server = Server::default();

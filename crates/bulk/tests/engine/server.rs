@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_bulk::{Answered, NoAnswer, Request, Transport};
 use tokio::sync::oneshot;
 
-/// What becomes of one request.
+/// The server's reaction to one request.
 pub(crate) enum Step {
     Serve,
     /// Served when the other end is dropped.
@@ -74,7 +74,7 @@ impl Server {
         self.requests().iter().map(|seen| seen.items).collect()
     }
 
-    /// What was written to the document, in order.
+    /// The writes to the document, in order.
     pub(crate) fn written(&self, id: &str) -> Vec<Value> {
         let store = self.store.lock().unwrap();
         store.log.iter().filter(|(written, _)| written == id).map(|(_, body)| body.clone()).collect()

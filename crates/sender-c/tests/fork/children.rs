@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What a child has until it is taken for stuck: less than it asks for itself, so that it is still there.
+/// The time after which a child counts as stuck: less than its own deadline, so that it is still running.
 const LONG: Duration = Duration::from_secs(40);
 
 /// How many children a test forks: `usual`, or as many as `TIDEGATE_FORKS` says.

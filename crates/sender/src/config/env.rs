@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Setting {
     /// Its name; `{signal}` stands for `TRACES`, `LOGS` and `METRICS`, and nothing.
     pub name: &'static str,
-    /// What it does.
+    /// Its effect.
     pub what: &'static str,
     apply: fn(&mut Builder, Option<Signal>, &str) -> Result<(), String>,
 }

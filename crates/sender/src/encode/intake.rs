@@ -1,7 +1,7 @@
 //! Elastic APM intake v2: one JSON object to a line, as apm-data's `input/elasticapm/docs/spec/v2` has them.
 //!
-//! What OTLP knows and intake does not is kept under `otel`, which the server understands: span kind and
-//! attributes. A span that is a root, or answers a request or message, is a transaction.
+//! Properties that OTLP has and intake has not are sent under `otel`, which the server understands: span kind and
+//! attributes. A root span, or one that answers a request or message, is a transaction.
 
 mod error;
 mod json;

@@ -109,7 +109,7 @@ impl Question {
     }
 }
 
-/// What needs no looking up: addresses, and this machine (RFC 6761, section 6.3).
+/// Hosts that need no lookup: addresses, and this machine (RFC 6761, section 6.3).
 fn literally(host: &str) -> Option<Vec<IpAddr>> {
     if let Ok(address) = host.parse() {
         return Some(vec![address]);

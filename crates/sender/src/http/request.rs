@@ -6,14 +6,14 @@
 use super::connection::{Connection, Failure, Patience};
 use crate::gzip::Gzip;
 
-/// What is written at once.
+/// The unit of writing.
 pub(crate) const CHUNK: usize = 16 << 10;
 /// `FFFF\r\n` in front of a chunk.
 const SIZE: usize = 6;
 /// `\r\n` after it, and the end of the body.
 const END: &[u8] = b"\r\n0\r\n\r\n";
 
-/// What a sending thread reuses for all its requests.
+/// The buffers that a sending thread reuses for all its requests.
 pub(crate) struct Buffers {
     chunk: Box<[u8]>,
     gzip: Option<Gzip>,

@@ -14,10 +14,10 @@ const INTERIM: usize = 8;
 /// A buffer for answers, used again for each.
 pub(crate) struct Response {
     buffer: Box<[u8]>,
-    /// What was kept of the body.
+    /// The kept part of the body.
     kept: std::ops::Range<usize>,
     pub(crate) status: u16,
-    /// What the peer asked for before another try.
+    /// The delay that the endpoint requested before a retry.
     pub(crate) retry_after: Option<Duration>,
     /// Another request can go over the same connection.
     pub(crate) reusable: bool,

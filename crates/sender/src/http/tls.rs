@@ -10,15 +10,15 @@ use std::sync::Arc;
 /// Where certificates come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TlsFiles {
-    /// Whom to trust, instead of the system's roots.
+    /// The certificate authorities to trust, instead of the system's.
     pub(crate) authorities: Option<PathBuf>,
-    /// Who we are: certificate and key.
+    /// The client's certificate and key.
     pub(crate) identity: Option<(PathBuf, PathBuf)>,
     /// Trust anybody.
     pub(crate) unverified: bool,
 }
 
-/// What all connections have in common. It holds no sessions: their cache has a lock, which a forked child
+/// The configuration shared by all connections. It holds no sessions: their cache has a lock, which a forked child
 /// must not share with its parent.
 pub(crate) struct Tls(ClientConfig);
 

@@ -25,7 +25,7 @@ struct Slot {
     span: Mutex<OpenSpan>,
 }
 
-/// What is known of a span that is open.
+/// An open span's fields.
 pub(super) struct OpenSpan {
     pub(super) place: Place,
     pub(super) parent: Option<[u8; 8]>,

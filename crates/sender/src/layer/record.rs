@@ -1,4 +1,4 @@
-//! What an open span records, flat: entries one behind the other, each with its kind and lengths in front.
+//! The fields of an open span, flat: entries in sequence, each with its kind and lengths in front.
 
 use super::open::OpenSpan;
 use crate::record::{self, Attributes, Link, Nanos, NoAttributes, Place, SpanEvent, SpanKind, Value};

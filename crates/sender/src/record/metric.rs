@@ -5,9 +5,9 @@ use super::{Attributes, Nanos, NoAttributes, Scope};
 /// A metric with its points.
 #[derive(Clone, Copy)]
 pub struct Metric<'a> {
-    /// What is measured: `http.server.request.duration`.
+    /// The name of the measurement: `http.server.request.duration`.
     pub name: &'a str,
-    /// What it means.
+    /// Its description.
     pub description: &'a str,
     /// In what, as UCUM writes it: `By`, `ms`, `1`.
     pub unit: &'a str,
@@ -164,7 +164,7 @@ pub struct ExponentialPoint<'a> {
     pub scale: i32,
     /// Values within `zero_threshold` of 0.
     pub zero_count: u64,
-    /// What counts as 0.
+    /// The width of the zero bucket.
     pub zero_threshold: f64,
     /// Values above 0.
     pub positive: Buckets<'a>,

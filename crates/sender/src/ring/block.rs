@@ -33,7 +33,7 @@ impl Block {
         self.bytes.len() - self.len
     }
 
-    /// What was written into the room is part of the block now.
+    /// Adds the written bytes to the block.
     pub(super) fn keep(&mut self, bytes: usize) {
         self.len = (self.len + bytes).min(self.bytes.len());
     }

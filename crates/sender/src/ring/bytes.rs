@@ -1,4 +1,4 @@
-//! What encoders write to.
+//! The output of encoders.
 
 use std::fmt;
 

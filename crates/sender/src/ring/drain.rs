@@ -112,7 +112,7 @@ impl Ring {
         Ok(())
     }
 
-    /// What is in a batch, by class.
+    /// The events in a batch, by class.
     pub(crate) fn classes(&self, batch: &Batch) -> [Filled; Class::ALL.len()] {
         let mut sums = [Filled::default(); Class::ALL.len()];
         for &(_, index, word) in &batch.blocks {

@@ -1,4 +1,4 @@
-//! Who has a block, what kind of events are in it, and how old it is, in 64 bits.
+//! A block's owner, its kind of events, and its age, in 64 bits.
 
 use crate::class::Kind;
 

@@ -1,4 +1,4 @@
-//! What handles and the sending thread have in common.
+//! The state shared by handles and the sending thread.
 
 use super::scopes::Scopes;
 use super::{Left, Memory};
@@ -44,14 +44,13 @@ pub(crate) struct Shared {
 struct Depth {
     /// The sending thread.
     thread: OnceLock<Thread>,
-    /// What bodies begin with, when somebody had more to say than the builder.
+    /// The prefix of bodies, if it has more than the builder's attributes.
     adopted: OnceLock<Vec<u8>>,
     /// Somebody is about to fill it.
     adopting: AtomicBool,
 }
 
-/// What the sending thread is asked for. Atomics only: a lock could be held by a thread that a forked child
-/// does not have.
+/// Requests to the sending thread. Atomics only: a lock could be held by a thread that a forked child does not have.
 pub(crate) struct Work {
     /// Blocks opened before this are wanted now.
     pub(crate) flush: AtomicU64,
@@ -67,7 +66,7 @@ pub(crate) struct Work {
     /// Requests under way are to be called off.
     pub(crate) called_off: AtomicBool,
     pub(crate) ended: AtomicBool,
-    /// What was left when the thread ended, written before `ended`.
+    /// The events left when the thread ended, written before `ended`.
     pub(crate) left_events: AtomicU64,
     pub(crate) left_bytes: AtomicU64,
     /// Bytes that make a request.
@@ -191,7 +190,7 @@ impl Shared {
         usize::try_from((generation & !RESETTING).wrapping_sub(self.first_generation)).unwrap_or(FORKS)
     }
 
-    /// What bodies begin with, as this process or the nearest one before it adopted it.
+    /// The prefix of bodies, as adopted by this process or its nearest ancestor.
     pub(crate) fn adopted(&self) -> Option<&Vec<u8>> {
         let own = self.depth(self.generation.load(Ordering::Relaxed)).min(FORKS - 1);
         let depths = self.depths.get(..=own).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What an answer means for the events.
+//! Decides from a response whether events were delivered, are retried, or are dropped.
 
 use crate::config::Protocol;
 use crate::http::Response;
@@ -22,7 +22,7 @@ impl Answer {
             200..=299 if protocol == Protocol::Otlp => Answer::Taken { rejected: rejected(response.body()) },
             200..=299 => Answer::Taken { rejected: 0 },
             413 => Answer::TooLarge,
-            // What OTLP says may be retried, and no other.
+            // The statuses that OTLP declares retryable, and no others.
             429 | 502 | 503 | 504 => Answer::Later(response.retry_after),
             _ if protocol == Protocol::ElasticApm => Answer::Refused { taken: accepted(response.body()) },
             _ => Answer::Refused { taken: 0 },

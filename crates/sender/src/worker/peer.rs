@@ -1,4 +1,4 @@
-//! Who is sent to: an address and a prepared head for each signal, and how to get along.
+//! The endpoint: an address and a prepared head for each signal, and its retry state.
 
 use crate::class::Signal;
 use crate::config::{Builder, Endpoint, Protocol};
@@ -68,7 +68,7 @@ impl Peer {
         };
         let mut resource = builder.resource.clone();
         if !resource.iter().any(|(name, _)| name == SERVICE) {
-            // What OpenTelemetry asks for when nobody said.
+            // OpenTelemetry's default.
             resource.push((SERVICE.to_owned(), UNKNOWN.to_owned()));
         }
         if builder.protocol == Protocol::Otlp {
@@ -106,8 +106,8 @@ impl Peer {
         self.routes.iter().any(|route| route.gzip)
     }
 
-    /// What every body begins with: the resource of OTLP, or the metadata of intake.
-    /// `first` is more to say, and comes first.
+    /// The prefix of every body: the resource of OTLP, or the metadata of intake. `first` has additional attributes,
+    /// and comes first.
     pub(crate) fn preamble(&self, protocol: Protocol, first: Option<&dyn Attributes>) -> Vec<u8> {
         let mut encoded = Growing(Vec::new());
         let resource = Merged { first: first.unwrap_or(&NoAttributes), then: &self.resource };
@@ -141,7 +141,7 @@ struct Merged<'a> {
 }
 
 const SERVICE: &str = "service.name";
-/// What SDKs call a service that nobody named, some with `:` and the program behind.
+/// The SDKs' name of an unnamed service, some with `:` and the program's name.
 const UNKNOWN: &str = "unknown_service";
 
 impl Merged<'_> {
@@ -149,7 +149,7 @@ impl Merged<'_> {
         self.then.iter().any(|(name, value)| name == SERVICE && !value.starts_with(UNKNOWN))
     }
 
-    /// What counts of the first.
+    /// The attributes of the first that apply.
     fn of_first(&self, visit: &mut dyn FnMut(&str, Value<'_>)) {
         let is_named = self.is_named();
         self.first.each(&mut |name, value| {

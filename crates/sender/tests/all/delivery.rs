@@ -1,4 +1,4 @@
-//! What goes in comes out: every field, in every shape, over every transport.
+//! Events arrive unchanged: every field, in every form, over every transport.
 
 use crate::oracle::{any, attribute, number, shape, text};
 use crate::peer::Peer;

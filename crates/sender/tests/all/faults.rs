@@ -1,4 +1,5 @@
-//! What a failed request held is sent again, whatever the failure; what the peer will never take is counted.
+//! A failed request's events are retried, whatever the failure; events that the endpoint rejects permanently are
+//! counted.
 
 use crate::peer::{Behaviour, Peer};
 use crate::{LONG, balances, number_of, numbered, quick, wait_for};

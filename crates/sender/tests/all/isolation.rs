@@ -20,7 +20,7 @@ fn behaviour() -> impl Strategy<Value = Behaviour> {
     ]
 }
 
-/// What event `number` says, which no other does.
+/// The unique text of event `number`.
 fn says(number: u64, len: usize) -> String {
     let mut text = format!("{number}:");
     while text.len() < len {

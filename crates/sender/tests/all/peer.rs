@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What to do with the next request.
+/// The reaction to the next request.
 #[derive(Clone, Debug)]
 pub enum Behaviour {
     /// 200, with nothing
@@ -49,7 +49,7 @@ pub struct Request {
 #[derive(Default)]
 struct State {
     script: VecDeque<Behaviour>,
-    /// What comes after the script, if not `Take`.
+    /// The reaction after the script, if not `Take`.
     always: Option<Behaviour>,
     requests: Vec<Request>,
     open: Vec<TcpStream>,
@@ -113,7 +113,7 @@ impl Peer {
         self.state.lock().unwrap().requests.clone()
     }
 
-    /// What was acknowledged.
+    /// The acknowledged events.
     pub fn taken(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.status < 300).collect()
     }

@@ -7,7 +7,7 @@ use tidegate_journal::Encoding;
 use tidegate_wire::coding::{self, Decode as _, Grow, Stopped};
 use tidegate_wire::{gzip, zstd};
 
-/// What a thread keeps between bodies, in bytes.
+/// The bytes that a thread keeps between bodies.
 pub(crate) const BYTES: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES;
 
 thread_local! {
@@ -52,7 +52,7 @@ pub(crate) fn decode(
     }
 }
 
-/// What a decoder came to, its fault in words.
+/// A decoder's result, with its error in words.
 fn stopped<F: std::error::Error>(outcome: Result<usize, Stopped<F>>) -> Option<Stopped<Refused>> {
     match outcome {
         Ok(_) => None,
@@ -66,9 +66,9 @@ struct Paid<'a> {
     gate: &'a Gate,
     room: &'a mut Room,
     most: usize,
-    /// What the request holds of the bodies' share.
+    /// The request's use of the bodies' share.
     beside: usize,
-    /// What stopped it, if it was the memory.
+    /// The memory error that stopped it, if any.
     refused: Option<Refused>,
 }
 

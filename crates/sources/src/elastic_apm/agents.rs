@@ -1,5 +1,4 @@
-//! What agents are told to do: settings by service and environment, and a tag by which an agent knows that it has
-//! them.
+//! Agents' central configuration: settings by service and environment, and an ETag.
 
 use super::answer::found;
 use std::num::NonZeroU32;
@@ -17,7 +16,7 @@ const LONGEST_NAME: usize = 1024;
 const MOST: usize = 10_000;
 const LONGEST_ANSWER: usize = 64 << 10;
 
-/// What the agents of a service are told.
+/// The configuration of a service's agents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentSettings {
     /// Of which service; of every one that is not named when this is empty.
@@ -77,7 +76,7 @@ const WRONG: Headers = &[NOT_KEPT];
 const WRONG_SHARED: Headers = &[NOT_KEPT, ALLOWED];
 
 impl Agents {
-    /// What is to be told. It is put together here for the life of the process: the answers are fixed texts.
+    /// The responses. They are built once for the life of the process, as fixed texts.
     pub(super) fn new(settings: Vec<AgentSettings>) -> Result<Agents, BadSettings> {
         if settings.len() > MOST {
             return Err(BadSettings::TooMany(settings.len()));
@@ -105,7 +104,7 @@ impl Agents {
         }
     }
 
-    /// What is told to whom: the most specific there is, the service before the environment.
+    /// Selects the most specific entry; the service takes precedence over the environment.
     fn of(&self, asked: &Asked) -> Option<&Told> {
         let fit = |is: &str, asked: &str| match is {
             "" => Some(0),
@@ -169,7 +168,7 @@ pub(super) fn known_by_query(query: Option<&str>) -> Option<NonZeroU32> {
     known(decoded(value)?.as_bytes())
 }
 
-/// Who asks in the query: `service.name` and `service.environment`.
+/// Reads the service from the query: `service.name` and `service.environment`.
 pub(super) fn by_query(query: Option<&str>) -> Option<Asked> {
     let mut asked = Asked::default();
     for pair in query?.split('&') {
@@ -193,7 +192,7 @@ fn decoded(value: &str) -> Option<String> {
     percent::is_valid(value.as_bytes()).then(|| text.into_owned())
 }
 
-/// Who asks in the body: `{"service": {"name", "environment"}}`.
+/// Reads the service from the body: `{"service": {"name", "environment"}}`.
 pub(super) fn by_body(body: &[u8]) -> Option<Asked> {
     let service = Value::of(body).object()?.find(b"service")?.object()?;
     let text = |name: &[u8]| service.find(name).and_then(Value::text).and_then(short);

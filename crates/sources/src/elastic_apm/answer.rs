@@ -5,10 +5,10 @@ use super::report::Report;
 use tidegate_admission::intake::content_type;
 use tidegate_http1::{Content, Reply};
 
-/// What lets a page in a browser read an answer.
+/// The headers that let a web page read an answer.
 pub(crate) const SHARED: &[(&str, &str)] = &[("Access-Control-Allow-Origin", "*")];
 
-/// What lets a page in a browser send.
+/// The headers that let a web page send.
 const PERMITTED: &[(&str, &str)] = &[
     ("Access-Control-Allow-Origin", "*"),
     ("Access-Control-Allow-Headers", "Content-Type, Content-Encoding, Accept, If-None-Match"),
@@ -35,7 +35,7 @@ pub(super) fn reported(form: Events, report: &Report) -> Reply {
     form.marked(reply)
 }
 
-/// What was asked for.
+/// The requested resource.
 pub(super) fn found(status: u16, json: bool, text: &'static str) -> Reply {
     Reply::new(status).content_type(content_type(json)).content(Content::Fixed(text.as_bytes()))
 }
@@ -45,7 +45,7 @@ pub(super) fn preflight() -> Reply {
     Reply::new(200).headers(PERMITTED)
 }
 
-/// Who is there: APM Server of this version, as far as agents can tell. It is made once for the life of the process.
+/// The server information: APM Server of this version, for agents. Built once for the life of the process.
 pub(super) fn root(version: &str) -> &'static str {
     let text = format!(
         "{{\n  \"build_date\": \"2024-01-01T00:00:00Z\",\n  \"build_sha\": \"tidegate\",\n  \

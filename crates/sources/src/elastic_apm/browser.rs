@@ -1,4 +1,4 @@
-//! Who sends what an agent in a browser sends: the events do not say it, the request does.
+//! The client of a browser agent's request: taken from the request, since the events do not contain it.
 
 use super::report::string;
 use tidegate_arena::{Arena, Charge, Share};
@@ -7,7 +7,7 @@ use tidegate_wire::intake::address;
 
 /// The most bytes of what a browser calls itself.
 const LONGEST_NAME: usize = 512;
-/// What is paid for one: as long as that may become in JSON, and what is around it.
+/// The charge for one: its longest form in JSON, and its envelope.
 const PAID: u64 = 4 << 10;
 
 /// A member of the metadata that says where a request came from, in JSON. One pointer, since every connection's task has
@@ -20,8 +20,7 @@ struct Kept {
 }
 
 impl Browser {
-    /// Who sends a request with this head. As APM Server does, it believes what proxies say. Nothing where no memory is
-    /// free for it.
+    /// The client of a request with this head. Like APM Server, it trusts proxy headers. `None` without free memory.
     pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Option<Browser> {
         let charge = arena.try_charge(Share::Ingest, PAID).ok()?;
         let peer = head.peer();

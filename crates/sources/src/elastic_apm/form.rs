@@ -1,4 +1,4 @@
-//! What a request's head says: where it leads, and how its body is to be read.
+//! The request head: its route, and the encoding of its body.
 
 use super::browser::Browser;
 use super::rum::{Rum, Seat};
@@ -10,10 +10,10 @@ use tidegate_http1::{Head, Reply};
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
 
-/// What is served.
+/// The routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Who is there.
+    /// Server information.
     Root,
     /// Events of services.
     Intake,
@@ -60,7 +60,7 @@ pub(crate) enum Form {
     Agent {
         /// Whether the client takes JSON.
         json: bool,
-        /// What the client has.
+        /// The client's current version.
         known: Option<NonZeroU32>,
         /// Whether the body says for whom.
         is_asked_in_body: bool,

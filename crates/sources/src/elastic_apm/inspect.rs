@@ -1,4 +1,4 @@
-//! From a body as it came to what the journal gets of it.
+//! Checks a received body and prepares it for the journal.
 
 use super::browser::Browser;
 use super::form::{Events, sniffed};
@@ -11,16 +11,15 @@ use tidegate_journal::{Encoding, Protocol as Layout, Signal};
 use tidegate_ledger::{Counts, Refusal, Signal as Booked};
 use tidegate_wire::intake;
 
-/// What a body may become, in lengths of itself, where that is long: agents' lines are much alike, and become about
-/// ten times as long.
+/// The expected expansion of a long body: agents' lines are similar, and expand about tenfold.
 const MOST_RATIO: usize = 256;
-/// What counts as long there.
+/// The threshold of a long body.
 const LONG: usize = 8 << 20;
 
 const UNHEARD: &str =
     "without credentials only agents in browsers are heard; see `sources.elastic_apm.rum.anonymous_agents`\n";
 
-/// What became of a body.
+/// The result of a body.
 pub(super) enum Verdict {
     /// This is for the journal.
     Useful(Received, Content),
@@ -63,14 +62,14 @@ impl Items {
         }
     }
 
-    /// What the books get of a body of `bytes` bytes as it came.
+    /// The ledger's entry for a body of `bytes` received bytes.
     pub(super) fn counts(self, bytes: u64) -> Counts {
         let traces = Counts::of(Booked::Traces, self.traces.into(), bytes);
         traces.and(Booked::Metrics, self.metrics.into()).and(Booked::Logs, self.logs.into())
     }
 }
 
-/// What a checked body holds.
+/// The contents of a checked body.
 pub(super) struct Content {
     pub(super) items: Items,
     /// Lines that were refused.
@@ -79,7 +78,7 @@ pub(super) struct Content {
     /// The length in which it came.
     pub(super) as_sent: usize,
     pub(super) encoding: Encoding,
-    /// What is to be said about the lines that were refused, if there are any.
+    /// The report on refused lines, if there are any.
     pub(super) report: Option<Box<Report>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is said about lines that were refused.
+//! The report on refused lines.
 
 use tidegate_wire::intake::Fault;
 use tidegate_wire::json::append;

@@ -13,13 +13,13 @@ use tidegate_wire::bulk::{Flaw, Item, Kind};
 use tidegate_wire::json;
 use tidegate_wire::output::{Full, Output, SliceOutput};
 
-/// What an entry takes beside the names that are in it.
+/// The size of an entry without the names in it.
 const ENTRY: usize = 384;
 /// The same of an entry with an error in words of our own.
 const SHORT_ENTRY: usize = 320;
 /// How much the window grows at a time, at least.
 const GROWTH: usize = 64 << 10;
-/// What comes before the entries is at most so long; and what comes behind.
+/// Largest size of the text before the entries, and after them.
 const FRAME: usize = 64;
 const NO_ERRORS: &[u8] = b"\"errors\":false";
 const ERRORS: &[u8] = b"\"errors\":true ";
@@ -31,7 +31,8 @@ pub(super) fn reply() -> Reply {
     Reply::new(200).content_type("application/json").headers(elastic::HEADERS)
 }
 
-/// What a request holds beside its answer: of the bodies' share, and of the one to decode in; and how long its body is.
+/// The request's memory besides its answer: of the bodies' share, and of the decode share; and the length of its
+/// body.
 #[derive(Clone, Copy)]
 pub(super) struct Beside {
     pub(super) ingest: usize,
@@ -46,7 +47,7 @@ impl Beside {
     }
 }
 
-/// What an entry says of its item.
+/// The entry of an item.
 #[derive(Clone, Copy)]
 pub(super) struct Name<'a> {
     pub(super) kind: Kind,
@@ -128,8 +129,8 @@ impl Answer {
         Ok(answer)
     }
 
-    /// What the destination has answered to an item: `element`, or its wanted fields. `promised` is the room that entries
-    /// behind it need. Returns false, with nothing written, when there is no room for it beside that.
+    /// Writes the destination's answer for an item: `element`, or its selected fields. `promised` is the space that
+    /// later entries need. Returns false, with nothing written, if the rest is too small.
     pub(super) fn element(&mut self, element: &[u8], failed: bool, promised: usize) -> bool {
         let len = element.len() + 2 * FRAME;
         let needed = len + promised + FRAME;
@@ -151,8 +152,8 @@ impl Answer {
         written.is_ok()
     }
 
-    /// What became of an item whose element of the destination's response there is not, or not whole: an error, if there
-    /// is one, with its type and reason.
+    /// Writes the outcome of an item whose element is missing from the destination's response, or incomplete: an
+    /// error, if there is one, with its type and reason.
     pub(super) fn short(
         &mut self,
         gate: &Gate,
@@ -190,7 +191,7 @@ impl Answer {
         }
     }
 
-    /// What stands before the next entry, without its bracket.
+    /// The separator before the next entry, without its bracket.
     fn before(&self) -> &'static [u8] {
         let begun = self.fields.has(Field::Errors) || self.fields.has(Field::Took);
         match (self.entries, begun) {
@@ -305,7 +306,7 @@ impl Answer {
             out.put(b"}}")?;
             Ok::<bool, Full>(is_empty)
         };
-        // What is empty is left out, as Elasticsearch does when it filters.
+        // Empty parts are left out, as Elasticsearch does when it filters.
         let is_empty = write().map_err(|_| gate.no_memory())?;
         if !is_empty {
             let len = out.len();
@@ -337,7 +338,7 @@ impl Answer {
         grown.map_err(|refused| self.beside.short(gate, refused, self.window.len().saturating_add(bytes)))
     }
 
-    /// What the request holds together with this.
+    /// The request's total memory, including this.
     pub(super) fn beside(&self) -> Beside {
         Beside { ingest: self.beside.ingest.saturating_add(self.window.charged()), ..self.beside }
     }

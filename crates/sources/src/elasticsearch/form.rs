@@ -1,4 +1,4 @@
-//! What a request's head says: where it leads, and how its body is written.
+//! The request head: its route, and the encoding of its body.
 
 use super::fields::Fields;
 use crate::otlp::encoding_of;
@@ -30,7 +30,7 @@ pub(super) struct Bulk {
     pub(super) fields: Fields,
 }
 
-/// What is asked, or set up: the first part of the path.
+/// The API, from the first part of the path.
 const APIS: [&str; 24] = [
     "_alias",
     "_aliases",
@@ -58,7 +58,7 @@ const APIS: [&str; 24] = [
     "_xpack",
 ];
 
-/// What stands for all indices where a path names one.
+/// The wildcard for all indices in a path.
 const ALL: &str = "_all";
 
 /// The headers of an answer to another method than a `_bulk` has.

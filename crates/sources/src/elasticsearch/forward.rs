@@ -44,7 +44,7 @@ pub struct Destination {
     pub unreachable: Arc<dyn Fn() -> Option<Duration> + Send + Sync>,
 }
 
-/// What a checked body holds.
+/// The contents of a checked body.
 struct Content {
     /// Items that are forwarded.
     taken: Counts,
@@ -400,7 +400,7 @@ impl Answers<'_> {
     }
 }
 
-/// What a failure of the engine says: an answer of the destination to this item alone, or that there is none.
+/// The response for a failure of the engine: the destination's answer to this item alone, or that there is none.
 fn judged(failure: Failure) -> Result<Element, Lost> {
     let Failure { kind, status, reason } = failure;
     match kind {
@@ -541,7 +541,7 @@ impl Names {
 
 /// The most bytes of names that are kept on the heap.
 const FEW: usize = 1 << 10;
-/// What a request holds on the heap while it waits, beside a place for each item: its future, and few names.
+/// A waiting request's heap memory, without the slot of each item: its future, and a few names.
 const HELD: usize = 3 << 10;
 
 /// How many bytes come before a name: the kind, and two lengths.

@@ -1,4 +1,4 @@
-//! What clients ask and set up before they send, answered so that they go on.
+//! Requests that clients make before they send, answered so that they proceed.
 //!
 //! Whatever is asked for is said to be there, so nobody tries to make it: templates, policies and pipelines are
 //! made where documents are kept, which `tidegate elasticsearch setup` helps with. What is set up all the same is
@@ -69,7 +69,7 @@ const HEALTH: &str = "{\"cluster_name\":\"tidegate\",\"status\":\"green\",\"time
                       \"number_of_in_flight_fetch\":0,\"task_max_waiting_in_queue_millis\":0,\
                       \"active_shards_percent_as_number\":100.0}";
 
-/// What is asked first: who this is. Clients before version 8 compare the words at the end.
+/// The server information. Clients before version 8 compare the words at the end.
 fn about(settings: &Settings) -> Vec<u8> {
     let mut out = b"{\"name\":\"tidegate\",\"cluster_name\":\"tidegate\",\"cluster_uuid\":\"tidegate\",\
                     \"version\":{\"number\":"

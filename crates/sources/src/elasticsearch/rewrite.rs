@@ -1,5 +1,5 @@
-//! What a request's address says for all of its items: an index, a pipeline, and what else an action can say
-//! itself. The journal keeps bodies and no addresses, so actions that leave it out get it.
+//! Parameters of a request's URL that apply to all of its items: an index, a pipeline, and other action fields. The
+//! journal stores bodies without URLs, so actions without these fields get them.
 
 use super::request::{Request, decoded};
 use tidegate_wire::bulk::{Action, Field};
@@ -8,7 +8,7 @@ use tidegate_wire::json::append;
 /// The most of them.
 const MOST: usize = 5;
 
-/// What actions get that leave it out, each written as `"name":value`.
+/// The fields added to actions that lack them, each written as `"name":value`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Defaults {
     fields: [Option<(Field, Box<[u8]>)>; MOST],
@@ -57,7 +57,7 @@ impl Defaults {
         text.get(self.index_at..)
     }
 
-    /// What `action` leaves out.
+    /// The fields that `action` lacks.
     pub(super) fn missing(&self, action: &Action<'_>) -> [&[u8]; MOST] {
         let mut missing = [&[][..]; MOST];
         for (place, field) in missing.iter_mut().zip(&self.fields) {

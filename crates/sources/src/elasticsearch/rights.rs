@@ -25,7 +25,7 @@ pub(super) enum Denied {
 }
 
 impl Denied {
-    /// What to ask for. Nothing in it is escaped in JSON.
+    /// The right to request. It contains nothing that JSON escapes.
     pub(super) const fn reason(self) -> &'static str {
         match self {
             Denied::Update => {
@@ -99,7 +99,7 @@ impl<'a> Guard<'a> {
     }
 
     fn may_write(&self, index: &[u8]) -> bool {
-        // What is longer is no name.
+        // A longer text is not a name.
         let mut space = [0; LONGEST_INDEX];
         text(index, &mut space).is_some_and(|index| self.rights.may_write(index))
     }

@@ -1,4 +1,4 @@
-//! What a source is to the listeners: who serves a path, and how a request to it is answered.
+//! The interface between sources and listeners: which source serves a path, and how a request is answered.
 //!
 //! The sources of most requests have a line in [`Route`], so that a request costs no allocation and a connection's task has no
 //! room for more than they need. Every other source boxes its [`Exchange`]: it needs nothing here.
@@ -17,7 +17,7 @@ pub trait HttpSource: Send + Sync + 'static {
     /// Where its requests are entered.
     fn books(&self) -> &Source;
 
-    /// What the head of a request says; nothing when its path is not served here.
+    /// The request's metadata from its head; `None` if its path is not served here.
     fn destination(&self, head: &Head<'_>) -> Option<Destination>;
 
     /// Whether it may take every path, and so comes after the others.
@@ -40,13 +40,13 @@ pub trait HttpSource: Send + Sync + 'static {
 pub struct Destination {
     /// The longest body that is received.
     pub(crate) max_body: usize,
-    /// Who may send there, and how they are refused.
+    /// The access rule of the path, and the format of its refusals.
     pub(crate) policy: Policy,
     /// How the request is answered, or why it is refused and how that is written.
     pub(crate) route: Result<Route, (Refused, Protocol)>,
 }
 
-/// Who may send to a path, and what comes with its refusals.
+/// The access rule of a path, and the headers of its refusals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
     /// Whether pages of other origins may send.

@@ -1,8 +1,7 @@
 //! Answers over HTTP/2. That an answer cannot be sent means that nobody waits for it.
 //!
-//! What is said by the thousand is put together at the start (`admission::otlp::Ready`); what differs, the seconds and
-//! the date, is written into a buffer of the thread. So a refusal takes nothing from the heap but what the codec takes for
-//! any answer.
+//! Frequent answers are prepared at startup (`admission::otlp::Ready`); the variable parts, the seconds and the date,
+//! are written into a buffer of the thread. So a refusal allocates no more than the codec does for any answer.
 
 mod scratch;
 
@@ -19,9 +18,9 @@ use tidegate_admission::otlp::{self, Media, Partial, Ready};
 use tidegate_arena::Window;
 use tidegate_http1::{Content, Reply};
 
-/// What a thread keeps to write heads in, in bytes.
+/// A thread's buffers for heads, in bytes.
 const RENDERED_BYTES: usize = 4 << 10;
-/// What a thread keeps for answers.
+/// A thread's buffers for answers.
 pub(super) const WORKER_BYTES: usize = scratch::BYTES + RENDERED_BYTES;
 /// The end of a head.
 const END: &[u8] = b"\r\n\r\n";

@@ -27,7 +27,7 @@ enum Way {
     Window(Window, usize),
 }
 
-/// What becomes of a stream's next bytes.
+/// The destination of a stream's next bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// No call waits for them.
@@ -201,7 +201,7 @@ fn put(window: &mut Window, bytes: &[u8]) {
     }
 }
 
-/// What lies in a window from `from` on, behind what is filled.
+/// The bytes of a window from `from` on, after the filled part.
 pub(super) fn behind(window: &mut Window, from: usize) -> &[u8] {
     let at = from.saturating_sub(window.len());
     window.spare_mut().get(at..).unwrap_or_default()

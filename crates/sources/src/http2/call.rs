@@ -19,7 +19,7 @@ use tidegate_arena::Charge;
 use tidegate_ledger::{Open, Refusal};
 use tokio::time::Instant;
 
-/// What a call is charged beside its window: its task, its stream in the codec, its answer.
+/// The charge of a call besides its window: its task, its stream in the codec, its answer.
 pub(super) const BYTES: u64 = 4 << 10;
 
 /// A call that was let in.
@@ -31,9 +31,9 @@ pub(super) struct Start {
     pub(super) deadline: Option<Instant>,
     /// Whether it was waited for something before it was let in: its body began to come through the codec then.
     pub(super) has_waited: bool,
-    /// What the call's state is charged.
+    /// The charge of the call's state.
     pub(super) charge: Charge,
-    /// What it holds of the limits, until it is answered.
+    /// Its claims on the limits, until it is answered.
     pub(super) passage: Passage,
 }
 
@@ -59,7 +59,7 @@ pub(super) async fn serve(
     flow.keep(charge);
 }
 
-/// What becomes of a call, and the charge that its answer is still to be kept for.
+/// The result of a call, and the charge to keep until its answer is sent.
 async fn outcome(
     server: &Inner,
     otlp: &Otlp,

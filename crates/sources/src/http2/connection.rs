@@ -61,7 +61,7 @@ pub(super) async fn serve<T: Transport>(
         }
         flow.begin_turn();
         loop {
-            // What lies in the codec goes into windows before more is read.
+            // Bytes in the codec go into windows before more is read.
             while let Poll::Ready(Some(())) = calls.poll_next_unpin(context) {}
             let (request, respond) = match codec.poll_accept(context) {
                 Poll::Ready(Some(Ok(accepted))) => accepted,
@@ -118,7 +118,7 @@ pub(super) async fn serve<T: Transport>(
         }
         let has_streams = !calls.is_empty() || codec.has_streams();
         let quiet = flow.settle(has_streams);
-        // What has grown is charged also while it is idle: that ends where others lack it.
+        // Grown buffers stay charged while idle, until others need the memory.
         let grown = flow.has_grown().then_some(&server.arena);
         match deadlines.poll(context, quiet, has_streams, grown) {
             Poll::Pending => Poll::Pending,
@@ -153,13 +153,13 @@ async fn greet<T: Transport>(server: &Inner, stream: T, flow: &Arc<Flow>) -> Opt
     timeout(settings.head, builder.handshake(socket)).await.ok()?.ok().map(Box::new)
 }
 
-/// What it costs to throw the rest of a refused request's body away; nothing where even that is not there.
+/// The cost of draining the rest of a refused request's body; `None` without memory for it.
 fn rest(server: &Inner, flow: &Flow) -> Option<Charge> {
     if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, receive::REST_BYTES).ok() }
 }
 
-/// What has to be waited for before a request can be decided on, and what its head is charged meanwhile. Without memory
-/// it is decided on at once, and told to come back.
+/// The future that admission awaits, with the charge of the request's head meanwhile. Without memory the request is
+/// decided on at once, and refused with a delay.
 fn prepare(
     server: &Inner,
     flow: &Flow,
@@ -178,7 +178,7 @@ fn prepare(
 
 type Codec<T> = h2::server::Connection<Socket<T>, Bytes>;
 
-/// What is done for one stream.
+/// The work for one stream.
 type Call<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// A request that was let in.

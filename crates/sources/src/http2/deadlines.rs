@@ -1,4 +1,4 @@
-//! What a connection waits for has an end.
+//! Deadlines for every wait of a connection.
 
 use super::flow::{Flow, Quiet};
 use std::pin::Pin;
@@ -27,7 +27,7 @@ pub(super) struct Deadlines<'a> {
     look: Option<Instant>,
 }
 
-/// What did not happen in time.
+/// The missed deadline.
 pub(super) enum Late {
     /// A request; or memory is short, and the connection holds more of it than it needs to wait; or a new certificate.
     Idle,
@@ -52,7 +52,7 @@ impl<'a> Deadlines<'a> {
         self.leaving.is_some()
     }
 
-    /// From now on the connection is to end.
+    /// The connection ends gracefully from now on.
     pub(super) fn leave(&mut self) {
         self.leaving = Some(Instant::now() + self.settings.write);
     }
@@ -71,7 +71,7 @@ impl<'a> Deadlines<'a> {
         if let (Some(expires), None) = (self.expires, self.leaving)
             && self.poll_late(context, expires).is_ready()
         {
-            // What is in flight is answered.
+            // Requests in flight are answered.
             self.leave();
             return Poll::Ready(Late::Idle);
         }

@@ -21,25 +21,25 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
-/// What the codec is given in one turn, about: one read more may begin.
+/// About the most bytes given to the codec in one turn: one more read may begin.
 const TURN: usize = 16 << 10;
-/// What is read in one turn, about, past the codec too: then it is others' turn.
+/// About the most bytes read in one turn, including those that bypass the codec: then other connections get their
+/// turn.
 const READ: usize = 512 << 10;
 /// How often calls may be asked in one turn how their bodies go on.
 const QUESTIONS: usize = 64;
-/// What is charged while a connection is being read: what one turn brings, the headers that can be made of it, and
-/// the place where it is read to.
+/// The charge while a connection is read: one turn's bytes, the headers parsed from them, and the read buffer.
 const READING: u64 = 48 << 10;
 /// The window of a connection and of each stream. What lies in the codec is bounded by what is read of the socket
 /// and not by this, so it is as large as most requests: they need no round trip.
 pub(super) const WINDOW: u32 = 512 << 10;
 /// The codec's buffer, as it is made; longer frames make it grow for good.
 pub(super) const BUFFER: usize = 8 << 10;
-/// What the codec's buffer takes when it has grown to the longest frame that is allowed.
+/// The codec's buffer, grown to the longest allowed frame.
 const GROWN: u64 = 16 << 10;
 
-/// What a connection's task, its streams and its socket know of each other. They all run in one task, so the
-/// lock is never contended.
+/// The state shared by a connection's task, its streams and its socket. They all run in one task, so the lock is
+/// never contended.
 pub(super) struct Flow {
     state: Mutex<State>,
     /// A stream has begun to receive.
@@ -47,9 +47,9 @@ pub(super) struct Flow {
 }
 
 pub(super) struct State {
-    /// What the codec may still be given in this turn.
+    /// The bytes that the codec may still get in this turn.
     pub(super) allowance: usize,
-    /// What may still be read in this turn.
+    /// The bytes that may still be read in this turn.
     pub(super) budget: usize,
     /// Something was read for a call that has to say first how it goes on; and how often that may be asked in
     /// this turn.
@@ -90,7 +90,7 @@ enum Payment {
 /// For the turns, and for the growth of the codec's buffer where that is not charged yet.
 type Charges = (Charge, Option<Charge>);
 
-/// What a connection is waiting for, as far as its transport can tell.
+/// The reason why a connection waits, as known to its transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quiet {
     /// Nothing: whatever was begun is done.

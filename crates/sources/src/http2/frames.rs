@@ -1,6 +1,6 @@
 //! Frames of HTTP/2, and where in them the bytes of one direction end.
 
-/// What a client sends first (RFC 9113, section 3.4).
+/// The client's connection preface (RFC 9113, section 3.4).
 pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The head of a frame: its length in three bytes, its type, its flags, its stream.
 pub(super) const HEAD: usize = 9;

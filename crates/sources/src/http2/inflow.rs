@@ -1,4 +1,4 @@
-//! What comes from the socket: frames for the codec, and bodies that go past it into their windows.
+//! The read side of the socket: frames for the codec, and bodies that bypass it into their windows.
 //!
 //! The codec would keep each `DATA` frame on the heap until the stream takes it, in a buffer of its own. So a
 //! body whose window is there does not pass through it: its bytes are read from the socket into the window, and
@@ -15,10 +15,10 @@ use super::streams::{Entry, Streams};
 use tidegate_arena::Window;
 use tokio::io::ReadBuf;
 
-/// What is read while no window is to be filled: heads of frames, and the first bytes of a body.
+/// The read size while no window is being filled: frame headers, and the first bytes of a body.
 const PIECE: usize = 4 << 10;
-/// What is read at a time where there is no memory, for calls to be refused. It is the connection's own, as the codec's
-/// buffer is: its places pay for both (`Http2::PLACES`), so what is given to the codec then comes in frames that fit.
+/// The read size without memory, for calls to be refused. The buffer belongs to the connection, like the codec's: its
+/// slots pay for both (`Http2::PLACES`), so bytes for the codec then arrive in frames that fit.
 pub(super) const UNPAID: usize = 512;
 /// From so many missing bytes on, a body is read into its window.
 const DIRECT: usize = 1 << 10;
@@ -44,7 +44,7 @@ pub(super) struct Inflow {
     most: usize,
 }
 
-/// What the next byte is a part of.
+/// The element that the next byte belongs to.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// Of the head of a frame, of which some is there.
@@ -58,7 +58,7 @@ enum Part {
     Skipped(usize),
 }
 
-/// What is to come of a `DATA` frame.
+/// The rest of a `DATA` frame.
 #[derive(Debug, Clone, Copy)]
 struct Data {
     stream: u32,
@@ -98,11 +98,11 @@ pub(super) enum Step {
     Hungry,
     /// The codec has got all that it has room for.
     Full,
-    /// What comes next is for a stream that has to be asked first, or is more than the codec is given at a time.
+    /// The next bytes are for a stream that must be asked first, or exceed the codec's share of a turn.
     Held,
-    /// What comes next opens a stream, for which there is room once another has ended.
+    /// The next bytes open a stream, which must wait until another has ended.
     Crowded,
-    /// What comes next cannot be looked at for want of memory.
+    /// The next bytes cannot be read for lack of memory.
     Never,
 }
 

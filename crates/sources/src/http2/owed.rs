@@ -1,4 +1,4 @@
-//! What the peer may send again, for bytes that the codec has not seen.
+//! Window updates for bytes that bypassed the codec.
 //!
 //! The codec keeps account of what passes through it. Whatever goes past it is accounted for here: the frames that
 //! say so are put between those of the codec. The two accounts add up, since each gives back only what it took.
@@ -11,10 +11,10 @@ const ALONG: usize = 16 << 10;
 const ALONE: usize = 128 << 10;
 /// Streams that something is owed to: as many as may be open.
 const MOST: usize = 64;
-/// What is kept for frames between writes.
+/// The frames kept between writes.
 const KEPT: usize = 4 * (HEAD + 4);
 
-/// What is owed, and the frames that say so.
+/// The outstanding increments, and their frames.
 pub(super) struct Owed {
     connection: usize,
     streams: Vec<(u32, usize)>,
@@ -57,7 +57,7 @@ impl Owed {
         if self.frames.is_empty() && due && self.codec.are_whole() {
             let connection = std::mem::take(&mut self.connection);
             for (stream, bytes) in std::iter::once((0, connection)).chain(self.streams.drain(..)) {
-                // What is owed was sent, within a window of fewer than 2^31 bytes.
+                // The increments were received, within a window of fewer than 2^31 bytes.
                 if let Ok(bytes) = u32::try_from(bytes)
                     && bytes > 0
                 {

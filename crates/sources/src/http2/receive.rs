@@ -28,7 +28,7 @@ pub(super) struct Intake<'a> {
     pub(super) way: &'a Body<'a>,
     /// The longest body, in bytes.
     pub(super) most: usize,
-    /// What the request holds of the limits.
+    /// The request's claims on the limits.
     pub(super) passage: &'a Passage,
 }
 

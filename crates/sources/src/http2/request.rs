@@ -19,7 +19,7 @@ use tidegate_http1::{
     Admitted, Body as Whole, BodyLength, Certificate, Refusal, RefusalContext, Service as _, parse_head,
 };
 
-/// What a request is charged beside its window and its head: its task, its stream in the codec, its answer.
+/// The charge of a request besides its window and its head: its task, its stream in the codec, its answer.
 pub(super) const BYTES: u64 = 4 << 10;
 
 /// A request that was let in.
@@ -34,7 +34,7 @@ pub(super) struct Start {
     is_head: bool,
     /// The client waits for `100 Continue`.
     expects: bool,
-    /// What the request's state is charged.
+    /// The charge of the request's state.
     charge: Charge,
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn serve(
         Ok(window) => server.http.answer(ticket, Whole::received(window, begin)).await,
         Err(refused) => {
             let reply = server.http.refuse_body(&ticket, refused);
-            // What it held of the limits is free while the rest of the body is thrown away.
+            // Its claims on the limits are returned while the rest of the body is drained.
             drop(ticket);
             reply
         }

@@ -42,9 +42,8 @@ impl Http2 {
     /// four streams at a time, and its task (`cargo run --release -p tidegate-sources --example idle_http2 -- 1000 200 200`); and the few bytes that it
     /// reads while there is no memory. While it is read it is charged for more, and for what its buffer has grown by.
     pub const PLACES: usize = 16;
-    /// What parsing the frames of one turn may take in passing, in bytes, on each thread that serves
-    /// connections: of the bytes of heads that the codec is given at a time, each an entry of its own.
-    /// And what a thread keeps for answers.
+    /// Temporary bytes for parsing the frames of one turn, on each thread that serves connections: header bytes given
+    /// to the codec at a time, each an entry of its own. Plus a thread's buffers for answers.
     pub const WORKER_BYTES: usize = (1 << 20) + answer::WORKER_BYTES;
 
     /// A server that answers with the sources of `http`, within `settings`, from the memory of `arena`, for as

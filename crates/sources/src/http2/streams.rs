@@ -15,15 +15,15 @@ pub(super) const STREAMS: u32 = 64;
 pub(super) const RESETS: usize = 16;
 /// Streams for which the connection's own places pay.
 const OWN: usize = 4;
-/// What the codec's tables keep for each stream that was open at a time, in bytes: its state, its number, and its answer
-/// of up to three frames; with the room that tables have ahead.
+/// The codec's memory for each concurrent stream, in bytes: its state, its number, and its answer of up to three
+/// frames; with the tables' spare capacity.
 const EACH: u64 = 2 << 10;
 /// The most frames that the codec is given at a time: each is an entry until somebody takes it.
 const FRAMES: usize = 32;
 /// The most bytes of heads at a time, unless it is one alone. A byte may become 160: an entry of the tables of headers
 /// named by its number.
 const HEADS: usize = 6 << 10;
-/// What the codec keeps of a head that comes in several frames until it is whole.
+/// The codec's memory for a head in several frames until it is complete.
 const LONG: u64 = 512 << 10;
 /// Heads of more bytes than this leave its buffer for strings so much larger, for good.
 const STRINGS: [(usize, u64); 2] = [(2 << 10, 16 << 10), (8 << 10, 128 << 10)];
@@ -43,7 +43,7 @@ pub(super) struct Streams {
     long: Option<Charge>,
     head: usize,
     strings: [Option<Charge>; 2],
-    /// What the codec may still be given before those who wait have run.
+    /// The bytes that the codec may get before waiting tasks have run.
     frames: usize,
     heads: usize,
     /// Whether one waits until another has ended; and whether one has, since.
@@ -60,7 +60,7 @@ struct Stream {
     ended: [bool; 2],
 }
 
-/// What becomes of a frame.
+/// The destination of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     /// The codec gets it.
@@ -93,7 +93,7 @@ impl Streams {
         }
     }
 
-    /// What the codec was given has been looked at.
+    /// The codec has processed its input.
     pub(super) fn begin(&mut self) {
         (self.frames, self.heads, self.crowded) = (self.room.min(FRAMES), HEADS, false);
     }
@@ -295,7 +295,7 @@ mod tests {
         arena.usage().shares.iter().map(|share| share.used).sum()
     }
 
-    /// What is charged follows the most streams at a time, and stays.
+    /// The charge follows the largest number of concurrent streams, and stays.
     #[test]
     fn room_is_charged_before_it_is_used_and_for_good() {
         let (arena, mut streams) = streams(4 << 20);
@@ -330,7 +330,7 @@ mod tests {
         streams.written(head(HEADERS, WHOLE, 3, 10));
         assert!(streams.takes_more() && !streams.is_crowded());
         assert_eq!(opened(&mut streams, 9), Entry::Open);
-        // What was reset is remembered, and has its place.
+        // A reset stream is remembered, and keeps its slot.
         streams.written(head(RST_STREAM, 0, 5, 4));
         assert_eq!(opened(&mut streams, 11), Entry::Crowded);
         // A reset of the peer's counts when the call has heard of it.

@@ -1,4 +1,4 @@
-//! What HTTP/2 is spoken over.
+//! The transport of HTTP/2.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,7 +30,7 @@ pub(crate) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
 /// The peer's address. One of a Unix socket has none, and is on this machine.
 pub(crate) fn peer_of(stream: &TcpStream) -> io::Result<SocketAddr> {
     match stream.peer_addr() {
-        // What the standard library says of an address that is not one of the internet.
+        // The standard library's value for an address that is not an internet address.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok((Ipv4Addr::LOCALHOST, 0).into()),
         peer => peer,
     }

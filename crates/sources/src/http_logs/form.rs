@@ -1,4 +1,4 @@
-//! What a request's head says about its body.
+//! The body's format, from the request head.
 
 use super::labels::Labels;
 use crate::otlp::encoding_over_http;

@@ -1,4 +1,4 @@
-//! What a request's head says about its body.
+//! The body's format, from the request head.
 
 use tidegate_admission::Refused;
 use tidegate_admission::otlp::Media;
@@ -67,7 +67,7 @@ impl Form {
         Ok(Form { signal, encoding, media })
     }
 
-    /// What the response to a part calls the items that were rejected, in JSON.
+    /// The JSON name of the rejected items in a partial success response.
     pub(crate) fn items(self) -> &'static str {
         match self.signal {
             Signal::Traces => "Spans",
@@ -105,7 +105,7 @@ pub(crate) fn encoding_over_http(name: &[u8]) -> Option<Encoding> {
     encoding_of(name).or_else(|| name.eq_ignore_ascii_case(b"deflate").then_some(Encoding::Deflate))
 }
 
-/// What a Content-Type names; its parameters say nothing that matters (RFC 9110, section 8.3.1).
+/// The media type of a Content-Type; its parameters do not matter here (RFC 9110, section 8.3.1).
 fn media_of(content_type: &[u8]) -> Option<Media> {
     let name = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     [Media::Protobuf, Media::Json]

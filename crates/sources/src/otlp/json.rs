@@ -5,7 +5,7 @@ use tidegate_admission::{Gate, Refused};
 use tidegate_arena::Refused as NoMemory;
 use tidegate_wire::otlp::{Signal, json};
 
-/// What a request holds of the bodies' share while its JSON is translated, and of the share to decode in.
+/// A request's memory while its JSON is translated: of the bodies' share, and of the decode share.
 #[derive(Clone, Copy)]
 pub(super) struct Beside {
     pub(super) ingest: usize,

@@ -21,10 +21,10 @@ pub(super) struct Compressed<'a> {
 }
 
 impl<'a> Compressed<'a> {
-    /// What one takes beside its window, in bytes.
+    /// The memory of one, without its window, in bytes.
     pub(super) const BYTES: usize = BLOCK + snappy::Encoder::BYTES;
 
-    /// What was in `window` is forgotten.
+    /// Forgets the contents of `window`.
     pub(super) fn over(window: &'a mut Window) -> Compressed<'a> {
         window.clear();
         let failed = window.append(&[0; PREAMBLE]).err();
@@ -34,7 +34,7 @@ impl<'a> Compressed<'a> {
 
     /// How long the whole is when it is decompressed, and where in the window it is.
     pub(super) fn finish(mut self) -> Result<(usize, Range<usize>), Refused> {
-        // What failed before is said below.
+        // Earlier failures are reported below.
         let _full = self.flush();
         match self.failed {
             Some(refused) => Err(refused),

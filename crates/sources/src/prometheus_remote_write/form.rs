@@ -1,4 +1,4 @@
-//! What the head of a remote-write request says about its body.
+//! The body's format, from the head of a remote-write request.
 
 use tidegate_admission::Refused;
 use tidegate_http1::Head;

@@ -1,4 +1,4 @@
-//! What agents send is journalled as it came, or without the lines that were refused, before it is answered.
+//! Agents' requests are journalled as received, or without the refused lines, before they are answered.
 
 use crate::body::{LOG, METADATA, NDJSON, PATH, deflate, gzip};
 use crate::rig::Rig;
@@ -62,7 +62,7 @@ async fn events_are_journalled_and_booked_by_their_signal() {
         (&[ERROR], 202, Signal::Logs, 1),
         (&[ERROR, METRICS, SPAN, ERROR], 202, Signal::Events, 4),
         (&[ERROR, SPAN], 202, Signal::Events, 2),
-        // What was refused is of no signal.
+        // A refused line has no signal.
         (&[WRONG, SPAN, SPAN, WRONG], 400, Signal::Traces, 2),
     ] {
         let body = format!("{METADATA}{}\n", lines.join("\n"));

@@ -1,4 +1,4 @@
-//! What agents ask is answered: who is there, and what they are to do.
+//! Agents' queries are answered: server information, and central configuration.
 
 use crate::client::raw;
 use crate::rig::Rig;

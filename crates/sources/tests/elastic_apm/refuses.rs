@@ -6,7 +6,7 @@ use crate::rig::{MAX_BODY, Rig};
 use serde_json::{Value, json};
 use tidegate_ledger::Refusal;
 
-/// What is wrong with a request is 400, whatever it is, and says so among errors.
+/// Invalid requests are answered 400, with the error among `errors`.
 #[tokio::test]
 async fn wrong_requests_are_answered_as_apm_server_does() {
     let body = [METADATA, LOG].concat();
@@ -36,7 +36,8 @@ async fn wrong_requests_are_answered_as_apm_server_does() {
     assert!(answer.text().contains("only POST requests are supported"), "{}", answer.text());
 }
 
-/// What is too large is 413, as it came or decompressed; a bomb is looked at no further than it is likely to be honest.
+/// Oversize requests are answered 413, as received or decompressed; a bomb is decompressed no further than a
+/// plausible expansion.
 #[tokio::test]
 async fn what_is_too_large_is_refused() {
     let rig = Rig::new();

@@ -65,7 +65,7 @@ async fn a_body_is_kept_as_it_came_and_answered_item_by_item() {
     assert_eq!((books.accepted, books.received), (1, 1));
 }
 
-/// What the address says for all items is written into those that do not say it themselves.
+/// URL parameters are written into the actions that lack them.
 #[tokio::test]
 async fn what_the_address_says_is_kept_with_the_items() {
     let rig = unrestricted();

@@ -1,4 +1,4 @@
-//! What clients ask before they send, answered so that they go on.
+//! Requests that clients make before they send, answered so that they proceed.
 
 use crate::client::raw;
 use crate::rig::Rig;
@@ -63,7 +63,7 @@ async fn clients_find_what_they_look_for() {
     }
 }
 
-/// What is there and what is set up is answered with success, so that nobody stops for it.
+/// Existence checks and setup requests succeed, so that clients proceed.
 #[tokio::test]
 async fn what_is_set_up_is_acknowledged() {
     for path in ["/", "/logs", "/_index_template/x", "/_template/x", "/_alias/x"] {
@@ -106,7 +106,7 @@ async fn what_is_set_up_is_acknowledged() {
     for path in ["/_all/_flush", "/_all/_forcemerge?max_num_segments=1", "/_all/_cache/clear"] {
         assert!(asked("POST", path).await.1.contains("_shards"), "{path}");
     }
-    // What is kept elsewhere cannot be searched or removed here.
+    // Data in another cluster cannot be searched or removed here.
     for (method, path) in [("GET", "/_all/_search"), ("POST", "/_all/_delete_by_query"), ("DELETE", "/_all")]
     {
         assert_eq!(asked(method, path).await.0, 404, "{method} {path}");

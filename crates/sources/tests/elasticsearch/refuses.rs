@@ -18,7 +18,7 @@ async fn refused(rig: &Rig, request: &[u8]) -> (Answer, Value) {
     (answer, body)
 }
 
-/// What a client did wrong is 4xx, says what, and is not to be sent again.
+/// Client errors are 4xx with a reason, and not retryable.
 #[tokio::test]
 async fn mistakes_are_told() {
     let bomb = gzipped(&vec![b' '; MAX_BODY + 1000]);

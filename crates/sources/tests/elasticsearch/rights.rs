@@ -205,7 +205,8 @@ async fn an_index_that_begins_with_a_dot_has_to_be_named() {
     }
 }
 
-/// What a credential names counts, then what its tenant has, then what all have; and a tenant has its own name in it.
+/// A credential's patterns take precedence, then its tenant's, then those of all tenants; `{tenant}` expands to the
+/// tenant's name.
 #[tokio::test]
 async fn patterns_are_those_of_the_credential_or_of_its_tenant() {
     let read = |text: &str| Indices::read(text).unwrap();

@@ -1,5 +1,5 @@
-//! What senders ask before they send, and how they send it, for those that cannot be run here: from their own sources,
-//! each named. Those that can be run are, against the whole program.
+//! Requests that shippers make before and while they send, for shippers that cannot run here: from their source code,
+//! each named. The others run against the whole program.
 
 use crate::accepts::gzipped;
 use crate::rig::Rig;
@@ -12,13 +12,13 @@ use tokio::net::TcpStream;
 struct Sender {
     /// Its name and where in its sources that is said.
     name: &'static str,
-    /// What it asks, and what of the answer it needs: a place in it, and what must stand there.
+    /// The request, and the fields of the answer that the shipper needs: a path, and the value expected there.
     asks: &'static [(&'static str, &'static str, &'static str)],
     /// The line of its requests with documents, and their headers.
     head: &'static [&'static str],
     gzip: bool,
     body: &'static str,
-    /// What is kept of that, where it is not the same.
+    /// The stored value, if it differs.
     kept: Option<&'static str>,
     /// The whole of the answer.
     answer: &'static str,

@@ -59,7 +59,7 @@ const REQUESTS: &[Row] = &[
     ("POST", "/a|b", &[], b"x", 400),
 ];
 
-/// What an answer says, but for what is of the connection, the time, or the time it took.
+/// An answer's text, without the parts that depend on the connection and the time.
 fn said(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
     let other = |headers: &HeaderMap| {
         let mut headers: Vec<_> = headers

@@ -24,7 +24,7 @@ use wire::Answers;
 static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
 
 const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
-/// What the server takes, and what the protocol recommends, at a time.
+/// The server's stream limit, which is also the protocol's recommendation.
 const STREAMS: usize = 64;
 const RECOMMENDED: usize = 100;
 
@@ -77,7 +77,7 @@ fn used(rig: &Rig) -> u64 {
     rig.arena.usage().shares.iter().map(|share| share.used).sum()
 }
 
-/// What is live when nothing happens any more: as often as connections have turns, and no charge is on its way.
+/// The live memory at rest: after as many turns as connections have, and with no charge in flight.
 async fn settled(rig: &Rig) -> (u64, u64) {
     let look = || (heap().live, used(rig));
     let (mut last, mut same) = (look(), 0);
@@ -113,7 +113,7 @@ async fn what_streams_leave_in_the_codec_is_paid_for_and_let_go() {
             }
             settled(&rig).await
         };
-        // What is made once.
+        // Allocated once.
         drop(on_clients(open(1).await, |client| client.call(RECOMMENDED, RECOMMENDED - STREAMS)).await);
         let (empty, _) = closed().await;
         let clients = on_clients(open(CONNECTIONS).await, |client| client.call(1, 0)).await;

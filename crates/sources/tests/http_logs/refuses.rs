@@ -113,7 +113,7 @@ fn limited(limits: LimiterSettings) -> Rig {
 
 const LOUD: (&str, &str) = ("x-scope-orgid", "loud");
 const QUIET: (&str, &str) = ("x-scope-orgid", "quiet");
-/// What is free beside a request and what it becomes: a tenant may hold four times as much.
+/// The free memory besides a request and its result: a tenant may hold four times as much.
 const SPARE: u64 = 160 << 10;
 
 struct Said((&'static str, &'static str));

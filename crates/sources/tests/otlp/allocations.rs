@@ -1,5 +1,5 @@
-//! What a request costs on the heap, from the socket to the journal: nothing over HTTP/1.1, and over gRPC what the
-//! codec needs for a stream.
+//! Heap allocations of a request, from the socket to the journal: none over HTTP/1.1, and over gRPC the codec's for a
+//! stream.
 
 use crate::body::{gzip, traces, zstd};
 use crate::client::{JSON, PROTOBUF, TRACES, post};
@@ -85,7 +85,7 @@ fn per_stream(rig: &Rig, frames: &[u8]) -> f64 {
     allocations as f64 / f64::from(COUNTED)
 }
 
-/// What a refusal takes is the codec's: its stream, and the two of its table of headers. Ours is made at the start.
+/// A refusal's allocations are the codec's: its stream, and two for its header table. Ours is made at startup.
 #[test]
 fn a_refused_call_allocates_no_more_than_its_stream_needs() {
     let rig = Rig::new();

@@ -8,7 +8,7 @@ use tidegate_admission::Rules;
 use tidegate_admission::access::{Access, make};
 use tidegate_ledger::Refusal;
 
-/// What every source takes, as its own clients send it.
+/// Requests of each source's own clients.
 const NDJSON: (&str, &str) = ("content-type", "application/x-ndjson");
 const BULK: &[u8] = b"{\"create\":{\"_index\":\"a\"}}\n{}\n";
 const EVENTS: &[u8] =
@@ -61,7 +61,7 @@ async fn senders_are_taken_with_the_types_that_they_send() {
         assert!((200..300).contains(&answer.status), "{path}: {}", answer.text());
     }
     let rig = Rig::new();
-    // What is made for browsers, and what they had to ask for.
+    // Browser endpoints, and their preflight requests.
     let page = ("origin", "https://shop.example");
     assert_eq!(rig.post("/intake/v2/rum/events", &[page], EVENTS).await.status, 202);
     assert_eq!(rig.post("/elasticsearch/_bulk", &[NDJSON, page], BULK).await.status, 200);

@@ -45,7 +45,7 @@ async fn versions_are_told_apart_byte_by_byte() {
     assert_eq!(rig.books().accepted, 3);
 }
 
-/// Who says too little and leaves is answered as HTTP/1.1 does that, and leaves nothing behind.
+/// A client that sends too little and leaves is answered as over HTTP/1.1, and leaves nothing behind.
 #[tokio::test]
 async fn half_a_beginning_is_no_version() {
     let rig = Rig::new();
@@ -293,8 +293,8 @@ async fn bodies_in_tiny_frames_are_held_to_the_same_memory() {
     assert!(peak < 256 << 10, "{peak}");
 }
 
-/// Who is refused while it is still sending is told that the rest is not wanted, after the answer and without an error
-/// (RFC 9113, section 8.1); and the connection goes on.
+/// A client refused while it still sends is told to stop, after the answer and without an error (RFC 9113, section
+/// 8.1); and the connection stays open.
 #[tokio::test]
 async fn an_early_answer_is_followed_by_a_reset_without_an_error() {
     let rig = Rig::new();
@@ -338,8 +338,8 @@ async fn an_early_answer_is_followed_by_a_reset_without_an_error() {
     assert_eq!(rig.books().accepted, 1);
 }
 
-/// Who is refused before the body has come may send the rest of it: some clients are about to, and take a stream that
-/// is gone by then for a failure, without a look at the answer. But not for ever, nor for long.
+/// A client refused before its body arrived may send the rest: some clients are about to, and treat a closed stream
+/// as a failure without reading the answer. But only within limits of size and time.
 #[tokio::test]
 async fn the_rest_of_a_refused_request_is_thrown_away() {
     let rig = Rig::new();

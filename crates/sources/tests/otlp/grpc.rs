@@ -8,7 +8,7 @@ use http::Request;
 use tidegate_ledger::Refusal;
 use tidegate_ledger::Refusal::{Malformed, Method, TooLarge, Unsupported};
 
-/// What is wrong, the headers, the body; code, reason, some of the words.
+/// The error, the headers, the body; code, reason, some words of the message.
 type Row = (&'static str, Vec<(&'static str, &'static str)>, Vec<u8>, u8, Refusal, &'static str);
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn calls() {
     }
 }
 
-/// What is not a call of this service is no call that was received, but is answered and counted.
+/// A request that is not a call of this service does not count as received, but is answered and counted.
 #[tokio::test]
 async fn unknown_methods() {
     for method in ["/opentelemetry.proto.collector.trace.v1.TraceService/Exports", "/x.Y/Z", "/v1/traces"] {

@@ -107,7 +107,7 @@ async fn begun(
     (response, stream)
 }
 
-/// What somebody holds of the limits, once it is this.
+/// Waits until a tenant's claims on the limits are these.
 async fn until(rig: &Rig, reached: impl Fn(&tidegate_limit::TenantAccount) -> bool) {
     let table = rig.gate.rules().limits.clone().unwrap();
     while !table.tenants().unwrap().accounts().any(&reached) {
@@ -238,7 +238,7 @@ fn entered(rig: &Rig, tenant: (&'static str, &'static str)) -> Passage {
     passage
 }
 
-/// What a body becomes is a part of that too, over each of the protocols.
+/// A decompressed body counts towards the share too, over each of the protocols.
 #[tokio::test]
 async fn beyond_a_fair_part_of_what_bodies_become_a_request_is_to_come_again() {
     let rig = limited(LimiterSettings::default());
@@ -260,7 +260,7 @@ async fn beyond_a_fair_part_of_what_bodies_become_a_request_is_to_come_again() {
     assert!(answer.text().contains("its part of it") && answer.header("retry-after").is_some());
     let answer = rig.call(TRACES, &[QUIET, ("grpc-encoding", "gzip")], &message(true, &body)).await;
     assert_eq!(answer.code, 0, "another passes");
-    // What is not compressed needs none of that.
+    // An uncompressed body needs none of it.
     drop((room, taken.take()));
     drop(passage);
     nothing_is_held(&rig);
@@ -287,7 +287,7 @@ async fn who_may_not_send_is_told_so_and_not_to_come_again() {
     assert_refused_over_http(&rig.post2("/v1/traces", &[known, LOUD, JSON], b"{}").await, 403, "", false);
     assert_eq!(rig.call(TRACES, &[known], &body).await.code, 0);
     assert_eq!(rig.call(TRACES, &[known, ("x-scope-orgid", "shop")], &body).await.code, 0);
-    // Who names no tenant speaks for the default one, and is told what to ask for.
+    // A client that names no tenant acts for the default one, and is told how to name one.
     let bearer = format!("Bearer {}", other.secret);
     let nameless = ("authorization", bearer.as_str());
     assert_refused(&rig.call(TRACES, &[nameless, LOUD], &body).await, 7, "tenant=NAME", false);
@@ -299,7 +299,7 @@ async fn who_may_not_send_is_told_so_and_not_to_come_again() {
     assert_eq!(rig.books().refused, [(Refusal::Unauthorized, 4), (Refusal::Forbidden, 4)]);
 }
 
-/// What no time mends has no time in it: `RESOURCE_EXHAUSTED` with `RetryInfo` would be sent again for ever.
+/// A refusal that a retry cannot fix has no delay: `RESOURCE_EXHAUSTED` with `RetryInfo` would be retried forever.
 #[tokio::test]
 async fn too_large_stays_too_large() {
     let rig = limited(LimiterSettings { request_items: Some(2), ..LimiterSettings::default() });

@@ -23,10 +23,10 @@ fn status_of(answer: &Answer) -> (i64, String) {
     }
 }
 
-/// What is wrong, the request line, the headers; status, reason, code, some of the words.
+/// The error, the request line, the headers; status, reason, code, some words of the message.
 type Head<'a> = (&'a str, &'a [(&'a str, &'a str)], u16, Refusal, i64, &'a str);
 
-/// What the head alone decides, over both versions.
+/// Decisions by the head alone, over both versions.
 #[tokio::test]
 async fn heads() {
     let table: [Head<'_>; 9] = [
@@ -70,7 +70,7 @@ async fn heads() {
     }
 }
 
-/// What leads nowhere is counted by itself, and says where things are.
+/// Unknown paths are counted separately, and the answer lists the valid ones.
 #[tokio::test]
 async fn other_paths() {
     for path in ["/", "/v1/trace", "/v1/traces//", "/v1/profiles"] {
@@ -84,10 +84,10 @@ async fn other_paths() {
     }
 }
 
-/// What is wrong, the headers, the body; status, reason, code, some of the words.
+/// The error, the headers, the body; status, reason, code, some words of the message.
 type Row = (&'static str, Vec<(&'static str, &'static str)>, Vec<u8>, u16, Refusal, i64, &'static str);
 
-/// What the body decides, over both versions.
+/// Decisions by the body, over both versions.
 #[tokio::test]
 async fn bodies() {
     let cut = |mut body: Vec<u8>| {
@@ -179,7 +179,7 @@ async fn a_length_over_the_limit_is_refused_unread() {
     rig.assert_refused(TooLarge, "HTTP/2");
 }
 
-/// What the codec refuses has the shape of OTLP too, and is sent again when that helps.
+/// The codec's refusals have OTLP's format too, and are retryable if a retry helps.
 #[tokio::test]
 async fn a_body_that_stops_arriving_is_to_come_again() {
     use std::time::Duration;

@@ -166,8 +166,7 @@ impl Rig {
         self.ledger.source(name).unwrap()
     }
 
-    /// What the books say of OTLP, after a look whether everything closes, nothing is under way and all
-    /// memory is free again.
+    /// OTLP's entry in the books, after checking that they balance, nothing is open and all memory is free again.
     pub(crate) fn books(&self) -> SourceBalance {
         self.books_of("otlp")
     }

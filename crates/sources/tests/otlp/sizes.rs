@@ -7,10 +7,10 @@ use crate::rig::Rig;
 use tidegate_ledger::Refusal;
 
 const NDJSON: (&str, &str) = ("content-type", "application/x-ndjson");
-/// What the sources have together: each at most a MiB less.
+/// The largest `max_body` of the sources: each at most a MiB less.
 const MEMORY: u64 = 4 << 20;
 
-/// What it is, its path, its type, and the body.
+/// The name, the path, the type, and the body.
 type Form = (&'static str, &'static str, (&'static str, &'static str), Vec<u8>);
 
 /// Bodies of about so many bytes once they are decompressed.

@@ -101,7 +101,7 @@ async fn a_request_without_items_is_accepted_and_not_journaled() {
     assert_eq!(rig.journal.stats().head, 0);
 }
 
-/// What a symbol table takes beyond what a worker keeps is paid for while the body is checked.
+/// A symbol table larger than a worker's buffer is charged while the body is checked.
 #[tokio::test]
 async fn the_symbols_of_a_body_are_paid_for() {
     use tidegate_arena::Share;

@@ -88,7 +88,7 @@ async fn beyond_a_rate_the_answer_says_when_to_return() {
     nothing_is_held(&rig);
 }
 
-/// What nobody announced is entered as it comes, and refused with the reason that it has.
+/// Items without an announcement are booked as they arrive, and refused with their own reason.
 #[tokio::test]
 async fn a_body_without_a_length_is_held_to_the_same_limits() {
     let rig = limited(LimiterSettings { in_flight: Some(40 << 10), ..LimiterSettings::default() });

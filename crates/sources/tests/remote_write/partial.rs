@@ -32,7 +32,7 @@ fn compressed(raw: &[u8]) -> Vec<u8> {
     body
 }
 
-/// What was journalled, decompressed, after a look whether the strictest receiver would take it.
+/// The journalled body, decompressed, after checking that the strictest receiver would accept it.
 fn decoded(version: Version, meta: &Meta, body: &[u8]) -> Vec<u8> {
     let mut raw = vec![0; snappy::decoded_len(body).unwrap()];
     assert_eq!(snappy::decode(body, &mut raw).unwrap(), meta.raw_len as usize);

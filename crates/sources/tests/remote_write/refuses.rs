@@ -21,7 +21,7 @@ fn compressed(raw: &[u8]) -> Vec<u8> {
     body
 }
 
-/// What the head alone decides.
+/// Decisions by the head alone.
 #[tokio::test]
 async fn heads() {
     use Refusal::{Headers, Method, Unsupported};
@@ -64,7 +64,7 @@ async fn heads() {
     }
 }
 
-/// What leads nowhere is not remote write, and counted by itself.
+/// Unknown paths are not remote write, and are counted separately.
 #[tokio::test]
 async fn other_paths() {
     for path in ["/", "/api/v1/write//", "/api/v1/query", "/api/v2/write"] {
@@ -77,10 +77,10 @@ async fn other_paths() {
     }
 }
 
-/// What is wrong, called what, the body; the answer's status, the reason in the books, and some of the words.
+/// The error, its name, the body; the answer's status, the reason in the books, and some words of the message.
 type Row = (&'static str, Version, Vec<u8>, u16, Refusal, &'static str);
 
-/// What the body decides.
+/// Decisions by the body.
 #[tokio::test]
 async fn bodies() {
     use Refusal::{Malformed, TooLarge};

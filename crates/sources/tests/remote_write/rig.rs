@@ -148,8 +148,8 @@ impl Rig {
         .await
     }
 
-    /// What the books say of requests of remote write, after a look whether everything closes, nothing is
-    /// under way and all memory is free again.
+    /// Remote write's entry in the books, after checking that they balance, nothing is open and all memory is free
+    /// again.
     pub(crate) fn books(&self) -> SourceBalance {
         self.books_of("prometheus_remote_write")
     }
@@ -188,7 +188,7 @@ impl Answer {
         header(&self.text, name)
     }
 
-    /// What is behind the head.
+    /// The bytes after the head.
     pub(crate) fn body(&self) -> &str {
         self.text.split_once("\r\n\r\n").unwrap().1
     }

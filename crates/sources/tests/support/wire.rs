@@ -93,7 +93,7 @@ pub(crate) fn ended(bytes: &[u8]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// What a server says, followed in whatever pieces it comes.
+/// Parses a server's output, in whatever pieces it arrives.
 #[derive(Default)]
 pub(crate) struct Answers {
     head: [u8; 9],

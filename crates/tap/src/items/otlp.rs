@@ -8,7 +8,7 @@ use tidegate_wire::otlp::{
     MetricsRequest, NumberPoint, Request, Resource, Span, SummaryPoint, TracesRequest, temporality,
 };
 
-/// What all items of a scope have in common.
+/// The properties that all items of a scope share.
 #[derive(Clone, Copy)]
 struct Origin<'a> {
     service: &'a [u8],

@@ -23,7 +23,7 @@ pub(super) fn walk(items: &mut Items<'_>, version: Version, raw: &[u8]) -> Left 
 
 fn series(items: &mut Items<'_>, series: &Series<'_>) -> Option<()> {
     let name = series.label(b"__name__").unwrap_or_default();
-    // What OpenTelemetry calls a service is a job here; a namespace may stand before it.
+    // OpenTelemetry's service is a job here; a namespace may precede it.
     let job = series.label(b"job").unwrap_or_default();
     let service = job.iter().rposition(|byte| *byte == b'/').and_then(|at| job.get(at + 1..)).unwrap_or(job);
     for sample in series.samples() {

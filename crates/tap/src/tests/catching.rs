@@ -100,7 +100,7 @@ fn what_is_charged_is_enough() {
     assert!(counted.bytes_current < 1_000, "and all of it is given back: {}", counted.bytes_current);
 }
 
-/// Who offers while somebody else holds the queue does not wait for them.
+/// A source that offers while the queue is locked does not wait for it.
 #[test]
 fn nobody_waits_for_the_queue() {
     let tap = Tap::new(arena());

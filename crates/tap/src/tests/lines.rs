@@ -8,7 +8,7 @@ use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
 use tidegate_load::remote_write::{SampleBatch, Version, compress};
 use tidegate_load::{SeriesModel, Timeline, otlp};
 
-/// What a look that says `query` shows of these records at a source.
+/// The lines of a tap with `query` for these records at a source.
 fn shown(query: &str, records: &[(Meta, Vec<u8>)]) -> Vec<Value> {
     let tap = Tap::new(arena());
     let reading = open(&tap, query).unwrap();
@@ -106,7 +106,7 @@ fn compressed_bodies_are_shown_as_they_were() {
         let body = coding.encode(&raw).unwrap();
         assert_eq!(shown("", &[(Meta { encoding, ..plain }, body)]), whole, "{encoding:?}");
     }
-    // What cannot be decompressed is said to be there.
+    // A body that cannot be decompressed is reported.
     let damaged = shown("", &[(Meta { encoding: Encoding::Gzip, ..plain }, raw)]);
     assert_eq!(damaged.len(), 1);
     assert_eq!(
@@ -200,7 +200,7 @@ fn documents_are_shown() {
     assert_eq!(shown("service=shop", &[(plain, raw.as_bytes().to_vec())]).len(), 1);
 }
 
-/// What is too long to be shown is said, with what it was.
+/// A record that is too long to be shown is reported with its metadata.
 #[test]
 fn what_is_not_shown_is_said() {
     let many = shown("", &[otlp(otlp::Signal::Logs, 500)]);

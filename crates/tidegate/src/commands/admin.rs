@@ -82,7 +82,7 @@ impl Admin {
     }
 }
 
-/// Who listens on every address is reached on loopback.
+/// A listener on every address is reached on loopback.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         let ip = if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };

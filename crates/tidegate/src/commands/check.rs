@@ -76,11 +76,11 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
     }
 }
 
-/// What can only be said once the configuration is known as a whole.
+/// Errors that depend on the whole configuration.
 struct Looked {
-    /// What keeps it from being started.
+    /// The errors that prevent a start.
     wrong: Vec<String>,
-    /// What somebody should know.
+    /// Warnings.
     notes: Vec<String>,
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Outcome {
     outcome
 }
 
-/// Who tries something out wants to see it at once: the lake's files are finished every two seconds.
+/// A demo should show results at once: the lake's files are finished every two seconds.
 fn impatient(mut config: Config) -> Config {
     for sink in config.sinks.values_mut() {
         if let Sink::Lake(lake) = sink {

@@ -75,7 +75,7 @@ const NO_ROWS: &str = "no rows; what came last is seen when its file is finished
                        if nothing else is configured, or when the gateway is stopped";
 
 fn cat(args: &CatArgs) -> Outcome {
-    // Who asks for a trace wants to see its spans.
+    // With `--trace`, show its spans.
     let default = if args.trace.is_some() { Table::Spans } else { Table::MetricPoints };
     let name = args.table.as_deref().unwrap_or(default.name());
     let Some(table) = Table::of_name(name) else {

@@ -1,4 +1,4 @@
-//! What is generated from the program itself: schema, example, completions, manual page.
+//! Prints generated documents: schema, example, completions, manual page.
 
 use crate::cli::Cli;
 use crate::{Outcome, output};

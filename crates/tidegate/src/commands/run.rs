@@ -96,7 +96,7 @@ fn largest_body(gateway: &Gateway) -> u64 {
     gateway.planned().announced.iter().map(|source| source.max_body() as u64).min().unwrap_or(0)
 }
 
-/// What a person wants to know when it has started.
+/// A summary for the operator after the start.
 fn greeting(config: &Config, gateway: &Gateway) -> String {
     let planned = gateway.planned();
     let mut text = format!(

@@ -76,7 +76,7 @@ fn end_on_signal(admin: &Admin, look: &Look) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was not shown, for standard error.
+/// The number of skipped items, for standard error.
 #[derive(Default)]
 struct Missed {
     records: u64,
@@ -106,7 +106,7 @@ impl Missed {
 
 /// An answer of the gateway.
 enum Answer {
-    /// What was caught, and the line about what was not.
+    /// The caught items, and the line about skipped ones.
     Lines(String),
     /// Not now.
     Later(String),

@@ -40,7 +40,7 @@ pub(crate) fn listen(address: SocketAddr, setting: &str) -> Result<std::net::Tcp
     })
 }
 
-/// What becomes of a connection.
+/// The fate of a connection.
 pub(crate) trait Serve: Send + Sync + 'static {
     /// Serves a connection on this worker, from its first byte to its end. Not an `async fn`: each of those on the
     /// way would keep the stream once more in every connection's task.

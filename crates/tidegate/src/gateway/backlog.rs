@@ -80,7 +80,7 @@ fn store(data: &Path, bounds: &Deliverable) -> Result<(), Failure> {
         .map_err(|error| failure("writing", &file, &error))
 }
 
-/// What is in the file: far less than this.
+/// The bound on reading the file, which is far smaller.
 fn read_bounded(file: &Path) -> std::io::Result<String> {
     const LONGEST: u64 = 64 << 10;
     let mut text = String::new();
@@ -185,7 +185,7 @@ fn failure(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    /// What is written is read back, of every version that this one knows, and nothing else is.
+    /// Every supported version of the file reads back, and no other.
     #[test]
     fn bounds_survive_a_restart() {
         let deliverable = Deliverable::new(|protocol, signal| Bound {

@@ -4,7 +4,7 @@ use crate::Failure;
 use std::path::Path;
 use tidegate_files::{Access, Tightened, create_folder, tighten, tighten_folder};
 
-/// What the gateway keeps there. A lake elsewhere looks after itself.
+/// The gateway's files there. A lake elsewhere takes care of itself.
 const OURS: [&str; 5] = ["journal", "dead-letters", "lake", "accepted", "accepted.new"];
 
 /// Makes the folder where there is none, and takes from others what an earlier version let them read. Other files there

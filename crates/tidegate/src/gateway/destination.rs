@@ -117,7 +117,7 @@ impl Destination {
         Ok(Some(Destination { forward, cluster, stop: Some(stop), driver }))
     }
 
-    /// What the source needs of it.
+    /// The source's requirements on it.
     pub(super) fn of_source(&self) -> BulkDestination {
         let cluster = self.cluster.clone();
         BulkDestination {

@@ -32,7 +32,7 @@ pub(crate) struct Files {
     allowed: u64,
     /// How many are needed for everything to be as the configuration says.
     needed: u64,
-    /// What `limits.connections` comes to.
+    /// The effective value of `limits.connections`.
     wanted: u64,
     /// Connections of senders, at most.
     pub(crate) connections: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Files {
     pub(crate) admin: usize,
     /// Connections at a time, of each kind, that are being told that they are too many.
     pub(crate) leaving: usize,
-    /// What is set aside.
+    /// The reserved files.
     reserve: u64,
 }
 
@@ -123,7 +123,7 @@ impl fmt::Display for Files {
     }
 }
 
-/// What is not there for connections.
+/// The files not available to connections.
 fn reserve(config: &Config, workers: usize) -> u64 {
     let sinks: u64 = config.sinks.values().map(|sink| SINK + kinds::of(sink).files()).sum();
     OWN + WORKER * workers as u64 + sinks + destination::files(config)
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!((files.connections, files.admin, files.leaving), (12_000, 64, 256));
     }
 
-    /// What is said names what there is, what it comes to, and what is needed.
+    /// The message names the available files, the resulting limit, and the required number.
     #[test]
     fn the_words_have_the_numbers() {
         let files = Files::out_of(256, 46, 10_000);

@@ -1,9 +1,8 @@
 //! Connections that do nothing give way to those that come: so that idle ones, however many, never keep a probe out.
 //!
-//! What a connection does is seen at its stream: between two requests the codec waits for it to be readable, within one
-//! it reads, and while a request is being served it does neither. When a place is needed the connection that has waited
-//! longest is told that its peer has ended it, which it takes as it would take that. A request that has arrived
-//! meanwhile is still served.
+//! The stream reveals a connection's state: between two requests the codec waits until it is readable, within a
+//! request it reads, and during a request it does neither. To free a slot, the longest idle connection is told that
+//! its peer has closed it, which it handles as usual. A request that has arrived meanwhile is still served.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,7 +22,7 @@ pub(super) struct IdleConnections {
     waits: Notify,
 }
 
-/// What a connection is at.
+/// The state of a connection.
 #[derive(Debug)]
 struct Activity {
     state: State,

@@ -1,4 +1,4 @@
-//! What is behind each door: the sources on one listener, the console on the other.
+//! The services behind each listener: the sources on one, the console on the other.
 
 use super::acceptor::Serve;
 use super::idle_connections::{Evictable, IdleConnections};
@@ -96,7 +96,7 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// What whoever starts and stops the process has to know, and has no credentials for.
+    /// Pages for process supervisors, which have no credentials.
     const PUBLIC: [&str; 2] = ["/health", "/ready"];
     const FROM_AFAR: &str =
         "without `access.admin_credentials_file` this is done from the machine itself only\n";

@@ -7,14 +7,14 @@ use tidegate_arena::{Arena, Share};
 use tidegate_config::{ClientAuth, Config, Listener, Shown};
 use tidegate_tls::{CertificateFiles, ServerIdentity, TlsAcceptor};
 
-/// What may change on disk while the gateway runs.
+/// Files that may change while the gateway runs.
 #[derive(Clone)]
 pub(crate) struct Keys {
-    /// What is shown to those who send, each with the addresses at which it is; none where no address speaks TLS.
+    /// Server certificates, each with its addresses; none if no address uses TLS.
     identities: Vec<(ServerIdentity, Vec<Listener>)>,
-    /// Who may send.
+    /// Client credentials.
     pub(super) senders: Access,
-    /// Who may use the admin address.
+    /// Admin credentials.
     pub(super) admins: Access,
 }
 

@@ -84,7 +84,7 @@ enum Address<'a> {
     Unix(&'a Path),
 }
 
-/// What connections are accepted from.
+/// The listening sockets.
 enum Socket {
     Tcp(TcpListener),
     Unix(UnixListener),
@@ -175,7 +175,7 @@ impl Acceptor {
     }
 }
 
-/// What acceptors hand connections to.
+/// The receivers of accepted connections.
 pub(super) struct Services<'a> {
     pub(super) workers: &'a Arc<Workers>,
     pub(super) arena: &'a Arena,

@@ -100,7 +100,7 @@ pub(crate) fn publish(view: &Arc<View>) {
     of_sinks(view, RESTARTS, |activity| activity.restarts);
 }
 
-/// What program this is, and how the data flows.
+/// The program's version, and the data flow's state.
 fn state(view: &Arc<View>) {
     view.registry.computed(BUILD, Kind::Gauge, ["version", "commit"], 1, |emit| {
         emit([env!("CARGO_PKG_VERSION"), env!("TIDEGATE_COMMIT")], Value::Gauge(1));

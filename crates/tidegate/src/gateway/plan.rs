@@ -27,8 +27,8 @@ use tidegate_tls::{CONNECTION_BYTES, WORKER_BYTES};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// What a parked connection takes: its task, its socket's registration, its timer. `tidegate-bench
-/// connections` measures 1.8 KiB.
+/// The memory of a parked connection: its task, its socket's registration, its timer. `tidegate-bench connections`
+/// measures 1.8 KiB.
 const CONNECTION: u64 = 2 * KIB;
 /// Threads beside the workers, their helpers, the sinks' and the upkeep's: the main one, the journal's, the
 /// allocator's.
@@ -62,13 +62,13 @@ pub(crate) struct Planned {
     pub(crate) files: Files,
     /// The lake writer's slice, in bytes; zero without a lake.
     pub(crate) slice: u64,
-    /// What the lake may hold of the journal beside its slice, in bytes.
+    /// The lake's share of journal memory besides its slice, in bytes.
     pub(crate) lake_part: u64,
-    /// What any other sink may always hold, in bytes.
+    /// The guaranteed share of any other sink, in bytes.
     pub(crate) sink_part: u64,
-    /// What belongs to nobody: one sink at a time may borrow all of it, in bytes.
+    /// The memory that one sink at a time may borrow completely, in bytes.
     pub(crate) common: u64,
-    /// What every sink can deliver.
+    /// The largest record that every sink can deliver.
     pub(crate) deliverable: Deliverable,
     /// The largest requests of each source that follow from that.
     pub(crate) announced: Vec<Announced>,
@@ -207,7 +207,7 @@ fn declare(
     plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));
 }
 
-/// What pages of the program may take: all that there are, or as many as the upkeep lets stay.
+/// Memory of the program's own pages: all of them, or as many as the upkeep lets stay.
 fn program_bytes() -> u64 {
     Program::look().map_or(PROGRAM, |program| program.bytes().min(PROGRAM))
 }

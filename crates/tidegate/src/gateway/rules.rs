@@ -20,7 +20,7 @@ const CHANGEABLE: [&str; 6] = [
     "access.bulk",
 ];
 
-/// What changes while running, in words: [`CHANGEABLE`], and what others take over.
+/// A description of the changes that apply while running: [`CHANGEABLE`], and those that other parts apply.
 pub(crate) const CHANGES: &str = "`sinks`, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
                                   `tenants.indices`, `tenants.overrides`, `access.bulk`, and what files of \
                                   certificates and credentials say";
@@ -56,7 +56,7 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<Rules, Failure> {
     Ok(rules)
 }
 
-/// What may be done over `_bulk` where credentials do not say.
+/// The `_bulk` rights of clients whose credentials grant none.
 fn bulk(config: &Config) -> Result<BulkDefaults, Failure> {
     let indices = |globs: &Option<Vec<IndexGlob>>| -> Result<Option<Indices>, Failure> {
         let Some(globs) = globs else { return Ok(None) };
@@ -82,7 +82,7 @@ fn bulk(config: &Config) -> Result<BulkDefaults, Failure> {
     })
 }
 
-/// What the table of tenants takes, in bytes; nothing where there are none.
+/// The memory of the tenant table, in bytes; 0 without tenants.
 pub(super) fn bytes(config: &Config) -> Option<u64> {
     config.has_tenants().then(|| Tenants::bytes(most_tenants(config)) as u64)
 }

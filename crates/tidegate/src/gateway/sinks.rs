@@ -54,7 +54,7 @@ impl Running {
     }
 }
 
-/// What each sink may hold, as the plan has it.
+/// The memory of each sink, from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {
     total: u64,
@@ -87,7 +87,7 @@ impl Parts {
     }
 }
 
-/// What sinks are attached to.
+/// The services that sinks are attached to.
 pub(crate) struct Attach {
     data: PathBuf,
     journal_config: tidegate_config::Journal,

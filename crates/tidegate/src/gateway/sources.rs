@@ -32,11 +32,11 @@ pub(crate) struct SourceKind {
     pub(crate) max_body: fn(&Sources) -> u64,
     /// The largest body that is received for that, in bytes: what compresses badly becomes longer by it.
     pub(crate) max_received: fn(&Sources) -> u64,
-    /// What it gives to the journal: what the sinks need for that bounds its bodies.
+    /// The records that it journals: the sinks' requirements for them bound its bodies.
     pub(crate) records: &'static [(Protocol, Signal)],
-    /// What a thread that checks its bodies keeps between requests, in bytes.
+    /// The memory of a thread that checks its bodies, kept between requests, in bytes.
     pub(crate) thread_bytes: usize,
-    /// What everybody together may send to it.
+    /// The limits shared by all its clients.
     pub(crate) allowance: fn(&SourceLimits) -> &Allowance,
     /// A label and the address to send to, for people.
     pub(crate) shown: fn(&Config) -> (&'static str, String),
@@ -44,7 +44,7 @@ pub(crate) struct SourceKind {
     start: fn(Http, &Parts<'_>) -> Result<Http, Failure>,
 }
 
-/// What a source is started with.
+/// The environment of a source at its start.
 struct Parts<'a> {
     config: &'a Config,
     books: Source,

@@ -86,7 +86,7 @@ struct SinkTold {
     told: Option<(Duration, u64)>,
     /// Since when the sink works again.
     works: Option<Duration>,
-    /// What had been dropped when that was last logged, and when that was.
+    /// The dropped items at the last log line, and its time.
     dropped: BTreeMap<&'static str, u64>,
     dropped_at: Option<Duration>,
 }
@@ -214,7 +214,7 @@ impl SinkTold {
     }
 }
 
-/// What each count has grown by.
+/// The growth of each count.
 fn since(before: &BTreeMap<&'static str, u64>, now: &BTreeMap<&'static str, u64>) -> Counts {
     let more = |(reason, count): (&&'static str, &u64)| {
         (*reason, count.saturating_sub(before.get(reason).copied().unwrap_or(0)))

@@ -1,4 +1,4 @@
-//! What the pages show, collected from the parts.
+//! Collects the contents of the pages from all parts.
 
 use super::acceptor::Doorkeeper;
 use super::rates::Rates;

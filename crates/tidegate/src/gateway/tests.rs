@@ -20,7 +20,7 @@ fn started(config: Config) -> (Gateway, Receiver<String>) {
     (Gateway::start_watched(config, leave).unwrap_or_else(|Failure(error)| panic!("{error}")), told)
 }
 
-/// What this text says, with a data folder in `dir`.
+/// Parses this configuration, with a data folder in `dir`.
 fn config(dir: &Path, text: &str) -> Config {
     let text = format!("memory: 256MiB\ndata: {}\n{text}", dir.join("data").display());
     tidegate_config::parse("test", &text, &|_| None).unwrap_or_else(|errors| panic!("{text}\n{errors}"))

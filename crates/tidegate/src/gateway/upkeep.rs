@@ -1,5 +1,5 @@
-//! What has to be looked after while nothing happens: memory that nobody used for a while goes back, and what
-//! must not end is watched. On a thread of its own, since a busy worker would do it late.
+//! Background maintenance: returns memory that was unused for a while, and watches tasks that must not end. On a
+//! separate thread, since a busy worker would be late.
 
 use super::keys::Keys;
 use super::plan::PROGRAM;
@@ -35,7 +35,7 @@ pub(crate) fn start(
     leave: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<Rounds> {
     let program = Program::look().unwrap_or_default();
-    // What the start needed is not needed again.
+    // Memory of the startup is not needed again.
     trim(&program);
     let (mut glance, mut kept) = (0_u32, 0);
     let round = move || {

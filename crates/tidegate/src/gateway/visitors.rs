@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use tidegate_config::{HostName, Listen};
 use tidegate_http1::{Head, Reply, Version};
 
-/// Whom the admin address answers.
+/// Access control of the admin address.
 pub(super) struct Visitors {
     /// The one that it listens on.
     address: IpAddr,
@@ -18,7 +18,7 @@ pub(super) struct Visitors {
     names: Vec<HostName>,
 }
 
-/// What changes nothing, but begins to watch: no page of another site leads there, not even by a link.
+/// Pages that change nothing, but start a watch: no other site may lead there, not even by a link.
 const TAP: &str = "/tap";
 
 impl Visitors {
@@ -84,7 +84,7 @@ fn host_of(authority: &str) -> &str {
 /// Whether a browser sends this for a page of another site, or of one that it cannot tell.
 fn comes_from_afar(head: &Head<'_>) -> bool {
     let is = |name: &str, value: &str| matches!(head.sole_header(name), Ok(Some(said)) if said == value.as_bytes());
-    // What a person typed, or a page of ours asks for; and what is no browser says nothing.
+    // A typed address, or a request of our own page; clients that are not browsers send no such headers.
     let is_near = head.values("sec-fetch-site").all(|site| site == b"none" || site == b"same-origin");
     // A link, which shows the page to the person and nothing to the page that it was on.
     let is_link = is("sec-fetch-mode", "navigate")

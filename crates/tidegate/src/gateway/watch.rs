@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is looked at, each with the words for it when it is gone.
+/// The watched tasks, each with a message for its end.
 #[derive(Default)]
 pub(crate) struct Watch(Vec<Box<dyn Fn() -> Option<String> + Send>>);
 

@@ -3,7 +3,7 @@
 use super::Flaw;
 use super::json::Cursor;
 
-/// What is to be done with a document.
+/// The operation on a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Put it in place of what is there.
@@ -35,10 +35,10 @@ pub enum Field {
     Type,
 }
 
-/// What an action's line says. Other fields are checked to be JSON, and kept as they are.
+/// The contents of an action line. Other fields are checked to be JSON, and kept unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action<'a> {
-    /// What is to be done.
+    /// The operation.
     pub kind: Kind,
     /// `_index` as it stands there: a string with its quotes.
     pub index: Option<&'a [u8]>,

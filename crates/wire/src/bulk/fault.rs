@@ -1,4 +1,4 @@
-//! What can be wrong with a `_bulk` body, in words that help the sender.
+//! Errors in a `_bulk` body, in words that help the client.
 
 use super::Kind;
 use std::fmt;
@@ -44,7 +44,7 @@ impl Fault {
         self.line
     }
 
-    /// What is wrong.
+    /// The error.
     pub const fn reason(&self) -> Reason {
         self.reason
     }

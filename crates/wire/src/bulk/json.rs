@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// What lies between `from` and here.
+    /// The bytes between `from` and this position.
     pub(super) fn since(&self, from: usize) -> &'a [u8] {
         self.text.get(from..self.at).unwrap_or_default()
     }

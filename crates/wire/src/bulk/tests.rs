@@ -84,7 +84,7 @@ fn json_of(bytes: Option<&[u8]>) -> Option<Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// What is read of a body is what was written to it.
+    /// A body reads back as written.
     #[test]
     fn items_are_read_as_they_were_written(models in prop::collection::vec(model(), 0..8)) {
         let body = written(&models);
@@ -267,7 +267,7 @@ fn nothing_is_allocated() {
     assert_eq!(measured.count_total, 0);
 }
 
-/// What was taken says how long it is as it is written, and how long its largest item.
+/// The accepted part reports its written length, and the length of its largest item.
 #[test]
 fn what_was_taken_is_measured() {
     let body = b"{\"index\":{}}\n{\"a\":1}\n{\"delete\":{\"_id\":\"12345678901234567890\"}}\n";

@@ -1,11 +1,11 @@
-//! What strings of JSON mean, with their escapes undone.
+//! Decodes JSON strings with escapes.
 
 use super::Flaw;
 use super::json::Cursor;
 use crate::json::unescaped;
 
-/// What a string that was passed as one means: `string` with its quotes, undone into `space` where it has escapes.
-/// Nothing where `space` is too short, or an escape stands for half a character.
+/// The meaning of a checked string: `string` with its quotes, decoded into `space` if it has escapes. `None` if
+/// `space` is too short, or an escape is half of a surrogate pair.
 pub fn text<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
     let inner = string.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if !inner.contains(&b'\\') {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     proptest! {
-        /// What another parser reads is what is read here.
+        /// Another parser reads the same text.
         #[test]
         fn strings_mean_what_another_parser_says(meant in "\\PC{0,12}|[\"\\\\/\n\t\x08😀a]{0,12}") {
             let string = serde_json::to_string(&meant).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests of the codings share: memory with a limit, bodies worth compressing, and what holds for any coding.
+//! Shared by the tests of the codings: memory with a limit, compressible bodies, and properties of every coding.
 #![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 use proptest::prelude::*;

@@ -26,7 +26,7 @@ pub enum Fault {
     /// The compressed data is damaged.
     #[error("gzip: the compressed data is damaged")]
     Data,
-    /// What was decompressed is not what was compressed.
+    /// The decompressed bytes differ from the compressed ones.
     #[error("gzip: the checksum is {found:08x} and should be {expected:08x}")]
     Checksum {
         /// Of what was decompressed.
@@ -67,7 +67,7 @@ enum Part {
 const EXPANSION: usize = 1032;
 
 impl Decoder {
-    /// What a decoder takes on the heap, at most: zlib's state with its 32 KiB of history.
+    /// Most heap bytes of a decoder: zlib's state with its 32 KiB of history.
     pub const BYTES: usize = 48 << 10;
 
     /// A decoder at the start of a body.

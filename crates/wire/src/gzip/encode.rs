@@ -30,7 +30,7 @@ enum Part {
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
 
 impl Encoder {
-    /// What an encoder of any level takes on the heap, at most.
+    /// Most heap bytes of an encoder of any level.
     pub const BYTES: usize = 384 << 10;
 
     /// An encoder of `level`, 1 (fast) to 9 (small).

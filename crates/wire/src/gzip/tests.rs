@@ -1,5 +1,5 @@
-//! What was compressed is what comes out, in any pieces and as any other implementation has it; what is
-//! damaged is refused; memory is what was declared.
+//! Compressed bytes decompress to the original, in any pieces and as in other implementations; damaged input is
+//! refused; memory is as declared.
 #![allow(clippy::indexing_slicing, clippy::disallowed_methods, reason = "what is read here was written here")]
 
 use std::io::Read;
@@ -84,7 +84,7 @@ proptest! {
         prop_assert!(in_pieces(&mut decoder, &body, input, output).unwrap() == raw.repeat(2));
     }
 
-    /// What is cut off anywhere is refused.
+    /// Input truncated anywhere is refused.
     #[test]
     fn cut_bodies_are_refused(raw in texts(), cut in any::<proptest::sample::Index>()) {
         let body = compress(6, &raw);

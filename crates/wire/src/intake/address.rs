@@ -29,7 +29,7 @@ fn of_list(text: &[u8]) -> Option<Address> {
     of(text.split(|byte| *byte == b',').next()?.trim_ascii())
 }
 
-/// Who it is for, in the first part of a `Forwarded` (RFC 7239).
+/// The client, from the first part of a `Forwarded` header (RFC 7239).
 fn of_forwarded(text: &[u8]) -> Option<Address> {
     let first = text.split(|byte| *byte == b',').next()?;
     let mut found = None;

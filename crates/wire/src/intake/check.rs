@@ -32,7 +32,7 @@ pub(super) fn event(line: &[u8]) -> Result<Event<'_>, Fault> {
     }
     object(&mut cursor, fields_of(kind), 1).map_err(of_event)?;
     let raw = start.until(&cursor);
-    // What stands beside it is nobody's, but it must be JSON.
+    // Unknown members beside it are ignored, but must be JSON.
     while cursor.takes(b',') {
         cursor.name().map_err(of_event)?;
         cursor.skip(1).map_err(of_event)?;

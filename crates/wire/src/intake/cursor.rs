@@ -15,7 +15,7 @@ pub(super) struct Cursor<'a> {
     len: usize,
 }
 
-/// What a value is, as its first byte tells.
+/// The type of a value, from its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Text,
@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         Cursor { rest: text, len: text.len() }
     }
 
-    /// What lies between this cursor and `later`, a later state of it.
+    /// The bytes between this cursor and `later`, a later state of it.
     pub(super) fn until(&self, later: &Self) -> &'a [u8] {
         let len = self.rest.len().saturating_sub(later.rest.len());
         self.rest.get(..len).unwrap_or_default()
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         is
     }
 
-    /// What the value is that comes next.
+    /// The type of the next value.
     #[inline(always)]
     pub(super) fn shape(&mut self) -> Result<Shape, Problem> {
         Ok(match self.peek() {

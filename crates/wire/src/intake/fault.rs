@@ -1,4 +1,4 @@
-//! What can be wrong with a line.
+//! Errors in a line.
 
 use super::Kind;
 use std::fmt;
@@ -8,11 +8,11 @@ use std::fmt;
 pub struct Fault {
     /// Of which event; nothing when it is not known what it was meant to be.
     pub kind: Option<Kind>,
-    /// What is wrong.
+    /// The error.
     pub problem: Problem,
 }
 
-/// What is wrong with a line.
+/// The error in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
     /// It is longer than [`LONGEST_LINE`](super::LONGEST_LINE), or than what was allowed.

@@ -1,8 +1,8 @@
-//! What the fields of events may be: as APM Server's decoder has it (apm-data, `input/elasticapm`), in one table.
+//! The types of event fields, as in APM Server's decoder (apm-data, `input/elasticapm`), in one table.
 
 use super::Kind;
 
-/// What a field's value may be. `null` is the same as no field everywhere.
+/// The valid types of a field. `null` means a missing field everywhere.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
     /// A string.

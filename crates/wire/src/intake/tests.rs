@@ -1,4 +1,4 @@
-//! What is checked is checked, what is accepted is shown as serde_json reads it, and nothing else decides.
+//! Every line is checked, accepted lines read as in serde_json, and no other rule applies.
 #![allow(clippy::indexing_slicing, reason = "what is read here was written here")]
 
 mod captured;

@@ -54,7 +54,7 @@ pub struct Attributes<'a>(Messages<'a>);
 #[derive(Debug, Clone)]
 pub struct Values<'a>(Messages<'a>);
 
-/// Who sends.
+/// The sender.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Resource<'a> {
     message: &'a [u8],

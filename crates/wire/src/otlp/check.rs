@@ -19,10 +19,10 @@ use super::request::field::{MEMBERS, OWNER, RESOURCES, SCHEMA_URL};
 use crate::proto::{Malformed, Reader};
 use field::{Once, text};
 
-/// What a body holds.
+/// The contents of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// What the books count: spans, log records, data points of any kind, profiles.
+    /// The items of the books: spans, log records, data points of any kind, profiles.
     pub items: u64,
     /// Resources.
     pub resources: u64,
@@ -64,7 +64,7 @@ fn whole(len: usize) -> usize {
     len.max(1)
 }
 
-/// What checks an item, counts it, and says how long the largest item in it is with what encloses it there.
+/// Checks an item, counts it, and returns the length of its largest item with its enclosing messages.
 trait CheckItem: Copy + Fn(Reader<'_>, &mut Counts) -> Result<usize, Fault> {}
 impl<F: Copy + Fn(Reader<'_>, &mut Counts) -> Result<usize, Fault>> CheckItem for F {}
 

@@ -1,4 +1,4 @@
-//! What can be wrong with an export request, in words that help the sender.
+//! Errors in an export request, in words that help the client.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Fault(Box<Place>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
-    /// What it is in, the innermost first: at most one entry for each level of the schema.
+    /// The enclosing messages, innermost first: at most one entry for each level of the schema.
     path: Vec<(&'static str, u64)>,
     offset: usize,
     reason: Reason,
@@ -48,7 +48,7 @@ pub enum Reason {
 }
 
 impl Fault {
-    /// What it is in, as its kind and its number among its siblings: from the item outwards to the resource.
+    /// The enclosing messages, as kind and number among siblings: from the item outwards to the resource.
     #[must_use]
     pub fn path(&self) -> &[(&'static str, u64)] {
         &self.0.path
@@ -60,7 +60,7 @@ impl Fault {
         self.0.offset
     }
 
-    /// What is wrong.
+    /// The error.
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.0.reason

@@ -35,7 +35,7 @@ pub use fault::{Fault, Reason};
 
 use super::Signal;
 
-/// What a translation takes on the heap at most, in bytes: where values nest deep.
+/// Most heap bytes of a translation: for deeply nested values.
 pub(super) const DEEP_BYTES: usize = message::DEEP_BYTES;
 
 /// The room in which the protobuf of `body` fits, while it is made and after.
@@ -57,22 +57,21 @@ pub fn measure(signal: Signal, body: &[u8]) -> Result<usize, Fault> {
     message::measure(signal, body)
 }
 
-/// What was translated.
+/// The translated part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Translated {
     /// How long the protobuf is.
     pub len: usize,
     /// Items (spans, log records, points) that were left out, since there is something wrong in them.
     pub refused: u64,
-    /// What that is, of the first of them.
+    /// The first error.
     pub faults: Vec<Fault>,
 }
 
 /// Writes the protobuf of `body` to the start of `out`, which should have [`max_len`] or what [`measure`]
 /// says. An item in which something is wrong is left out, and does not cost the others.
 ///
-/// What comes out is as well formed as protobuf can be; whether the request makes sense is for
-/// [`check`](super::check) to say.
+/// The output is well-formed protobuf; [`check`](super::check) decides whether the request is valid.
 ///
 /// # Errors
 /// A [`Fault`]: which field, which byte, and what is wrong, where that is not within an item, or hides where that ends.

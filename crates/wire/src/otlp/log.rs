@@ -16,7 +16,7 @@ pub struct LogRecord<'a> {
     pub severity: i32,
     /// The severity in the source's own words.
     pub severity_text: &'a [u8],
-    /// What it says.
+    /// The body.
     pub body: AnyValue<'a>,
     /// Attributes that the sender left out.
     pub dropped_attributes: u32,

@@ -5,7 +5,7 @@ use super::point::{ExponentialPoint, HistogramPoint, NumberPoint, SummaryPoint};
 use super::request::Item;
 use crate::proto::{Messages, Reader, low32};
 
-/// What `temporality` can be.
+/// The values of `temporality`.
 pub mod temporality {
     /// Points tell what came since the point before.
     pub const DELTA: i32 = 1;
@@ -19,7 +19,7 @@ pub struct Metric<'a> {
     message: &'a [u8],
     /// Its name.
     pub name: &'a [u8],
-    /// What it measures.
+    /// Its description.
     pub description: &'a [u8],
     /// In UCUM notation.
     pub unit: &'a [u8],
@@ -109,7 +109,7 @@ impl<'a> Metric<'a> {
         self.message
     }
 
-    /// What else is known of it.
+    /// Further metadata.
     #[must_use]
     pub fn metadata(&self) -> Attributes<'a> {
         Attributes::new(self.message, 12)

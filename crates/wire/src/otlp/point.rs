@@ -151,7 +151,7 @@ impl<'a> NumberPoint<'a> {
         self.message
     }
 
-    /// What is measured.
+    /// The attributes of the measurement.
     #[must_use]
     pub fn attributes(&self) -> Attributes<'a> {
         Attributes::new(self.message, 7)
@@ -190,7 +190,7 @@ impl<'a> HistogramPoint<'a> {
         self.message
     }
 
-    /// What is measured.
+    /// The attributes of the measurement.
     #[must_use]
     pub fn attributes(&self) -> Attributes<'a> {
         Attributes::new(self.message, 9)
@@ -247,7 +247,7 @@ impl<'a> ExponentialPoint<'a> {
         self.message
     }
 
-    /// What is measured.
+    /// The attributes of the measurement.
     #[must_use]
     pub fn attributes(&self) -> Attributes<'a> {
         Attributes::new(self.message, 1)
@@ -304,7 +304,7 @@ impl<'a> SummaryPoint<'a> {
         self.message
     }
 
-    /// What is measured.
+    /// The attributes of the measurement.
     #[must_use]
     pub fn attributes(&self) -> Attributes<'a> {
         Attributes::new(self.message, 7)

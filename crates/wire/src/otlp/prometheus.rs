@@ -72,10 +72,10 @@ use walk::Walk;
 /// How names are made, by the names that Prometheus has for it (`otlp.translation_strategy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Naming {
-    /// What names may not have becomes `_`; units and `_total` are appended.
+    /// Invalid characters become `_`; units and `_total` are appended.
     #[default]
     UnderscoreEscapingWithSuffixes,
-    /// What names may not have becomes `_`.
+    /// Invalid characters become `_`.
     UnderscoreEscapingWithoutSuffixes,
     /// Names stay as they are, with units and `_total` appended.
     NoUTF8EscapingWithSuffixes,
@@ -89,7 +89,7 @@ impl Naming {
     }
 }
 
-/// What can be chosen.
+/// The options.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'s> {
     /// How names are made.
@@ -135,7 +135,7 @@ pub struct Scratch {
     symbols: Symbols,
 }
 
-/// What one series is put together in.
+/// Scratch space for one series.
 #[derive(Debug)]
 struct SeriesScratch {
     labels: Labels,
@@ -172,7 +172,7 @@ impl Scratch {
     }
 }
 
-/// What a translation left out.
+/// The items that a translation left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dropped {
     /// Points that are not cumulative, and cannot or shall not be added up.
@@ -212,7 +212,7 @@ impl Dropped {
     }
 }
 
-/// What came of a translation.
+/// The result of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Translated {
     /// Series that were written.
@@ -223,7 +223,7 @@ pub struct Translated {
     pub histograms: u64,
     /// Exemplars in them.
     pub exemplars: u64,
-    /// What was left out.
+    /// The items left out.
     pub dropped: Dropped,
 }
 
@@ -292,7 +292,7 @@ pub fn part_to_v2(
     let Scratch { series, symbols } = scratch;
     symbols.begin(out)?;
     let part = Part::new(points);
-    // What the first turn adds is taken back, or the second would add it again.
+    // Undo the first pass's additions, or the second would add them again.
     Walk::new(settings, series, part.clone(), undone(&mut deltas), Collect::new(symbols, out))
         .request(raw)?;
     let mut walk = Walk::new(settings, series, part, undone(&mut deltas), V2::new(symbols, out));

@@ -20,7 +20,7 @@ pub(super) mod field {
     pub(crate) const SCHEMA_URL: u32 = 3;
 }
 
-/// What a scope groups: [`Span`], [`LogRecord`], [`Metric`] or [`Profile`].
+/// The items of a scope: [`Span`], [`LogRecord`], [`Metric`] or [`Profile`].
 pub trait Item<'a>: Sized {
     /// Reads one from its encoded message; `None` when that is malformed.
     fn read(message: &'a [u8]) -> Option<Self>;
@@ -42,7 +42,7 @@ pub type LogsRequest<'a> = Request<'a, LogRecord<'a>>;
 /// A request of profiles; its dictionary is not shown.
 pub type ProfilesRequest<'a> = Request<'a, Profile<'a>>;
 
-/// What one resource has sent: `ResourceSpans`, `ResourceLogs` and so on.
+/// The items of one resource: `ResourceSpans`, `ResourceLogs` and so on.
 #[derive(Debug, Clone, Copy)]
 pub struct ResourceGroup<'a, T> {
     message: &'a [u8],
@@ -53,7 +53,7 @@ pub struct ResourceGroup<'a, T> {
     items: PhantomData<T>,
 }
 
-/// What one scope of a resource has sent: `ScopeSpans`, `ScopeLogs` and so on.
+/// The items of one scope of a resource: `ScopeSpans`, `ScopeLogs` and so on.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeGroup<'a, T> {
     message: &'a [u8],

@@ -233,7 +233,7 @@ impl<'a> Level<'a> {
     }
 }
 
-/// What is not a member, in as many stretches as the members leave of it.
+/// The bytes that are not members, in as many ranges as the members leave.
 fn stretches(signal: Signal, depth: usize, message: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut reader = Reader::new(message);
     let mut ended = false;

@@ -18,7 +18,7 @@ pub struct Span<'a> {
     pub parent_span_id: &'a [u8],
     /// The trace flags in the low 8 bits; bits 8 and 9 say whether the parent is remote.
     pub flags: u32,
-    /// What was done.
+    /// The operation.
     pub name: &'a [u8],
     /// 0 unspecified, 1 internal, 2 server, 3 client, 4 producer, 5 consumer.
     pub kind: i32,
@@ -51,7 +51,7 @@ pub struct Event<'a> {
     message: &'a [u8],
     /// Nanoseconds since the Unix epoch.
     pub time: u64,
-    /// What happened.
+    /// The name of the event.
     pub name: &'a [u8],
     /// Attributes that the sender left out.
     pub dropped_attributes: u32,

@@ -1,4 +1,4 @@
-//! What can be wrong with a message's structure.
+//! Errors in a message's structure.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct Malformed {
     pub offset: usize,
     /// The number of the field being read; 0 while a field's key was being read.
     pub field: u32,
-    /// What is wrong there.
+    /// The error at that position.
     pub problem: Problem,
 }
 

@@ -19,7 +19,7 @@ impl<'a> Messages<'a> {
         Self { reader: Reader::new(message), field, tag: if field < 16 { tag } else { 0 } }
     }
 
-    /// What `read` makes of each, up to the first that it cannot read.
+    /// The results of `read`, up to the first message that it cannot read.
     #[inline]
     pub fn read<T, F: FnMut(&'a [u8]) -> Option<T>>(self, read: F) -> ReadMessages<'a, F> {
         ReadMessages { messages: self, read }

@@ -6,7 +6,7 @@ use super::write::{self, Varint};
 use super::*;
 
 proptest! {
-    /// What is written as a varint is read back, byte for byte as prost writes it.
+    /// A varint reads back as written, byte for byte as prost writes it.
     #[test]
     fn varints_round_trip_as_prost_writes_them(value in any::<u64>(), shift in 0u32..64) {
         let value = value >> shift;

@@ -12,7 +12,7 @@ use super::fault::Fault;
 pub(super) use labels::Entry;
 pub use refused::Refused;
 
-/// What a body holds.
+/// The contents of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Series, those without samples included.
@@ -29,7 +29,7 @@ pub struct Counts {
     pub symbols: u64,
 }
 
-/// What a body may hold at most, and what a series must have.
+/// The limits of a body, and the requirements on a series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Labels of one series.
@@ -44,18 +44,18 @@ pub struct Limits {
     pub require_metric_name: bool,
 }
 
-/// What was found in a body.
+/// The findings in a body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inspected {
-    /// What is accepted.
+    /// The accepted items.
     pub counts: Counts,
-    /// What is not.
+    /// The refused items.
     pub refused: Refused,
     /// The bytes of the largest series that is accepted, with its labels spelled out, or of the largest entry of
     /// metadata: an upper bound on what it takes in a 1.0 body.
     pub largest_item: usize,
-    /// What a strict receiver would refuse though all of it is accepted: the first series whose labels are not sorted,
-    /// or a symbol that nobody uses and that is not UTF-8.
+    /// A reason why a strict receiver would refuse the body although all of it is accepted: the first series whose
+    /// labels are not sorted, or an unused symbol that is not UTF-8.
     pub irregular: Option<Fault>,
 }
 
@@ -67,7 +67,7 @@ impl Inspected {
     }
 }
 
-/// What becomes of a series.
+/// The verdict on a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is good as it is.
@@ -78,7 +78,7 @@ pub(super) enum Verdict {
     Drop,
 }
 
-/// What was counted in one series that is accepted, as a whole or in part.
+/// The counts of one series that is accepted, wholly or in part.
 #[derive(Debug, Clone, Default)]
 struct Found {
     counts: Counts,
@@ -90,7 +90,7 @@ struct Found {
     bytes: usize,
 }
 
-/// What is refused of a series of which the rest is accepted.
+/// The refused part of a series whose rest is accepted.
 #[derive(Debug, Clone, Default)]
 struct Flawed {
     histograms: u64,
@@ -196,7 +196,7 @@ impl Counts {
         self.samples + self.histograms + self.exemplars + self.metadata
     }
 
-    /// What a series has beside its labels.
+    /// The parts of a series besides its labels.
     fn values(&self) -> u64 {
         self.samples + self.histograms + self.exemplars
     }
@@ -211,7 +211,7 @@ impl Counts {
 }
 
 impl Limits {
-    /// What sorting the labels of a series takes beside the body, in bytes.
+    /// Bytes for sorting the labels of a series, in addition to the body.
     #[must_use]
     pub fn bytes_to_sort(&self) -> usize {
         self.labels.saturating_mul(labels::Entry::BYTES)

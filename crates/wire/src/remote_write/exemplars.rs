@@ -24,7 +24,7 @@ pub struct Lone<'a> {
 }
 
 impl Lone<'_> {
-    /// What one takes in the list of them, in bytes.
+    /// Bytes of one entry in their list.
     pub const BYTES: usize = size_of::<Lone<'static>>();
 }
 

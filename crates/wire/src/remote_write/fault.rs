@@ -1,4 +1,4 @@
-//! What can be wrong with a remote-write body, in words that help the sender.
+//! Errors in a remote-write body, in words that help the client.
 
 use std::fmt;
 
@@ -29,9 +29,9 @@ pub enum Reason {
     /// Fields of the other version's message and none of this one's.
     #[error("this looks like {found}, but the Content-Type announces {announced}")]
     OtherVersion {
-        /// What it seems to be.
+        /// Its apparent type.
         found: &'static str,
-        /// What it was announced as.
+        /// Its declared type.
         announced: &'static str,
     },
     /// A text is not UTF-8.
@@ -66,9 +66,9 @@ pub enum Reason {
     /// A limit on labels is exceeded.
     #[error("{subject} is over the limit: {given} of at most {limit}")]
     Limit {
-        /// What is limited.
+        /// The limited quantity.
         subject: Subject,
-        /// What was sent.
+        /// The actual value.
         given: usize,
         /// The limit.
         limit: usize,
@@ -79,7 +79,7 @@ pub enum Reason {
     /// A reference points past the symbol table.
     #[error("{subject} refers to symbol {reference}, and the table has {symbols}")]
     Reference {
-        /// What refers.
+        /// The referring field.
         subject: Subject,
         /// The number of the symbol.
         reference: u64,
@@ -131,7 +131,7 @@ pub enum Reason {
     Count {
         /// Its count.
         count: u64,
-        /// What its buckets hold.
+        /// The count in its buckets.
         found: u64,
     },
     /// Custom buckets that contradict themselves.
@@ -150,7 +150,7 @@ pub enum Side {
     Negative,
 }
 
-/// What a reason is about.
+/// The subject of a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Subject {
     /// A label's name.
@@ -218,7 +218,7 @@ impl Fault {
         self.0.offset
     }
 
-    /// What is wrong.
+    /// The error.
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.0.reason

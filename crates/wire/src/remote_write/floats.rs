@@ -5,7 +5,7 @@ use crate::output::{Full, Output};
 use crate::proto::Fields;
 use crate::proto::write::{self, Encode};
 
-/// What was left out.
+/// The items left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LeftOut {
     /// Native histograms.
@@ -24,7 +24,7 @@ struct Numbers {
     metadata: Option<u32>,
     samples: u32,
     histograms: u32,
-    /// What is an item of its own beside those.
+    /// The other items.
     others: [u32; 2],
 }
 

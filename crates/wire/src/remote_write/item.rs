@@ -57,7 +57,7 @@ impl<L> Exemplar<L> {
     }
 }
 
-/// What is known about a metric family.
+/// The metadata of a metric family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Metadata<'a> {
     /// 0 unknown, 1 counter, 2 gauge, 3 histogram, 4 gauge histogram, 5 summary, 6 info, 7 state set: the

@@ -30,7 +30,7 @@ pub struct Scratch {
     symbols: Interner,
 }
 
-/// What a join wrote.
+/// The output of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Joined {
     /// Series.

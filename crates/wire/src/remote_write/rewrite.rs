@@ -1,4 +1,4 @@
-//! What can go wrong when a checked body is written anew.
+//! Errors in rewriting a checked body.
 
 use thiserror::Error;
 

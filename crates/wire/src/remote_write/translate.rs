@@ -1,6 +1,6 @@
-//! From one version to the other, straight from the view to the output.
+//! Translates one version to the other, directly from the view to the output.
 //!
-//! What the target cannot hold is left out and counted in [`Dropped`]; fields that neither schema knows are
+//! Fields that the target cannot hold are left out and counted in [`Dropped`]; fields unknown to both schemas are
 //! left out too. Values are copied as bits.
 
 mod encode;
@@ -11,7 +11,7 @@ mod to_v2;
 pub use to_v1::{series_to_v1, to_v1};
 pub use to_v2::{Scratch, part_to_v2, to_v2};
 
-/// What a translation left out, because the target has no place for it.
+/// The parts that a translation left out, because the target cannot hold them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dropped {
     /// Start timestamps of samples and histograms: 1.0 has none.

@@ -51,8 +51,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// What it says about metric families. 1.0 has a list of its own; in 2.0 each series may say it, so a
-    /// family can come more than once, under the name of each of its series.
+    /// The metadata of metric families. 1.0 has a separate list; in 2.0 each series may carry it, so a family can
+    /// appear more than once, under the name of each of its series.
     pub fn metadata(&self) -> impl Iterator<Item = Metadata<'a>> + Clone + use<'a> {
         match self {
             Self::V1(request) => Either::One(request.metadata()),
@@ -116,7 +116,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// What a 2.0 series says about its family; 1.0 has that in [`Request::metadata`] only.
+    /// The metadata of a 2.0 series' family; 1.0 has that in [`Request::metadata`] only.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
         match self {

@@ -18,7 +18,7 @@ pub fn joined_preamble(total: u64) -> Result<Varint, Error> {
     Ok(Varint::new(total))
 }
 
-/// What follows the preamble of `body`.
+/// The rest of `body` after the preamble.
 ///
 /// # Errors
 /// [`Error::Preamble`].

@@ -1,5 +1,5 @@
-//! What another implementation compressed is what comes out, in any pieces; what is damaged is refused; memory is
-//! what was declared.
+//! Another implementation's output decompresses to the original, in any pieces; damaged input is refused; memory is
+//! as declared.
 #![allow(clippy::indexing_slicing, clippy::disallowed_methods, reason = "what is read here was written here")]
 
 use std::io::Read;
@@ -42,7 +42,7 @@ proptest! {
         prop_assert!(decompress(&body).unwrap() == raw);
     }
 
-    /// What is cut off anywhere is refused.
+    /// Input truncated anywhere is refused.
     #[test]
     fn cut_bodies_are_refused(raw in texts(), cut in any::<proptest::sample::Index>()) {
         let body = compress(6, &raw);

@@ -26,7 +26,7 @@ const LEAST: usize = 128 << 10;
 const TOO_SMALL: usize = 0usize.wrapping_sub(70);
 
 impl Decoder {
-    /// What a decoder takes on the heap, at most.
+    /// Most heap bytes of a decoder.
     pub const BYTES: usize = 96 << 10;
 
     /// The window that a frame may want by default, which is what the format asks every decoder to support.

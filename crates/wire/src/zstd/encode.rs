@@ -4,7 +4,7 @@ use thiserror::Error;
 use zstd_safe::zstd_sys::ZSTD_EndDirective::{ZSTD_e_continue, ZSTD_e_end};
 use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective};
 
-/// What the library did not accept.
+/// The rejected parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refused {
     /// A level that is not offered.
@@ -24,7 +24,7 @@ pub struct Encoder {
 const WINDOW_LOG: u32 = 19;
 
 impl Encoder {
-    /// What an encoder of `level` takes on the heap, at most.
+    /// Most heap bytes of an encoder of `level`.
     #[must_use]
     pub fn bytes(level: i32) -> usize {
         let kib = match level {

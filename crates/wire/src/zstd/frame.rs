@@ -14,7 +14,7 @@ pub enum Fault {
     /// Back references that reach further than allowed.
     #[error("zstd: a frame wants a window of {wanted} bytes, and at most {limit} are allowed")]
     Window {
-        /// What its header says.
+        /// The contents of its header.
         wanted: u64,
         /// The limit.
         limit: u64,
@@ -28,7 +28,7 @@ pub enum Fault {
     /// A block larger than blocks may be.
     #[error("zstd: a block has {found} bytes, and at most {limit} are allowed in its frame")]
     BlockSize {
-        /// What its header says.
+        /// The contents of its header.
         found: usize,
         /// The limit that follows from the window.
         limit: usize,
@@ -36,9 +36,9 @@ pub enum Fault {
     /// The frame claims more than its blocks can become.
     #[error("zstd: a frame announces {announced} bytes, and its blocks can be no more than {possible}")]
     Content {
-        /// What its header says.
+        /// The contents of its header.
         announced: u64,
-        /// What its blocks can become.
+        /// The decompressed size of its blocks.
         possible: u64,
     },
     /// The compressed data is damaged.
@@ -49,7 +49,7 @@ pub enum Fault {
     Truncated,
 }
 
-/// What stands at the start of some bytes.
+/// The frame at the start of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// So many bytes that mean nothing.
@@ -172,7 +172,7 @@ impl Header {
     }
 }
 
-/// What is left to be measured.
+/// The bytes not yet measured.
 struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {

@@ -1,5 +1,5 @@
-//! What was compressed is what comes out, as any other implementation has it; what claims too much is refused
-//! before anything is paid; memory is what was declared.
+//! Compressed bytes decompress to the original, as in other implementations; excessive sizes are refused before any
+//! memory is charged; memory is as declared.
 #![allow(clippy::indexing_slicing, clippy::disallowed_methods, reason = "what is read here was written here")]
 
 use std::io::Read;
@@ -86,7 +86,7 @@ proptest! {
         prop_assert!(decompress(&body).unwrap() == raw);
     }
 
-    /// What is cut off anywhere is refused.
+    /// Input truncated anywhere is refused.
     #[test]
     fn cut_bodies_are_refused(raw in texts(), announced in any::<bool>(), cut in any::<proptest::sample::Index>()) {
         let body = compress(3, &raw, announced);

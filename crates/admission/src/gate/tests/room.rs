@@ -26,7 +26,7 @@ async fn now<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }
 
-/// What is sent is next to nothing, and what becomes of it is a flood.
+/// A tiny body decompresses to a huge one.
 #[tokio::test]
 async fn a_flood_of_bodies_that_become_large_leaves_room_for_the_others() {
     let rig = limited(LimiterSettings::default(), true);
@@ -87,7 +87,7 @@ async fn one_request_of_a_tenant_waits_and_the_others_are_refused() {
     assert!(second.await.is_ok());
 }
 
-/// What a body turns out to need beyond what it said counts too; and it comes back.
+/// Memory that a body needs beyond its announced size counts too, and is returned.
 #[tokio::test]
 async fn what_a_body_turns_out_to_become_is_on_the_account() {
     let rig = limited(LimiterSettings::default(), true);
@@ -137,7 +137,7 @@ async fn bodies_that_are_not_light_are_checked_one_at_a_time_on_a_thread() {
     assert!(second.await.is_ok());
 }
 
-/// What a request would hold of two shares at a time decides whether time mends it.
+/// A request that needs more than both shares together gets no retry delay.
 #[tokio::test(start_paused = true)]
 async fn what_never_fits_beside_the_body_is_refused_at_once_and_for_good() {
     let rig = rig(1 << 30);

@@ -14,7 +14,7 @@ pub(crate) fn metadata<O: Out>(out: &mut O, attributes: &dyn Attributes) {
     let mut named = false;
     find(attributes, "service.name", &mut |value| {
         for char in value.chars().take(1024) {
-            // What the server's `^[a-zA-Z0-9 _-]+$` takes.
+            // The characters that the server's `^[a-zA-Z0-9 _-]+$` allows.
             let taken = char.is_ascii_alphanumeric() || matches!(char, ' ' | '_' | '-');
             name.put(&[if taken { char as u8 } else { b'_' }]);
             named = true;

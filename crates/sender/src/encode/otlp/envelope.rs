@@ -1,4 +1,4 @@
-//! What stands around the events of a request: the resource, and the scopes.
+//! The envelope of a request's events: the resource and the scopes.
 
 use super::proto::{bytes_field_len, message_head, text_field};
 use super::value::attributes;

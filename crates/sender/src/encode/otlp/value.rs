@@ -77,7 +77,7 @@ fn any_value<O: Out>(out: &mut O, value: Value<'_>, len: usize, depth: u32) {
         Value::Double(number) => fixed64_field(out, 4, number.to_bits()),
         Value::Bytes(bytes) => bytes_field(out, 7, bytes),
         Value::Display(shown) => {
-            // What is left of `len` when tag and length are taken off; the length's length depends on it.
+            // The rest of `len` without tag and length; the length's own size depends on it.
             let text = (1..=10)
                 .map(|head| len.saturating_sub(1 + head))
                 .find(|text| bytes_field_len(1, *text) == len);

@@ -127,7 +127,7 @@ fn ask(server: SocketAddr, name: &str, kind: u16, patience: Patience<'_>) -> Opt
             return None;
         }
         let read = socket.recv(&mut room).ok()?;
-        // What answers another question, or nobody's, is passed over.
+        // Ignore answers to other questions.
         if let Some(found) = room.get(..read).and_then(|answer| answered(answer, &query)) {
             return found;
         }

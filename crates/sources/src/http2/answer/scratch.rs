@@ -10,7 +10,7 @@ const LENGTH: usize = 4 << 10;
 /// The most that is written at a time, about: more makes the buffer grow for once.
 const ONCE: usize = 512;
 
-/// What a thread keeps.
+/// A thread's buffers.
 pub(in crate::http2) const BYTES: usize = BUFFERS * LENGTH;
 
 #[derive(Default)]
@@ -23,7 +23,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// What `write` writes. It takes nothing from the heap while what was written before is gone.
+/// Returns the output of `write`. Allocates nothing while earlier output is free.
 pub(super) fn written(write: impl FnOnce(&mut BytesMut)) -> Bytes {
     SCRATCH.with_borrow_mut(|Scratch { buffers, at }| {
         if buffers.get(*at).is_none_or(|buffer| buffer.capacity() < ONCE) {
@@ -45,7 +45,7 @@ pub(super) fn written(write: impl FnOnce(&mut BytesMut)) -> Bytes {
 mod tests {
     use super::*;
 
-    /// What was written stays as it is while somebody has it, however often the buffers go round.
+    /// Output stays unchanged while it is referenced, however often the buffers rotate.
     #[test]
     fn what_is_kept_is_not_written_over() {
         let mut kept = Vec::new();

@@ -53,7 +53,7 @@ fn frames(dice: &mut Dice, stream: u32, body: &[u8], longest: usize) -> (Vec<Vec
     }
 }
 
-/// What the codec was given, by stream: bytes of `DATA`, and how often the stream ended.
+/// The codec's input, by stream: bytes of `DATA`, and how often the stream ended.
 fn heard(mut fed: &[u8]) -> BTreeMap<u32, (Vec<u8>, u32)> {
     assert_eq!(&fed[..PREFACE.len()], PREFACE);
     fed = &fed[PREFACE.len()..];
@@ -131,7 +131,7 @@ impl Rig {
         }
     }
 
-    /// What the calls do: open their windows, close those that are full, and now and then leave early.
+    /// The calls' behaviour: open their windows, close full ones, and occasionally leave early.
     fn serve(&mut self, dice: &mut Dice) {
         let streams: Vec<(u32, usize)> = self.past.iter().map(|(stream, len)| (*stream, *len)).collect();
         for (stream, len) in streams {
@@ -208,7 +208,7 @@ fn every_body_is_whole_in_whatever_pieces_it_comes() {
     }
 }
 
-/// Who gives up leaves what lies behind it to the others.
+/// A call that gives up leaves the remaining bytes to the others.
 #[test]
 fn a_call_that_ends_early_leaves_what_is_not_its_own() {
     let (mut dice, mut rig) = (Dice(1), Rig::new());
@@ -236,7 +236,7 @@ fn a_call_that_ends_early_leaves_what_is_not_its_own() {
     assert_eq!(rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), 0);
 }
 
-/// What lies about its padding is for the codec to refuse.
+/// Wrong padding is for the codec to refuse.
 #[test]
 fn padding_longer_than_its_frame_reaches_the_codec() {
     let (mut dice, mut rig) = (Dice(2), Rig::new());

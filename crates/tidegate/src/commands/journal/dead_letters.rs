@@ -172,7 +172,7 @@ struct Form {
     path: &'static str,
     content_type: &'static str,
     encoding: &'static str,
-    /// What remote write wants besides.
+    /// Additional headers for remote write.
     version: Option<&'static str>,
 }
 
@@ -243,7 +243,7 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What was given is the path of remote write, and comes before the paths of OTLP.
+    /// Strips the path of remote write from the given URL, so that the paths of OTLP can be appended.
     #[test]
     fn letters_go_where_their_protocol_is_served() {
         let form = |version| Form { path: "/v1/logs", content_type: "t", encoding: "gzip", version };

@@ -10,7 +10,7 @@ use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config};
 use tidegate_sinks::{Need, Signals};
 
-/// What windows may take beyond the requested length: a step of the arena each for the compressed and the decoded body.
+/// A window's size beyond the requested length: a step of the arena each for the compressed and the decoded body.
 const ROUNDING: u64 = 2 * (64 << 10);
 
 /// The smallest useful bound on a body, in bytes: Prometheus sends 2,000 samples, an SDK 512 spans.
@@ -34,7 +34,7 @@ pub(crate) struct Announced {
 /// Checks that the plan fits its memory, and leaves room for requests of a usual size.
 ///
 /// # Errors
-/// What does not fit, and how much memory suffices.
+/// The part that does not fit, and the memory that suffices.
 pub(crate) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
     planned.plan.check()?;
     let Some(small) = planned.announced.iter().find(|announced| announced.is_too_small()) else {

@@ -9,7 +9,7 @@ fn settings_in(group: &str) -> Vec<String> {
     properties.keys().cloned().collect()
 }
 
-/// What a sink takes of a mixed record is as bounded as what it takes whole; who takes nothing of it bounds nothing.
+/// A sink's part of a mixed record is bounded like a whole record; a sink that accepts none of it sets no bound.
 #[test]
 fn mixed_records_are_bounded_by_who_takes_any_of_them() {
     use tidegate_journal::{Protocol, Signal};

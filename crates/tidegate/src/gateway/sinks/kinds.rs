@@ -18,7 +18,7 @@ use tidegate_config::Sink;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::Need;
 
-/// What the gateway asks of the settings of a sink.
+/// The interface of a sink's settings.
 pub(crate) trait SinkKind {
     /// Where it sends, for people: without secrets.
     fn target(&self, data: &Path) -> String;
@@ -26,7 +26,7 @@ pub(crate) trait SinkKind {
     /// How it is started, and where it runs.
     fn starter(&self) -> Starter;
 
-    /// What it needs for records of this protocol and signal; `None` when it does not take them, or needs nothing.
+    /// Its memory for records of this protocol and signal; `None` if it does not accept them, or needs none.
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need>;
 
     /// The lines of the plan for what it takes beside payload.
@@ -39,7 +39,7 @@ pub(crate) trait SinkKind {
         0
     }
 
-    /// What its payload is charged to: its part of the lake's or of what is for all others.
+    /// The share charged for its payload: part of the lake's or of that for all others.
     fn share(&self) -> Share {
         Share::Egress
     }

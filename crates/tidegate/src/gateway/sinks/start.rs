@@ -13,7 +13,7 @@ use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// What a sink is wired to: the same for every start of it.
+/// A sink's environment: the same at every start.
 pub(crate) struct Wiring {
     pub(super) name: String,
     /// Of which kind it is: what its thread is called, if it has one.

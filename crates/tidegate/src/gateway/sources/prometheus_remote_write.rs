@@ -25,7 +25,7 @@ pub(super) const KIND: SourceKind = SourceKind {
     },
 };
 
-/// What the series of a request may have.
+/// The limits of a request's series.
 fn limits(source: &RemoteWriteSource) -> Limits {
     Limits {
         labels: usize::try_from(source.max_labels).unwrap_or(usize::MAX),

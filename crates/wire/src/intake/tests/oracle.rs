@@ -87,7 +87,7 @@ fn walked(text: &[u8]) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// What another implementation wrote is accepted and shown as it was.
+    /// Another implementation's output is accepted and reads as written.
     #[test]
     fn values_are_shown_as_they_were_written(json in json()) {
         for text in [json.to_string(), loose(&json)] {
@@ -97,7 +97,7 @@ proptest! {
         }
     }
 
-    /// What another implementation takes for JSON, this does, and nothing else.
+    /// The accepted JSON is exactly that of another implementation.
     #[test]
     fn damaged_text_is_judged_alike(json in json(), damages in proptest::collection::vec(damage(), 1..4)) {
         let mut text = json.to_string().into_bytes();

@@ -22,7 +22,7 @@ fn accepted(line: &str) {
 const TRANSACTION: &str = r#""id":"1","trace_id":"2","type":"t","duration":1.5,"span_count":{"started":0}"#;
 const SPAN: &str = r#""id":"1","trace_id":"2","parent_id":"3","name":"n","type":"t","duration":1"#;
 
-/// What is required must be there, with a value.
+/// Required fields must be present, with a value.
 #[test]
 fn required_fields_are_required() {
     accepted(&format!(r#"{{"transaction":{{{TRANSACTION}}}}}"#));
@@ -114,7 +114,7 @@ fn the_last_of_a_field_counts() {
     refused(&with(r#""id":1"#), "decode error: transaction: 'id' has a value of another type");
 }
 
-/// What is known besides can be put behind the last of the metadata.
+/// Additional properties can be appended to the metadata.
 #[test]
 fn the_metadata_end_at_their_brace() {
     let body = format!("\n {} \n{{\"log\":{{}}}}\n", METADATA.replace("}}}}", "}},\"x\":{}} ,\"y\":{}}"));
@@ -141,7 +141,7 @@ fn samples_have_values() {
     refused(r#"{"metricset":{}}"#, "validation error: metricset: 'samples' required");
 }
 
-/// What is no event is refused line by line.
+/// Lines that are not events are refused one by one.
 #[test]
 fn lines_are_events() {
     refused("[]", "decode error: a line must be an object with one member");

@@ -149,7 +149,7 @@ fn twice(nested: &mut bool, at: &Reader<'_>) -> Result<(), Fault> {
     }
 }
 
-/// What a message is that is open in [`deep`].
+/// An open message in [`deep`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Value,
@@ -166,8 +166,7 @@ struct Open {
     end: u32,
 }
 
-/// What checking a value that nests deep takes on the heap, in bytes: of each level of maps a value, its map, and an
-/// entry are open.
+/// Heap bytes for checking a deeply nested value: each level of maps has a value, its map, and an entry open.
 pub(in crate::otlp) const DEEP_BYTES: usize = (3 * MAX_DEPTH).next_power_of_two() * size_of::<Open>();
 
 /// Checks a value that is in so many arrays and maps without a call for each level.

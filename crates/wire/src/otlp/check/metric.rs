@@ -76,7 +76,7 @@ fn each(
     Ok(members.enclosed(len))
 }
 
-/// What a text of a metric is called.
+/// The name of a metric's text field.
 #[inline(always)]
 pub(super) fn text_called(field: u32) -> &'static str {
     match field {

@@ -13,16 +13,16 @@ use std::ops::Range;
 /// How many faults are told.
 const TOLD: usize = 3;
 
-/// What is left of a request.
+/// The rest of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sifted {
-    /// What it holds.
+    /// Its contents.
     pub counts: Counts,
     /// How long it is.
     pub len: usize,
     /// Items that were taken out.
     pub refused: u64,
-    /// What is wrong with the first of them.
+    /// The first error.
     pub faults: Vec<Fault>,
 }
 
@@ -46,11 +46,11 @@ struct Sieve<'r> {
     signal: Signal,
     raw: &'r mut [u8],
     faults: Vec<Fault>,
-    /// What encloses the message at hand, by its depth: what it is called, and its number.
+    /// The enclosing messages, by depth: their names and numbers.
     path: [(&'static str, u64); 5],
 }
 
-/// What is left of a message.
+/// The rest of a message.
 struct Left {
     /// Where it ends.
     end: usize,
@@ -111,8 +111,8 @@ impl Sieve<'_> {
         Ok(left)
     }
 
-    /// What is wrong with a member of this depth as a whole: with an item, or with what encloses items and so is said
-    /// of each of them.
+    /// An error in a member of this depth as a whole: in an item, or in a message that encloses items and so affects
+    /// each of them.
     fn verdict(&self, depth: usize, field: u32, member: Reader<'_>) -> Result<Option<Fault>, Fault> {
         let counts = &mut Counts::default();
         match (self.signal, depth) {
@@ -134,7 +134,7 @@ impl Sieve<'_> {
         }
     }
 
-    /// What a member of a message of this depth is called; nothing where the level has no name of its own.
+    /// The name of a message's member at this depth; `None` if the level has no name of its own.
     fn called(&self, depth: usize) -> &'static str {
         match (depth, self.signal) {
             (0, _) => "resource",
@@ -179,7 +179,7 @@ impl Sieve<'_> {
     }
 }
 
-/// What is wrong with a group's resource or scope, or with its schema.
+/// The error in a group's resource or scope, or in its schema.
 ///
 /// # Errors
 /// When the group is no sequence of fields: then nobody knows what is in it.
@@ -212,7 +212,7 @@ fn owner(
     Ok(fault)
 }
 
-/// What is wrong with what a metric says about all of its points.
+/// The error in a metric's part common to all of its points.
 ///
 /// # Errors
 /// When the metric is no sequence of fields, or its data: then nobody knows how many points are in it.

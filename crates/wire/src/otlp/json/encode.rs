@@ -42,21 +42,21 @@ pub enum Layout {
 pub struct Encoder<'a> {
     layout: Layout,
     items: Items<'a>,
-    /// What is being written, the innermost last.
+    /// The open messages, innermost last.
     open: Vec<Part<'a>>,
     stage: Stage,
 }
 
-/// What came of a part.
+/// The result of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes that were written.
     pub written: usize,
-    /// What comes next.
+    /// The next part.
     pub next: Next,
 }
 
-/// What comes after a part.
+/// The next state after a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Nothing: the request is written.
@@ -76,7 +76,7 @@ const MOST_FIELDS: usize = 16;
 const TURN: usize = 64 << 10;
 /// The deepest list of open messages: deeper values, which no check lets through, are empty.
 const DEEPEST: usize = MAX_DEPTH + 24;
-/// What an [`Encoder`] takes on the heap at most, in bytes: where values nest deep.
+/// Most heap bytes of an [`Encoder`]: for deeply nested values.
 pub const ENCODER_BYTES: usize = DEEPEST.next_power_of_two() * size_of::<Part<'_>>();
 
 /// How many times longer than in protobuf an item with its envelope is at most, beside the names of its own fields.
@@ -217,7 +217,7 @@ impl<'a> Encoder<'a> {
             Some(Part::Text(text)) => out.put(text.as_bytes()),
             Some(Part::Begin { table, body, before, schema_url, after }) => {
                 out.put(before.as_bytes())?;
-                // What has no brace of its own stands behind other members.
+                // A part without its own brace follows other members.
                 let mut is_first = !before.is_empty();
                 if !schema_url.is_empty() {
                     self.name(out, "schemaUrl", &mut is_first)?;

@@ -1,4 +1,4 @@
-//! What can be wrong with a JSON body, in words that help the sender.
+//! Errors in a JSON body, in words that help the client.
 
 use std::fmt;
 
@@ -26,9 +26,9 @@ pub enum Reason {
     /// Something else than what must come here.
     #[error("there is {found} instead of {expected}")]
     Unexpected {
-        /// What is there.
+        /// The actual value.
         found: Found,
-        /// What must be there.
+        /// The required value.
         expected: &'static str,
     },
     /// Bytes behind the request.
@@ -66,9 +66,9 @@ pub enum Reason {
     /// A number that its field cannot hold.
     #[error("`{found}` is not {expected}")]
     Number {
-        /// What is there.
+        /// The actual value.
         found: Excerpt,
-        /// What its field can hold.
+        /// The field's valid types.
         expected: &'static str,
     },
     /// Messages, arrays or maps in each other without end.
@@ -82,7 +82,7 @@ pub enum Reason {
     Profiles,
 }
 
-/// What stands where something else should.
+/// The unexpected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// Nothing.
@@ -107,7 +107,7 @@ impl fmt::Display for Found {
 #[derive(Debug)]
 pub(super) struct Wrong(Box<(usize, Reason)>);
 
-/// What reading something gives.
+/// The result of reading.
 pub(super) type Read<T> = Result<T, Wrong>;
 
 impl Wrong {
@@ -143,7 +143,7 @@ impl Fault {
         self.0.offset
     }
 
-    /// What is wrong.
+    /// The error.
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.0.reason

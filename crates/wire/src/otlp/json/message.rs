@@ -15,7 +15,7 @@ use crate::otlp::{MAX_DEPTH, Signal};
 const LEVELS: usize = 3 * MAX_DEPTH + 22;
 /// Those around the message at hand for which there is always room; what nests deeper has some on the heap.
 const FEW: usize = 64;
-/// What deep values take on the heap while they are translated, in bytes.
+/// Heap bytes of deeply nested values while they are translated.
 pub(super) const DEEP_BYTES: usize = LEVELS * size_of::<Packed>();
 
 /// How much of a path is shown.
@@ -92,7 +92,7 @@ impl Level {
             Some(plain) => plain,
             None => {
                 let mut out = Writer::new(&mut unescaped);
-                // What has no room there is longer than any name that is known.
+                // A name that does not fit is longer than any known name.
                 name.unescape(|piece| out.put(piece)).ok()?;
                 let len = out.len();
                 unescaped.get(..len)?
@@ -104,7 +104,7 @@ impl Level {
     }
 }
 
-/// What may come next.
+/// The allowed next token.
 #[derive(Clone, Copy)]
 enum State {
     /// A member, or the end of an object that has none yet.

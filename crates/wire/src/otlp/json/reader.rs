@@ -12,7 +12,7 @@ pub(super) struct Reader<'a> {
     at: usize,
 }
 
-/// What is between the quotes of a string, and where it begins.
+/// The contents of a string between its quotes, and its position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a> {
     pub(super) raw: &'a [u8],

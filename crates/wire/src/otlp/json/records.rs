@@ -31,7 +31,7 @@ pub enum Layout {
     Objects,
 }
 
-/// What is said of all records of a body.
+/// The properties that all records of a body share.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// How it is divided.
@@ -497,7 +497,7 @@ fn check_utf8(bytes: &[u8], start: usize) -> Read<()> {
     Err(Wrong::new(start + offset, Reason::Utf8))
 }
 
-/// What a record is called in a fault: the first is number 1.
+/// The name of a record in an error: the first is number 1.
 fn place(what: &str, index: usize) -> String {
     format!("{what} {}", index + 1)
 }

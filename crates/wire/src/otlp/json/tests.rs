@@ -1,6 +1,6 @@
-//! What JSON says is what the protobuf says: against a plain recursive encoder, against prost, and against the
-//! schema as the specification's own descriptors have it. What is not as the specification has it is refused
-//! with the place and the reason.
+//! JSON and protobuf have the same meaning: checked against a plain recursive encoder, against prost, and against the
+//! schema of the specification's own descriptors. Deviations from the specification are refused with position and
+//! reason.
 #![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 mod accepts;

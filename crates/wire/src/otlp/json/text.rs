@@ -1,4 +1,4 @@
-//! What strings stand for: text, ids, bytes.
+//! The meaning of strings: text, ids, bytes.
 
 use super::fault::{Read, Reason, Wrong};
 use super::reader::Text;

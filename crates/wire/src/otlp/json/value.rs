@@ -209,7 +209,7 @@ fn real(reader: &mut Reader<'_>) -> Read<f64> {
     double(token).ok_or_else(|| Wrong::new(at, refused()))
 }
 
-/// What a value of `kind` is called.
+/// The name of a value of `kind`.
 fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::String => "a string",
@@ -228,7 +228,7 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// What stands behind the request.
+/// The bytes after the request.
 pub(super) fn trailing(reader: &mut Reader<'_>) -> Read<()> {
     match reader.peek() {
         None => Ok(()),

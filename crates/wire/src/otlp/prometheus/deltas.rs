@@ -22,8 +22,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128_with_seed};
 
 use crate::remote_write::Label;
 
-/// What a series is known by: a hash of its labels and its name. With 128 bits and a seed that nobody outside knows, no
-/// two series meet by chance or by intent.
+/// The identity of a series: a hash of its labels and its name. With 128 bits and a secret seed, no two series
+/// collide by chance or by intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key(u128);
 
@@ -57,11 +57,11 @@ pub(super) struct Sum {
     pub(super) start: u64,
 }
 
-/// What points come to, and when the last one was.
+/// The sum of the points, and the time of the last.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct State {
     sum: f64,
-    /// What rounding took from `sum` (Neumaier, 1974): a counter of many small deltas would stand still else.
+    /// The rounding error of `sum` (Neumaier, 1974): otherwise a counter of many small deltas would stop growing.
     lost: f64,
     time: u64,
 }
@@ -131,14 +131,14 @@ impl Deltas {
         self.now = self.now.max(now);
     }
 
-    /// What is added from now on is `owner`'s: the same series of another is another one.
+    /// Sets the owner of following additions: the same series of another owner is a different one.
     pub fn turn_to(&mut self, owner: &[u8]) {
         let mut hash = Xxh3::with_seed(self.seed);
         hash.update(owner);
         self.owner = hash.digest();
     }
 
-    /// What was added last counts.
+    /// Commits the last additions.
     pub fn keep(&mut self) {
         self.begin();
     }
@@ -155,7 +155,7 @@ impl Deltas {
         self.entries.is_empty()
     }
 
-    /// What was added since the last [`keep`](Self::keep) does not count.
+    /// Undoes the additions since the last [`keep`](Self::keep).
     pub(super) fn undo(&mut self) {
         if self.is_touched {
             let translation = self.translation;
@@ -176,7 +176,7 @@ impl Deltas {
         self.is_touched = false;
     }
 
-    /// What a point's series are known by.
+    /// The identities of a point's series.
     pub(super) fn key<'a>(&self, name: &[u8], labels: impl Iterator<Item = Label<'a>>) -> Key {
         let mut hash = Xxh3::with_seed(self.seed);
         hash.update(&self.owner.to_le_bytes());

@@ -7,8 +7,8 @@ use super::text::{NoRoom, Part, Text};
 use crate::otlp::attribute::AnyValue;
 use crate::remote_write::Label;
 
-/// Whose label it is where two have one name: the first in this order. Attributes of one origin that become one name
-/// are joined, in the order of their keys.
+/// The origin of a label. Of two labels with one name, the first in this order applies. Attributes of one origin that
+/// become one name are joined, in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     /// The translation's own: `job`, `instance`, the scope's name and version.

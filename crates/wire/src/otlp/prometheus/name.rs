@@ -3,7 +3,7 @@
 use super::Naming;
 use super::text::{NoRoom, Text};
 
-/// What a metric's name depends on beside its own.
+/// The properties that a metric's name depends on, besides its own name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A cumulative, monotonic sum.
@@ -187,7 +187,7 @@ struct Units<'a> {
 impl<'a> Units<'a> {
     fn of(unit: &'a [u8]) -> Self {
         let mut sides = unit.splitn(2, |byte| *byte == b'/').map(<[u8]>::trim_ascii);
-        // What is in braces is a remark.
+        // Text in braces is an annotation.
         let mut side = || sides.next().filter(|side| !side.contains(&b'{') && !side.contains(&b'}'));
         let (main, per) = (side().unwrap_or_default(), side().unwrap_or_default());
         Self { main: word(main), per: singular(per) }

@@ -15,7 +15,7 @@ use crate::remote_write::histogram::field;
 const SCALES: std::ops::RangeInclusive<i32> = -4..=8;
 /// The breadth of the zero bucket where none is given: 1e-128.
 const ZERO_THRESHOLD: u64 = 1e-128_f64.to_bits();
-/// What the sum of a histogram is that does not tell it: a NaN, but not the stale marker.
+/// The sum of a histogram without one: a NaN, but not the stale marker.
 pub(super) const NO_SUM: u64 = 0x7ff8_0000_0000_0001;
 
 /// A native histogram that has what an exponential histogram's point has.

@@ -5,7 +5,7 @@ use crate::otlp::attribute::{AnyValue, KeyValue, MAX_DEPTH, next_member};
 
 /// Entries of maps that are open at a time. A label is no place for more: what has them has no room.
 const ENTRIES: usize = 1024;
-/// What this keeps on the heap at most, in bytes.
+/// Most heap bytes.
 pub(super) const BYTES: usize =
     ENTRIES * size_of::<Stretch>() + MAX_DEPTH.next_power_of_two() * size_of::<Open>();
 
@@ -24,7 +24,7 @@ struct Stretch {
     end: u32,
 }
 
-/// What is open.
+/// An open container.
 #[derive(Debug, Clone, Copy)]
 enum Open {
     /// An array of which this is left.

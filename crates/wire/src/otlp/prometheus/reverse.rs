@@ -45,7 +45,7 @@ const CUSTOM: i32 = -53;
 /// Of a family.
 const COUNTER: u32 = 1;
 
-/// What came of a translation.
+/// The result of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reversed {
     /// How many bytes were written.
@@ -74,7 +74,7 @@ pub fn pieces(request: Request<'_>) -> Pieces<'_> {
     Pieces::new(request)
 }
 
-/// Whom a series is of.
+/// The owner of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Target<'a> {
     job: Option<&'a [u8]>,
@@ -113,7 +113,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// What becomes of a value of a series.
+/// The fate of a series' value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Gauge,
@@ -147,7 +147,7 @@ impl Kind {
     }
 }
 
-/// What all points of a series have in common.
+/// The properties that all points of a series share.
 struct One<'s, 'a> {
     series: &'s Series<'a>,
     target: &'s Target<'a>,

@@ -20,7 +20,7 @@ pub(super) struct Series<'s, L, E> {
     pub(super) family: Metadata<'s>,
 }
 
-/// What a series has one of.
+/// The unique properties of a series.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'s> {
     Sample(Sample),

@@ -28,7 +28,7 @@ pub(super) struct Part {
 pub(super) struct Text {
     bytes: Vec<u8>,
     limit: usize,
-    /// What is open of the value that is being written.
+    /// The open containers of the value being written.
     nest: Nest,
 }
 
@@ -55,7 +55,7 @@ impl Text {
         self.bytes.get(part.start as usize..part.end as usize).unwrap_or_default()
     }
 
-    /// What was put since the length was `start`.
+    /// The bytes written since the length was `start`.
     pub(super) fn since(&self, start: usize) -> Part {
         // The limit keeps both below 4 GiB.
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -171,7 +171,7 @@ impl Write for Text {
 /// Puts a plus before exponents that have no sign.
 struct Signed<'a> {
     text: &'a mut Text,
-    /// What was written last is the `e` of the number, not of what stands before it.
+    /// The last written `e` is the number's, not an earlier one.
     behind_e: bool,
 }
 

@@ -36,11 +36,11 @@ pub(super) struct Walk<'w, T> {
     /// The time of the newest point of the resource, if there was one.
     newest: Option<i64>,
     part: Part,
-    /// What makes counters of deltas, if anything does.
+    /// Converts deltas to counters, if configured.
     deltas: Option<&'w mut Deltas>,
 }
 
-/// What all points of a metric share.
+/// The properties that all points of a metric share.
 #[derive(Clone, Copy)]
 struct About<'a> {
     kind: u32,
@@ -236,7 +236,7 @@ fn newest_of(metric: &Metric<'_>) -> Option<i64> {
     newest.map(milliseconds)
 }
 
-/// What `prometheus.type` says of a metric that once came from Prometheus, where OTLP has no kind for it.
+/// The type of a metric that once came from Prometheus, from `prometheus.type`, if OTLP has no kind for it.
 fn declared(metric: &Metric<'_>) -> Option<u32> {
     match metric.metadata().find(b"prometheus.type")? {
         AnyValue::Text(b"unknown") => Some(kind::UNKNOWN),

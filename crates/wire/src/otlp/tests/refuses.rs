@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! Refused requests, and the error messages.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;

@@ -1,4 +1,4 @@
-//! What the views show, as prost's own structures: the two can then be compared, byte by byte once encoded.
+//! The views as prost's own structures, so that the two can be compared, byte by byte once encoded.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;

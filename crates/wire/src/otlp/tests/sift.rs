@@ -1,4 +1,4 @@
-//! What is bad is taken out, and nothing else: what is left is the request without it, byte for byte.
+//! Only invalid items are removed: the rest is the request without them, byte for byte.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -185,7 +185,7 @@ proptest! {
     }
 }
 
-/// What is bad about a resource is bad about its items, and the place is said.
+/// An error in a resource affects its items, and the message names the position.
 #[test]
 fn items_of_a_bad_resource_are_refused_with_it() {
     let records =
@@ -212,7 +212,7 @@ fn items_of_a_bad_resource_are_refused_with_it() {
     );
 }
 
-/// What is cut has no items that could be counted.
+/// Truncated input has no items that could be counted.
 #[test]
 fn what_is_broken_around_its_items_is_refused_whole() {
     let raw = captured::TRACES;

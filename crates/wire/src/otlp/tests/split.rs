@@ -143,7 +143,7 @@ proptest! {
         }
     }
 
-    /// What is passed over and what comes after it are the whole, wherever the one ends.
+    /// The skipped part and its rest together are the whole, wherever the split is.
     #[test]
     fn items_can_be_passed_over(request in strategies::metrics(), passed in 0u64..40, max_bytes in 0usize..2000) {
         let raw = request.encode_to_vec();

@@ -19,7 +19,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// What Prometheus writes where a series has ended.
+/// Prometheus's marker for the end of a series.
 const STALE_NAN: u64 = 0x7ff0_0000_0000_0002;
 
 /// A double, odd ones more often than chance would have it.

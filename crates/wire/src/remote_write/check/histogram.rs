@@ -53,7 +53,7 @@ pub(super) fn check(mut message: Reader<'_>, with_start: bool) -> Result<(), Fau
     seen.judge().map_err(|reason| Fault::new(start, reason))
 }
 
-/// What is known of a histogram once its message is read.
+/// The properties of a histogram, known after reading its message.
 #[derive(Default)]
 struct Seen {
     /// Whether the counts are floats: the form of the total decides, as in Prometheus.

@@ -1,11 +1,11 @@
-//! What of a body is refused, and why.
+//! The refused parts of a body, and the reasons.
 
 use std::fmt;
 
 use super::Counts;
 use crate::remote_write::fault::Fault;
 
-/// What of a body is refused while the rest is accepted.
+/// The refused parts of a body whose rest is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refused {
     /// How much it is: series that are refused whole, and items, also of series that are refused in part.

@@ -50,7 +50,7 @@ impl<'a, 'l> Walk<'a, 'l> {
         Self { raw, limits, inspected: Inspected::default(), number: 0, sorted: Vec::new() }
     }
 
-    /// What becomes of the next series.
+    /// The verdict on the next series.
     #[inline(always)]
     pub(in crate::remote_write) fn series(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
         match usual(self.raw, message, self.limits) {
@@ -71,7 +71,7 @@ impl<'a, 'l> Walk<'a, 'l> {
         self.inspected.enter(number, found, || Ok(items_of(message)?))
     }
 
-    /// What becomes of an entry of metadata.
+    /// The verdict on a metadata entry.
     pub(in crate::remote_write) fn metadata(&mut self, message: Reader<'_>) -> Result<Verdict, Fault> {
         match metadata(message) {
             Ok(()) => {
@@ -205,7 +205,7 @@ fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the name and the value of a label are called in a fault.
+/// The names of a label's name and value in an error.
 type Subjects = [Subject; 2];
 const LABEL: Subjects = [Subject::LabelName, Subject::LabelValue];
 const EXEMPLAR_LABEL: Subjects = [Subject::ExemplarLabel; 2];

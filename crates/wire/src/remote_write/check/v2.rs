@@ -81,7 +81,7 @@ pub(in crate::remote_write) struct Walk<'a, 'l> {
     pub(in crate::remote_write) sorted: Vec<Entry<'a>>,
 }
 
-/// What series refer to.
+/// The symbols that series refer to.
 #[derive(Clone, Copy)]
 pub(in crate::remote_write) struct Texts<'a, 'l> {
     limits: &'l Limits,
@@ -107,12 +107,12 @@ impl<'a, 'l> Walk<'a, 'l> {
         Ok(Self { texts, inspected, number: 0, sorted: Vec::new() })
     }
 
-    /// What series refer to.
+    /// The symbols that series refer to.
     pub(in crate::remote_write) fn texts(&self) -> Texts<'a, 'l> {
         self.texts
     }
 
-    /// What becomes of the next series.
+    /// The verdict on the next series.
     pub(in crate::remote_write) fn series(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
         let found = self.texts.series(message, &mut self.sorted);
         let number = self.number;

@@ -36,9 +36,9 @@ pub(super) fn each_reference(
     Ok(())
 }
 
-/// What the references of a series become.
+/// The new references of a series.
 pub(super) trait Numbers: Copy {
-    /// What a reference becomes that has `before` others before it, in the order of [`each_reference`].
+    /// The new value of a reference with `before` others before it, in the order of [`each_reference`].
     fn of(self, before: u64, reference: u64) -> u64;
 
     /// The numbers of the references behind the first `before`.

@@ -1,4 +1,4 @@
-//! What a sender may send is accepted, counted and shown as prost decodes it.
+//! Valid requests are accepted, counted and read as prost decodes them.
 
 use proptest::prelude::*;
 use prost::Message;

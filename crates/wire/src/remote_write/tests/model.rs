@@ -1,4 +1,4 @@
-//! What a request means, whichever version it came in and whoever decoded it.
+//! The meaning of a request, independent of its version and decoder.
 
 use super::oracle::{
     Count, ExemplarV1, HistogramV1, HistogramV2, Label, MetadataV1, RequestV2, SampleV1, SeriesV1, Span,

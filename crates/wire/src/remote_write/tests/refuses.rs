@@ -1,4 +1,4 @@
-//! What a sender may not send is refused, in words that say where and why.
+//! Invalid requests are refused, with position and reason.
 
 use prost::Message;
 
@@ -263,7 +263,7 @@ fn limits_are_kept() {
     assert!(ours::check(Version::V1, &nameless, &limits, &mut Symbols::new()).is_ok());
 }
 
-/// What is shown of a sender's text is short and printable.
+/// Quotes of a client's text are short and printable.
 #[test]
 fn excerpts_are_short_and_printable() {
     let long = format!("z\n{}", "y".repeat(100_000));

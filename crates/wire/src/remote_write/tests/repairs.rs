@@ -1,5 +1,5 @@
-//! What is not right costs nothing but itself: the rest is accepted, counted exactly, and written so that strict
-//! receivers take it.
+//! Invalid parts cost nothing but themselves: the rest is accepted, counted exactly, and written so that strict
+//! receivers accept it.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

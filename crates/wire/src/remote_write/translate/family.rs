@@ -1,4 +1,4 @@
-//! From a series' metric name to the name of its family, and back.
+//! Converts a series' metric name to its family's name, and back.
 
 /// Endings of the series that a histogram or a summary is sent as.
 const PARTS: [&[u8]; 3] = [b"_bucket", b"_sum", b"_count"];

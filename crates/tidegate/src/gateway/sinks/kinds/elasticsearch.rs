@@ -45,7 +45,7 @@ impl SinkKind for ElasticsearchSink {
     }
 }
 
-/// What the configuration says, as the sink wants it.
+/// Converts the configuration to the sink's settings.
 pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings, Failure> {
     let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.expose())).collect();
     let mut headers = network::headers(&sink.headers)?;

@@ -1,4 +1,4 @@
-//! What the kinds of sinks have in common that send over the network.
+//! Shared by the kinds of sinks that send over the network.
 
 use crate::Failure;
 use hyper::header::{HeaderMap, HeaderName as Name, HeaderValue};

@@ -12,7 +12,7 @@ const MEMBERS: u32 = 2;
 /// Of the data of a metric.
 const POINTS: u32 = 1;
 
-/// What comes next at the outermost level.
+/// The next part at the outermost level.
 pub(super) enum Item<'a> {
     /// All of a resource.
     Group(&'static Message, &'a [u8]),

@@ -105,7 +105,7 @@ fn values_mean_what_they_say() {
     assert!(nan.is_nan());
 }
 
-/// What the check allows to nest can be said in JSON, and what it does not is for it to refuse.
+/// Every nesting that the check allows can be expressed in JSON; the check refuses the others.
 #[test]
 fn the_check_has_the_last_word_on_depth() {
     let nested = |depth: usize| {
@@ -120,7 +120,7 @@ fn the_check_has_the_last_word_on_depth() {
     for depth in [1020, 100_000] {
         assert_eq!(*translated(Signal::Logs, &nested(depth)).unwrap_err().reason(), Reason::Depth);
     }
-    // What is deep and bad costs itself, and what nobody reads may be as deep.
+    // Deep invalid values affect only themselves, and ignored fields may be as deep.
     let good = r#"{"body":{"stringValue":"a"}}"#;
     let both = nested(1020).replace("[{\"body\"", &format!("[{good},{{\"body\""));
     let (left, done) = super::sifted(Signal::Logs, &both).unwrap();

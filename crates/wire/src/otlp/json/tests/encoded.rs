@@ -1,5 +1,5 @@
-//! What is written is what was sent: as OTLP/JSON for a reader of somebody else's and for our own, as objects for a model
-//! that rearranges that.
+//! The output equals the input: as OTLP/JSON for another reader and for our own, as objects for a model that
+//! rearranges them.
 
 use super::super::super::MAX_DEPTH;
 use super::super::super::tests::{normal, strategies};
@@ -38,7 +38,7 @@ fn encoded(signal: Signal, raw: &[u8], layout: Layout) -> String {
     all
 }
 
-/// What our own reader makes of it, as prost reads that.
+/// Our own reader's result, as read by prost.
 fn read_back<T: prost::Message + Default>(signal: Signal, json: &str) -> T {
     let mut out = vec![0; max_len(json.as_bytes())];
     let done = translate(signal, json.as_bytes(), &mut out).unwrap_or_else(|fault| panic!("{fault}\n{json}"));

@@ -74,7 +74,7 @@ fn fields_that_break_a_rule_are_named() {
     }
 }
 
-/// What is no JSON is refused, in fields that nobody reads as well.
+/// Invalid JSON is refused, in ignored fields as well.
 #[test]
 fn what_is_not_json_is_refused() {
     let cases = [

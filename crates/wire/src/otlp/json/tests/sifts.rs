@@ -61,7 +61,7 @@ fn one_bad_point_does_not_cost_the_others() {
     assert_eq!((found, done.refused), (expected, 1));
 }
 
-/// What is wrong elsewhere has no item to be left out, and what is no JSON has no end.
+/// Errors outside of items leave no item to remove, and invalid JSON has no end.
 #[test]
 fn what_hides_where_an_item_ends_is_refused_whole() {
     for bad in [r#"{"name":"a"#, r#"{"name":a}"#, r#"{"name":"a"]"#, "{\"name\":\"a\u{1}\"}"] {

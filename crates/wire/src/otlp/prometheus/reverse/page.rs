@@ -3,7 +3,7 @@
 use crate::output::{Full, Output};
 use crate::proto::write;
 
-/// What is kept free to end the messages around a point: their lengths, and what comes after the points.
+/// Space reserved to close the messages around a point: their lengths, and the fields after the points.
 pub(super) const ENDING: usize = 32;
 
 /// An output in which what was written can be moved, so that the length of a message can be put before it when it

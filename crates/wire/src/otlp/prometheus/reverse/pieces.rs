@@ -39,8 +39,7 @@ struct Begun<'a> {
     unsayable: u64,
 }
 
-/// What a 1.0 request says about families, as much of it as is looked at: searched for each series, so that it is
-/// looked up once.
+/// The families of a 1.0 request, up to a bound: searched for each series, so it is looked up once.
 #[derive(Debug, Clone, Copy)]
 struct Known<'a> {
     families: [Metadata<'a>; MOST_METADATA],
@@ -250,7 +249,7 @@ impl<'a> Pieces<'a> {
                 return false;
             }
             *place += 1;
-            // From the first point on: what encloses it may be as long as all that a piece is to have.
+            // From the first point on: the enclosing messages may be as long as the whole piece.
             if let Some(most) = limit.take() {
                 let least = before.saturating_add(most / FOR_POINTS);
                 out.limit(most.saturating_sub(ENDING).max(least));

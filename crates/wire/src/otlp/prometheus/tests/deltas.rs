@@ -27,7 +27,7 @@ struct Point {
     route: u8,
     start: u64,
     time: u64,
-    /// What came, below each bound and above the last.
+    /// The counts below each bound and above the last.
     counts: Vec<u64>,
     bounds: Option<Vec<f64>>,
     stale: bool,
@@ -87,7 +87,7 @@ type Name = (String, u8, String);
 struct Model(BTreeMap<Name, (f64, u64, u64)>);
 
 impl Model {
-    /// What the series of a point are to say, or nothing when it is late: name, value's bits, start and time.
+    /// The expected series of a point, or `None` if it is late: name, value's bits, start and time.
     fn say(&mut self, point: &Point) -> Option<Vec<(Name, u64, i64, i64)>> {
         let total: u64 = point.counts.iter().sum();
         let series: Vec<(&str, String, f64)> = match &point.bounds {
@@ -287,7 +287,7 @@ fn owners_are_added_up_apart() {
     assert_eq!(sums, [5.0, 7.0, 6.0, 2.0, 8.0]);
 }
 
-/// What cannot be a counter's growth is refused, and harms nothing.
+/// Deltas that cannot be a counter's growth are refused, and change nothing.
 #[test]
 fn deltas_that_are_none_are_invalid() {
     let mut deltas = Deltas::new(4);
@@ -318,7 +318,7 @@ fn small_deltas_add_up() {
     assert_eq!(last, ((1u64 << 53) + 1_000) as f64);
 }
 
-/// What the plan is told is what is taken, once: a full table, refusals, undoing and forgetting take nothing more.
+/// The declared memory is allocated once: a full table, refusals, undoing and forgetting allocate nothing more.
 #[test]
 fn the_table_takes_what_it_says() {
     for series in [1, 100, 10_000] {

@@ -1,4 +1,4 @@
-//! What a remote-write body says, in plain structures.
+//! The contents of a remote-write body, in plain structures.
 
 use std::collections::BTreeMap;
 

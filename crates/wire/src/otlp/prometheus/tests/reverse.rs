@@ -47,7 +47,7 @@ fn nanoseconds(milliseconds: i64) -> u64 {
     u64::try_from(milliseconds).unwrap_or(0).saturating_mul(1_000_000)
 }
 
-/// What is to be said of the float samples of a request.
+/// The expected float samples of a request.
 fn expected(version: Version, request: &Request<'_>) -> Vec<Point> {
     let mut points = Vec::new();
     for series in request.series() {
@@ -166,7 +166,7 @@ fn reversed(version: Version, raw: &[u8]) -> (Reversed, Vec<u8>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// What comes is valid OTLP, every sample in it says what the model says, and every point is counted.
+    /// The output is valid OTLP, every sample in it equals the model's, and every point is counted.
     #[test]
     fn remote_write_says_the_same_as_otlp((version, raw) in strategies::encoded()) {
         let (done, body) = reversed(version, &raw);
@@ -215,7 +215,7 @@ proptest! {
         prop_assert_eq!(Reversed { bytes: 0, ..sum }, Reversed { bytes: 0, ..whole });
     }
 
-    /// What has no room is passed over, alone, and everything is counted once.
+    /// A part that does not fit is skipped, alone, and everything is counted once.
     #[test]
     fn points_without_room_are_passed_over((version, raw) in strategies::encoded(), room in 0usize..400) {
         let (whole, _) = reversed(version, &raw);
@@ -329,8 +329,8 @@ fn buckets_too_far_apart_are_counted_and_left_out() {
     }
 }
 
-/// What a sink counts with: a point takes at most twelve times what its series takes with its symbols spelled out, and
-/// the buckets between others.
+/// The bound that sinks rely on: a point takes at most twelve times its series with its symbols spelled out, and the
+/// buckets between others.
 #[test]
 fn a_point_is_at_most_twelve_times_its_series() {
     fn put(out: &mut Vec<u8>, field: u8, bytes: &[u8]) {

@@ -11,7 +11,7 @@ use crate::otlp::prometheus::target::{ExemplarsOf, Series, Target, Value};
 use crate::otlp::prometheus::{SeriesScratch, Translated, milliseconds};
 use crate::remote_write::{Error, Label, STALE_NAN, Sample};
 
-/// What every kind of point has.
+/// The properties common to every kind of point.
 #[derive(Clone, Copy)]
 pub(super) struct When {
     timestamp: i64,
@@ -89,14 +89,14 @@ impl<T: Target> Walk<'_, T> {
         self.put(about, b"", None, when.sample(bits), Take::All)
     }
 
-    /// What the counters of the point whose labels stand ready are known by.
+    /// The identities of the counters of the point whose labels are ready.
     fn key(&self, about: About<'_>) -> Option<Key> {
         let SeriesScratch { labels, name, .. } = &*self.scratch;
         let family = name.all().get(..about.family)?;
         Some(self.deltas.as_deref()?.key(family, labels.range(0, labels.len())))
     }
 
-    /// What the sum whose labels stand ready comes to with one more delta; nothing when that is refused, and counted.
+    /// The sum whose labels are ready, with one more delta; `None` if that is refused, and counted.
     fn added(&mut self, point: &NumberPoint<'_>, delta: f64, about: About<'_>) -> Option<Sum> {
         if !delta.is_finite() || delta < 0.0 {
             self.done.dropped.invalid += 1;
@@ -152,8 +152,8 @@ impl<T: Target> Walk<'_, T> {
         self.put(about, b"_bucket", Some((b"le", f64::INFINITY.to_bits())), count, rest)
     }
 
-    /// What the count of a histogram of deltas comes to with one more point, and what its counters are known by;
-    /// nothing when the point is refused, and counted.
+    /// The count of a delta histogram with one more point, and its counters' identities; `None` if the point is
+    /// refused, and counted.
     fn added_to_count(&mut self, point: &HistogramPoint<'_>, about: About<'_>) -> Option<(Key, Sum)> {
         let key = self.key(about)?;
         let deltas = self.deltas.as_deref_mut()?;

@@ -1,4 +1,4 @@
-//! What of a resource and a scope is on all series, and what is a series of its own.
+//! The labels from a resource and a scope on all their series, and the series of their own.
 
 use super::{About, Walk, family_of, kind};
 use crate::otlp::attribute::{AnyValue, Attributes, Resource, Scope};
