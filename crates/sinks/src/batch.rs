@@ -57,6 +57,8 @@ pub(crate) struct Body {
 pub(crate) enum Why {
     /// There is no room for it beside what is held.
     Room(NoRoom),
+    /// As it goes out, it is longer than a request may be.
+    TooLong,
     /// A body is not what its record says; or it cannot be read any more, which the journal's next event says.
     Damaged,
 }
@@ -65,7 +67,7 @@ impl Why {
     /// How the books name it, of a record that had all the room that there is.
     pub(crate) fn reason(self) -> Dropped {
         match self {
-            Why::Room(_) => Dropped::TooLarge,
+            Why::Room(_) | Why::TooLong => Dropped::TooLarge,
             Why::Damaged => Dropped::Damaged,
         }
     }

@@ -14,6 +14,7 @@ mod egress_budget;
 mod elasticsearch;
 mod endpoints;
 mod health;
+mod http;
 mod http_peer;
 mod journal_consumer;
 mod lake;
@@ -38,10 +39,11 @@ pub use elasticsearch::{
     put_templates,
 };
 pub use health::{Activity, Health, HeldUp, Trouble};
+pub use http::Http;
 pub use journal_consumer::{AttachError, SinkContext};
 pub use lake::{Lake, LakeError};
 pub use need::Need;
-pub use otlp::{Compression, Otlp, Settings as OtlpSettings, Transport};
+pub use otlp::{Compression, Json, Otlp, Settings as OtlpSettings, Transport};
 pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };
@@ -50,4 +52,5 @@ pub use stop::{Stop, Stopper};
 pub use supervisor::Supervisor;
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};
+pub use tidegate_wire::otlp::json::Layout;
 pub use tls::{Tls, TlsError};

@@ -12,6 +12,7 @@
 
 mod answer;
 mod batching;
+mod json;
 mod need;
 mod outbound_request;
 mod oversize;
@@ -23,7 +24,7 @@ mod status;
 mod translation;
 
 pub(crate) use batching::spoken;
-pub use settings::{Compression, Settings, Transport};
+pub use settings::{Compression, Json, Settings, Transport};
 
 use crate::batch::{Batch as JoinedBatch, Why, joined_most};
 use crate::delivery::compressor::Compressor;
@@ -40,6 +41,7 @@ use crate::stop::Stop;
 use answer::Answer;
 use batching::{Key, Way};
 use futures_util::future::BoxFuture;
+use json::{Form, Growth};
 use outbound_request::OutboundRequest;
 use oversize::Cut;
 use peer::{PREFIX, Peer};
@@ -59,6 +61,8 @@ struct OtlpProtocol {
     cut: Option<Cut>,
     /// The last record that the tap was shown before it was sent on its own: later attempts do not show it again.
     shown: Option<u64>,
+    /// How much longer requests become as JSON.
+    growth: Growth,
 }
 
 impl Otlp {
@@ -102,7 +106,7 @@ impl Otlp {
         };
         let report = Report::new(&context);
         let consumer = context.attach()?;
-        let protocol = OtlpProtocol { settings, cut: None, shown: None };
+        let protocol = OtlpProtocol { settings, cut: None, shown: None, growth: Growth::default() };
         Ok(Otlp(Delivery::new(protocol, consumer, (room, endpoints), report, compressor, limits, stop)))
     }
 
@@ -142,14 +146,25 @@ impl SinkProtocol for OtlpProtocol {
         mut compressor: Box<Compressor>,
     ) -> BoxFuture<'static, Prepared<Self>> {
         let room = pipeline.room.clone();
+        let batch = match work {
+            Work::Batch(batch) => batch,
+            Work::More(none) => match none {},
+        };
+        // An item that is too long alone cannot be helped.
+        let most = if batch.items > 1 { pipeline.most() } else { usize::MAX };
+        let form = self.settings.layout().map(|layout| Form { layout, expected: batch.out_len, most });
         Box::pin(async move {
-            let batch = match work {
-                Work::Batch(batch) => batch,
-                Work::More(none) => match none {},
-            };
-            let outcome = outbound_request::pack(batch, &mut compressor, &room).await;
+            let outcome = outbound_request::pack(batch, form, &mut compressor, &room).await;
             (outcome.map_err(|(batch, why)| Unfit { work: Work::Batch(batch), why }), compressor)
         })
+    }
+
+    fn prepared(&mut self, pipeline: &mut Pipeline<Self>, outbound: OutboundRequest) {
+        if let Some(original) = &outbound.original {
+            let raw = original.len().saturating_sub(PREFIX);
+            self.growth.learn(outbound.request.signal, raw, outbound.raw_len);
+        }
+        pipeline.send_next(outbound);
     }
 
     fn unprepared(&mut self, _: &mut Pipeline<Self>, more: Infallible, _: Why) {

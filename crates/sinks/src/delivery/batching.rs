@@ -40,7 +40,7 @@ impl<P: SinkProtocol> Delivery<P> {
             Ok(batch) => pipeline.open.push(batch),
             // The journal counts it, and continues with the next.
             Err(Why::Damaged) => {}
-            Err(Why::Room(_)) => {
+            Err(Why::Room(_) | Why::TooLong) => {
                 pipeline.close_all();
                 if pipeline.is_idle() {
                     pipeline.send_alone(record.into());

@@ -180,7 +180,7 @@ impl<P: SinkProtocol> Delivery<P> {
         };
         pipeline.released();
         match (why, batch.sequences.as_slice()) {
-            (Why::Room(_), [only]) => {
+            (Why::Room(_) | Why::TooLong, [only]) => {
                 pipeline.suspects.borrows(*only);
                 pipeline.read_again();
             }

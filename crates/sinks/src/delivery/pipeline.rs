@@ -132,6 +132,12 @@ impl<P: SinkProtocol> Pipeline<P> {
         self.read_again();
     }
 
+    /// This record is sent with nothing else in flight from now on, in pieces where it must be.
+    pub(crate) fn suspect_size(&mut self, sequence: u64) {
+        self.suspects.borrows(sequence);
+        self.read_again();
+    }
+
     /// Something that was held was given back without an answer.
     pub(crate) fn released(&mut self) {
         self.memory = Memory::Available;

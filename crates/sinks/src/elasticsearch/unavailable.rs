@@ -264,7 +264,7 @@ impl BulkProtocol {
                             continue;
                         }
                         // There will be some when what is under way is done.
-                        Err(Why::Room(_)) => {
+                        Err(Why::Room(_) | Why::TooLong) => {
                             self.postpone(&name, CROWDED);
                             return;
                         }

@@ -91,6 +91,17 @@ impl Answer {
         }
     }
 
+    /// What a status of HTTP means where no specification says it: what is the server's fault may pass.
+    pub(super) fn of_any_http(status: StatusCode, said: Said) -> Answer {
+        match status.as_u16() {
+            408 | 500..=599 => {
+                let Said { words, retry: after, .. } = said;
+                Answer::Later { reason: Reason { status: Status::Http(status), words }, after }
+            }
+            _ => Answer::of_http(status, said),
+        }
+    }
+
     /// What a code of gRPC means.
     pub(super) fn of_grpc(code: u16, said: Said) -> Answer {
         let Said { words, retry: after, rejected } = said;

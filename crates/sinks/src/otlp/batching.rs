@@ -1,6 +1,7 @@
 //! Routes records into batches: by signal, tenant and the form in which they go out.
 
 use super::OtlpProtocol;
+use super::json::Form;
 use super::peer::{self, PREFIX};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
@@ -49,6 +50,10 @@ impl OtlpProtocol {
             Compression::Zstd(_) => Encoding::Zstd,
         };
         let joins = goes_out == Encoding::Identity || self.settings.join_members;
+        if self.settings.layout().is_some() {
+            // Profiles have no JSON.
+            return (meta.signal != Signal::Profiles).then_some(Way::Recode);
+        }
         Some(if meta.encoding == goes_out && joins { Way::Join } else { Way::Recode })
     }
 
@@ -61,8 +66,8 @@ impl OtlpProtocol {
         }
         Route::Batch {
             key: Key { signal: meta.signal, tenant: meta.tenant, way },
-            out_len: outgoing_len(meta),
-            needed: needed(record, way),
+            out_len: self.outgoing_len(meta),
+            needed: needed(record, way) + self.json_len(meta).map_or(0, |len| rounded(PREFIX + len)),
             // Profiles have tables that the rest refers to by number.
             single: meta.signal == Signal::Profiles,
         }
@@ -76,7 +81,23 @@ impl OtlpProtocol {
         }
         let begun = self.cut.as_ref().is_some_and(|cut| cut.sequence == record.sequence);
         let cuttable = spoken(record.meta.signal).is_some_and(wire::joinable);
-        begun || (cuttable && outgoing_len(&record.meta) > most)
+        begun || (cuttable && self.outgoing_len(&record.meta) > most)
+    }
+
+    /// About how long a record is as it goes out, before compression.
+    fn outgoing_len(&self, meta: &Meta) -> usize {
+        self.json_len(meta).unwrap_or_else(|| outgoing_len(meta))
+    }
+
+    /// About how long a record is as JSON, where it goes out so.
+    fn json_len(&self, meta: &Meta) -> Option<usize> {
+        self.settings.layout().map(|_| self.growth.longer(meta.signal, outgoing_len(meta)))
+    }
+
+    /// What `raw` bytes of OTLP become, where they go out as JSON, of which there may be `most` bytes.
+    pub(super) fn form(&self, signal: Signal, raw: usize, most: usize) -> Option<Form> {
+        let expected = self.growth.longer(signal, raw).min(most);
+        self.settings.layout().map(|layout| Form { layout, expected, most })
     }
 }
 

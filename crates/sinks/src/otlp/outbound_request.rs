@@ -2,6 +2,7 @@
 
 use super::Batch;
 use super::batching::{Key, Way, spoken};
+use super::json::{self, Form};
 use super::peer::{PREFIX, Request};
 use super::translation::{Translated, translated, version_of};
 use crate::batch::Why;
@@ -26,6 +27,8 @@ pub(super) struct OutboundRequest {
     pub(super) raw_len: usize,
     /// Items that are not in the request, since it has no form for them.
     pub(super) untranslatable: u64,
+    /// The request in protobuf, where it goes out as JSON.
+    pub(super) original: Option<Frame>,
     pub(super) request: Request,
 }
 
@@ -34,6 +37,11 @@ impl OutboundRequest {
     pub(super) fn joined(batch: Batch) -> OutboundRequest {
         let encoding = batch.meta.encoding;
         outbound(batch, Made::default(), encoding)
+    }
+
+    /// The same, where it goes out as JSON and `original` is what it says in protobuf.
+    pub(super) fn instead_of(self, original: Option<Frame>) -> OutboundRequest {
+        OutboundRequest { original, ..self }
     }
 
     /// A piece of one record, which is settled with the others.
@@ -48,22 +56,25 @@ impl OutboundRequest {
         write_prefix(&mut frame, encoding);
         let request =
             Request { signal: key.signal, tenant: key.tenant, encoding, frame: Bytes::from_owner(frame) };
-        OutboundRequest { meta, sequences: Vec::new(), items, raw_len, untranslatable: 0, request }
+        let (sequences, untranslatable, original) = (Vec::new(), 0, None);
+        OutboundRequest { meta, sequences, items, raw_len, untranslatable, original, request }
     }
 
     /// Whether it can be sent in pieces, where it is found too large.
     pub(super) fn is_cuttable(&self) -> bool {
-        self.raw_len > SMALLEST && spoken(self.request.signal).is_some_and(joinable)
+        let is_long = if self.original.is_some() { self.items > 1 } else { self.raw_len > SMALLEST };
+        is_long && spoken(self.request.signal).is_some_and(joinable)
     }
 }
 
 /// Makes a request of `batch`, or returns it.
 pub(super) async fn pack(
     batch: Batch,
+    form: Option<Form>,
     compressor: &mut Compressor,
     room: &EgressBudget,
 ) -> Result<OutboundRequest, (Batch, Why)> {
-    match made(&batch, compressor, room).await {
+    match made(&batch, form, compressor, room).await {
         Ok(made) => Ok(outbound(batch, made, compressor.encoding())),
         Err(why) => Err((batch, why)),
     }
@@ -75,18 +86,38 @@ struct Made {
     /// Nothing where that is its own window.
     frame: Option<Frame>,
     untranslatable: u64,
+    json: Option<AsJson>,
 }
 
-async fn made(batch: &Batch, compressor: &mut Compressor, room: &EgressBudget) -> Result<Made, Why> {
+/// What is known of a request that was written as JSON.
+struct AsJson {
+    /// How long it is before compression.
+    len: usize,
+    /// What it was made of; nothing where that is the batch's own window.
+    original: Option<Frame>,
+}
+
+async fn made(
+    batch: &Batch,
+    form: Option<Form>,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
+) -> Result<Made, Why> {
     if batch.key.way == Way::Join {
         return Ok(Made::default());
     }
-    let Made { frame: raw, untranslatable } = decoded(batch, compressor, room).await?;
-    if compressor.encoding() == Encoding::Identity {
-        return Ok(Made { frame: raw, untranslatable });
+    let mut made = decoded(batch, compressor, room).await?;
+    if let Some(form) = form {
+        let message = made.frame.as_ref().unwrap_or(&batch.window).get(PREFIX..).unwrap_or_default();
+        let frame = json::written(message, batch.key.signal, form, room).await?;
+        let len = frame.len().saturating_sub(PREFIX);
+        made.json = Some(AsJson { len, original: made.frame.replace(frame) });
     }
-    let frame = compressed(raw.as_ref().unwrap_or(&batch.window), compressor, room).await?;
-    Ok(Made { frame: Some(frame), untranslatable })
+    if compressor.encoding() != Encoding::Identity {
+        let frame = compressed(made.frame.as_ref().unwrap_or(&batch.window), compressor, room).await?;
+        made.frame = Some(frame);
+    }
+    Ok(made)
 }
 
 /// A frame that is not compressed, as it goes out: compressed, unless there is no room for that beside it.
@@ -163,19 +194,23 @@ async fn decoded(batch: &Batch, compressor: &mut Compressor, room: &EgressBudget
             ranges.push(start..raw.len());
         }
     }
-    let Some(version) = version else { return Ok(Made { frame: Some(raw), untranslatable: 0 }) };
+    let Some(version) = version else { return Ok(Made { frame: Some(raw), ..Made::default() }) };
     let Translated { frame, untranslatable } = translated(raw, &ranges, version, batch.out_len, room).await?;
-    Ok(Made { frame: Some(frame), untranslatable })
+    Ok(Made { frame: Some(frame), untranslatable, json: None })
 }
 
 fn outbound(batch: Batch, made: Made, encoding: Encoding) -> OutboundRequest {
-    let Batch { key, meta, sequences, items, out_len: raw_len, window, .. } = batch;
-    let Made { frame, untranslatable } = made;
-    let mut frame = frame.unwrap_or(window);
+    let Batch { key, meta, sequences, items, out_len, window, .. } = batch;
+    let Made { frame, untranslatable, json } = made;
+    let raw_len = json.as_ref().map_or(out_len, |json| json.len);
+    let (mut frame, original) = match (frame, json) {
+        (Some(frame), Some(json)) => (frame, Some(json.original.unwrap_or(window))),
+        (frame, _) => (frame.unwrap_or(window), None),
+    };
     write_prefix(&mut frame, encoding);
     let request =
         Request { signal: key.signal, tenant: key.tenant, encoding, frame: Bytes::from_owner(frame) };
-    OutboundRequest { meta, sequences, items, raw_len, untranslatable, request }
+    OutboundRequest { meta, sequences, items, raw_len, untranslatable, original, request }
 }
 
 /// What gRPC puts before a message: whether it is compressed, and its length.

@@ -9,6 +9,7 @@
 
 use super::answer::Fault;
 use super::batching::{Key, Way, spoken};
+use super::json;
 use super::outbound_request::{self, Frame, OutboundRequest};
 use super::peer::PREFIX;
 use super::responses::{Outcome, answered, heard, keep};
@@ -21,7 +22,7 @@ use crate::journal_consumer::Record;
 use crate::losses::Losses;
 use crate::pieces::{Cutting, Documents, Events, Pieces, Place, Portion, Samples};
 use tidegate_arena::{PAGE, STEP};
-use tidegate_journal::{Meta, Protocol};
+use tidegate_journal::{Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_wire::otlp::prometheus::pieces_of_remote_write;
 use tidegate_wire::otlp::split;
@@ -45,6 +46,12 @@ pub(super) struct Cut {
 struct Whole {
     key: Key,
     meta: Meta,
+}
+
+/// What a piece says: in JSON, with the protobuf that it was made of, or in that.
+struct Body {
+    frame: Frame,
+    original: Option<Frame>,
 }
 
 /// A piece has to be sent again later.
@@ -82,7 +89,8 @@ impl Sending<'_> {
     async fn read_and_send(&mut self, record: &Record) -> Result<Alone, Dropped> {
         let Sending { protocol, pipeline } = self;
         let Some(way) = protocol.way(&record.meta) else { return Err(Dropped::Untranslatable) };
-        let is_cut = protocol.is_cut(record, pipeline.most()) || matches!(way, Way::Translate(_));
+        let is_json = protocol.settings.layout().is_some();
+        let is_cut = is_json || protocol.is_cut(record, pipeline.most()) || matches!(way, Way::Translate(_));
         let way = if is_cut { Way::Recode } else { way };
         let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
         let out_len = outgoing_len(&record.meta);
@@ -91,7 +99,7 @@ impl Sending<'_> {
             Ok(batch) => batch,
             Err(Why::Damaged) => return Err(Dropped::Damaged),
             // It was accepted with more memory.
-            Err(Why::Room(_)) => return Err(Dropped::TooLarge),
+            Err(Why::Room(_) | Why::TooLong) => return Err(Dropped::TooLarge),
         };
         if protocol.shown.replace(record.sequence) != Some(record.sequence) {
             consumer.show(record, batch.window.get(PREFIX..).unwrap_or_default());
@@ -188,7 +196,7 @@ impl Sending<'_> {
         loop {
             // Without room, or with nothing to be sent, nothing below waits.
             tokio::task::yield_now().await;
-            let most = cut.most.min(self.room_for_a_piece()).min(narrow);
+            let most = cut.most.min(self.most_of_a_piece(pieces.signal())).min(narrow);
             let before = pieces.clone();
             let Some(wanted) = pieces.wanted(most) else { return Ok(()) };
             let Some((frame, portion)) = self.written(&mut pieces, wanted, most).await else {
@@ -202,7 +210,6 @@ impl Sending<'_> {
                 cut.done(&lost, pieces.place());
                 continue;
             };
-            narrow = narrow.max(PAGE).saturating_mul(4);
             if portion.items == 0 {
                 cut.done(&portion, pieces.place());
                 continue;
@@ -210,13 +217,24 @@ impl Sending<'_> {
             let signal = pieces.signal();
             let key = Key { signal, ..whole.key };
             let whole = Whole { key, meta: Meta { signal, ..whole.meta } };
-            let Some(outbound) = self.piece(frame, &portion, whole).await else { return Err(Later) };
+            let Ok(body) = self.body(frame, signal, portion.items).await else {
+                if portion.items > 1 {
+                    (pieces, narrow) = (before, most.min(portion.bytes) / 2);
+                    continue;
+                }
+                self.pipeline.report.too_large(cut.sequence, &whole.meta, portion.booked, portion.bytes);
+                cut.losses.add(Dropped::TooLarge, portion.booked.max(1));
+                cut.done(&portion, pieces.place());
+                continue;
+            };
+            narrow = narrow.max(PAGE).saturating_mul(4);
+            let Some(outbound) = self.piece(body, &portion, whole).await else { return Err(Later) };
             let Ok(answered) = self.pipeline.attempt(outbound).await else { return Err(Later) };
             let Answered { request, reservation, answer, .. } = answered;
             match heard(self.pipeline, &request, reservation, answer) {
                 Outcome::Accepted(rejected) => cut.losses.add(Dropped::Rejected, rejected),
                 Outcome::Retry => return Err(Later),
-                Outcome::Refused(reason, Fault::Size) if portion.is_cuttable(SMALLEST) => {
+                Outcome::Refused(reason, Fault::Size) if self.is_cuttable(&portion) => {
                     self.pipeline.report.refused_in_part(&reason.to_string());
                     cut.most = cut.most.min(portion.bytes) / 2;
                     pieces = before;
@@ -226,15 +244,28 @@ impl Sending<'_> {
                     keep(self.pipeline, &request, &reason);
                     // An event that ends in a later piece has lost something, too.
                     cut.losses.add(fault.reason(), portion.booked.max(1));
+                    // What is behind an item that was too long alone need not be as short.
+                    cut.most = if fault == Fault::Size { self.pipeline.most() } else { cut.most };
                 }
             }
             cut.done(&portion, pieces.place());
         }
     }
 
-    /// The longest piece that fits both plain and compressed.
-    fn room_for_a_piece(&self) -> usize {
+    /// Whether a piece that was found too large is sent in shorter ones.
+    fn is_cuttable(&self, portion: &Portion) -> bool {
+        match self.protocol.settings.layout() {
+            Some(_) => portion.items > 1,
+            None => portion.is_cuttable(SMALLEST),
+        }
+    }
+
+    /// The longest piece that fits in every form that it is held in.
+    fn most_of_a_piece(&self, signal: Signal) -> usize {
         let left = self.pipeline.room.longest_window().saturating_sub(2 * STEP);
+        if self.protocol.settings.layout().is_some() {
+            return self.protocol.growth.shorter(signal, self.pipeline.most().min(left / 2)).max(PAGE);
+        }
         let each = if self.protocol.settings.compression == Compression::None { left } else { left / 2 };
         each.max(PAGE)
     }
@@ -265,11 +296,26 @@ impl Sending<'_> {
         }
     }
 
+    /// What a piece says, in the form in which it goes out.
+    async fn body(&mut self, frame: Frame, signal: Signal, items: u64) -> Result<Body, Why> {
+        let message = frame.get(PREFIX..).unwrap_or_default();
+        let most = if items > 1 { self.pipeline.most() } else { usize::MAX };
+        let Some(form) = self.protocol.form(signal, message.len(), most) else {
+            return Ok(Body { frame, original: None });
+        };
+        let json = json::written(message, signal, form, &self.pipeline.room).await?;
+        self.protocol.growth.learn(signal, message.len(), json.len());
+        Ok(Body { frame: json, original: Some(frame) })
+    }
+
     /// A piece as it goes out: compressed if there is room for that.
-    async fn piece(&mut self, frame: Frame, portion: &Portion, whole: Whole) -> Option<OutboundRequest> {
+    async fn piece(&mut self, body: Body, portion: &Portion, whole: Whole) -> Option<OutboundRequest> {
         let Pipeline { room, tools, .. } = &mut *self.pipeline;
         let compressor = tools.as_mut()?;
+        let Body { frame, original } = body;
+        let len = frame.len().saturating_sub(PREFIX);
         let (frame, encoding) = outbound_request::encoded(frame, compressor, room).await;
-        Some(OutboundRequest::piece(frame, encoding, whole.key, whole.meta, portion.items, portion.bytes))
+        let piece = OutboundRequest::piece(frame, encoding, whole.key, whole.meta, portion.items, len);
+        Some(piece.instead_of(original))
     }
 }

@@ -4,7 +4,7 @@ mod compressed;
 mod read;
 
 use super::answer::Answer;
-use super::settings::{Settings, Transport};
+use super::settings::{Json, Settings, Transport};
 use crate::delivery::EndpointError;
 use crate::delivery::client::{self, Client, ClientSettings};
 use crate::endpoints;
@@ -19,6 +19,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request as HttpRequest, Response, StatusCode, Uri, Version};
 use tidegate_journal::{Encoding, Signal, Tenant};
+use tidegate_wire::otlp::json::Layout;
 
 /// Bytes before a message in gRPC: whether it is compressed, and how long it is.
 pub(super) const PREFIX: usize = 5;
@@ -58,7 +59,7 @@ fn client_settings(settings: &Settings) -> ClientSettings<'_> {
         tls: &settings.tls,
         version: match settings.transport {
             Transport::Grpc => client::Version::Http2,
-            Transport::Http => client::Version::Http1,
+            Transport::Http | Transport::Json(_) => client::Version::Http1,
         },
         max_in_flight: settings.max_in_flight,
         buffer: BUFFER,
@@ -100,12 +101,18 @@ impl Peer {
         let address = || EndpointError::Address(uri.clone());
         let client = Client::new(uri, client_settings(settings))?;
         let base = match settings.transport {
-            Transport::Http => uri.path().trim_end_matches('/'),
+            Transport::Http | Transport::Json(_) => uri.path().trim_end_matches('/'),
             Transport::Grpc => "",
         };
         let mut uris = SIGNALS.map(|(signal, ..)| (signal, Uri::default()));
         for ((_, path, method), (_, target)) in SIGNALS.iter().zip(&mut uris) {
             let path = if settings.transport == Transport::Grpc { method } else { path };
+            if let Transport::Json(json) = settings.transport
+                && (json.layout != Layout::Request || base.ends_with(path))
+            {
+                target.clone_from(uri);
+                continue;
+            }
             let mut parts = uri.clone().into_parts();
             parts.path_and_query = Some(format!("{base}{path}").parse().map_err(|_| address())?);
             *target = Uri::from_parts(parts).map_err(|_| address())?;
@@ -133,7 +140,8 @@ impl Peer {
             match answered {
                 Ok(response) => match self.transport {
                     Transport::Grpc => read::grpc(response).await,
-                    Transport::Http => read::http(response).await,
+                    Transport::Http => read::http(response, None).await,
+                    Transport::Json(json) => read::http(response, Some(json.layout)).await,
                 },
                 Err(error) => Answer::lost(chain(&error)),
             }
@@ -153,7 +161,7 @@ impl Peer {
     ) -> Option<HttpRequest<Full<Bytes>>> {
         let is_moved =
             matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        if self.transport != Transport::Http || !is_moved {
+        if self.transport == Transport::Grpc || !is_moved {
             return None;
         }
         let place: Uri = response.headers().get(LOCATION)?.to_str().ok()?.parse().ok()?;
@@ -184,10 +192,13 @@ impl Peer {
         };
         let body = match self.transport {
             Transport::Grpc => request.frame.clone(),
-            Transport::Http => request.body(),
+            Transport::Http | Transport::Json(_) => request.body(),
         };
         let mut head = HttpRequest::new(Full::new(body));
-        *head.method_mut() = Method::POST;
+        *head.method_mut() = match self.transport {
+            Transport::Json(Json { put: true, .. }) => Method::PUT,
+            _ => Method::POST,
+        };
         head.uri_mut().clone_from(uri);
         head.headers_mut().clone_from(&self.headers);
         let headers = head.headers_mut();
@@ -196,6 +207,14 @@ impl Peer {
         match self.transport {
             Transport::Http => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+                coding.map(|coding| headers.insert(CONTENT_ENCODING, coding));
+            }
+            Transport::Json(json) => {
+                let usual = match json.layout {
+                    Layout::Lines => "application/x-ndjson",
+                    Layout::Request | Layout::Array => "application/json",
+                };
+                headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(usual));
                 coding.map(|coding| headers.insert(CONTENT_ENCODING, coding));
             }
             Transport::Grpc => {

@@ -3,10 +3,11 @@
 use super::OtlpProtocol;
 use super::answer::{Answer, Fault, Reason};
 use super::outbound_request::OutboundRequest;
+use super::peer::PREFIX;
 use crate::delivery::{Next, Pipeline};
 use crate::endpoints::{Reservation, Verdict};
 use crate::losses::Losses;
-use tidegate_journal::{Meta, Protocol};
+use tidegate_journal::{Encoding, Meta, Protocol};
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
 
@@ -75,8 +76,11 @@ pub(super) fn answered(
                 Next::ReadAgain
             }
             // Now that the peer is known to take less, it is cut.
-            [_] if fault == Fault::Size && outbound.is_cuttable() => {
+            [only] if fault == Fault::Size && outbound.is_cuttable() => {
                 pipeline.report.refused_in_part(&reason.to_string());
+                if outbound.original.is_some() {
+                    pipeline.suspect_size(*only);
+                }
                 Next::ReadAgain
             }
             _ => {
@@ -92,12 +96,21 @@ pub(super) fn answered(
 pub(super) fn keep(pipeline: &mut Pipeline<OtlpProtocol>, outbound: &OutboundRequest, reason: &Reason) {
     let reason = reason.to_string();
     pipeline.report.rejected(outbound.items, &reason);
+    let body = outbound.request.body();
+    // Protobuf is what `tidegate journal resend` sends.
+    let (encoding, body, raw_len) = match &outbound.original {
+        Some(original) => {
+            let message = original.get(PREFIX..).unwrap_or_default();
+            (Encoding::Identity, message, message.len())
+        }
+        None => (outbound.request.encoding, &body[..], outbound.raw_len),
+    };
     let meta = Meta {
         protocol: Protocol::Otlp,
-        encoding: outbound.request.encoding,
+        encoding,
         items: u32::try_from(outbound.items).unwrap_or(u32::MAX),
-        raw_len: u32::try_from(outbound.raw_len).unwrap_or(u32::MAX),
+        raw_len: u32::try_from(raw_len).unwrap_or(u32::MAX),
         ..outbound.meta
     };
-    pipeline.report.keep(&meta, &outbound.request.body(), &reason);
+    pipeline.report.keep(&meta, body, &reason);
 }

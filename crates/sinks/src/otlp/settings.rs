@@ -4,6 +4,7 @@ use crate::tls::Tls;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName};
 use std::time::Duration;
+use tidegate_wire::otlp::json::Layout;
 
 /// How a peer is to be served.
 #[derive(Debug, Clone)]
@@ -44,6 +45,18 @@ pub enum Transport {
     Grpc,
     /// HTTP/1.1, `POST` to `/v1/…`.
     Http,
+    /// JSON over HTTP/1.1.
+    Json(Json),
+}
+
+/// How requests of JSON are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Json {
+    /// What they say. [`Layout::Request`] goes to `/v1/…` as over [`Transport::Http`], all else to the URL of the
+    /// endpoint.
+    pub layout: Layout,
+    /// Whether their method is `PUT`, and not `POST`.
+    pub put: bool,
 }
 
 /// How requests are compressed.
@@ -58,6 +71,14 @@ pub enum Compression {
 }
 
 impl Settings {
+    /// What requests say in JSON, where they do.
+    pub(super) fn layout(&self) -> Option<Layout> {
+        match self.transport {
+            Transport::Json(json) => Some(json.layout),
+            Transport::Grpc | Transport::Http => None,
+        }
+    }
+
     /// The default of [`max_request_bytes`](Self::max_request_bytes): what gRPC servers take unless told
     /// otherwise.
     pub const MAX_REQUEST_BYTES: usize = 4 << 20;

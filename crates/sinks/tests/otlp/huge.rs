@@ -158,7 +158,9 @@ async fn the_largest_items_arrive() {
                 rig.append(Signal::Logs, Protocol::Otlp, Encoding::Gzip, &body, raw.len(), items).await;
             }
             let busy = match transport {
-                tidegate_sinks::Transport::Http => Reply::Http(503, vec![], vec![]),
+                tidegate_sinks::Transport::Http | tidegate_sinks::Transport::Json(_) => {
+                    Reply::Http(503, vec![], vec![])
+                }
                 tidegate_sinks::Transport::Grpc => Reply::Grpc(14, "", None),
             };
             peer.script([Reply::Ok(vec![]), Reply::Ok(vec![]), busy]);
@@ -180,7 +182,7 @@ async fn the_tap_sees_a_large_record_once() {
                 let mut rig = Rig::narrow(256 << 10, 8 << 20);
                 let peer = Peer::new();
                 let later = || match transport {
-                    Transport::Http => Reply::Http(503, vec![], vec![]),
+                    Transport::Http | Transport::Json(_) => Reply::Http(503, vec![], vec![]),
                     Transport::Grpc => Reply::Grpc(14, "later", None),
                 };
                 peer.script([later(), later(), later()]);

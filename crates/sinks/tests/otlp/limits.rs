@@ -84,7 +84,7 @@ async fn pieces_that_were_taken_are_not_sent_again() {
         let peer = Peer::new();
         rig.put_padded(Signal::Traces, Encoding::Gzip, 60, 10 * KIB).await;
         let busy = || match transport {
-            Transport::Http => Reply::Http(503, vec![], vec![]),
+            Transport::Http | Transport::Json(_) => Reply::Http(503, vec![], vec![]),
             Transport::Grpc => Reply::Grpc(14, "", None),
         };
         let ok = || Reply::Ok(vec![]);

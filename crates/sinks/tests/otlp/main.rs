@@ -10,6 +10,7 @@ mod endpoints;
 mod huge;
 mod intake;
 mod joining;
+mod json;
 mod limits;
 mod memory;
 mod peer;

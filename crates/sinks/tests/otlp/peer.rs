@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -50,6 +50,8 @@ pub(crate) struct Arrived {
     pub(crate) signal: Signal,
     pub(crate) numbers: Vec<u64>,
     pub(crate) encoding: Encoding,
+    pub(crate) method: Method,
+    pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) raw_len: usize,
     pub(crate) taken: bool,
@@ -262,18 +264,23 @@ async fn answer(
         assert_eq!(u32::from_be_bytes(prefix[1..].try_into().unwrap()) as usize, message.len());
         message
     } else {
-        assert_eq!(head.headers["content-type"], "application/x-protobuf");
         &body
     };
-    let signal = [
-        (Signal::Traces, "trace"),
-        (Signal::Metrics, "metrics"),
-        (Signal::Logs, "logs"),
-        (Signal::Profiles, "profiles"),
-    ];
-    let signal = signal.iter().find(|(_, word)| head.uri.path().contains(word)).unwrap().0;
     let raw = decoded(encoding, message);
-    let numbers = numbers(signal, &raw);
+    let content_type = head.headers.get("content-type").map_or("", |value| value.to_str().unwrap());
+    let (signal, numbers) = if content_type.contains("json") {
+        crate::json::numbers(&raw)
+    } else {
+        assert!(grpc || content_type == "application/x-protobuf", "{content_type}");
+        let signals = [
+            (Signal::Traces, "trace"),
+            (Signal::Metrics, "metrics"),
+            (Signal::Logs, "logs"),
+            (Signal::Profiles, "profiles"),
+        ];
+        let (signal, _) = *signals.iter().find(|(_, word)| head.uri.path().contains(word)).unwrap();
+        (signal, numbers(signal, &raw))
+    };
     {
         let mut seen = state.seen.lock().unwrap();
         seen.busy += 1;
@@ -321,7 +328,8 @@ async fn answer(
         let mut seen = state.seen.lock().unwrap();
         seen.busy -= 1;
         let raw_len = raw.len();
-        seen.arrived.push(Arrived { signal, numbers, encoding, headers: head.headers, raw_len, taken });
+        let (method, path, headers) = (head.method, head.uri.path().to_owned(), head.headers);
+        seen.arrived.push(Arrived { signal, numbers, encoding, method, path, headers, raw_len, taken });
         state.changed.notify_all();
     }
     Ok(match reply {

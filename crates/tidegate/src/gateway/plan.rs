@@ -45,7 +45,7 @@ pub(crate) const WAITERS: usize = 4096;
 /// The least part of the payload with which a sink works.
 const LEAST_PART: u64 = MIB / 2;
 /// How many times its own length an item may take when a sink has written it out.
-const WRITTEN_OUT: u64 = 8;
+const WRITTEN_OUT: u64 = 10;
 /// The largest lake writer's slice: beyond it files do not become better.
 const LARGEST_SLICE: u64 = 24 * MIB;
 

@@ -9,6 +9,8 @@ use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, HeaderMap, LOCATION, RETRY_AFTER};
+use tidegate_wire::intake::Value;
+use tidegate_wire::otlp::json::Layout;
 
 /// How much of an answer is read. What is longer says nothing more by that; over HTTP its status has said all.
 const LONGEST: usize = 16 << 20;
@@ -55,8 +57,8 @@ impl Body {
     }
 }
 
-/// The answer to a request over HTTP.
-pub(super) async fn http(response: Response<Incoming>) -> Answer {
+/// The answer to a request over HTTP: of OTLP, or of JSON in this layout.
+pub(super) async fn http(response: Response<Incoming>, json: Option<Layout>) -> Answer {
     let (head, incoming) = response.into_parts();
     let body = match Body::read(incoming, 0).await {
         Ok(body) => body,
@@ -67,17 +69,41 @@ pub(super) async fn http(response: Response<Incoming>) -> Answer {
     let said = if head.headers.contains_key(CONTENT_ENCODING) {
         Said { retry, ..Said::default() }
     } else if head.status.is_success() {
-        Said { words: body.taken.words(), rejected: body.taken.rejected(), retry: None }
+        match json {
+            None => Said { words: body.taken.words(), rejected: body.taken.rejected(), retry: None },
+            Some(Layout::Request) => partial_success(&body.start),
+            Some(Layout::Lines | Layout::Array) => Said::default(),
+        }
     } else if let Some(place) = head.headers.get(LOCATION).filter(|_| head.status.is_redirection()) {
         let place = excerpt(place.as_bytes());
         let words = format!("it is at {place}, where this does not follow: set that as the `url`");
         Said { words, retry, rejected: 0 }
+    } else if json.is_some() {
+        Said { words: excerpt(&body.start), retry, rejected: 0 }
     } else {
         let status = Status::read(&body.start);
         let words = status.message.unwrap_or_else(|| excerpt(&body.start));
         Said { words, retry: retry.or(status.retry), rejected: 0 }
     };
-    Answer::of_http(head.status, said)
+    if json.is_some() { Answer::of_any_http(head.status, said) } else { Answer::of_http(head.status, said) }
+}
+
+/// What a response of OTLP/JSON says: `{"partialSuccess":{"rejectedSpans":"3","errorMessage":"…"}}`.
+fn partial_success(body: &[u8]) -> Said {
+    const REJECTED: [&[u8]; 3] = [b"rejectedSpans", b"rejectedLogRecords", b"rejectedDataPoints"];
+    let of = |name| Value::of(body).object()?.at(&[b"partialSuccess", name]);
+    // A number of 64 bits is a text, or a number all the same.
+    let number = |value| match value {
+        Value::Text(text) => str::from_utf8(text.plain()?).ok()?.parse().ok(),
+        Value::Number(number) => u64::try_from(number.integer()?).ok(),
+        _ => None,
+    };
+    let rejected = REJECTED.into_iter().filter_map(of).find_map(number).unwrap_or(0);
+    let mut words = Vec::new();
+    if let Some(Value::Text(text)) = of(b"errorMessage") {
+        text.pieces(|piece| words.extend_from_slice(piece));
+    }
+    Said { words: excerpt(&words), rejected, retry: None }
 }
 
 /// The answer to a unary call of gRPC.

@@ -1,0 +1,62 @@
+//! The sink `http`: JSON to any URL, as lines, as an array, or as OTLP/JSON.
+//!
+//! It is the sink [`Otlp`](crate::Otlp) with another form of requests: what is OTLP when it comes to be sent (or is translated
+//! to it, as for that sink) is written as JSON last of all. The design is in `design/http-sink.md`.
+
+use crate::delivery::StartError;
+use crate::egress_budget::EgressBudget;
+use crate::journal_consumer::SinkContext;
+use crate::need::Need;
+use crate::otlp::{Otlp, Settings};
+use crate::stop::Stop;
+use tidegate_arena::STEP;
+use tidegate_journal::{Protocol, Signal};
+use tidegate_wire::otlp::json::{ENCODER_BYTES, GROWTH};
+
+/// The sink, attached to the journal and ready to run.
+pub struct Http(Otlp);
+
+/// The window of a piece as JSON, beside what the sink `otlp` needs.
+const WORKING: usize = 2 * STEP;
+
+impl Http {
+    /// What a sink with these settings takes beyond payload, in bytes: connections, and the state of coders.
+    pub fn bytes(settings: &Settings) -> usize {
+        // A batch may be prepared, or a record be cut: never both.
+        Otlp::bytes(settings) + ENCODER_BYTES
+    }
+
+    /// What a sink needs to deliver a record of this protocol and signal; nothing when it does not take that.
+    ///
+    /// A piece is held in protobuf and as JSON, which a peer may get uncompressed. Where it was translated, its window may be
+    /// twice as long as it is; and what was translated grows less by being written as JSON, since most of it is names.
+    #[must_use]
+    pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
+        let otlp = Otlp::need(protocol, signal).filter(|_| signal != Signal::Profiles)?;
+        let factor = match protocol {
+            Protocol::Otlp => otlp.factor + GROWTH,
+            // Buckets of nothing: one byte in protobuf, four as JSON.
+            Protocol::RemoteWrite1 | Protocol::RemoteWrite2 => (2 + 4) * otlp.factor,
+            _ => (2 + 2) * otlp.factor,
+        };
+        Some(Need { working: otlp.working + WORKING, factor })
+    }
+
+    /// Attaches the sink to the journal.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn start(
+        context: SinkContext<'_>,
+        room: EgressBudget,
+        settings: Settings,
+        stop: Stop,
+    ) -> Result<Http, StartError> {
+        Otlp::start(context, room, settings, stop).map(Http)
+    }
+
+    /// Sends until the order to stop comes, or the journal is closed and everything was sent.
+    pub fn run(self) -> impl Future<Output = ()> + Send {
+        self.0.run()
+    }
+}
