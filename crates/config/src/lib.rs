@@ -48,13 +48,13 @@ pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, BlackholeSink, BulkAction, BulkCompression,
     CertificateField, ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource,
-    ElasticsearchSink, ElasticsearchSource, HttpLogsSource, Journal, LakeSink, Limits, Listen, ListenTls,
-    Listener, ListenerTls, Mapping, Naming, OtlpSink, OtlpSource, OtlpTransport, Product, Protocol,
-    RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Shown, Signal, Sink, SourceLimits, Sources,
-    TenantOverride, Tenants, Tls, Translation, WhenFull,
+    ElasticsearchSink, ElasticsearchSource, HttpFormat, HttpLogsSource, HttpMethod, HttpSink, Journal,
+    LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping, Naming, OtlpSink, OtlpSource,
+    OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Shown,
+    Signal, Sink, SourceLimits, Sources, TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use values::{
-    Bytes, Duration, HeaderName, HostName, IndexGlob, IndexPattern, IndexPiece, Name, Secret, TenantName,
-    UnixSocket, Url,
+    Bytes, ContentType, Duration, HeaderName, HostName, IndexGlob, IndexPattern, IndexPiece, Name, Secret,
+    TenantName, UnixSocket, Url,
 };

@@ -20,9 +20,9 @@ pub use listen::Listen;
 pub use listener::Listener;
 pub(crate) use sinks::Outbound;
 pub use sinks::{
-    Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, LakeSink, Mapping,
-    Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteSink, Retention, Signal, Sink, Tls,
-    Translation,
+    Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, HttpFormat, HttpMethod,
+    HttpSink, LakeSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteSink,
+    Retention, Signal, Sink, Tls, Translation,
 };
 pub use sources::{
     Acknowledge, ApmAgents, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource,

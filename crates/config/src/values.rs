@@ -1,6 +1,7 @@
 //! The types of single values, each with its notation.
 
 mod bytes;
+mod content_type;
 mod duration;
 mod glob;
 mod host;
@@ -13,6 +14,7 @@ mod unix_socket;
 mod url;
 
 pub use bytes::Bytes;
+pub use content_type::ContentType;
 pub use duration::Duration;
 pub use glob::IndexGlob;
 pub use host::HostName;

@@ -1,11 +1,13 @@
 mod blackhole;
 mod elasticsearch;
+mod http;
 mod lake;
 mod otlp;
 mod prometheus_remote_write;
 
 pub use blackhole::BlackholeSink;
 pub use elasticsearch::{BulkCompression, ElasticsearchSink, Mapping, Product};
+pub use http::{HttpFormat, HttpMethod, HttpSink};
 pub use lake::{LakeSink, Retention};
 pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
 pub use prometheus_remote_write::{Backoff, Deltas, Naming, Protocol, RemoteWriteSink, Translation};
@@ -29,6 +31,8 @@ kinds! {
         Otlp(OtlpSink) = "otlp",
         /// Elasticsearch 8 and 9, and OpenSearch.
         Elasticsearch(ElasticsearchSink) = "elasticsearch",
+        /// An HTTP server that takes JSON: Vector, Fluent Bit, Logstash, ClickHouse, a Collector, an application.
+        Http(HttpSink) = "http",
         /// Discards everything: for measurements and trials.
         Blackhole(BlackholeSink) = "blackhole",
     }

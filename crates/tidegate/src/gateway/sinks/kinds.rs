@@ -5,6 +5,7 @@
 
 mod blackhole;
 pub(crate) mod elasticsearch;
+mod http;
 mod lake;
 mod network;
 mod otlp;
@@ -62,6 +63,7 @@ pub(crate) fn of(sink: &Sink) -> &dyn SinkKind {
         Sink::PrometheusRemoteWrite(settings) => settings,
         Sink::Otlp(settings) => settings,
         Sink::Elasticsearch(settings) => settings,
+        Sink::Http(settings) => settings,
         Sink::Blackhole(settings) => settings,
     }
 }

@@ -4,7 +4,7 @@ use crate::Failure;
 use hyper::header::{HeaderMap, HeaderName as Name, HeaderValue};
 use std::collections::BTreeMap;
 use tidegate_config::{self as config, HeaderName, Secret, Url};
-use tidegate_sinks::Tls;
+use tidegate_sinks::{Compression, Tls};
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
 pub(super) const GZIP: i32 = 1;
@@ -25,6 +25,14 @@ pub(super) fn files(max_in_flight: u32, endpoints: &[Url]) -> u64 {
 /// The same over HTTP/2: one connection to each endpoint, and one that is being given up.
 pub(super) fn files_over_http2(endpoints: &[Url]) -> u64 {
     2 * endpoints.len() as u64
+}
+
+pub(super) fn compression(compression: config::Compression) -> Compression {
+    match compression {
+        config::Compression::None => Compression::None,
+        config::Compression::Gzip => Compression::Gzip(GZIP),
+        config::Compression::Zstd => Compression::Zstd(ZSTD),
+    }
 }
 
 pub(super) fn tls(tls: &config::Tls) -> Tls {

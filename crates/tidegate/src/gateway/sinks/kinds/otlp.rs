@@ -8,7 +8,7 @@ use std::path::Path;
 use tidegate_arena::Declared;
 use tidegate_config::{self as config, OtlpSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Compression, Need, Otlp, OtlpSettings, Transport};
+use tidegate_sinks::{Need, Otlp, OtlpSettings, Transport};
 
 impl SinkKind for OtlpSink {
     fn target(&self, _data: &Path) -> String {
@@ -51,11 +51,7 @@ fn settings(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
             config::OtlpTransport::Grpc => Transport::Grpc,
             config::OtlpTransport::Http => Transport::Http,
         },
-        compression: match sink.compression {
-            config::Compression::None => Compression::None,
-            config::Compression::Gzip => Compression::Gzip(network::GZIP),
-            config::Compression::Zstd => Compression::Zstd(network::ZSTD),
-        },
+        compression: network::compression(sink.compression),
         join_members: sink.join_members,
         headers: network::headers(&sink.headers)?,
         tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
