@@ -4,11 +4,10 @@
 //! those again, for all that may be there and all that may be wrong.
 
 use super::Limits;
+use crate::remote_write::v1::LABELS_TAG;
 use crate::utf8::is_utf8;
 
-/// A label's tag and its name's, each before a length below 128.
-const HEAD: u32 = u32::from_le_bytes([0x0a, 0, 0x0a, 0]);
-const HEAD_MASK: u32 = u32::from_le_bytes([0xff, 0x80, 0xff, 0x80]);
+const NAME_TAG: u8 = 0x0a;
 const VALUE_TAG: u8 = 0x12;
 /// At least as long as a label with such lengths, and what is read of one that lies about them.
 const WINDOW: usize = 144;
@@ -43,13 +42,13 @@ pub(super) fn plain_labels(ahead: &[u8], limits: &Limits) -> Option<usize> {
     let mut rest = ahead;
     let (mut labels, mut previous, mut previous_key) = (0, &[][..], 0);
     loop {
-        let window = rest.first_chunk::<WINDOW>()?;
-        if u32::from_le_bytes(*window.first_chunk()?) & HEAD_MASK != HEAD {
+        // Each byte by itself: where the next label begins is known as soon as one byte is loaded. To load the four as one
+        // word takes fewer instructions and a seventh more time.
+        let [label_tag, len, name_tag, name_len, tail @ ..] = rest.first_chunk::<WINDOW>()?;
+        let (len, name_len) = (usize::from(*len), usize::from(*name_len));
+        if *label_tag != LABELS_TAG || len >= 128 || *name_tag != NAME_TAG || name_len >= 128 {
             break;
         }
-        let [_, len, _, name_len, tail @ ..] = window;
-        // Below 128 already, which the compiler does not see.
-        let (len, name_len) = (usize::from(*len), usize::from(*name_len & 0x7f));
         let (name, value) = tail.split_at(name_len);
         let &[value_tag, value_len] = value.first_chunk()?;
         let value_len = usize::from(value_len);
@@ -83,7 +82,7 @@ mod tests {
 
     use super::*;
     use crate::proto::Reader;
-    use crate::remote_write::v1::{LABELS_TAG, plain_label};
+    use crate::remote_write::v1::plain_label;
     use proptest::prelude::*;
 
     fn label(name: &[u8], value: &[u8]) -> Vec<u8> {
