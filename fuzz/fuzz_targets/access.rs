@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidegate_admission::access::{Credentials, LONGEST, Presented, presented};
+use tidegate_admission::access::{Credentials, MAX_CREDENTIAL_BYTES, PresentedCredentials, presented};
 
 fuzz_target!(|input: &[u8]| {
     let Some((what, bytes)) = input.split_first() else { return };
@@ -14,13 +14,13 @@ fuzz_target!(|input: &[u8]| {
             }
         }
         1 => {
-            let mut scratch = [0; LONGEST];
+            let mut scratch = [0; MAX_CREDENTIAL_BYTES];
             match presented(bytes, &mut scratch) {
                 None => {}
-                Some(Presented::Token(token)) => {
+                Some(PresentedCredentials::Token(token)) => {
                     assert!(!token.is_empty() && token.iter().all(u8::is_ascii_graphic));
                 }
-                Some(Presented::Basic(name, _) | Presented::ApiKey(name, _)) => assert!(!name.contains(&b':')),
+                Some(PresentedCredentials::Basic(name, _) | PresentedCredentials::ApiKey(name, _)) => assert!(!name.contains(&b':')),
             }
         }
         _ => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_admission::otlp::Media;
 use tidegate_admission::tenancy::Tenancy;
-use tidegate_admission::{Caller, Gate, Headers, Protocol, Rules, answer};
+use tidegate_admission::{AnswerFormat, Caller, Gate, GateRules, Headers, answer};
 use tidegate_arena::{Arena, Floors};
 use tidegate_http1::DuplicateHeader;
 use tidegate_journal::{Durability, Journal, Settings};
@@ -36,7 +36,7 @@ fn gate(limits: Option<LimiterSettings>, tenants: bool) -> (Gate, Source) {
     let table = tenants.then(|| Tenants::new(100, TenantLimits::default(), ledger.clone()));
     let limits = limits.map(|limits| Arc::new(AdmissionTable::new(vec![(source.clone(), limits)], table)));
     let tenancy = tenants.then(|| Tenancy { header: Some("x-scope-orgid".into()), ..Tenancy::default() });
-    let rules = Rules { tenancy, limits, ..Rules::default() };
+    let rules = GateRules { tenancy, limits, ..GateRules::default() };
     (Gate::ruled(arena, journal, Duration::ZERO, None, rules), source)
 }
 
@@ -75,9 +75,9 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
     drop(refusing.enter(&caller, &mut entry));
     let mut out = Vec::with_capacity(4 << 10);
     for (name, protocol) in [
-        ("429 over remote write", Protocol::RemoteWrite),
-        ("429 over OTLP in JSON", Protocol::Otlp(Media::Json)),
-        ("429 of Elasticsearch", Protocol::Elastic),
+        ("429 over remote write", AnswerFormat::RemoteWrite),
+        ("429 over OTLP in JSON", AnswerFormat::Otlp(Media::Json)),
+        ("429 of Elasticsearch", AnswerFormat::Elastic),
     ] {
         measure(name, &mut || {
             out.clear();

@@ -5,27 +5,27 @@
 //! elsewhere, and is asked before [`Access::check`]. The file is read again when it changes, and one that cannot be read
 //! leaves what was known before.
 //!
-//! Whoever fails is told so a few times, and then to come back later: [`Failures`] has the bound.
+//! Whoever fails is told so a few times, and then to come back later: [`FailureLimiter`] has the bound.
 
 mod authorization;
 mod credentials;
 mod failures;
 mod rights;
 mod secret;
-mod slow;
+mod slow_hashes;
 
-pub use authorization::{LONGEST, Presented, presented};
-pub use credentials::{Credentials, CredentialsError, Owner};
+pub use authorization::{MAX_CREDENTIAL_BYTES, PresentedCredentials, presented};
+pub use credentials::{Credentials, CredentialsError, TenantRule};
 pub use rights::{BulkAction, BulkActions, BulkRights, Indices, LONGEST_INDEX};
-pub use secret::{Made, SecretError, make};
+pub use secret::{NewSecret, SecretError, make};
 pub use tidegate_http1::{AdmissionFuture, Certificate};
 
-use crate::refused::Refused;
+use crate::rejection::Rejection;
 use arc_swap::ArcSwapOption;
-use credentials::{Entry, May, Secret};
-use failures::Failures;
-use secret::{Keyed, Outcome};
-use slow::{Question, SlowHashes};
+use credentials::{Credential, CredentialOptions, Secret};
+use failures::FailureLimiter;
+use secret::{Match, ProcessKey};
+use slow_hashes::{HashJob, SlowHashes};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -36,22 +36,22 @@ use tidegate_limit::Network;
 use tokio::time::{Instant, timeout};
 
 /// The most memory of a credentials file, in bytes, with the next one beside it, and of checking passwords.
-pub const BYTES: usize = credentials::BYTES + slow::BYTES;
+pub const BYTES: usize = credentials::BYTES + slow_hashes::BYTES;
 /// How long a request waits for the hash of its password.
-const PATIENCE: Duration = Duration::from_secs(5);
+const HASH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A caller that was recognised, or that needs not be.
 #[derive(Debug, Clone, Default)]
-pub struct Granted(Option<Arc<Entry>>);
+pub struct Identity(Option<Arc<Credential>>);
 
-impl Granted {
+impl Identity {
     /// By what name the caller is known; nothing where everybody may send.
     pub fn name(&self) -> Option<&str> {
         self.0.as_ref().map(|entry| &*entry.name)
     }
 
     /// The tenant of the credentials; `None` where no credentials are needed.
-    pub fn owner(&self) -> Option<&Owner> {
+    pub fn owner(&self) -> Option<&TenantRule> {
         self.0.as_ref().map(|entry| &entry.may.tenant)
     }
 
@@ -67,26 +67,27 @@ impl Granted {
     }
 
     /// The same caller, as an operator.
-    pub(crate) fn as_operator(&self) -> Granted {
+    pub(crate) fn as_operator(&self) -> Identity {
         let name = self.name().unwrap_or_default().into();
-        let may = May { operator: true, tenant: Owner::Any, ..May::default() };
-        Granted(Some(Arc::new(Entry { name, may })))
+        let may =
+            CredentialOptions { operator: true, tenant: TenantRule::Any, ..CredentialOptions::default() };
+        Identity(Some(Arc::new(Credential { name, may })))
     }
 }
 
 /// Decides who may send. Clones decide alike.
 #[derive(Clone, Default)]
-pub struct Access(Option<Arc<Guard>>);
+pub struct Access(Option<Arc<AccessState>>);
 
-struct Guard {
+struct AccessState {
     file: PathBuf,
     header: Option<Box<str>>,
     known: ArcSwapOption<Credentials>,
     /// The file as it was read last, and as it was seen last.
-    seen: Mutex<(Stamp, Stamp)>,
-    keyed: Keyed,
+    seen: Mutex<(FileStamp, FileStamp)>,
+    keyed: ProcessKey,
     slow: SlowHashes,
-    failures: Failures,
+    failures: FailureLimiter,
 }
 
 impl Access {
@@ -100,8 +101,8 @@ impl Access {
     /// # Errors
     /// When the file cannot be read, or says what cannot be.
     pub fn from_file(file: &Path, header: Option<&str>) -> Result<Access, CredentialsError> {
-        let stamp = Stamp::of(file);
-        let guard = Guard::new(file.to_owned(), header, Credentials::read(file)?)?;
+        let stamp = FileStamp::of(file);
+        let guard = AccessState::new(file.to_owned(), header, Credentials::read(file)?)?;
         *guard.seen.lock().unwrap_or_else(PoisonError::into_inner) = (stamp, stamp);
         Ok(Access(Some(Arc::new(guard))))
     }
@@ -111,7 +112,7 @@ impl Access {
     /// # Errors
     /// When the system has no random numbers.
     pub fn of(known: Credentials) -> Result<Access, SecretError> {
-        Ok(Access(Some(Arc::new(Guard::new(PathBuf::new(), None, known)?))))
+        Ok(Access(Some(Arc::new(AccessState::new(PathBuf::new(), None, known)?))))
     }
 
     /// Whether everybody may send.
@@ -144,8 +145,8 @@ impl Access {
         authorization: Option<&[u8]>,
         certificate: Option<&Certificate>,
         peer: IpAddr,
-    ) -> Result<Granted, Refused> {
-        let Some(guard) = &self.0 else { return Ok(Granted(None)) };
+    ) -> Result<Identity, Rejection> {
+        let Some(guard) = &self.0 else { return Ok(Identity(None)) };
         guard.check(authorization, certificate, peer)
     }
 
@@ -155,7 +156,7 @@ impl Access {
     /// When that is not possible; what was known before is kept.
     pub fn reload(&self) -> Result<(), CredentialsError> {
         let Some(guard) = &self.0 else { return Ok(()) };
-        guard.reload(Stamp::of(&guard.file))
+        guard.reload(FileStamp::of(&guard.file))
     }
 
     /// To be called once a second: reads the file again once it has changed and then stayed as it is for a call.
@@ -165,7 +166,7 @@ impl Access {
     /// As those of [`reload`](Self::reload), once for each change of the file.
     pub fn look(&self) -> Result<bool, CredentialsError> {
         let Some(guard) = &self.0 else { return Ok(false) };
-        let now = Stamp::of(&guard.file);
+        let now = FileStamp::of(&guard.file);
         let settled = {
             let mut seen = guard.seen.lock().unwrap_or_else(PoisonError::into_inner);
             let settled = seen.1 == now;
@@ -176,16 +177,16 @@ impl Access {
     }
 }
 
-impl Guard {
-    fn new(file: PathBuf, header: Option<&str>, known: Credentials) -> Result<Guard, SecretError> {
-        Ok(Guard {
+impl AccessState {
+    fn new(file: PathBuf, header: Option<&str>, known: Credentials) -> Result<AccessState, SecretError> {
+        Ok(AccessState {
             file,
             header: header.map(Into::into),
             known: ArcSwapOption::from_pointee(known),
-            seen: Mutex::new((Stamp(None), Stamp(None))),
-            keyed: Keyed::new()?,
+            seen: Mutex::new((FileStamp(None), FileStamp(None))),
+            keyed: ProcessKey::new()?,
             slow: SlowHashes::default(),
-            failures: Failures::new(),
+            failures: FailureLimiter::new(),
         })
     }
 
@@ -194,25 +195,25 @@ impl Guard {
         authorization: Option<&[u8]>,
         certificate: Option<&Certificate>,
         peer: IpAddr,
-    ) -> Result<Granted, Refused> {
+    ) -> Result<Identity, Rejection> {
         let known = self.known.load();
         let Some(known) = known.as_deref() else { return Err(UNKNOWN) };
         let Some(authorization) = authorization else {
             return match certificate {
                 None => Err(self.failed(peer, MISSING)),
                 Some(certificate) => match known.certificate(certificate) {
-                    Some(entry) => Ok(Granted(Some(Arc::clone(entry)))),
+                    Some(entry) => Ok(Identity(Some(Arc::clone(entry)))),
                     None => Err(self.failed(peer, FORBIDDEN)),
                 },
             };
         };
-        let mut scratch = [0; authorization::LONGEST];
+        let mut scratch = [0; authorization::MAX_CREDENTIAL_BYTES];
         let Some(presented) = presented(authorization, &mut scratch) else {
             return Err(self.failed(peer, UNREADABLE));
         };
         let (entry, outcome) = match presented {
-            Presented::Token(token) => known.token(token),
-            Presented::Basic(name, password) => {
+            PresentedCredentials::Token(token) => known.token(token),
+            PresentedCredentials::Basic(name, password) => {
                 let (entry, secret) = known.basic(name, &self.keyed);
                 let outcome = match secret.fast(password) {
                     Some(outcome) => outcome,
@@ -220,19 +221,20 @@ impl Guard {
                 };
                 (entry, outcome)
             }
-            Presented::ApiKey(id, key) => known.api_key(id, key),
+            PresentedCredentials::ApiKey(id, key) => known.api_key(id, key),
         };
         match (entry, outcome) {
-            (Some(entry), Outcome::Right) => Ok(Granted(Some(Arc::clone(entry)))),
-            (_, Outcome::Unsaid) => Err(LATER.retry_after(1)),
+            (Some(entry), Match::Right) => Ok(Identity(Some(Arc::clone(entry)))),
+            (_, Match::Unsaid) => Err(LATER.retry_after(1)),
             _ => Err(self.failed(peer, UNKNOWN)),
         }
     }
 
     fn prepare(&self, authorization: &[u8], peer: IpAddr) -> Option<AdmissionFuture> {
         let known = self.known.load();
-        let mut scratch = [0; authorization::LONGEST];
-        let Some(Presented::Basic(name, presented)) = presented(authorization, &mut scratch) else {
+        let mut scratch = [0; authorization::MAX_CREDENTIAL_BYTES];
+        let Some(PresentedCredentials::Basic(name, presented)) = presented(authorization, &mut scratch)
+        else {
             return None;
         };
         let (_, Secret::Password(password)) = known.as_deref()?.basic(name, &self.keyed) else { return None };
@@ -242,30 +244,29 @@ impl Guard {
             return None;
         }
         let (password, network) = (Arc::clone(password), Network::of(peer));
-        let waiter =
-            self.slow.ask(Question { key, network, password, presented: presented.into(), keyed })?;
-        Some(Box::pin(async move { _ = timeout(PATIENCE, waiter.wait()).await }))
+        let waiter = self.slow.ask(HashJob { key, network, password, presented: presented.into(), keyed })?;
+        Some(Box::pin(async move { _ = timeout(HASH_TIMEOUT, waiter.wait()).await }))
     }
 
     /// Compares with what is known by now.
-    fn compare(&self, name: &[u8], presented: &[u8], secret: &Secret<'_>, peer: IpAddr) -> Outcome {
-        let Secret::Password(password) = secret else { return Outcome::Wrong };
+    fn compare(&self, name: &[u8], presented: &[u8], secret: &Secret<'_>, peer: IpAddr) -> Match {
+        let Secret::Password(password) = secret else { return Match::Wrong };
         let (keyed, network) = (self.keyed.of(presented), Network::of(peer));
         let is_right = password.is_remembered(&keyed);
         // Whoever has failed too often learns nothing, or a flood would try passwords as fast as they can be sent. But
         // behind the same address there may be others, a proxy's: those who were there before are let in.
         if self.failures.is_over(peer, Instant::now()) {
-            return if is_right && password.comes_from(network) { Outcome::Right } else { Outcome::Unsaid };
+            return if is_right && password.comes_from(network) { Match::Right } else { Match::Unsaid };
         }
         if is_right {
             password.has_come_from(network);
-            return Outcome::Right;
+            return Match::Right;
         }
-        self.slow.recent(&self.keyed.of_both(name, presented)).unwrap_or(Outcome::Unsaid)
+        self.slow.recent(&self.keyed.of_both(name, presented)).unwrap_or(Match::Unsaid)
     }
 
     /// Counts a failure, and says so now and then.
-    fn failed(&self, peer: IpAddr, refused: Refused) -> Refused {
+    fn failed(&self, peer: IpAddr, refused: Rejection) -> Rejection {
         let verdict = self.failures.note(peer, Instant::now());
         if let Some(count) = verdict.say {
             tracing::warn!(
@@ -281,7 +282,7 @@ impl Guard {
         }
     }
 
-    fn reload(&self, stamp: Stamp) -> Result<(), CredentialsError> {
+    fn reload(&self, stamp: FileStamp) -> Result<(), CredentialsError> {
         // Even when it cannot be read: it is not read again before it changes.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).0 = stamp;
         let mut new = Credentials::read(&self.file)?;
@@ -300,34 +301,34 @@ fn seconds(wait: Duration) -> u32 {
 
 /// Identifies a version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp(Option<(u64, u64, Option<SystemTime>)>);
+struct FileStamp(Option<(u64, u64, Option<SystemTime>)>);
 
-impl Stamp {
-    fn of(file: &Path) -> Stamp {
+impl FileStamp {
+    fn of(file: &Path) -> FileStamp {
         let known = std::fs::metadata(file).ok();
-        Stamp(known.map(|known| (known.ino(), known.len(), known.modified().ok())))
+        FileStamp(known.map(|known| (known.ino(), known.len(), known.modified().ok())))
     }
 }
 
-const MISSING: Refused = Refused::new(
+const MISSING: Rejection = Rejection::new(
     Refusal::Unauthorized,
     "credentials are needed here: send the header `Authorization: Bearer` with a token that the gateway knows\n",
 );
-const UNKNOWN: Refused = Refused::new(
+const UNKNOWN: Rejection = Rejection::new(
     Refusal::Unauthorized,
     "these credentials are not known here, or have been withdrawn; ask whoever runs the gateway for others\n",
 );
-const UNREADABLE: Refused = Refused::new(
+const UNREADABLE: Rejection = Rejection::new(
     Refusal::Unauthorized,
     "the credentials cannot be read; send `Authorization: Bearer TOKEN`, or `Basic` or `ApiKey` with base64\n",
 );
-const FORBIDDEN: Refused = Refused::new(
+const FORBIDDEN: Rejection = Rejection::new(
     Refusal::Forbidden,
     "the client's certificate is valid, but its names are not among those that may send here\n",
 );
-const LATER: Refused =
-    Refused::new(Refusal::RateLimited, "too many passwords are being checked; send it again later\n");
-const TOO_OFTEN: Refused = Refused::new(
+const LATER: Rejection =
+    Rejection::new(Refusal::RateLimited, "too many passwords are being checked; send it again later\n");
+const TOO_OFTEN: Rejection = Rejection::new(
     Refusal::RateLimited,
     "too many requests from this address had no valid credentials; correct them, and come back later\n",
 );

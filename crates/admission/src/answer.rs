@@ -1,18 +1,18 @@
 //! The answer to a refused request, in the shape that the protocol's clients understand.
 
 use crate::access;
+use crate::canned_refusal::CannedRefusal;
 use crate::elastic;
 use crate::intake;
 use crate::otlp::{self, Media};
-use crate::refused::{Refused, Words};
-use crate::standing::Standing;
+use crate::rejection::{Rejection, RejectionText};
 use std::sync::LazyLock;
 use tidegate_http1::{Content, PreparedReply, Reply, SyntaxError};
 use tidegate_ledger::Refusal;
 
 /// The protocol format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
+pub enum AnswerFormat {
     /// Plain text, as any HTTP client reads it.
     Http,
     /// Prometheus remote write: plain text, and how many items were written (none).
@@ -35,10 +35,10 @@ pub const WRITTEN: &[&str] = &[
     "X-Prometheus-Remote-Write-Exemplars-Written",
 ];
 
-/// The answer to `refused`, for a client of `protocol`.
+/// The answer to `rejection`, for a client of `protocol`.
 #[inline]
-pub fn answer(refused: Refused, protocol: Protocol) -> Reply {
-    if let Words::Standing(standing) = refused.words {
+pub fn answer(refused: Rejection, protocol: AnswerFormat) -> Reply {
+    if let RejectionText::CannedRefusal(standing) = refused.words {
         let reply = Reply::prepared(prepared(standing, protocol));
         return if let Some(seconds) = refused.retry_after { reply.retry_after(seconds) } else { reply };
     }
@@ -57,48 +57,48 @@ pub const PREPARED_BYTES: usize = 64 << 10;
 /// By protocol, and then by what is refused.
 static PREPARED: LazyLock<Box<[PreparedReply]>> = LazyLock::new(|| {
     let of = |protocol| {
-        Standing::ALL.iter().map(move |standing| {
+        CannedRefusal::ALL.iter().map(move |standing| {
             let content = Content::Fixed(standing.words().as_bytes());
             PreparedReply::new(&shaped(standing.reason(), content, None, protocol))
         })
     };
-    Protocol::ALL.into_iter().flat_map(of).collect()
+    AnswerFormat::ALL.into_iter().flat_map(of).collect()
 });
 
 #[inline]
-fn prepared(standing: Standing, protocol: Protocol) -> &'static PreparedReply {
+fn prepared(standing: CannedRefusal, protocol: AnswerFormat) -> &'static PreparedReply {
     // One for each of both, in this order.
-    &PREPARED[protocol.index() * Standing::ALL.len() + standing as usize]
+    &PREPARED[protocol.index() * CannedRefusal::ALL.len() + standing as usize]
 }
 
-impl Protocol {
+impl AnswerFormat {
     /// Each shape once, in the order of its number.
-    const ALL: [Protocol; 7] = [
-        Protocol::Http,
-        Protocol::RemoteWrite,
-        Protocol::Otlp(Media::Protobuf),
-        Protocol::Otlp(Media::Json),
-        Protocol::Elastic,
-        Protocol::Intake { json: false },
-        Protocol::Intake { json: true },
+    const ALL: [AnswerFormat; 7] = [
+        AnswerFormat::Http,
+        AnswerFormat::RemoteWrite,
+        AnswerFormat::Otlp(Media::Protobuf),
+        AnswerFormat::Otlp(Media::Json),
+        AnswerFormat::Elastic,
+        AnswerFormat::Intake { json: false },
+        AnswerFormat::Intake { json: true },
     ];
 
     const fn index(self) -> usize {
         match self {
-            Protocol::Http => 0,
-            Protocol::RemoteWrite => 1,
-            Protocol::Otlp(Media::Protobuf) => 2,
-            Protocol::Otlp(Media::Json) => 3,
-            Protocol::Elastic => 4,
-            Protocol::Intake { json: false } => 5,
-            Protocol::Intake { json: true } => 6,
+            AnswerFormat::Http => 0,
+            AnswerFormat::RemoteWrite => 1,
+            AnswerFormat::Otlp(Media::Protobuf) => 2,
+            AnswerFormat::Otlp(Media::Json) => 3,
+            AnswerFormat::Elastic => 4,
+            AnswerFormat::Intake { json: false } => 5,
+            AnswerFormat::Intake { json: true } => 6,
         }
     }
 }
 
 /// The answer to what the codec refused, for a client of `protocol`, and the reason for the books.
 /// `retry_after` is for a refusal that time can mend.
-pub fn codec(refusal: tidegate_http1::Refusal, protocol: Protocol, retry_after: u32) -> (Reply, Refusal) {
+pub fn codec(refusal: tidegate_http1::Refusal, protocol: AnswerFormat, retry_after: u32) -> (Reply, Refusal) {
     use tidegate_http1::Refusal as Codec;
     let reason = match refusal {
         Codec::Malformed(SyntaxError::Chunk | SyntaxError::ChunkExtras) => Refusal::Malformed,
@@ -118,20 +118,20 @@ pub fn codec(refusal: tidegate_http1::Refusal, protocol: Protocol, retry_after: 
     let retry_after = mendable.then_some(retry_after);
     let reply = match protocol {
         // The codec's statuses say more than those of the reasons do.
-        Protocol::Http | Protocol::RemoteWrite => {
+        AnswerFormat::Http | AnswerFormat::RemoteWrite => {
             let reply = refusal.reply();
             let reply = if let Some(seconds) = retry_after { reply.retry_after(seconds) } else { reply };
             counted(reply, protocol)
         }
-        Protocol::Otlp(_) | Protocol::Elastic | Protocol::Intake { .. } => {
+        AnswerFormat::Otlp(_) | AnswerFormat::Elastic | AnswerFormat::Intake { .. } => {
             shaped(reason, refusal.reply().into_content(), retry_after, protocol)
         }
     };
     (reply, reason)
 }
 
-const fn is_plain(protocol: Protocol) -> bool {
-    matches!(protocol, Protocol::Http | Protocol::RemoteWrite)
+const fn is_plain(protocol: AnswerFormat) -> bool {
+    matches!(protocol, AnswerFormat::Http | AnswerFormat::RemoteWrite)
 }
 
 /// 5xx where a client should send the same again: Prometheus retries those, but by default not 429.
@@ -157,23 +157,23 @@ const fn status(reason: Refusal) -> u16 {
     }
 }
 
-fn shaped(reason: Refusal, content: Content, retry_after: Option<u32>, protocol: Protocol) -> Reply {
+fn shaped(reason: Refusal, content: Content, retry_after: Option<u32>, protocol: AnswerFormat) -> Reply {
     let reply = match protocol {
-        Protocol::Http | Protocol::RemoteWrite => Reply::new(status(reason)),
-        Protocol::Otlp(media) => Reply::new(otlp::status(reason))
+        AnswerFormat::Http | AnswerFormat::RemoteWrite => Reply::new(status(reason)),
+        AnswerFormat::Otlp(media) => Reply::new(otlp::status(reason))
             .content_type(media.content_type())
             .formatted(otlp::shape(reason, media)),
-        Protocol::Elastic => Reply::new(elastic::status(reason))
+        AnswerFormat::Elastic => Reply::new(elastic::status(reason))
             .content_type("application/json")
             .headers(elastic::HEADERS)
             .formatted(elastic::shape(reason)),
-        Protocol::Intake { json } => Reply::new(intake::status(reason))
+        AnswerFormat::Intake { json } => Reply::new(intake::status(reason))
             .content_type(intake::content_type(json))
             .formatted(intake::shape(reason)),
     };
     // RFC 9110, section 15.5.2: who is told to say who it is must be told how.
     let reply = match (reason, protocol) {
-        (Refusal::Unauthorized, Protocol::Elastic) => reply.headers(elastic::CHALLENGE),
+        (Refusal::Unauthorized, AnswerFormat::Elastic) => reply.headers(elastic::CHALLENGE),
         (Refusal::Unauthorized, _) => reply.headers(&[("WWW-Authenticate", access::CHALLENGE)]),
         _ => reply,
     };
@@ -182,8 +182,8 @@ fn shaped(reason: Refusal, content: Content, retry_after: Option<u32>, protocol:
     counted(reply, protocol)
 }
 
-fn counted(reply: Reply, protocol: Protocol) -> Reply {
-    if protocol == Protocol::RemoteWrite { reply.numbers(WRITTEN, [0; 3]) } else { reply }
+fn counted(reply: Reply, protocol: AnswerFormat) -> Reply {
+    if protocol == AnswerFormat::RemoteWrite { reply.numbers(WRITTEN, [0; 3]) } else { reply }
 }
 
 #[cfg(test)]
@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn what_is_prepared_is_what_would_be_said() {
         let mut bytes = 0;
-        for (at, protocol) in Protocol::ALL.into_iter().enumerate() {
+        for (at, protocol) in AnswerFormat::ALL.into_iter().enumerate() {
             assert_eq!(protocol.index(), at);
-            for standing in Standing::ALL {
-                let refused = Refused::standing(*standing);
+            for standing in CannedRefusal::ALL {
+                let refused = Rejection::canned(*standing);
                 let content: Content = refused.words.clone().into();
                 let plain = shaped(refused.reason, content, None, protocol);
                 let ready = prepared(*standing, protocol);
@@ -216,8 +216,8 @@ mod tests {
     /// An unauthenticated client gets instructions, in every format.
     #[test]
     fn refusals_for_want_of_credentials_say_how_to_give_them() {
-        for protocol in Protocol::ALL {
-            let reply = answer(Refused::new(Refusal::Unauthorized, "no\n"), protocol);
+        for protocol in AnswerFormat::ALL {
+            let reply = answer(Rejection::new(Refusal::Unauthorized, "no\n"), protocol);
             assert_eq!(reply.status(), 401);
             let text = format!("{reply:?}");
             assert!(text.contains("WWW-Authenticate"), "{text}");

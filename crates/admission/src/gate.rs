@@ -1,23 +1,23 @@
 //! The gate: the checks that a source asks for, in the order in which it asks.
 
-mod places;
+mod append_slots;
+mod decode_buffer;
+mod decode_turn;
 mod rights;
-mod room;
-mod turn;
 
-use crate::access::{Access, AdmissionFuture, Certificate, Granted};
+use crate::access::{Access, AdmissionFuture, Certificate, Identity};
+use crate::browser_guard;
 use crate::caller::{Caller, Headers};
+use crate::canned_refusal::CannedRefusal;
 use crate::deliverable::{Bound, Deliverable, Size};
-use crate::pages;
-use crate::passage::{self, Passage};
-use crate::pressure::Pressure;
-use crate::refused::{Refused, Words};
-use crate::standing::Standing;
+use crate::drain_estimate::DrainEstimate;
+use crate::permit::{self, Permit};
+use crate::rejection::{Rejection, RejectionText};
 use crate::tenancy::{Sender, Tenancy};
+use append_slots::{AppendSlot, AppendSlots};
 use arc_swap::ArcSwap;
-use places::{Place, Places};
+pub use decode_buffer::{DecodeBuffer, MAX_INLINE_BYTES, TranslationCharge};
 pub use rights::{BulkDefaults, RESEND_HEADER};
-pub use room::{LIGHT, Room, Translation};
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Share, ShareUse};
 use tidegate_journal::{AppendError as JournalRefused, Batch, Journal, Meta, Protocol, Signal, Tenant};
-use tidegate_ledger::{Counts, HandedOver, Open, Refusal};
+use tidegate_ledger::{Counts, OpenRequest, Refusal, SubmittedRequest};
 use tidegate_limit::{AdmissionTable, Moment, Oversize};
 use tidegate_tap::{At, Tap};
 
@@ -38,20 +38,20 @@ struct Inner {
     journal: Journal,
     /// How long a request may wait for memory.
     memory_wait: Duration,
-    memory: Pressure,
+    memory: DrainEstimate,
     /// Slots in the journal's queue.
-    places: Places,
+    places: AppendSlots,
     stopping: AtomicBool,
     /// Shows `tidegate tap` the batches that are handed to the journal.
     tap: Option<Tap>,
-    rules: Rules,
+    rules: GateRules,
     /// The bounds of the configured sinks.
     deliverable: ArcSwap<Deliverable>,
 }
 
 /// Access control, tenancy and limits. Default: open access, no tenants, no limits.
 #[derive(Clone, Default)]
-pub struct Rules {
+pub struct GateRules {
     /// Authenticates senders.
     pub access: Access,
     /// How a request's tenant is found; `None` without tenants.
@@ -72,7 +72,7 @@ impl Gate {
 
     /// The same, with a tap that sees every batch before the journal does.
     pub fn tapped(arena: Arena, journal: Journal, memory_wait: Duration, tap: Option<Tap>) -> Gate {
-        Gate::ruled(arena, journal, memory_wait, tap, Rules::default())
+        Gate::ruled(arena, journal, memory_wait, tap, GateRules::default())
     }
 
     /// The same, with rules.
@@ -81,12 +81,12 @@ impl Gate {
         journal: Journal,
         memory_wait: Duration,
         tap: Option<Tap>,
-        rules: Rules,
+        rules: GateRules,
     ) -> Gate {
         // Built now, so that the first flood allocates nothing for its answers.
         crate::answer::prepare();
-        let (memory, stopping) = (Pressure::default(), AtomicBool::new(false));
-        let places = Places::of(&journal);
+        let (memory, stopping) = (DrainEstimate::default(), AtomicBool::new(false));
+        let places = AppendSlots::of(&journal);
         let deliverable = ArcSwap::default();
         let inner = Inner { arena, journal, memory_wait, memory, places, stopping, tap, rules, deliverable };
         Gate(Arc::new(inner), None)
@@ -99,14 +99,14 @@ impl Gate {
     }
 
     /// Its rules.
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &GateRules {
         &self.0.rules
     }
 
     /// The password hash to wait for before [`enter`](Self::enter) can decide on a request with these headers from `peer`.
     #[inline]
     pub fn prepare(&self, headers: &dyn Headers, peer: IpAddr) -> Option<AdmissionFuture> {
-        let Rules { access, operators, .. } = &self.0.rules;
+        let GateRules { access, operators, .. } = &self.0.rules;
         if access.is_open() && operators.is_open() {
             return None;
         }
@@ -122,7 +122,7 @@ impl Gate {
     /// # Errors
     /// The first check that fails. The request then holds nothing.
     #[inline]
-    pub fn enter(&self, caller: &Caller<'_>, open: &mut Open) -> Result<Passage, Refused> {
+    pub fn enter(&self, caller: &Caller<'_>, open: &mut OpenRequest) -> Result<Permit, Rejection> {
         self.enter_known(caller, open).map(|(passage, _)| passage)
     }
 
@@ -132,16 +132,20 @@ impl Gate {
     /// # Errors
     /// As [`enter`](Self::enter).
     #[inline]
-    pub fn enter_known(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, Granted), Refused> {
+    pub fn enter_known(
+        &self,
+        caller: &Caller<'_>,
+        open: &mut OpenRequest,
+    ) -> Result<(Permit, Identity), Rejection> {
         may_come(caller)?;
         let rules = &self.0.rules;
         if rules.access.is_open() && rules.tenancy.is_none() && rules.operators.is_open() {
             self.head_of(caller)?;
             let passage = match &rules.limits {
                 Some(table) if table.is_active() => self.limited(caller, open, table, None)?,
-                _ => Passage::default(),
+                _ => Permit::default(),
             };
-            return Ok((passage, Granted::default()));
+            return Ok((passage, Identity::default()));
         }
         self.identified(caller, open)
     }
@@ -151,7 +155,11 @@ impl Gate {
     ///
     /// # Errors
     /// As [`enter`](Self::enter). Credentials that are sent must be valid.
-    pub fn enter_openly(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, bool), Refused> {
+    pub fn enter_openly(
+        &self,
+        caller: &Caller<'_>,
+        open: &mut OpenRequest,
+    ) -> Result<(Permit, bool), Rejection> {
         may_come(caller)?;
         let rules = &self.0.rules;
         let shows = caller.certificate.is_some() || self.authorization(caller.headers)?.is_some();
@@ -163,7 +171,11 @@ impl Gate {
     }
 
     /// Checks the credentials and finds the tenant, then checks the rest.
-    fn identified(&self, caller: &Caller<'_>, open: &mut Open) -> Result<(Passage, Granted), Refused> {
+    fn identified(
+        &self,
+        caller: &Caller<'_>,
+        open: &mut OpenRequest,
+    ) -> Result<(Permit, Identity), Rejection> {
         let authorization = self.authorization(caller.headers)?;
         if let Some(of) = rights::resent(caller)? {
             return self.resent(caller, open, authorization, of);
@@ -175,13 +187,18 @@ impl Gate {
     }
 
     /// The tenant of a request.
-    fn tenant<'a>(&'a self, caller: &Caller<'a>, sender: Sender<'a>) -> Result<Option<&'a str>, Refused> {
+    fn tenant<'a>(&'a self, caller: &Caller<'a>, sender: Sender<'a>) -> Result<Option<&'a str>, Rejection> {
         let Some(tenancy) = &self.0.rules.tenancy else { return Ok(None) };
         tenancy.of(caller, sender, self.1.as_deref())
     }
 
     /// Checks the rest for a request of the tenant `name`.
-    fn named(&self, caller: &Caller<'_>, open: &mut Open, name: Option<&str>) -> Result<Passage, Refused> {
+    fn named(
+        &self,
+        caller: &Caller<'_>,
+        open: &mut OpenRequest,
+        name: Option<&str>,
+    ) -> Result<Permit, Rejection> {
         let rules = &self.0.rules;
         let table = rules.limits.as_ref().filter(|table| table.is_active());
         let tenants = table.and_then(|table| table.tenants());
@@ -194,14 +211,15 @@ impl Gate {
         self.head_of(caller)?;
         match table {
             Some(table) => self.limited(caller, open, table, tenant.map(|(id, ..)| id)),
-            None => Ok(Passage::default()),
+            None => Ok(Permit::default()),
         }
     }
 
     /// The caller's credentials: from `Authorization`, or from the configured header that replaces it.
-    fn authorization<'a>(&self, headers: &'a dyn Headers) -> Result<Option<&'a [u8]>, Refused> {
-        let twice =
-            |_| Refused::new(Refusal::Headers, "the request has several `Authorization` headers: send one\n");
+    fn authorization<'a>(&self, headers: &'a dyn Headers) -> Result<Option<&'a [u8]>, Rejection> {
+        let twice = |_| {
+            Rejection::new(Refusal::Headers, "the request has several `Authorization` headers: send one\n")
+        };
         let shown = headers.sole("authorization").map_err(twice)?;
         match (shown, self.0.rules.access.header()) {
             (None, Some(header)) => headers.sole(header).map_err(twice),
@@ -213,16 +231,16 @@ impl Gate {
     fn limited(
         &self,
         caller: &Caller<'_>,
-        open: &Open,
+        open: &OpenRequest,
         table: &Arc<AdmissionTable>,
         tenant: Option<tidegate_limit::TenantId>,
-    ) -> Result<Passage, Refused> {
+    ) -> Result<Permit, Rejection> {
         let Some(route) = open.source().and_then(|books| table.route(books)) else {
-            return Ok(Passage::default());
+            return Ok(Permit::default());
         };
         let free = if tenant.is_some() { self.0.arena.free(Share::Ingest) } else { u64::MAX };
         let hold = table.enter(caller.now, route, tenant, caller.bytes.unwrap_or(0), free);
-        hold.map(|hold| Passage(Some(hold))).map_err(|denied| passage::refused(denied, &self.0.memory))
+        hold.map(|hold| Permit(Some(hold))).map_err(|denied| permit::refused(denied, &self.0.memory))
     }
 
     /// Raises what a request is known to hold to `bytes`, as its body arrives.
@@ -230,13 +248,13 @@ impl Gate {
     /// # Errors
     /// When its route or its tenant may not hold that much now; the request then holds what it held before.
     #[inline]
-    pub fn grow(&self, passage: &Passage, bytes: usize) -> Result<(), Refused> {
+    pub fn grow(&self, passage: &Permit, bytes: usize) -> Result<(), Rejection> {
         match &passage.0 {
             Some(hold) if bytes as u64 > hold.bytes() => {
                 let grown = hold.grow(Moment::now(), bytes as u64, self.0.arena.free(Share::Ingest));
                 grown.map_err(|denied| {
-                    let refused = passage::refused(denied, &self.0.memory);
-                    if let Words::Standing(standing) = refused.words {
+                    let refused = permit::refused(denied, &self.0.memory);
+                    if let RejectionText::CannedRefusal(standing) = refused.words {
                         passage.deny(standing);
                     }
                     refused
@@ -247,7 +265,7 @@ impl Gate {
     }
 
     /// Whether a request of this kind can be accepted now.
-    fn head_of(&self, caller: &Caller<'_>) -> Result<(), Refused> {
+    fn head_of(&self, caller: &Caller<'_>) -> Result<(), Rejection> {
         match self.head() {
             Err(refused) if refused.reason == Refusal::Disk && !caller.journalled => Ok(()),
             decided => decided,
@@ -259,7 +277,7 @@ impl Gate {
     /// # Errors
     /// When the gateway is stopping, or the journal is known to accept nothing now.
     #[inline]
-    pub fn head(&self) -> Result<(), Refused> {
+    pub fn head(&self) -> Result<(), Rejection> {
         if self.0.stopping.load(Relaxed) {
             return Err(stopping().retry_after(self.0.memory.spread(1)));
         }
@@ -292,7 +310,7 @@ impl Gate {
     ///
     /// # Errors
     /// `too_large` when some sink never could.
-    pub fn judge(&self, protocol: Protocol, signal: Signal, size: Size) -> Result<(), Refused> {
+    pub fn judge(&self, protocol: Protocol, signal: Signal, size: Size) -> Result<(), Rejection> {
         Ok(self.bound(protocol, signal).judge(size)?)
     }
 
@@ -303,10 +321,10 @@ impl Gate {
     /// When the journal does not accept it.
     pub fn append(
         &self,
-        open: Open,
+        open: OpenRequest,
         counts: Counts,
         mut batch: Batch,
-    ) -> impl Future<Output = Result<(), Refused>> + Send + '_ {
+    ) -> impl Future<Output = Result<(), Rejection>> + Send + '_ {
         if let Some(tenant) = open.tenant() {
             // The name was checked when the request came in.
             batch.meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
@@ -319,18 +337,18 @@ impl Gate {
         let queued = match (fits, self.place()) {
             // Queued here and not when the future is first polled: so a connection's task has room for the wait
             // alone, and not for the batch.
-            (Ok(()), Some(place)) => Queued::Now(Appending::begin(place, open, counts, batch)),
+            (Ok(()), Some(place)) => AppendState::Now(PendingAppend::begin(place, open, counts, batch)),
             (Ok(()), None) => match self.paid_wait() {
-                Some(paid) => Queued::Later(Box::pin(self.append_later(paid, open, counts, batch))),
-                None => Queued::Never(refuse(open, self.no_memory())),
+                Some(paid) => AppendState::Later(Box::pin(self.append_later(paid, open, counts, batch))),
+                None => AppendState::Never(refuse(open, self.no_memory())),
             },
-            (Err(refused), _) => Queued::Never(refuse(open, refused)),
+            (Err(refused), _) => AppendState::Never(refuse(open, refused)),
         };
         async move {
             match queued {
-                Queued::Now(appending) => appending.outcome().await,
-                Queued::Later(appending) => appending.await,
-                Queued::Never(refused) => Err(refused),
+                AppendState::Now(appending) => appending.outcome().await,
+                AppendState::Later(appending) => appending.await,
+                AppendState::Never(refused) => Err(refused),
             }
         }
     }
@@ -340,7 +358,7 @@ impl Gate {
     ///
     /// # Errors
     /// `too_large` when it is not.
-    pub fn forward(&self, open: &Open, mut meta: Meta, body: &[u8]) -> Result<(), Refused> {
+    pub fn forward(&self, open: &OpenRequest, mut meta: Meta, body: &[u8]) -> Result<(), Rejection> {
         if let Some(tenant) = open.tenant() {
             meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
         }
@@ -355,20 +373,20 @@ impl Gate {
     async fn append_later(
         &self,
         paid: Charge,
-        open: Open,
+        open: OpenRequest,
         counts: Counts,
         batch: Batch,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         let place = self.next_place().await;
         drop(paid);
         match place {
-            Some(place) => Appending::begin(place, open, counts, batch).outcome().await,
+            Some(place) => PendingAppend::begin(place, open, counts, batch).outcome().await,
             None => Err(refuse(open, self.no_memory())),
         }
     }
 
     /// Whether the request is within its limits of bytes and items.
-    fn fits(&self, open: &Open, meta: &Meta) -> Result<(), Refused> {
+    fn fits(&self, open: &OpenRequest, meta: &Meta) -> Result<(), Rejection> {
         let Some((table, books)) =
             self.0.rules.limits.as_ref().filter(|table| table.is_active()).zip(open.source())
         else {
@@ -378,8 +396,8 @@ impl Gate {
         table.fits(books, tenant, meta.raw_len.into(), meta.items.into()).map_err(|oversize| {
             let whole = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
             match oversize {
-                Oversize::Bytes(most) => Refused::too_large(whole(most)),
-                Oversize::Items(most) => Refused::too_many(whole(most)),
+                Oversize::Bytes(most) => Rejection::too_large(whole(most)),
+                Oversize::Items(most) => Rejection::too_many(whole(most)),
             }
         })
     }
@@ -415,66 +433,68 @@ impl Gate {
     }
 
     /// The refusal of a request for which there is no memory now, with the time to retry.
-    pub fn no_memory(&self) -> Refused {
-        Refused::standing(Standing::Memory).retry_after(self.memory_delay())
+    pub fn no_memory(&self) -> Rejection {
+        Rejection::canned(CannedRefusal::Memory).retry_after(self.memory_delay())
     }
 
-    fn disk(&self, refused: JournalRefused) -> Refused {
+    fn disk(&self, refused: JournalRefused) -> Rejection {
         let standing = match refused {
-            JournalRefused::Disk { trouble: tidegate_journal::DiskError::Quota, .. } => Standing::Quota,
-            JournalRefused::Disk { trouble: tidegate_journal::DiskError::Full, .. } => Standing::DiskFull,
-            JournalRefused::Unfit => return Refused::too_large(self.most_decoded()),
-            _ => Standing::DiskFails,
+            JournalRefused::Disk { trouble: tidegate_journal::DiskError::Quota, .. } => CannedRefusal::Quota,
+            JournalRefused::Disk { trouble: tidegate_journal::DiskError::Full, .. } => {
+                CannedRefusal::DiskFull
+            }
+            JournalRefused::Unfit => return Rejection::too_large(self.most_decoded()),
+            _ => CannedRefusal::DiskFails,
         };
         let seconds = match refused {
             JournalRefused::Disk { retry_after, .. } => retry_after.as_secs(),
             _ => 1,
         };
-        Refused::standing(standing).retry_after(self.0.memory.spread(seconds))
+        Rejection::canned(standing).retry_after(self.0.memory.spread(seconds))
     }
 }
 
-const EXPIRED: Refused = Refused::new(
+const EXPIRED: Rejection = Rejection::new(
     Refusal::Unauthorized,
     "the client's certificate has expired since this connection was opened; connect again with one that is valid\n",
 );
 
 /// Checks every request of every source, whatever the rules are.
 #[inline]
-fn may_come(caller: &Caller<'_>) -> Result<(), Refused> {
+fn may_come(caller: &Caller<'_>) -> Result<(), Rejection> {
     // Connections end with their certificates; this is for the request that crosses that.
     if caller.certificate.is_some_and(Certificate::has_expired) {
         return Err(EXPIRED);
     }
-    pages::check(caller)
+    browser_guard::check(caller)
 }
 
 /// The state of an append.
-enum Queued<'a> {
-    Now(Appending<'a>),
-    Later(Pin<Box<dyn Future<Output = Result<(), Refused>> + Send + 'a>>),
-    Never(Refused),
+enum AppendState<'a> {
+    Now(PendingAppend<'a>),
+    Later(Pin<Box<dyn Future<Output = Result<(), Rejection>> + Send + 'a>>),
+    Never(Rejection),
 }
 
 /// A body on its way to the disk.
-struct Appending<'a> {
+struct PendingAppend<'a> {
     // Dropped before the slot: the slot is free when the queue's is.
     queued: tidegate_journal::AppendFuture<'a>,
-    place: Place<'a>,
-    handed_over: HandedOver,
+    place: AppendSlot<'a>,
+    handed_over: SubmittedRequest,
     bytes: u64,
 }
 
-impl<'a> Appending<'a> {
-    fn begin(place: Place<'a>, open: Open, counts: Counts, batch: Batch) -> Appending<'a> {
+impl<'a> PendingAppend<'a> {
+    fn begin(place: AppendSlot<'a>, open: OpenRequest, counts: Counts, batch: Batch) -> PendingAppend<'a> {
         // Counted before it can be in the journal.
-        let handed_over = open.hand_over(counts);
+        let handed_over = open.submit(counts);
         let queued = place.0.0.journal.append(batch);
-        Appending { queued, place, handed_over, bytes: counts.bytes() }
+        PendingAppend { queued, place, handed_over, bytes: counts.bytes() }
     }
 
-    async fn outcome(self) -> Result<(), Refused> {
-        let Appending { queued, place, handed_over, bytes } = self;
+    async fn outcome(self) -> Result<(), Rejection> {
+        let PendingAppend { queued, place, handed_over, bytes } = self;
         let gate = place.0;
         let refused = match queued.await {
             Ok(_receipt) => {
@@ -492,13 +512,13 @@ impl<'a> Appending<'a> {
 }
 
 /// Counts a refusal.
-fn refuse(open: Open, refused: Refused) -> Refused {
+fn refuse(open: OpenRequest, refused: Rejection) -> Rejection {
     open.refuse(refused.reason);
     refused
 }
 
-const fn stopping() -> Refused {
-    Refused::standing(Standing::Stopping)
+const fn stopping() -> Rejection {
+    Rejection::canned(CannedRefusal::Stopping)
 }
 
 #[cfg(test)]

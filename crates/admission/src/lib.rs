@@ -1,7 +1,7 @@
 //! Admission control: decides about every request, and words the refusals.
 //!
 //! A source asks the [`Gate`] before it reads a body, before it decompresses one, and when it hands one to
-//! the journal. A request that is not accepted becomes a [`Refused`]: a reason that the ledger counts, a
+//! the journal. A request that is not accepted becomes a [`Rejection`]: a reason that the ledger counts, a
 //! message for the person who reads the client's log, and a computed delay. [`answer`] turns it into the
 //! protocol's own response.
 //!
@@ -12,26 +12,28 @@
 
 pub mod access;
 mod answer;
+mod browser_guard;
 mod caller;
+mod canned_refusal;
 mod deliverable;
+mod drain_estimate;
 pub mod elastic;
 mod gate;
 pub mod intake;
 pub mod otlp;
-mod pages;
-mod passage;
-mod pressure;
-mod refused;
-mod standing;
+mod permit;
+mod rejection;
 mod status;
 pub mod tenancy;
 
-pub use answer::{PREPARED_BYTES, Protocol, WRITTEN, answer, codec, prepare};
+pub use answer::{AnswerFormat, PREPARED_BYTES, WRITTEN, answer, codec, prepare};
 pub use caller::{Caller, Headers, is_guarded};
+pub use canned_refusal::CannedRefusal;
 pub use deliverable::{Bound, Deliverable, Size, Undeliverable};
-pub use gate::{BulkDefaults, Gate, LIGHT, RESEND_HEADER, Room, Rules, Translation};
-pub use passage::Passage;
-pub use pressure::Pressure;
-pub use refused::{Refused, Words};
-pub use standing::Standing;
+pub use drain_estimate::DrainEstimate;
+pub use gate::{
+    BulkDefaults, DecodeBuffer, Gate, GateRules, MAX_INLINE_BYTES, RESEND_HEADER, TranslationCharge,
+};
+pub use permit::Permit;
+pub use rejection::{Rejection, RejectionText};
 pub use status::Code;

@@ -8,9 +8,9 @@ mod prepared;
 #[cfg(test)]
 pub(crate) use prepared::BYTES as PREPARED_BYTES;
 pub(crate) use prepared::prepare;
-pub use prepared::{Ready, ready};
+pub use prepared::{PreparedRefusal, ready};
 
-use crate::refused::{Refused, Words};
+use crate::rejection::{Rejection, RejectionText};
 use crate::status::{Code, Detail, json, partial, protobuf, string, without_line_feed};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -39,14 +39,14 @@ impl Media {
 
 /// The `partial_success` of a response: items that were rejected while the rest was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Partial {
+pub struct PartialSuccess {
     /// How many.
     pub refused: u64,
     /// The reasons of the first ones.
     pub words: String,
 }
 
-impl Partial {
+impl PartialSuccess {
     /// The `Export…ServiceResponse` with it. The field numbers are the same for all signals; in JSON the name of the
     /// count is `rejected` and the signal's `items`, such as `Spans`.
     pub fn response(&self, media: Media, items: &str) -> Vec<u8> {
@@ -145,7 +145,7 @@ pub(crate) const fn shape(reason: Refusal, media: Media) -> ErrorFormat {
 }
 
 /// The response to a refused gRPC call; `own` replaces the code that follows from the reason.
-pub fn grpc(refused: &Refused, own: Option<Code>) -> GrpcAnswer {
+pub fn grpc(refused: &Rejection, own: Option<Code>) -> GrpcAnswer {
     let code = own.unwrap_or(code(refused.reason));
     let detail = match code {
         Code::InvalidArgument | Code::ResourceExhausted | Code::Unavailable => detail(refused),
@@ -165,7 +165,7 @@ pub fn grpc(refused: &Refused, own: Option<Code>) -> GrpcAnswer {
     answer
 }
 
-fn detail(refused: &Refused) -> Detail {
+fn detail(refused: &Rejection) -> Detail {
     match (refused.retry_after, code(refused.reason)) {
         (Some(seconds), Code::Unavailable | Code::ResourceExhausted) => Detail::RetryIn(seconds),
         (_, Code::InvalidArgument) => Detail::BadRequest,
@@ -173,14 +173,14 @@ fn detail(refused: &Refused) -> Detail {
     }
 }
 
-fn with_parts(words: &Words, put: impl FnOnce([&[u8]; 3])) {
+fn with_parts(words: &RejectionText, put: impl FnOnce([&[u8]; 3])) {
     match words {
-        Words::Fixed(text) => put([text.as_bytes(), &[], &[]]),
-        Words::Standing(standing) => put([standing.words().as_bytes(), &[], &[]]),
-        Words::Around([before, after], number) => {
+        RejectionText::Fixed(text) => put([text.as_bytes(), &[], &[]]),
+        RejectionText::CannedRefusal(standing) => put([standing.words().as_bytes(), &[], &[]]),
+        RejectionText::Around([before, after], number) => {
             put([before.as_bytes(), number.to_string().as_bytes(), after.as_bytes()])
         }
-        Words::Own(text) => put([text.as_bytes(), &[], &[]]),
+        RejectionText::Own(text) => put([text.as_bytes(), &[], &[]]),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Finds the tenant of a request.
 
-use crate::access::{Certificate, Granted, Owner};
+use crate::access::{Certificate, Identity, TenantRule};
 use crate::caller::Caller;
-use crate::refused::Refused;
+use crate::rejection::Rejection;
 use tidegate_ledger::{MAX_TENANT_NAME, Refusal};
 
 /// Where a tenant's name is found: see [`Tenancy::of`].
@@ -22,7 +22,7 @@ pub struct Tenancy {
 #[derive(Debug, Clone, Copy)]
 pub enum Sender<'a> {
     /// It has valid credentials, or none are needed.
-    Granted(&'a Granted),
+    Granted(&'a Identity),
     /// It has none where others need them, so its tenant header does not count.
     Stranger,
 }
@@ -53,7 +53,7 @@ impl Tenancy {
         caller: &Caller<'a>,
         sender: Sender<'a>,
         default: Option<&'a str>,
-    ) -> Result<Option<&'a str>, Refused> {
+    ) -> Result<Option<&'a str>, Rejection> {
         let owner = match sender {
             Sender::Granted(granted) => granted.owner(),
             Sender::Stranger => None,
@@ -61,10 +61,10 @@ impl Tenancy {
         if let Some(field) = self.certificate {
             let certificate = caller.certificate.filter(|_| !matches!(sender, Sender::Stranger));
             let name = certificate.and_then(|certificate| field.of(certificate));
-            let name = name.ok_or(Refused::new(Refusal::Tenant, NO_FIELD)).and_then(valid)?;
+            let name = name.ok_or(Rejection::new(Refusal::Tenant, NO_FIELD)).and_then(valid)?;
             return match owner {
-                Some(Owner::Named(own)) if **own != *name => {
-                    Err(Refused::new(Refusal::Forbidden, ANOTHER_FIELD))
+                Some(TenantRule::Named(own)) if **own != *name => {
+                    Err(Rejection::new(Refusal::Forbidden, ANOTHER_FIELD))
                 }
                 _ => Ok(Some(name)),
             };
@@ -75,30 +75,34 @@ impl Tenancy {
         }
         let said = self.said(caller)?;
         let (own, words, missing) = match owner {
-            None | Some(Owner::Any) => return self.or_none(said.or(default), MISSING),
-            Some(Owner::Named(own)) => (Some(&**own), ANOTHER, MISSING),
-            Some(Owner::Default) => (default, UNNAMED, NO_DEFAULT),
+            None | Some(TenantRule::Any) => return self.or_none(said.or(default), MISSING),
+            Some(TenantRule::Named(own)) => (Some(&**own), ANOTHER, MISSING),
+            Some(TenantRule::Default) => (default, UNNAMED, NO_DEFAULT),
         };
         match said {
             // A credential of one tenant is not valid for another.
-            Some(said) if own != Some(said) => Err(Refused::new(Refusal::Forbidden, words)),
+            Some(said) if own != Some(said) => Err(Rejection::new(Refusal::Forbidden, words)),
             _ => self.or_none(own, missing),
         }
     }
 
-    fn or_none<'a>(&self, name: Option<&'a str>, missing: &'static str) -> Result<Option<&'a str>, Refused> {
+    fn or_none<'a>(
+        &self,
+        name: Option<&'a str>,
+        missing: &'static str,
+    ) -> Result<Option<&'a str>, Rejection> {
         match name {
-            None if self.required => Err(Refused::new(Refusal::Tenant, missing)),
+            None if self.required => Err(Rejection::new(Refusal::Tenant, missing)),
             name => Ok(name),
         }
     }
 
     /// The tenant that the header names.
-    fn said<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a str>, Refused> {
+    fn said<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a str>, Rejection> {
         let Some(header) = &self.header else { return Ok(None) };
         let value = caller.headers.sole(header);
-        let value = value.map_err(|_| Refused::new(Refusal::Tenant, REPEATED))?;
-        let text = |value| str::from_utf8(value).map_err(|_| Refused::new(Refusal::Tenant, INVALID));
+        let value = value.map_err(|_| Rejection::new(Refusal::Tenant, REPEATED))?;
+        let text = |value| str::from_utf8(value).map_err(|_| Rejection::new(Refusal::Tenant, INVALID));
         value.map(|value| text(value).and_then(valid)).transpose()
     }
 }
@@ -117,12 +121,12 @@ impl Field {
 ///
 /// # Errors
 /// `tenant` when it cannot.
-pub fn valid(name: &str) -> Result<&str, Refused> {
+pub fn valid(name: &str) -> Result<&str, Rejection> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!*'():@+=~ ".contains(&byte);
     // Beginning with a dot it would be hidden, or a way up.
     let edges = name.starts_with(['.', ' ']) || name.ends_with(' ');
     if name.is_empty() || name.len() > MAX_TENANT_NAME || edges || !name.bytes().all(allowed) {
-        return Err(Refused::new(Refusal::Tenant, INVALID));
+        return Err(Rejection::new(Refusal::Tenant, INVALID));
     }
     Ok(name)
 }

@@ -4,7 +4,7 @@ use crate::budget::Budget;
 use crate::map::Map;
 use crate::share::{Floors, Share};
 use crate::sync::{Arc, Mutex, lock};
-use crate::units::{PAGE, STEP, rounded};
+use crate::units::{GROWTH_STEP, PAGE, rounded};
 use crate::window::Window;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -14,29 +14,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 /// The most pages that a window keeps hot when it is dropped, in bytes.
-const HOT: usize = 1 << 20;
-/// Idle windows are kept in classes by their hot pages: none, one page, two, four … up to [`HOT`].
-const CLASSES: usize = 2 + (HOT / PAGE).ilog2() as usize;
+const MAX_HOT_BYTES: usize = 1 << 20;
+/// Idle windows are kept in classes by their hot pages: none, one page, two, four … up to [`MAX_HOT_BYTES`].
+const CLASSES: usize = 2 + (MAX_HOT_BYTES / PAGE).ilog2() as usize;
 /// Pages that stay idle for this many ticks of [`Arena::tick`] are given back.
 const COLD_AFTER: u32 = 2;
 
 /// Payload memory: windows and charges against one total. A handle; clones are the same arena.
 #[derive(Clone)]
 pub struct Arena {
-    inner: Arc<Inner>,
+    inner: Arc<SharedArena>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct SharedArena {
     map: Map,
     window: usize,
     /// The most that each share can ever hold.
     ceilings: [AtomicU64; Share::COUNT],
-    state: Mutex<State>,
+    state: Mutex<ArenaState>,
 }
 
-struct State {
+struct ArenaState {
     budget: Budget,
-    idle: Idle,
+    idle: IdleWindows,
     tick: u32,
     /// Pages that the kernel did not take back: how often, and how many bytes. They stay charged for good.
     kept: (u64, u64),
@@ -44,7 +44,7 @@ struct State {
 
 /// Why a charge was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ChargeError {
     /// There is not enough now; waiting may help.
     #[error("no memory is free for this now")]
     Short,
@@ -107,12 +107,12 @@ impl Arena {
         windows: usize,
         waiters: usize,
     ) -> io::Result<Arena> {
-        let window = rounded(window).max(STEP);
+        let window = rounded(window).max(GROWTH_STEP);
         let len = window.checked_mul(windows).ok_or(io::ErrorKind::InvalidInput)?;
         let budget = Budget::new(total, floors, waiters);
         let ceilings = Share::ALL.map(|share| AtomicU64::new(budget.ceiling(share)));
-        let state = Mutex::new(State { budget, idle: Idle::new(windows), tick: 0, kept: (0, 0) });
-        let inner = Inner { map: Map::reserve(len)?, window, ceilings, state };
+        let state = Mutex::new(ArenaState { budget, idle: IdleWindows::new(windows), tick: 0, kept: (0, 0) });
+        let inner = SharedArena { map: Map::reserve(len)?, window, ceilings, state };
         Ok(Arena { inner: Arc::new(inner) })
     }
 
@@ -141,11 +141,11 @@ impl Arena {
     /// A charge that waits for more than its share can hold from now on waits until its deadline.
     ///
     /// # Errors
-    /// [`Refused::Short`] while more is charged than fits; nothing has changed then.
-    pub fn replan(&self, total: u64, floors: Floors) -> Result<(), Refused> {
+    /// [`ChargeError::Short`] while more is charged than fits; nothing has changed then.
+    pub fn replan(&self, total: u64, floors: Floors) -> Result<(), ChargeError> {
         let mut state = lock(&self.inner.state);
         if floors.sum() > total || !state.budget.replan(total, floors) {
-            return Err(Refused::Short);
+            return Err(ChargeError::Short);
         }
         for share in Share::ALL {
             let ceiling = state.budget.ceiling(share);
@@ -158,12 +158,12 @@ impl Arena {
     /// Charges `bytes` to `share` if they are free now.
     ///
     /// # Errors
-    /// [`Refused::Short`] or [`Refused::Never`].
-    pub fn try_charge(&self, share: Share, bytes: u64) -> Result<Charge, Refused> {
+    /// [`ChargeError::Short`] or [`ChargeError::Never`].
+    pub fn try_charge(&self, share: Share, bytes: u64) -> Result<Charge, ChargeError> {
         self.possible(share, bytes)?;
         let mut state = lock(&self.inner.state);
         if !state.budget.try_take(share, bytes) {
-            return Err(Refused::Short);
+            return Err(ChargeError::Short);
         }
         state.reclaim(&self.inner);
         Ok(Charge { arena: self.clone(), share, bytes })
@@ -171,20 +171,20 @@ impl Arena {
 
     /// Charges `bytes` to `share`, waiting in arrival order until they are free. The caller brings the
     /// deadline; dropping the future leaves the queue.
-    pub fn charge(&self, share: Share, bytes: u64) -> Charging<'_> {
-        Charging { arena: self, share, bytes, waiter: None }
+    pub fn charge(&self, share: Share, bytes: u64) -> ChargeFuture<'_> {
+        ChargeFuture { arena: self, share, bytes, waiter: None }
     }
 
     /// Takes a window with `bytes` charged and ready to be filled, if they are free now.
     ///
     /// # Errors
-    /// As [`try_charge`](Self::try_charge), and [`Refused::Crowded`] when every window is in use.
-    pub fn try_window(&self, share: Share, bytes: usize) -> Result<Window, Refused> {
+    /// As [`try_charge`](Self::try_charge), and [`ChargeError::Crowded`] when every window is in use.
+    pub fn try_window(&self, share: Share, bytes: usize) -> Result<Window, ChargeError> {
         let wanted = self.window_step(bytes)?;
         self.possible(share, wanted as u64)?;
         let mut state = lock(&self.inner.state);
         if !state.budget.try_take(share, wanted as u64) {
-            return Err(Refused::Short);
+            return Err(ChargeError::Short);
         }
         self.furnish(&mut state, share, wanted)
     }
@@ -192,10 +192,10 @@ impl Arena {
     /// Takes a window with `bytes` charged and ready to be filled, waiting for them.
     ///
     /// # Errors
-    /// [`Refused::Never`] or [`Refused::Crowded`].
-    pub async fn window(&self, share: Share, bytes: usize) -> Result<Window, Refused> {
+    /// [`ChargeError::Never`] or [`ChargeError::Crowded`].
+    pub async fn window(&self, share: Share, bytes: usize) -> Result<Window, ChargeError> {
         match self.try_window(share, bytes) {
-            Err(Refused::Short) => {}
+            Err(ChargeError::Short) => {}
             answer => return answer,
         }
         let wanted = self.window_step(bytes)?;
@@ -232,25 +232,25 @@ impl Arena {
     }
 
     /// Whether `share` could hold `wanted` bytes if nobody else held any.
-    pub(crate) fn possible(&self, share: Share, wanted: u64) -> Result<(), Refused> {
+    pub(crate) fn possible(&self, share: Share, wanted: u64) -> Result<(), ChargeError> {
         let most = self.ceiling(share);
-        if wanted > most { Err(Refused::Never { wanted, most }) } else { Ok(()) }
+        if wanted > most { Err(ChargeError::Never { wanted, most }) } else { Ok(()) }
     }
 
     /// The first charge of a window that can hold `bytes`.
-    fn window_step(&self, bytes: usize) -> Result<usize, Refused> {
+    fn window_step(&self, bytes: usize) -> Result<usize, ChargeError> {
         let (wanted, most) = (rounded(bytes.max(1)), self.inner.window);
         if wanted > most {
-            return Err(Refused::Never { wanted: wanted as u64, most: most as u64 });
+            return Err(ChargeError::Never { wanted: wanted as u64, most: most as u64 });
         }
         Ok(wanted)
     }
 
     /// Picks a window for `wanted` bytes that are charged already.
-    fn furnish(&self, state: &mut State, share: Share, wanted: usize) -> Result<Window, Refused> {
-        let Some(Spare { index, hot, .. }) = state.idle.take(wanted) else {
+    fn furnish(&self, state: &mut ArenaState, share: Share, wanted: usize) -> Result<Window, ChargeError> {
+        let Some(IdleWindow { index, hot, .. }) = state.idle.take(wanted) else {
             state.give_back(&self.inner, share, wanted);
-            return Err(Refused::Crowded);
+            return Err(ChargeError::Crowded);
         };
         let mut charged = wanted;
         // Pages hot beyond what is paid for: pay for them too where that is little, else give them back. Sinks
@@ -280,7 +280,7 @@ impl Arena {
 
     /// Takes a dropped window back. Its first pages stay hot for the next user.
     pub(crate) fn put_back(&self, share: Share, index: u32, charged: usize) {
-        let hot = charged.min(HOT);
+        let hot = charged.min(MAX_HOT_BYTES);
         // SAFETY: the window is being dropped, so nobody refers to its pages, and its index is not idle
         // yet, so nobody else can get it. The pages go before their charge does.
         let released = unsafe { self.inner.map.release(self.inner.offset(index) + hot, charged - hot) };
@@ -292,19 +292,19 @@ impl Arena {
             return;
         }
         let since = state.tick;
-        state.idle.put(Spare { index, hot, since });
+        state.idle.put(IdleWindow { index, hot, since });
         state.give_back(&self.inner, share, charged);
     }
 }
 
-impl Inner {
+impl SharedArena {
     fn offset(&self, index: u32) -> usize {
         index as usize * self.window
     }
 }
 
-impl State {
-    fn give_back(&mut self, inner: &Inner, share: Share, bytes: usize) {
+impl ArenaState {
+    fn give_back(&mut self, inner: &SharedArena, share: Share, bytes: usize) {
         self.budget.release(share, bytes as u64);
         self.reclaim(inner);
     }
@@ -313,7 +313,7 @@ impl State {
     /// the lock is released and so before anyone can touch a page that a charge has just paid for.
     ///
     /// Where the kernel takes nothing back it ends all the same: each round takes one from the windows that are hot.
-    fn reclaim(&mut self, inner: &Inner) {
+    fn reclaim(&mut self, inner: &SharedArena) {
         while self.idle.bytes > 0 && self.budget.used_by_all() + self.idle.bytes as u64 > self.budget.total()
         {
             self.cool_oldest(inner);
@@ -322,12 +322,12 @@ impl State {
 
     /// Gives the pages of the window that has been idle for longest back to the kernel. One whose pages it keeps is not
     /// used again, and what it holds is charged for good: to ingest, which can be refused.
-    fn cool_oldest(&mut self, inner: &Inner) {
+    fn cool_oldest(&mut self, inner: &SharedArena) {
         let Some(spare) = self.idle.take_oldest() else { return };
         // SAFETY: the window is idle, so nobody refers to its pages.
         let released = unsafe { inner.map.release(inner.offset(spare.index), spare.hot) };
         match released {
-            Ok(()) => self.idle.put(Spare { hot: 0, ..spare }),
+            Ok(()) => self.idle.put(IdleWindow { hot: 0, ..spare }),
             Err(_) => {
                 self.kept.0 += 1;
                 self.kept.1 += spare.hot as u64;
@@ -374,15 +374,15 @@ impl Drop for Charge {
 
 /// A charge that is being waited for. Dropping it leaves the queue.
 #[must_use = "a charge is granted when it is awaited"]
-pub struct Charging<'a> {
+pub struct ChargeFuture<'a> {
     arena: &'a Arena,
     share: Share,
     bytes: u64,
     waiter: Option<u32>,
 }
 
-impl Future for Charging<'_> {
-    type Output = Result<Charge, Refused>;
+impl Future for ChargeFuture<'_> {
+    type Output = Result<Charge, ChargeError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let (arena, share, bytes) = (self.arena, self.share, self.bytes);
@@ -401,7 +401,7 @@ impl Future for Charging<'_> {
         }
         if self.waiter.is_none() {
             let Some(key) = state.budget.wait(share, bytes, context.waker().clone()) else {
-                return Poll::Ready(Err(Refused::Crowded));
+                return Poll::Ready(Err(ChargeError::Crowded));
             };
             self.waiter = Some(key);
         }
@@ -409,7 +409,7 @@ impl Future for Charging<'_> {
     }
 }
 
-impl Drop for Charging<'_> {
+impl Drop for ChargeFuture<'_> {
     fn drop(&mut self) {
         if let Some(key) = self.waiter.take() {
             let mut state = lock(&self.arena.inner.state);
@@ -420,7 +420,7 @@ impl Drop for Charging<'_> {
 }
 
 /// A window that nobody uses, with the pages it kept.
-struct Spare {
+struct IdleWindow {
     index: u32,
     hot: usize,
     /// The tick at which it came back.
@@ -429,17 +429,17 @@ struct Spare {
 
 /// The windows that nobody uses, by how many of their pages are hot. Within a class the last to come back
 /// is the first to go out (its pages are likeliest in the cache), and the first to come back cools first.
-struct Idle {
-    classes: [VecDeque<Spare>; CLASSES],
+struct IdleWindows {
+    classes: [VecDeque<IdleWindow>; CLASSES],
     bytes: usize,
 }
 
-impl Idle {
-    fn new(windows: usize) -> Idle {
-        let mut classes: [VecDeque<Spare>; CLASSES] = std::array::from_fn(|_| VecDeque::new());
+impl IdleWindows {
+    fn new(windows: usize) -> IdleWindows {
+        let mut classes: [VecDeque<IdleWindow>; CLASSES] = std::array::from_fn(|_| VecDeque::new());
         // Low indices go out first: page tables are paid for by the kernel per 2 MiB of address space.
-        classes[0] = (0..windows as u32).rev().map(|index| Spare { index, hot: 0, since: 0 }).collect();
-        Idle { classes, bytes: 0 }
+        classes[0] = (0..windows as u32).rev().map(|index| IdleWindow { index, hot: 0, since: 0 }).collect();
+        IdleWindows { classes, bytes: 0 }
     }
 
     fn class(hot: usize) -> usize {
@@ -449,7 +449,7 @@ impl Idle {
 
     /// The spare that suits `wanted` bytes best: hot enough without much to spare, else less hot, else
     /// cold, and only at last one so hot that it must be trimmed.
-    fn take(&mut self, wanted: usize) -> Option<Spare> {
+    fn take(&mut self, wanted: usize) -> Option<IdleWindow> {
         let fitting = Self::class(wanted);
         let generous = (fitting + 2).min(CLASSES - 1);
         let order = (fitting..=generous).chain((0..fitting).rev()).chain(generous + 1..CLASSES);
@@ -462,7 +462,7 @@ impl Idle {
         None
     }
 
-    fn put(&mut self, spare: Spare) {
+    fn put(&mut self, spare: IdleWindow) {
         self.bytes += spare.hot;
         self.classes[Self::class(spare.hot)].push_back(spare);
     }
@@ -473,7 +473,7 @@ impl Idle {
     }
 
     /// Takes that spare out.
-    fn take_oldest(&mut self) -> Option<Spare> {
+    fn take_oldest(&mut self) -> Option<IdleWindow> {
         let spare = self.oldest_class().and_then(|class| self.classes[class].pop_front())?;
         self.bytes -= spare.hot;
         Some(spare)

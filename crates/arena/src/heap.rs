@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// lives in the arena, and nothing on the way of a request over HTTP/1.1 allocates.
 pub type Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// The value of [`Jemalloc`], for `Counting::new`.
+/// The value of [`Jemalloc`], for `CountingAllocator::new`.
 pub const JEMALLOC: Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// jemalloc reads its options here when it starts, before `main`.
@@ -26,17 +26,17 @@ struct ConfPointer(*const std::ffi::c_char);
 // SAFETY: it points at a constant that nobody writes.
 unsafe impl Sync for ConfPointer {}
 
-/// A global allocator that counts: `#[global_allocator] static A: Counting<Jemalloc> = Counting::new(JEMALLOC);`
+/// A global allocator that counts: `#[global_allocator] static A: CountingAllocator<Jemalloc> = CountingAllocator::new(JEMALLOC);`
 ///
 /// The counters are striped over threads, so counting costs about a nanosecond.
-pub struct Counting<A> {
+pub struct CountingAllocator<A> {
     inner: A,
 }
 
-impl<A> Counting<A> {
+impl<A> CountingAllocator<A> {
     /// Counts what goes through `inner`.
     pub const fn new(inner: A) -> Self {
-        Counting { inner }
+        CountingAllocator { inner }
     }
 }
 
@@ -99,7 +99,7 @@ fn count(bytes: i64, allocations: u64) {
 
 // SAFETY: every call is passed on unchanged; counting touches no memory but static counters and
 // thread-locals that are initialised without allocating and have no destructor.
-unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
+unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64, 1);
         // SAFETY: the caller's promise is passed on.

@@ -10,7 +10,7 @@
 //! reach its floor without waiting for another share.
 //!
 //! It leaves to others: deciding who is refused when a charge is not granted (`admission`), and staying
-//! inside what they declared in the [`Plan`] (every owner of an entry).
+//! inside what they declared in the [`MemoryPlan`] (every owner of an entry).
 //!
 //! The argument is in `design/memory.md`. This is the only crate with `unsafe` code.
 
@@ -25,9 +25,9 @@ mod sync;
 mod units;
 mod window;
 
-pub use arena::{Arena, Charge, Charging, Refused, ShareUse, Usage};
-pub use plan::{Declared, DoesNotFit, Plan};
-pub use program::Program;
+pub use arena::{Arena, Charge, ChargeError, ChargeFuture, ShareUse, Usage};
+pub use plan::{DoesNotFit, MemoryPlan, Reservation};
+pub use program::ProgramPages;
 pub use share::{Floors, Share};
-pub use units::{Bytes, PAGE, STEP, page, rounded};
+pub use units::{Bytes, GROWTH_STEP, PAGE, page, rounded};
 pub use window::Window;

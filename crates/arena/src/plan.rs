@@ -6,7 +6,7 @@ use std::fmt;
 
 /// "At most `count` things of at most `each` bytes", said by the owner before anything starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Declared {
+pub struct Reservation {
     /// Who: `connections`, `binary`, `meters` …
     pub owner: &'static str,
     /// A short description of one of them.
@@ -19,7 +19,7 @@ pub struct Declared {
     pub setting: Option<&'static str>,
 }
 
-impl Declared {
+impl Reservation {
     /// The bytes that all of them may take.
     pub fn bytes(&self) -> u64 {
         self.count.saturating_mul(self.each)
@@ -28,9 +28,9 @@ impl Declared {
 
 /// All that is declared under one bound on the process's resident memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct MemoryPlan {
     memory: u64,
-    declared: Vec<Declared>,
+    declared: Vec<Reservation>,
     floors: Floors,
 }
 
@@ -41,14 +41,14 @@ pub struct DoesNotFit {
     message: String,
 }
 
-impl Plan {
+impl MemoryPlan {
     /// An empty plan for a process of at most `memory` resident bytes.
-    pub fn new(memory: u64) -> Plan {
-        Plan { memory, declared: Vec::new(), floors: Floors::default() }
+    pub fn new(memory: u64) -> MemoryPlan {
+        MemoryPlan { memory, declared: Vec::new(), floors: Floors::default() }
     }
 
     /// Adds an owner's declaration.
-    pub fn declare(&mut self, declared: Declared) {
+    pub fn declare(&mut self, declared: Reservation) {
         self.declared.push(declared);
     }
 
@@ -63,7 +63,7 @@ impl Plan {
     }
 
     /// All declarations, in the order in which they were made.
-    pub fn declared(&self) -> &[Declared] {
+    pub fn declared(&self) -> &[Reservation] {
         &self.declared
     }
 
@@ -103,10 +103,10 @@ impl Plan {
             Bytes(needed)
         );
         // A small part of the missing memory would help nobody.
-        let helps = |declared: &&Declared| {
+        let helps = |declared: &&Reservation| {
             declared.setting.is_some() && declared.bytes() >= (needed - self.memory) / 20
         };
-        let mut movable: Vec<&Declared> = self.declared.iter().filter(helps).collect();
+        let mut movable: Vec<&Reservation> = self.declared.iter().filter(helps).collect();
         movable.sort_by_key(|declared| std::cmp::Reverse(declared.bytes()));
         message.push_str(&format!("Raise `memory` to at least {}", Bytes(needed.next_multiple_of(1 << 20))));
         for declared in movable.iter().take(3) {
@@ -124,11 +124,11 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for MemoryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<22} {:>9} {:>10} {:>10}  what", "declared overhead", "at most", "each", "bytes")?;
         for declared in &self.declared {
-            let Declared { owner, what, count, each, setting } = declared;
+            let Reservation { owner, what, count, each, setting } = declared;
             write!(
                 f,
                 "  {owner:<20} {count:>9} {:>10} {:>10}  {what}",
@@ -157,14 +157,14 @@ impl fmt::Display for Plan {
 mod tests {
     use super::*;
 
-    fn connections(count: u64) -> Declared {
+    fn connections(count: u64) -> Reservation {
         let (what, setting) = ("parked connections", Some("limits.connections"));
-        Declared { owner: "connections", what, count, each: 2048, setting }
+        Reservation { owner: "connections", what, count, each: 2048, setting }
     }
 
     #[test]
     fn what_does_not_fit_says_which_setting_to_change() {
-        let mut plan = Plan::new(32 << 20);
+        let mut plan = MemoryPlan::new(32 << 20);
         plan.floor(Share::Egress, 1 << 20);
         plan.declare(connections(1000));
         assert_eq!(plan.check(), Ok(()));
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn payload_is_what_overhead_leaves() {
-        let mut plan = Plan::new(32 << 20);
+        let mut plan = MemoryPlan::new(32 << 20);
         plan.declare(connections(1024));
         plan.floor(Share::Ingest, 1 << 20);
         plan.floor(Share::Decode, 4 << 20);

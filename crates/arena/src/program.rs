@@ -11,20 +11,20 @@ use std::ops::Range;
 
 /// The mapped files of this process whose pages are clean, and can be given back.
 #[derive(Debug, Clone, Default)]
-pub struct Program {
+pub struct ProgramPages {
     clean: Vec<Range<usize>>,
 }
 
 /// The most lines of the kernel's listing that are read: far more than a process like this one has.
 const MOST_LINES: usize = 100_000;
 
-impl Program {
+impl ProgramPages {
     /// Looks at what is mapped now. To be called once everything is loaded; what is mapped later is not
     /// known and never given back.
     ///
     /// # Errors
     /// When the kernel does not tell (`/proc` is not there).
-    pub fn look() -> io::Result<Program> {
+    pub fn measure() -> io::Result<ProgramPages> {
         let listing = BufReader::new(File::open("/proc/self/smaps")?);
         let mut clean = Vec::new();
         let mut current = None;
@@ -39,7 +39,7 @@ impl Program {
                     .extend(current.take().filter(|mapping| untouched && mapping.is_file()).map(|m| m.range));
             }
         }
-        Ok(Program { clean })
+        Ok(ProgramPages { clean })
     }
 
     /// All clean pages of files, in bytes: what they can take at most.
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn code_is_given_back_and_comes_back() {
-        let program = Program::look().unwrap();
+        let program = ProgramPages::measure().unwrap();
         assert!(program.bytes() > 1 << 20, "the code of this test is a file of megabytes");
-        let before = Program::resident().unwrap();
+        let before = ProgramPages::resident().unwrap();
         program.trim().unwrap();
-        let after = Program::resident().unwrap();
+        let after = ProgramPages::resident().unwrap();
         assert!(after < before, "{after} of {before} bytes");
         // Still running: the pages are back.
         assert_eq!((0..1000u64).map(|n| n * n).sum::<u64>(), 332_833_500);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// [`rounded`] to pages of the system's size.
 pub const PAGE: usize = 4 << 10;
 /// The growth step of a window from 64 KiB on, in bytes. Below it, windows grow by pages.
-pub const STEP: usize = 64 << 10;
+pub const GROWTH_STEP: usize = 64 << 10;
 
 /// The unit in which the kernel makes memory resident and takes it back, in bytes: 4 KiB, or on ARM also 16 or 64.
 pub fn page() -> usize {
@@ -25,14 +25,14 @@ pub fn page() -> usize {
     }
 }
 
-/// The charge of a window of `bytes`: whole pages up to [`STEP`], whole steps above.
+/// The charge of a window of `bytes`: whole pages up to [`GROWTH_STEP`], whole steps above.
 pub fn rounded(bytes: usize) -> usize {
     rounded_to(bytes, page())
 }
 
 /// The same where pages have this size.
 fn rounded_to(bytes: usize, page: usize) -> usize {
-    let unit = if bytes <= STEP { page } else { STEP.max(page) };
+    let unit = if bytes <= GROWTH_STEP { page } else { GROWTH_STEP.max(page) };
     bytes.checked_next_multiple_of(unit).unwrap_or(usize::MAX)
 }
 
@@ -69,8 +69,8 @@ mod tests {
             assert_eq!(rounded(0), 0);
             assert_eq!(rounded(1), page);
             assert_eq!(rounded(page), page);
-            assert_eq!(rounded(STEP - 1), STEP);
-            assert_eq!(rounded(STEP + 1), 2 * STEP);
+            assert_eq!(rounded(GROWTH_STEP - 1), GROWTH_STEP);
+            assert_eq!(rounded(GROWTH_STEP + 1), 2 * GROWTH_STEP);
             assert_eq!(rounded(usize::MAX), usize::MAX);
         }
         assert_eq!(rounded(1), page());

@@ -1,6 +1,6 @@
 //! A window: one contiguous stretch of the arena, owned by one holder, filled from the front.
 
-use crate::arena::{Arena, Refused};
+use crate::arena::{Arena, ChargeError};
 use crate::share::Share;
 use crate::units::rounded;
 use std::fmt;
@@ -44,8 +44,8 @@ impl Window {
     /// Charges what is missing for `more` bytes behind the filled ones, if it is free now.
     ///
     /// # Errors
-    /// [`Refused::Short`] now, or [`Refused::Never`].
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), Refused> {
+    /// [`ChargeError::Short`] now, or [`ChargeError::Never`].
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), ChargeError> {
         let missing = self.missing_for(more)?;
         if missing > 0 {
             self.arena.try_charge(self.share, missing as u64)?.spent();
@@ -57,8 +57,8 @@ impl Window {
     /// Charges what is missing for `more` bytes behind the filled ones, waiting until it is free.
     ///
     /// # Errors
-    /// [`Refused::Never`] or [`Refused::Crowded`].
-    pub async fn reserve(&mut self, more: usize) -> Result<(), Refused> {
+    /// [`ChargeError::Never`] or [`ChargeError::Crowded`].
+    pub async fn reserve(&mut self, more: usize) -> Result<(), ChargeError> {
         let missing = self.missing_for(more)?;
         if missing > 0 {
             self.arena.charge(self.share, missing as u64).await?.spent();
@@ -122,7 +122,7 @@ impl Window {
     ///
     /// # Errors
     /// As [`try_reserve`](Self::try_reserve); nothing is appended then.
-    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), ChargeError> {
         self.try_reserve(bytes.len())?;
         if let Some(room) = self.spare_mut().get_mut(..bytes.len()) {
             room.copy_from_slice(bytes);
@@ -141,11 +141,11 @@ impl Window {
         self.filled = 0;
     }
 
-    fn missing_for(&self, more: usize) -> Result<usize, Refused> {
+    fn missing_for(&self, more: usize) -> Result<usize, ChargeError> {
         let most = self.arena.window_len();
         let wanted = rounded(self.filled.saturating_add(more));
         if wanted > most {
-            return Err(Refused::Never { wanted: wanted as u64, most: most as u64 });
+            return Err(ChargeError::Never { wanted: wanted as u64, most: most as u64 });
         }
         self.arena.possible(self.share, wanted as u64)?;
         Ok(wanted.saturating_sub(self.charged))

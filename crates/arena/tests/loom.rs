@@ -9,7 +9,7 @@ use loom::thread;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
-use tidegate_arena::{Arena, Floors, PAGE, Refused, Share};
+use tidegate_arena::{Arena, ChargeError, Floors, PAGE, Share};
 
 const TOTAL: u64 = 4 * PAGE as u64;
 

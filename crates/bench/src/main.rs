@@ -19,11 +19,11 @@ use rows::chosen;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tidegate_arena::heap::{Counting, Jemalloc};
+use tidegate_arena::heap::{CountingAllocator, Jemalloc};
 
 /// As in the gateway: one row measures code of the gateway in this process.
 #[global_allocator]
-static HEAP: Counting<Jemalloc> = Counting::new(tidegate_arena::heap::JEMALLOC);
+static HEAP: CountingAllocator<Jemalloc> = CountingAllocator::new(tidegate_arena::heap::JEMALLOC);
 
 /// Measure what a gateway costs, each figure against its bar
 ///

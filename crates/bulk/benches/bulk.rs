@@ -14,12 +14,12 @@ use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::task::{Context, Waker};
-use tidegate_arena::heap::{self, Counting, JEMALLOC, Jemalloc};
+use tidegate_arena::heap::{self, CountingAllocator, JEMALLOC, Jemalloc};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_bulk::{Answered, Bulk, Driver, NoAnswer, Request, Settings, Target, Transport};
 
 #[global_allocator]
-static ALLOCATOR: Counting<Jemalloc> = Counting::new(JEMALLOC);
+static ALLOCATOR: CountingAllocator<Jemalloc> = CountingAllocator::new(JEMALLOC);
 
 /// One element of what servers answer to what the engine asks for.
 const ITEM: &str = "{\"update\":{\"_id\":\"0123456789abcdef0123\",\"_version\":1234,\"result\":\"updated\",\

@@ -5,7 +5,7 @@ use crate::lane::Lane;
 use crate::outcome::REASON;
 use crate::slots::SLOT_BYTES;
 use std::time::Duration;
-use tidegate_arena::{Declared, Share};
+use tidegate_arena::{Reservation, Share};
 
 /// Bounds and times of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,18 +65,18 @@ impl Settings {
     }
 
     /// Most bytes outside of the arena: the slots, with an error reason for each that failed.
-    pub fn declared(&self) -> Declared {
+    pub fn declared(&self) -> Reservation {
         let each = (SLOT_BYTES + ENTRY_BYTES + REASON) as u64;
         let what = "callers of the bulk engine";
-        Declared { owner: "bulk", what, count: u64::from(self.callers), each, setting: None }
+        Reservation { owner: "bulk", what, count: u64::from(self.callers), each, setting: None }
     }
 
     /// Most bytes outside of the arena for its requests in flight.
-    pub fn declared_flights(&self) -> Declared {
+    pub fn declared_flights(&self) -> Reservation {
         let what = "requests of the bulk engine under way";
         let lanes = if self.forwards { Lane::WRITES } else { Lane::COUNT };
         let count = (self.flights * lanes) as u64;
-        Declared { owner: "bulk", what, count, each: FLIGHT_BYTES, setting: None }
+        Reservation { owner: "bulk", what, count, each: FLIGHT_BYTES, setting: None }
     }
 
     /// The same with every bound at least one, and none that its fields cannot count.

@@ -5,12 +5,12 @@ use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
-use tidegate_arena::heap::{Counting, JEMALLOC, Jemalloc, allocations_of_this_thread};
+use tidegate_arena::heap::{CountingAllocator, JEMALLOC, Jemalloc, allocations_of_this_thread};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_bulk::{Answered, Bulk, NoAnswer, Request, Settings, Target, Transport};
 
 #[global_allocator]
-static ALLOCATOR: Counting<Jemalloc> = Counting::new(JEMALLOC);
+static ALLOCATOR: CountingAllocator<Jemalloc> = CountingAllocator::new(JEMALLOC);
 
 const ITEMS: usize = 64;
 

@@ -4,13 +4,13 @@
 
 use std::ops::ControlFlow;
 use std::time::Duration;
-use tidegate_arena::heap::{self, Counting, JEMALLOC, Jemalloc};
+use tidegate_arena::heap::{self, CountingAllocator, JEMALLOC, Jemalloc};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_bulk::{Answered, Bulk, Kind, NoAnswer, Refused, Request, Settings, Target, Transport};
 use tokio::task::JoinSet;
 
 #[global_allocator]
-static ALLOCATOR: Counting<Jemalloc> = Counting::new(JEMALLOC);
+static ALLOCATOR: CountingAllocator<Jemalloc> = CountingAllocator::new(JEMALLOC);
 
 const MEMORY: u64 = 64 << 20;
 const CALLERS: usize = 30_000;

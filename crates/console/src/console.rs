@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tidegate_arena::{Arena, Declared, Floors, PAGE, Share, Window};
+use tidegate_arena::{Arena, Floors, PAGE, Reservation, Share, Window};
 use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service, Settings};
 use tidegate_tap::{Look, Tap};
 
@@ -131,8 +131,8 @@ impl Console {
     }
 
     /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), and the heap of one snapshot.
-    pub fn declared() -> [Declared; 3] {
-        let line = |what, count: usize, each: usize| Declared {
+    pub fn declared() -> [Reservation; 3] {
+        let line = |what, count: usize, each: usize| Reservation {
             owner: "console",
             what,
             count: count as u64,

@@ -3,7 +3,7 @@
 use crate::console::LONGEST_ANSWER;
 use std::fmt;
 use std::io;
-use tidegate_arena::{Arena, Refused, Share, Window};
+use tidegate_arena::{Arena, ChargeError, Share, Window};
 
 /// Space reserved for the note that the page was cut.
 const NOTE: usize = 1 << 10;
@@ -55,8 +55,8 @@ impl Sheet {
             None if self.window.len() + bytes.len() > LONGEST_ANSWER - NOTE => Failure::TooLong,
             None => match self.window.append(bytes) {
                 Ok(()) => return Ok(()),
-                Err(Refused::Never { .. }) => Failure::TooLong,
-                Err(Refused::Short | Refused::Crowded) => Failure::Busy,
+                Err(ChargeError::Never { .. }) => Failure::TooLong,
+                Err(ChargeError::Short | ChargeError::Crowded) => Failure::Busy,
             },
         };
         self.failure = Some(failure);

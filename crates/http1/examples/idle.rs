@@ -13,7 +13,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
-use tidegate_arena::heap::{Counting, Jemalloc, heap};
+use tidegate_arena::heap::{CountingAllocator, Jemalloc, heap};
 use tidegate_arena::{Arena, Floors};
 use tidegate_http1::{
     Admitted, Body, Head, Refusal, RefusalContext, Reply, Server, Service, Settings, Shutdown,
@@ -21,7 +21,7 @@ use tidegate_http1::{
 use tokio::net::TcpListener;
 
 #[global_allocator]
-static HEAP: Counting<Jemalloc> = Counting::new(tikv_jemallocator::Jemalloc);
+static HEAP: CountingAllocator<Jemalloc> = CountingAllocator::new(tikv_jemallocator::Jemalloc);
 
 struct NoContent;
 

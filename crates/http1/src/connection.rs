@@ -26,7 +26,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::Poll;
-use tidegate_arena::{PAGE, STEP, Window};
+use tidegate_arena::{GROWTH_STEP, PAGE, Window};
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
@@ -208,7 +208,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         let patient = self.server.service.is_patient(&ticket);
         match self.receive_body(&mut window, &framing, max_body, patient, &mut ticket).await {
             Ok(extent) => {
-                self.hint = window.len().clamp(PAGE, STEP);
+                self.hint = window.len().clamp(PAGE, GROWTH_STEP);
                 if framing.persistent {
                     self.keep_ahead(&window, extent.rest);
                 }

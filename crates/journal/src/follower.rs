@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
-use tidegate_arena::{Refused as NoMemory, Window};
+use tidegate_arena::{ChargeError as NoMemory, Window};
 
 /// One sink following the journal. It sees durable records only, in order, from its cursor on; what it has
 /// taken and not completed is handed out again after a restart. Dropping it leaves the cursor where it is.

@@ -12,14 +12,14 @@ use crate::settings::Settings;
 use crate::writer::STACK_BYTES;
 use std::mem::size_of;
 use std::task::Waker;
-use tidegate_arena::Declared;
+use tidegate_arena::Reservation;
 
 /// A name, a lock, a file handle, and what the allocator rounds up to.
 const SUNDRIES: usize = 1024;
 
 impl Settings {
     /// At most so many things of at most so many bytes each: the journal's entries in the plan.
-    pub fn overhead(&self) -> [Declared; 5] {
+    pub fn overhead(&self) -> [Reservation; 5] {
         let hands = self.durability.writer_threads();
         // In its slot, in the group that was taken, its outcome and its waker with the writer or in one of the
         // groups on their way, its header.
@@ -32,7 +32,7 @@ impl Settings {
         // The next records and the re-read ones, each through a buffer.
         let sink = Cursor::most_bytes() + 2 * READ_AHEAD + SUNDRIES;
         let segments = self.quota / self.segment_bytes.max(1) + 2;
-        let declared = |what, count: u64, each: usize, setting| Declared {
+        let declared = |what, count: u64, each: usize, setting| Reservation {
             owner: "journal",
             what,
             count,

@@ -15,12 +15,12 @@ mod otlp;
 
 use body::{bytes, fixed64, varint};
 use otlp::{Attr, attributes, request};
-use tidegate_arena::heap::{Counting, JEMALLOC, Jemalloc};
+use tidegate_arena::heap::{CountingAllocator, JEMALLOC, Jemalloc};
 use tidegate_lake::{BatchPosition, Writer, WriterSettings, verify};
 use tidegate_wire::otlp::Signal;
 
 #[global_allocator]
-static ALLOCATOR: Counting<Jemalloc> = Counting::new(JEMALLOC);
+static ALLOCATOR: CountingAllocator<Jemalloc> = CountingAllocator::new(JEMALLOC);
 
 const SPANS: u64 = 512;
 const NOW_NS: u64 = 1_700_000_000_000_000_000;

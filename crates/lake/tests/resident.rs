@@ -17,13 +17,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
-use tidegate_arena::heap::{Counting, JEMALLOC, Jemalloc};
+use tidegate_arena::heap::{CountingAllocator, JEMALLOC, Jemalloc};
 use tidegate_lake::{BatchPosition, Writer, WriterSettings};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 
 #[global_allocator]
-static ALLOCATOR: Counting<Jemalloc> = Counting::new(JEMALLOC);
+static ALLOCATOR: CountingAllocator<Jemalloc> = CountingAllocator::new(JEMALLOC);
 
 /// A line of `/proc/self/status` in bytes.
 fn status(name: &str) -> u64 {

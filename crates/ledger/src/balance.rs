@@ -5,7 +5,7 @@ use crate::journal::HeadColumns;
 use crate::reason::{Dropped, Refusal};
 use crate::signal::Signal;
 use crate::sink::SinkColumns;
-use crate::source::SourceBook;
+use crate::source::SourceTotals;
 
 /// All books at one moment. Every `difference` is zero, or the program has a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl Balance {
 }
 
 impl SourceBalance {
-    pub(crate) fn of(name: &str, book: &SourceBook) -> Self {
+    pub(crate) fn of(name: &str, book: &SourceTotals) -> Self {
         let refused = |reason: &Refusal| (*reason, book.refused[*reason as usize]);
         let items_refused = |reason: &Refusal| (*reason, book.items_refused[*reason as usize]);
         let items = |signal: Signal| (signal, book.items[signal as usize]);

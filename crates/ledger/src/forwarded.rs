@@ -2,8 +2,8 @@
 
 use crate::reason::Refusal;
 use crate::signal::Counts;
-use crate::source::{LeftOut, Open, Source};
-use crate::tenant::Tenant;
+use crate::source::{OpenRequest, RefusedItems, Source};
+use crate::tenant::TenantHandle;
 use std::fmt;
 
 /// What became of a forwarded item.
@@ -59,13 +59,13 @@ impl ForwardedBook {
 #[must_use = "a request that is dropped without a verdict counts as abandoned"]
 pub struct Forwarded {
     source: Option<Source>,
-    tenant: Option<Tenant>,
-    left_out: LeftOut,
+    tenant: Option<TenantHandle>,
+    left_out: RefusedItems,
     items: u64,
     fates: [u64; Fate::ALL.len()],
 }
 
-impl Open {
+impl OpenRequest {
     /// The request's `items` are about to be forwarded. The verdict follows.
     pub fn forward(mut self, items: u64) -> Forwarded {
         let (source, tenant, left_out) = self.take();

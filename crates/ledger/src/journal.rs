@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How many items the journal has taken, ever: the number that the next record's header will carry.
 /// Clones share it.
 #[derive(Clone)]
-pub struct Head(Arc<Mutex<HeadColumns>>);
+pub struct JournalItems(Arc<Mutex<HeadColumns>>);
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeadColumns {
@@ -14,7 +14,7 @@ pub(crate) struct HeadColumns {
     pub(crate) now: u64,
 }
 
-impl Head {
+impl JournalItems {
     pub(crate) fn new(items: u64) -> Self {
         Self(Arc::new(Mutex::new(HeadColumns { at_start: items, now: items })))
     }
@@ -36,7 +36,7 @@ impl Head {
     }
 }
 
-impl fmt::Debug for Head {
+impl fmt::Debug for JournalItems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Head at {} items", self.items())
     }

@@ -3,11 +3,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidegate_meters::Registry;
 
 use crate::balance::{Balance, JournalBalance, SinkBalance, SourceBalance};
-use crate::book::SinkBook;
-use crate::journal::Head;
-use crate::sink::Sink;
+use crate::journal::JournalItems;
+use crate::sink::SinkAccount;
+use crate::sink_ledger::SinkLedger;
 use crate::source::Source;
-use crate::tenant::{MAX_TENANT_NAME, Tenant, TenantBook};
+use crate::tenant::{MAX_TENANT_NAME, TenantHandle, TenantTotals};
 use crate::{metrics, signal};
 
 /// The most sources that the books have pages for.
@@ -22,19 +22,19 @@ pub const MAX_TENANTS: usize = 256;
 
 /// All pages of the books. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Ledger(Arc<Books>);
+pub struct Ledger(Arc<LedgerState>);
 
 #[derive(Debug)]
-struct Books {
-    head: Head,
-    pages: Mutex<Pages>,
+struct LedgerState {
+    head: JournalItems,
+    pages: Mutex<Accounts>,
 }
 
 #[derive(Debug, Default)]
-struct Pages {
+struct Accounts {
     sources: Vec<Source>,
-    sinks: Vec<Sink>,
-    tenants: Vec<Tenant>,
+    sinks: Vec<SinkAccount>,
+    tenants: Vec<TenantHandle>,
 }
 
 /// There is no page left.
@@ -48,13 +48,14 @@ pub struct TooMany {
 impl Ledger {
     /// Opens the books of a journal that holds `items_total` items, ever, and publishes them.
     pub fn new(registry: &Registry, items_total: u64) -> Self {
-        let ledger = Self(Arc::new(Books { head: Head::new(items_total), pages: Mutex::default() }));
+        let ledger =
+            Self(Arc::new(LedgerState { head: JournalItems::new(items_total), pages: Mutex::default() }));
         metrics::publish(registry, &ledger);
         ledger
     }
 
     /// The journal's column.
-    pub fn head(&self) -> Head {
+    pub fn head(&self) -> JournalItems {
         self.0.head.clone()
     }
 
@@ -76,13 +77,19 @@ impl Ledger {
     }
 
     /// Opens a sink's page with what stood beside its cursor: the book, the items before the cursor, and
-    /// the items behind it that are done already. A new sink comes with `SinkBook::new(position)`. A page
+    /// the items behind it that are done already. A new sink comes with `SinkLedger::new(position)`. A page
     /// with the same name is replaced.
     ///
     /// # Errors
     /// When there would be more than [`MAX_SINKS`].
-    pub fn attach(&self, name: &str, book: SinkBook, position: u64, ahead: u64) -> Result<Sink, TooMany> {
-        let sink = Sink::new(name, book, position, ahead);
+    pub fn attach(
+        &self,
+        name: &str,
+        book: SinkLedger,
+        position: u64,
+        ahead: u64,
+    ) -> Result<SinkAccount, TooMany> {
+        let sink = SinkAccount::new(name, book, position, ahead);
         let sinks = &mut self.pages().sinks;
         sinks.retain(|page| page.name() != name);
         if sinks.len() == MAX_SINKS {
@@ -101,12 +108,12 @@ impl Ledger {
     ///
     /// # Errors
     /// When there would be more than [`MAX_TENANTS`].
-    pub fn tenant(&self, name: &str) -> Result<Tenant, TooMany> {
+    pub fn tenant(&self, name: &str) -> Result<TenantHandle, TooMany> {
         let tenants = &mut self.pages().tenants;
         if tenants.len() == MAX_TENANTS {
             return Err(TooMany { of: "tenants", limit: MAX_TENANTS });
         }
-        let tenant = Tenant::new(name);
+        let tenant = TenantHandle::new(name);
         tenants.push(tenant.clone());
         Ok(tenant)
     }
@@ -132,16 +139,16 @@ impl Ledger {
     pub const fn size_bytes() -> usize {
         let name = 64;
         let source = 256 + 8 * (signal::Signal::ALL.len() + 2 * crate::Refusal::COUNT) + name;
-        let sink = 256 + SinkBook::LEN + name;
+        let sink = 256 + SinkLedger::LEN + name;
         MAX_SOURCES * source + MAX_SINKS * sink
     }
 
     /// Heap bytes that the books take at most for each tenant: a line of the memory plan.
     pub const fn tenant_bytes() -> usize {
-        128 + size_of::<TenantBook>() + 2 * MAX_TENANT_NAME
+        128 + size_of::<TenantTotals>() + 2 * MAX_TENANT_NAME
     }
 
-    pub(crate) fn each_tenant(&self, mut visit: impl FnMut(&Tenant)) {
+    pub(crate) fn each_tenant(&self, mut visit: impl FnMut(&TenantHandle)) {
         self.pages().tenants.iter().for_each(&mut visit);
     }
 
@@ -149,11 +156,11 @@ impl Ledger {
         self.pages().sources.iter().for_each(&mut visit);
     }
 
-    pub(crate) fn each_sink(&self, mut visit: impl FnMut(&Sink)) {
+    pub(crate) fn each_sink(&self, mut visit: impl FnMut(&SinkAccount)) {
         self.pages().sinks.iter().for_each(&mut visit);
     }
 
-    fn pages(&self) -> MutexGuard<'_, Pages> {
+    fn pages(&self) -> MutexGuard<'_, Accounts> {
         self.0.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@
 //!   = delivered + passed over + queued + dropped (by reason).
 //!
 //! Queued items are not counted here: their number follows from the journal's own counts in every record, so the
-//! third equation compares two independent counts. A sink's columns are stored with its cursor ([`SinkBook`]), so the
+//! third equation compares two independent counts. A sink's columns are stored with its cursor ([`SinkLedger`]), so the
 //! books still balance after a crash.
 //!
 //! Passed over is what a sink is not configured to take, as logs by a sink for metrics: not its business, so
@@ -24,7 +24,6 @@
 //! Deciding refusals is left to admission, moving cursors to the journal, sending to the sinks.
 
 mod balance;
-mod book;
 mod forwarded;
 mod journal;
 mod ledger;
@@ -32,6 +31,7 @@ mod metrics;
 mod reason;
 mod signal;
 mod sink;
+mod sink_ledger;
 mod source;
 mod tenant;
 
@@ -39,12 +39,12 @@ mod tenant;
 mod tests;
 
 pub use balance::{Balance, ForwardedBalance, JournalBalance, SinkBalance, SourceBalance};
-pub use book::{SinkBook, UnknownBook};
 pub use forwarded::{Fate, Forwarded};
-pub use journal::Head;
+pub use journal::JournalItems;
 pub use ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS, TooMany};
 pub use reason::{Dropped, Refusal};
 pub use signal::{Counts, Signal};
-pub use sink::{Settled, Sink};
-pub use source::{HandedOver, ItemRefusal, Open, Source};
-pub use tenant::{MAX_TENANT_NAME, Tenant, TenantBook};
+pub use sink::{Settlement, SinkAccount};
+pub use sink_ledger::{SinkLedger, UnknownVersion};
+pub use source::{ItemRefusal, OpenRequest, Source, SubmittedRequest};
+pub use tenant::{MAX_TENANT_NAME, TenantHandle, TenantTotals};

@@ -7,8 +7,8 @@ use crate::forwarded::Fate;
 use crate::ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS};
 use crate::reason::{Dropped, Refusal};
 use crate::signal::Signal;
-use crate::source::SourceBook;
-use crate::tenant::TenantBook;
+use crate::source::SourceTotals;
+use crate::tenant::TenantTotals;
 
 pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     per_source(registry, ledger, Kind::Counter, RECEIVED, |book| book.received);
@@ -68,7 +68,13 @@ const TENANT_BYTES: Name =
 const TENANT_ITEMS: Name = Name::plain("tenant_items_accepted", "Items accepted, by tenant");
 const DIFFERENCE: Name = Name::plain("books_difference", "What the books lack; anything but 0 is a bug");
 
-fn per_source(registry: &Registry, ledger: &Ledger, kind: Kind, name: Name, column: fn(&SourceBook) -> u64) {
+fn per_source(
+    registry: &Registry,
+    ledger: &Ledger,
+    kind: Kind,
+    name: Name,
+    column: fn(&SourceTotals) -> u64,
+) {
     let ledger = ledger.clone();
     registry.computed(name, kind, ["source"], MAX_SOURCES, move |emit| {
         ledger.each_source(|source| {
@@ -78,7 +84,7 @@ fn per_source(registry: &Registry, ledger: &Ledger, kind: Kind, name: Name, colu
     });
 }
 
-fn per_tenant(registry: &Registry, ledger: &Ledger, name: Name, column: fn(&TenantBook) -> u64) {
+fn per_tenant(registry: &Registry, ledger: &Ledger, name: Name, column: fn(&TenantTotals) -> u64) {
     let ledger = ledger.clone();
     registry.computed(name, Kind::Counter, ["tenant"], MAX_TENANTS, move |emit| {
         ledger.each_tenant(|tenant| emit([tenant.title()], Value::Counter(column(&tenant.book()))));
@@ -98,7 +104,7 @@ fn refused(
     registry: &Registry,
     name: Name,
     ledger: Ledger,
-    column: fn(&SourceBook) -> [u64; Refusal::COUNT],
+    column: fn(&SourceTotals) -> [u64; Refusal::COUNT],
 ) {
     let max = MAX_SOURCES * Refusal::COUNT;
     registry.computed(name, Kind::Counter, ["source", "reason"], max, move |emit| {

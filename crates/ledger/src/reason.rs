@@ -72,4 +72,5 @@ reasons! {
     }
 }
 
-const _: () = assert!(Dropped::COUNT <= crate::book::REASONS, "a sink's book has no room for more reasons");
+const _: () =
+    assert!(Dropped::COUNT <= crate::sink_ledger::REASONS, "a sink's book has no room for more reasons");

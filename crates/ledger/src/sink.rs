@@ -1,21 +1,21 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::book::SinkBook;
 use crate::reason::Dropped;
+use crate::sink_ledger::SinkLedger;
 
 /// One sink's page in the books. Clones write on the same page.
 #[derive(Clone)]
-pub struct Sink(Arc<Page>);
+pub struct SinkAccount(Arc<SinkState>);
 
-struct Page {
+struct SinkState {
     name: Box<str>,
     columns: Mutex<SinkColumns>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct SinkColumns {
-    pub(crate) book: SinkBook,
+    pub(crate) book: SinkLedger,
     /// Items before the cursor: all settled.
     pub(crate) position: u64,
     /// Items behind the cursor that are settled already, because they were completed out of order.
@@ -25,7 +25,7 @@ pub(crate) struct SinkColumns {
 /// The outcomes of some items, with the cursor's position: one entry, so that the cursor and the columns always
 /// agree. Both are the journal's counts of the completed records.
 #[derive(Clone, Copy, Debug)]
-pub struct Settled<'a> {
+pub struct Settlement<'a> {
     /// Items that the peer took.
     pub delivered: u64,
     /// Items that the sink is not configured to take.
@@ -38,10 +38,10 @@ pub struct Settled<'a> {
     pub ahead: u64,
 }
 
-impl Sink {
-    pub(crate) fn new(name: &str, book: SinkBook, position: u64, ahead: u64) -> Self {
+impl SinkAccount {
+    pub(crate) fn new(name: &str, book: SinkLedger, position: u64, ahead: u64) -> Self {
         let columns = Mutex::new(SinkColumns { book, position, ahead });
-        Self(Arc::new(Page { name: name.into(), columns }))
+        Self(Arc::new(SinkState { name: name.into(), columns }))
     }
 
     /// The sink's name.
@@ -50,7 +50,7 @@ impl Sink {
     }
 
     /// Enters that items left the queue.
-    pub fn settle(&self, settled: Settled<'_>) {
+    pub fn settle(&self, settled: Settlement<'_>) {
         let mut columns = self.columns();
         columns.book.delivered += settled.delivered;
         columns.book.passed += settled.passed;
@@ -77,7 +77,7 @@ impl Sink {
 
     /// The columns to be kept beside the cursor. To be taken by whoever moves the cursor, after the
     /// [`settle`](Self::settle) that belongs to it.
-    pub fn book(&self) -> SinkBook {
+    pub fn book(&self) -> SinkLedger {
         self.columns().book.clone()
     }
 
@@ -86,7 +86,7 @@ impl Sink {
     }
 }
 
-impl fmt::Debug for Sink {
+impl fmt::Debug for SinkAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sink {}", self.name())
     }

@@ -4,22 +4,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::forwarded::ForwardedBook;
 use crate::reason::Refusal;
 use crate::signal::{Counts, Signal};
-use crate::tenant::Tenant;
+use crate::tenant::TenantHandle;
 
 /// One source's page in the books. Clones write on the same page.
 #[derive(Clone)]
-pub struct Source(Arc<Page>);
+pub struct Source(Arc<SourceState>);
 
-struct Page {
+struct SourceState {
     name: Box<str>,
     // One lock per request, held for a few additions: dearer than loose counters by some nanoseconds, but
     // a reader never sees half an entry, so a difference is never an artefact of reading.
-    columns: Mutex<SourceBook>,
+    columns: Mutex<SourceTotals>,
 }
 
 /// The columns of a source's page, since the process started.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SourceBook {
+pub(crate) struct SourceTotals {
     pub(crate) received: u64,
     pub(crate) accepted: u64,
     pub(crate) refused: [u64; Refusal::COUNT],
@@ -37,10 +37,10 @@ pub(crate) struct SourceBook {
 /// A request that was received and not yet answered. Dropping it without a verdict refuses it as
 /// [`Refusal::Abandoned`], so no path through the code can leave the books open.
 #[must_use = "a request that is dropped without a verdict counts as abandoned"]
-pub struct Open {
+pub struct OpenRequest {
     source: Option<Source>,
-    tenant: Option<Tenant>,
-    left_out: LeftOut,
+    tenant: Option<TenantHandle>,
+    left_out: RefusedItems,
 }
 
 /// Why items are refused of a request whose others may be accepted.
@@ -54,7 +54,7 @@ pub enum ItemRefusal {
 
 /// How many items were refused of a request whose others may be accepted. Small, since each connection has room for it.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct LeftOut {
+pub(crate) struct RefusedItems {
     malformed: u32,
     forbidden: u32,
 }
@@ -62,15 +62,15 @@ pub(crate) struct LeftOut {
 /// A request whose items were given to the journal. From here on they may be written even when nobody
 /// waits for it any more, so dropping it without a verdict accepts it.
 #[must_use = "items that are dropped without a verdict count as accepted"]
-pub struct HandedOver {
+pub struct SubmittedRequest {
     entry: Option<(Source, Counts)>,
-    tenant: Option<Tenant>,
-    left_out: LeftOut,
+    tenant: Option<TenantHandle>,
+    left_out: RefusedItems,
 }
 
 impl Source {
     pub(crate) fn new(name: &str) -> Self {
-        Self(Arc::new(Page { name: name.into(), columns: Mutex::default() }))
+        Self(Arc::new(SourceState { name: name.into(), columns: Mutex::default() }))
     }
 
     /// The source's name.
@@ -84,11 +84,11 @@ impl Source {
     }
 
     /// Enters a request as received. To be called as soon as there is one, before anything can fail.
-    pub fn open(&self) -> Open {
+    pub fn open(&self) -> OpenRequest {
         let mut book = self.book();
         book.received += 1;
         book.open += 1;
-        Open { source: Some(self.clone()), tenant: None, left_out: LeftOut::default() }
+        OpenRequest { source: Some(self.clone()), tenant: None, left_out: RefusedItems::default() }
     }
 
     /// Items accepted so far, and forwarded items that were sent: what a limit of items counts.
@@ -97,13 +97,13 @@ impl Source {
         book.items.iter().sum::<u64>() + book.forwarded.sent()
     }
 
-    pub(crate) fn book(&self) -> MutexGuard<'_, SourceBook> {
+    pub(crate) fn book(&self) -> MutexGuard<'_, SourceTotals> {
         self.0.columns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl SourceBook {
-    pub(crate) fn accept(&mut self, counts: Counts, left_out: LeftOut) {
+impl SourceTotals {
+    pub(crate) fn accept(&mut self, counts: Counts, left_out: RefusedItems) {
         self.open -= 1;
         self.accepted += 1;
         counts.add_to(&mut self.items);
@@ -118,9 +118,9 @@ impl SourceBook {
     }
 }
 
-impl Open {
+impl OpenRequest {
     /// The request is this tenant's, and is entered on its page too. To be called once, as soon as that is known.
-    pub fn belongs_to(&mut self, tenant: Tenant) {
+    pub fn belongs_to(&mut self, tenant: TenantHandle) {
         if self.source.is_some() && self.tenant.is_none() {
             tenant.open();
             self.tenant = Some(tenant);
@@ -133,7 +133,7 @@ impl Open {
     }
 
     /// The tenant, if known.
-    pub fn tenant(&self) -> Option<&Tenant> {
+    pub fn tenant(&self) -> Option<&TenantHandle> {
         self.tenant.as_ref()
     }
 
@@ -143,7 +143,7 @@ impl Open {
     }
 
     /// So many of its items are refused for this reason, and the others may be accepted: it counts if they are.
-    pub fn leave_out(&mut self, reason: ItemRefusal, items: u64) {
+    pub fn refuse_items(&mut self, reason: ItemRefusal, items: u64) {
         // As many as a body can have.
         let items = u32::try_from(items).unwrap_or(u32::MAX);
         match reason {
@@ -153,22 +153,22 @@ impl Open {
     }
 
     /// The request is given to the journal: to be called before the journal gets it. The verdict follows.
-    pub fn hand_over(mut self, counts: Counts) -> HandedOver {
+    pub fn submit(mut self, counts: Counts) -> SubmittedRequest {
         let source = self.source.take();
         if let Some(source) = &source {
             source.book().handed_over += counts.items();
         }
         let entry = source.map(|source| (source, counts));
-        HandedOver { entry, tenant: self.tenant.take(), left_out: self.left_out }
+        SubmittedRequest { entry, tenant: self.tenant.take(), left_out: self.left_out }
     }
 
     /// The request carried nothing for the journal (such as an empty body) and was answered with success.
     pub fn accept_empty(self, signal: Signal) {
-        self.hand_over(Counts::of(signal, 0, 0)).accept();
+        self.submit(Counts::of(signal, 0, 0)).accept();
     }
 
     /// Its parts, for who gives the verdict.
-    pub(crate) fn take(&mut self) -> (Option<Source>, Option<Tenant>, LeftOut) {
+    pub(crate) fn take(&mut self) -> (Option<Source>, Option<TenantHandle>, RefusedItems) {
         (self.source.take(), self.tenant.take(), self.left_out)
     }
 
@@ -182,13 +182,13 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.close(Refusal::Abandoned);
     }
 }
 
-impl HandedOver {
+impl SubmittedRequest {
     /// The journal has it for good. To be called even when the client can no longer be told.
     pub fn accept(mut self) {
         self.close(None);
@@ -217,7 +217,7 @@ impl HandedOver {
     }
 }
 
-impl Drop for HandedOver {
+impl Drop for SubmittedRequest {
     fn drop(&mut self) {
         self.close(None);
     }
@@ -229,13 +229,13 @@ impl fmt::Debug for Source {
     }
 }
 
-impl fmt::Debug for Open {
+impl fmt::Debug for OpenRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Open")
     }
 }
 
-impl fmt::Debug for HandedOver {
+impl fmt::Debug for SubmittedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HandedOver")
     }

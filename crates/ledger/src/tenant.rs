@@ -9,22 +9,22 @@ pub const MAX_TENANT_NAME: usize = 128;
 
 /// One tenant's page in the books, with the name under which its requests go on. Clones write on the same page.
 #[derive(Clone)]
-pub struct Tenant(Arc<Called>);
+pub struct TenantHandle(Arc<TenantName>);
 
-struct Called {
+struct TenantName {
     name: Box<str>,
-    page: Arc<Page>,
+    page: Arc<TenantState>,
 }
 
-struct Page {
+struct TenantState {
     title: Box<str>,
-    columns: Mutex<TenantBook>,
+    columns: Mutex<TenantTotals>,
 }
 
 /// The columns of a tenant's page, since the process started. For each tenant, requests received = accepted +
 /// refused + open. A request that was refused before it was known whose it is has no page here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TenantBook {
+pub struct TenantTotals {
     /// Requests received.
     pub received: u64,
     /// Requests accepted.
@@ -39,16 +39,16 @@ pub struct TenantBook {
     pub bytes: u64,
 }
 
-impl Tenant {
+impl TenantHandle {
     pub(crate) fn new(name: &str) -> Self {
-        let page = Arc::new(Page { title: name.into(), columns: Mutex::default() });
-        Self(Arc::new(Called { name: name.into(), page }))
+        let page = Arc::new(TenantState { title: name.into(), columns: Mutex::default() });
+        Self(Arc::new(TenantName { name: name.into(), page }))
     }
 
     /// The same page under another name: of a tenant that there is no page for, on the page of the others.
     #[must_use]
     pub fn called(&self, name: &str) -> Self {
-        Self(Arc::new(Called { name: name.into(), page: Arc::clone(&self.0.page) }))
+        Self(Arc::new(TenantName { name: name.into(), page: Arc::clone(&self.0.page) }))
     }
 
     /// The name under which its requests go on.
@@ -62,7 +62,7 @@ impl Tenant {
     }
 
     /// The current values of its page.
-    pub fn book(&self) -> TenantBook {
+    pub fn book(&self) -> TenantTotals {
         self.columns().clone()
     }
 
@@ -92,12 +92,12 @@ impl Tenant {
         book.refused[reason as usize] += 1;
     }
 
-    fn columns(&self) -> MutexGuard<'_, TenantBook> {
+    fn columns(&self) -> MutexGuard<'_, TenantTotals> {
         self.0.page.columns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl TenantBook {
+impl TenantTotals {
     /// The difference of received and its outcomes: 0 unless the program has a bug.
     pub fn difference(&self) -> u64 {
         let settled = self.accepted + self.refused.iter().sum::<u64>() + self.open;
@@ -105,7 +105,7 @@ impl TenantBook {
     }
 }
 
-impl fmt::Debug for Tenant {
+impl fmt::Debug for TenantHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tenant {}", self.name())
     }

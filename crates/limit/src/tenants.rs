@@ -7,7 +7,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use tidegate_ledger::{Ledger, Tenant};
+use tidegate_ledger::{Ledger, TenantHandle};
 
 /// The name of the entry that all share who find no room in the table.
 pub const OTHER: &str = "other";
@@ -78,7 +78,7 @@ struct TenantTable {
 /// One entry: what a tenant may use, and uses.
 #[derive(Debug)]
 pub struct TenantAccount {
-    page: Tenant,
+    page: TenantHandle,
     limiter: Limiter,
     weight: AtomicU32,
     /// Bytes of bodies that its requests hold, as they came.
@@ -128,7 +128,7 @@ impl Tenants {
     }
 
     /// The page under which a request of `name` is entered: the one of its entry, with its own name.
-    pub fn ledger(&self, id: TenantId, name: &str) -> Option<Tenant> {
+    pub fn ledger(&self, id: TenantId, name: &str) -> Option<TenantHandle> {
         let account = self.account(id)?;
         Some(if account.page.name() == name { account.page.clone() } else { account.page.called(name) })
     }
@@ -201,7 +201,7 @@ impl Tenants {
 }
 
 impl TenantAccount {
-    fn new(page: Tenant, allowance: &TenantAllowance) -> TenantAccount {
+    fn new(page: TenantHandle, allowance: &TenantAllowance) -> TenantAccount {
         let limiter = Limiter::new(&allowance.limits);
         limiter.begin_items(page.items());
         let weight = AtomicU32::new(allowance.weight);
@@ -218,7 +218,7 @@ impl TenantAccount {
     }
 
     /// Its page in the books.
-    pub fn page(&self) -> &Tenant {
+    pub fn page(&self) -> &TenantHandle {
         &self.page
     }
 

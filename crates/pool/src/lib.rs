@@ -11,4 +11,4 @@
 
 mod pool;
 
-pub use pool::{Failed, Pool};
+pub use pool::{JobError, Pool};

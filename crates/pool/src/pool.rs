@@ -6,14 +6,14 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use tidegate_arena::Declared;
+use tidegate_arena::Reservation;
 use tokio::sync::{Semaphore, oneshot};
 
 /// A thread's stack, in bytes.
-const STACK: usize = 256 << 10;
+const STACK_BYTES: usize = 256 << 10;
 /// The memory of a queued job, in bytes: its closure on the heap, its answer's channel, its slot in the queue. Bodies
 /// are not included: they are payload.
-const PIECE: usize = 1 << 10;
+const JOB_BYTES: usize = 1 << 10;
 
 /// Runs work on threads of its own. A handle; clones are the same pool.
 #[derive(Clone)]
@@ -30,15 +30,15 @@ struct Inner {
 
 /// Invariant: at most as many pieces as the pool has places, for which there is room from the start.
 struct Queue {
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<Job>,
     closed: bool,
 }
 
-type Piece = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce() + Send>;
 
 /// A piece of work did not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failed {
+pub enum JobError {
     /// It panicked; the text says with what.
     #[error("a panic: {0}")]
     Panicked(String),
@@ -63,15 +63,15 @@ impl Pool {
         }));
         for number in 0..threads {
             let inner = Arc::clone(&pool.0);
-            let thread = Builder::new().name(format!("pool-{number}")).stack_size(STACK);
+            let thread = Builder::new().name(format!("pool-{number}")).stack_size(STACK_BYTES);
             pool.threads().push(thread.spawn(move || inner.serve())?);
         }
         Ok(pool)
     }
 
     /// The memory of a pool of `threads` and `places`: its lines in the plan.
-    pub fn declared(threads: usize, places: usize) -> [Declared; 2] {
-        let line = |what, count: usize, each: usize| Declared {
+    pub fn declared(threads: usize, places: usize) -> [Reservation; 2] {
+        let line = |what, count: usize, each: usize| Reservation {
             owner: "pool",
             what,
             count: count as u64,
@@ -79,8 +79,8 @@ impl Pool {
             setting: None,
         };
         [
-            line("stacks of the threads for large bodies", threads, STACK),
-            line("large bodies being looked at, without their bytes", threads + places, PIECE),
+            line("stacks of the threads for large bodies", threads, STACK_BYTES),
+            line("large bodies being looked at, without their bytes", threads + places, JOB_BYTES),
         ]
     }
 
@@ -88,14 +88,14 @@ impl Pool {
     /// back if it was not begun; if it was, it comes to its end unheard.
     ///
     /// # Errors
-    /// [`Failed`].
-    pub async fn run<T, W>(&self, work: W) -> Result<T, Failed>
+    /// [`JobError`].
+    pub async fn run<T, W>(&self, work: W) -> Result<T, JobError>
     where
         T: Send + 'static,
         W: FnOnce() -> T + Send + 'static,
     {
-        let permit = self.0.places.acquire().await.map_err(|_closed| Failed::Stopped)?;
-        let place = Place(Arc::clone(&self.0));
+        let permit = self.0.places.acquire().await.map_err(|_closed| JobError::Stopped)?;
+        let place = QueueSlot(Arc::clone(&self.0));
         permit.forget();
         let (tell, told) = oneshot::channel();
         self.0.push(Box::new(move || {
@@ -103,10 +103,10 @@ impl Pool {
             if !tell.is_closed() {
                 let outcome = catch_unwind(AssertUnwindSafe(work));
                 // The caller may be gone by now.
-                let _unheard = tell.send(outcome.map_err(|panic| Failed::Panicked(said(&*panic))));
+                let _unheard = tell.send(outcome.map_err(|panic| JobError::Panicked(said(&*panic))));
             }
         }));
-        told.await.unwrap_or(Err(Failed::Stopped))
+        told.await.unwrap_or(Err(JobError::Stopped))
     }
 
     /// Whether any of the threads has ended: as nothing but [`stop`](Self::stop) ends them, work would wait for
@@ -138,7 +138,7 @@ impl Pool {
 
 impl Inner {
     /// Queues a piece, for which there is a place. After the stop it is dropped, which its caller hears.
-    fn push(&self, piece: Piece) {
+    fn push(&self, piece: Job) {
         let mut queue = self.queue();
         if !queue.closed {
             queue.pieces.push_back(piece);
@@ -155,7 +155,7 @@ impl Inner {
         }
     }
 
-    fn next(&self) -> Option<Piece> {
+    fn next(&self) -> Option<Job> {
         let queue = self.changed.wait_while(self.queue(), |queue| queue.pieces.is_empty() && !queue.closed);
         queue.unwrap_or_else(PoisonError::into_inner).pieces.pop_front()
     }
@@ -166,9 +166,9 @@ impl Inner {
 }
 
 /// A piece's place in the pool; dropping it lets the next one in.
-struct Place(Arc<Inner>);
+struct QueueSlot(Arc<Inner>);
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.0.places.add_permits(1);
     }

@@ -4,7 +4,7 @@ use crate::egress_budget::{EgressBudget, Held, NoRoom};
 use crate::journal_consumer::{JournalConsumer, Record};
 use crate::signals::Signals;
 use std::ops::Range;
-use tidegate_arena::{PAGE, STEP, Window, rounded};
+use tidegate_arena::{GROWTH_STEP, PAGE, Window, rounded};
 use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal};
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
@@ -181,6 +181,6 @@ impl<K> Batch<K> {
 /// those are paid for.
 pub(crate) const fn joined_most(part: usize) -> usize {
     let most = part / 8;
-    let unit = if most < STEP { PAGE } else { STEP };
+    let unit = if most < GROWTH_STEP { PAGE } else { GROWTH_STEP };
     most / unit * unit
 }

@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_arena::{Arena, PAGE, Refused, STEP, Share, Window, rounded};
+use tidegate_arena::{Arena, ChargeError, GROWTH_STEP, PAGE, Share, Window, rounded};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// How long to wait when there is memory, but no window or place in the queue for it.
@@ -88,7 +88,7 @@ impl EgressBudget {
         let limit = if borrowing.load(Relaxed) { *most } else { *part };
         let left = limit.saturating_sub(held.load(Relaxed)).min(arena.window_len());
         // Windows come in pages, and long ones in steps.
-        let unit = if left <= STEP { PAGE } else { STEP };
+        let unit = if left <= GROWTH_STEP { PAGE } else { GROWTH_STEP };
         left / unit * unit
     }
 
@@ -166,10 +166,10 @@ impl EgressBudget {
 }
 
 /// Waits a little when the refusal is one that passes.
-async fn passing(refused: Refused) -> Result<(), NoRoom> {
+async fn passing(refused: ChargeError) -> Result<(), NoRoom> {
     match refused {
-        Refused::Never { .. } => Err(NoRoom::Never),
-        Refused::Short | Refused::Crowded => {
+        ChargeError::Never { .. } => Err(NoRoom::Never),
+        ChargeError::Short | ChargeError::Crowded => {
             tokio::time::sleep(CROWDED).await;
             Ok(())
         }
@@ -194,8 +194,8 @@ impl Held<Window> {
         if let Some(missing) = wanted.checked_sub(self.hold.bytes) {
             let mut growth = self.hold.room.hold(missing)?;
             self.what.try_reserve(more).map_err(|refused| match refused {
-                Refused::Never { .. } => NoRoom::Never,
-                Refused::Short | Refused::Crowded => NoRoom::WithoutTurn,
+                ChargeError::Never { .. } => NoRoom::Never,
+                ChargeError::Short | ChargeError::Crowded => NoRoom::WithoutTurn,
             })?;
             self.hold.bytes += std::mem::take(&mut growth.bytes);
         }

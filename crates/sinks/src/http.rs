@@ -9,7 +9,7 @@ use crate::journal_consumer::SinkContext;
 use crate::need::Need;
 use crate::otlp::{Otlp, Settings};
 use crate::stop::Stop;
-use tidegate_arena::STEP;
+use tidegate_arena::GROWTH_STEP;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_wire::otlp::json::{ENCODER_BYTES, GROWTH};
 
@@ -17,7 +17,7 @@ use tidegate_wire::otlp::json::{ENCODER_BYTES, GROWTH};
 pub struct Http(Otlp);
 
 /// The window of a piece as JSON, beside what the sink `otlp` needs.
-const WORKING: usize = 2 * STEP;
+const WORKING: usize = 2 * GROWTH_STEP;
 
 impl Http {
     /// What a sink with these settings takes beyond payload, in bytes: connections, and the state of coders.

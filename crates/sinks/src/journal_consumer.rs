@@ -12,7 +12,7 @@ use tidegate_journal::{
     self as journal, CURSOR_METADATA_LEN, CursorMetadata, Event, Follower, Journal, Meta, OpenError,
     Protocol, ReadError, StartAt, WhenFull,
 };
-use tidegate_ledger::{Dropped, Ledger, Settled, Sink, SinkBook, TooMany, UnknownBook};
+use tidegate_ledger::{Dropped, Ledger, Settlement, SinkAccount, SinkLedger, TooMany, UnknownVersion};
 use tidegate_tap::{At, Tap};
 
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
@@ -24,7 +24,7 @@ const PASSED: u32 = 64;
 /// A sink's way through the journal, with its page in the books: neither moves without the other.
 pub(crate) struct JournalConsumer {
     follower: Tapped,
-    page: Sink,
+    page: SinkAccount,
     /// What of those is in the books.
     entered: CursorLosses,
     signals: Signals,
@@ -88,7 +88,7 @@ pub enum AttachError {
     Cursor(#[from] OpenError),
     /// The book beside it.
     #[error(transparent)]
-    Book(#[from] UnknownBook),
+    Book(#[from] UnknownVersion),
     /// The page in the ledger.
     #[error(transparent)]
     Page(#[from] TooMany),
@@ -121,9 +121,9 @@ impl SinkContext<'_> {
     pub(crate) fn attach(&self) -> Result<JournalConsumer, AttachError> {
         let follower = self.journal.follow(self.name, StartAt::Oldest, self.when_full)?;
         let (position, bytes) = (follower.position(), follower.book());
-        let mut book = match bytes.first_chunk::<{ SinkBook::LEN }>() {
-            Some(kept) if bytes != [0; CURSOR_METADATA_LEN] => SinkBook::from_bytes(kept)?,
-            _ => SinkBook::new(position.born),
+        let mut book = match bytes.first_chunk::<{ SinkLedger::LEN }>() {
+            Some(kept) if bytes != [0; CURSOR_METADATA_LEN] => SinkLedger::from_bytes(kept)?,
+            _ => SinkLedger::new(position.born),
         };
         // The cursor counts these itself: a crash may have come between it and the book.
         book.restore(Dropped::Quota, position.dropped);
@@ -413,15 +413,15 @@ impl SkippedRecords {
 /// Enters a movement of the cursor in the books: of what it passed so much was `delivered` and so much passed over;
 /// before it are `position` items, and `ahead` behind it are done. Gives the page as the journal keeps it.
 fn enter(
-    page: &Sink,
+    page: &SinkAccount,
     (delivered, passed): (u64, u64),
     losses: Losses,
     (position, ahead): (u64, u64),
 ) -> CursorMetadata {
     let dropped: Vec<_> = losses.entries().collect();
-    page.settle(Settled { delivered, passed, dropped: &dropped, position, ahead });
+    page.settle(Settlement { delivered, passed, dropped: &dropped, position, ahead });
     let mut book = [0; CURSOR_METADATA_LEN];
-    if let Some(room) = book.first_chunk_mut::<{ SinkBook::LEN }>() {
+    if let Some(room) = book.first_chunk_mut::<{ SinkLedger::LEN }>() {
         *room = page.book().to_bytes();
     }
     book

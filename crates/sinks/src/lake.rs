@@ -17,7 +17,7 @@ use crate::pieces::{Documents, Events, Place};
 use crate::signals::Signals;
 use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
-use tidegate_arena::{Charge, STEP, Window};
+use tidegate_arena::{Charge, GROWTH_STEP, Window};
 use tidegate_journal::{Encoding, Protocol, ReadError, Signal};
 use tidegate_lake::{BatchPosition, BatchResult, Commit, Error, Writer, WriterSettings};
 use tidegate_ledger::Dropped;
@@ -29,7 +29,7 @@ use tokio::runtime::Handle;
 /// How long the thread waits for a record before it looks at the clock and at the order to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// What it takes beside a body and an item: windows come in whole steps, and a decoder has its state.
-const WORKING: usize = 3 * STEP + zstd::Decoder::BYTES;
+const WORKING: usize = 3 * GROWTH_STEP + zstd::Decoder::BYTES;
 /// How often it is logged that items are too large; all of them are counted.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 /// How long it waits after an error before it tries again.

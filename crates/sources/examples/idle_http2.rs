@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_admission::Gate;
-use tidegate_arena::heap::{Counting, Jemalloc, heap};
+use tidegate_arena::heap::{CountingAllocator, Jemalloc, heap};
 use tidegate_arena::{Arena, Floors};
 use tidegate_http1::{Server, Settings, Shutdown};
 use tidegate_journal::{Durability, Journal};
@@ -27,7 +27,7 @@ use tidegate_sources::{Http, Http2, Ingest, Otlp, Places, RemoteWrite};
 use tokio::net::TcpListener;
 
 #[global_allocator]
-static HEAP: Counting<Jemalloc> = Counting::new(tidegate_arena::heap::JEMALLOC);
+static HEAP: CountingAllocator<Jemalloc> = CountingAllocator::new(tidegate_arena::heap::JEMALLOC);
 
 const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
 

@@ -4,12 +4,12 @@
 pub(crate) mod decode;
 
 use std::ops::Range;
-use tidegate_admission::{Gate, Passage, Refused, Room};
+use tidegate_admission::{DecodeBuffer, Gate, Permit, Rejection};
 use tidegate_arena::Window;
 use tidegate_http1::Body;
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
-use tidegate_pool::{Failed, Pool};
+use tidegate_pool::{JobError, Pool};
 
 /// Bodies that are or become larger than this are checked by the pool: they would hold up the other connections of their
 /// worker for milliseconds.
@@ -44,13 +44,13 @@ impl From<Body> for Received {
 
 /// Why a body was not checked to its end.
 pub(crate) enum Unfinished {
-    Refused(Refused),
+    Refused(Rejection),
     /// It decompresses to more than was allowed here.
     Larger,
 }
 
-impl From<Refused> for Unfinished {
-    fn from(refused: Refused) -> Unfinished {
+impl From<Rejection> for Unfinished {
+    fn from(refused: Rejection) -> Unfinished {
         Unfinished::Refused(refused)
     }
 }
@@ -63,7 +63,7 @@ fn short(len: usize) -> u32 {
 #[derive(Clone, Copy)]
 pub(crate) struct Inspection<'a> {
     pub(crate) gate: &'a Gate,
-    pub(crate) passage: &'a Passage,
+    pub(crate) passage: &'a Permit,
     pub(crate) pool: &'a Pool,
     pub(crate) encoding: Encoding,
     pub(crate) most: usize,
@@ -73,7 +73,7 @@ pub(crate) struct Inspection<'a> {
 
 /// Memory to decompress a body in, where it is compressed, and how long it says that it becomes.
 pub(crate) struct Decompression {
-    room: Option<Room>,
+    room: Option<DecodeBuffer>,
     /// In bytes, where that fits: windows are shorter than 4 GiB.
     expected: u32,
 }
@@ -85,7 +85,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// When there is none.
-    pub(crate) async fn begin(&self, body: &Received) -> Result<Decompression, Refused> {
+    pub(crate) async fn begin(&self, body: &Received) -> Result<Decompression, Rejection> {
         let Inspection { gate, passage, encoding, most, large, .. } = *self;
         let as_sent = body.range.len();
         if encoding == Encoding::Identity {
@@ -103,8 +103,8 @@ impl Inspection<'_> {
         self,
         body: &mut Received,
         Decompression { room, expected }: &mut Decompression,
-        check: impl FnOnce(&mut Received, Option<&mut Room>, usize) -> Result<T, Unfinished>,
-    ) -> Option<Result<T, Refused>> {
+        check: impl FnOnce(&mut Received, Option<&mut DecodeBuffer>, usize) -> Result<T, Unfinished>,
+    ) -> Option<Result<T, Rejection>> {
         if *expected as usize > self.large {
             return None;
         }
@@ -112,7 +112,7 @@ impl Inspection<'_> {
         match check(body, room.as_mut(), most) {
             Ok(content) => Some(Ok(content)),
             Err(Unfinished::Refused(refused)) => Some(Err(refused)),
-            Err(Unfinished::Larger) if self.most <= most => Some(Err(Refused::too_large(most))),
+            Err(Unfinished::Larger) if self.most <= most => Some(Err(Rejection::too_large(most))),
             // It is larger than it said.
             Err(Unfinished::Larger) => None,
         }
@@ -123,8 +123,10 @@ impl Inspection<'_> {
         self,
         mut body: Received,
         Decompression { mut room, .. }: Decompression,
-        check: impl FnOnce(&mut Received, Option<&mut Room>, usize) -> Result<T, Unfinished> + Send + 'static,
-    ) -> impl Future<Output = Result<(Received, T), Refused>> + Send {
+        check: impl FnOnce(&mut Received, Option<&mut DecodeBuffer>, usize) -> Result<T, Unfinished>
+        + Send
+        + 'static,
+    ) -> impl Future<Output = Result<(Received, T), Rejection>> + Send {
         let Inspection { pool, gate, most, .. } = self;
         in_pool(pool, gate, most, move || {
             let content = check(&mut body, room.as_mut(), most)?;
@@ -142,25 +144,25 @@ pub(crate) fn in_pool<T: Send + 'static>(
     gate: &Gate,
     most: usize,
     look: impl FnOnce() -> Result<T, Unfinished> + Send + 'static,
-) -> impl Future<Output = Result<T, Refused>> + Send {
+) -> impl Future<Output = Result<T, Rejection>> + Send {
     // On the heap before it is awaited, so that a connection's task has no room for what only large bodies need.
     let looking = Box::pin(pool.run(look));
     async move {
         match looking.await {
             Ok(Ok(looked)) => Ok(looked),
             Ok(Err(Unfinished::Refused(refused))) => Err(refused),
-            Ok(Err(Unfinished::Larger)) => Err(Refused::too_large(most)),
+            Ok(Err(Unfinished::Larger)) => Err(Rejection::too_large(most)),
             Err(failed) => Err(unseen(failed).retry_after(gate.memory_delay())),
         }
     }
 }
 
 /// Why the pool did not look at a body.
-fn unseen(failed: Failed) -> Refused {
+fn unseen(failed: JobError) -> Rejection {
     match failed {
-        Failed::Stopped => Refused::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"),
-        Failed::Panicked(_) => {
-            Refused::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
+        JobError::Stopped => Rejection::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"),
+        JobError::Panicked(_) => {
+            Rejection::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
         }
     }
 }

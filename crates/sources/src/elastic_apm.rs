@@ -25,11 +25,11 @@ use inspect::{Content, Verdict};
 use rum::Rum;
 use std::pin::Pin;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Passage, Protocol};
+use tidegate_admission::{AnswerFormat, Gate, Permit};
 use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Meta, Protocol as Layout, Tenant};
-use tidegate_ledger::{ItemRefusal, Open, Refusal, Signal as Booked, Source};
+use tidegate_ledger::{ItemRefusal, OpenRequest, Refusal, Signal as Booked, Source};
 use tidegate_pool::Pool;
 
 /// The source `elastic_apm`. Clones are the same source.
@@ -126,7 +126,14 @@ impl ElasticApm {
     }
 
     /// Answers a request whose body is complete.
-    async fn receive(&self, gate: &Gate, passage: &Passage, open: Open, form: Form, body: Body) -> Reply {
+    async fn receive(
+        &self,
+        gate: &Gate,
+        passage: &Permit,
+        open: OpenRequest,
+        form: Form,
+        body: Body,
+    ) -> Reply {
         match form {
             Form::Events(events, browser) => {
                 self.take((gate, passage), open, (events, browser), body.into()).await
@@ -142,8 +149,8 @@ impl ElasticApm {
     /// Checks a body and gives what can be used of it to the journal; answers when that is durable.
     async fn take(
         &self,
-        (gate, passage): (&Gate, &Passage),
-        open: Open,
+        (gate, passage): (&Gate, &Permit),
+        open: OpenRequest,
         (form, browser): (form::Events, Option<Browser>),
         body: Received,
     ) -> Reply {
@@ -164,13 +171,13 @@ impl ElasticApm {
     async fn keep(
         &self,
         gate: &Gate,
-        mut open: Open,
+        mut open: OpenRequest,
         form: form::Events,
         content: Content,
         body: Received,
     ) -> Reply {
         let Content { items, refused, raw_len, as_sent, encoding, report } = content;
-        open.leave_out(ItemRefusal::Malformed, refused);
+        open.refuse_items(ItemRefusal::Malformed, refused);
         if let (Some(rum), Some(seat)) = (&self.rum, form.seat) {
             rum.count(seat, u64::from(items.all()));
         }
@@ -230,7 +237,7 @@ struct Sent {
 }
 
 impl Exchange for Sent {
-    fn protocol(&self) -> Protocol {
+    fn protocol(&self) -> AnswerFormat {
         self.form.protocol()
     }
 
@@ -249,8 +256,8 @@ impl Exchange for Sent {
     fn answer<'a>(
         self: Box<Self>,
         gate: &'a Gate,
-        passage: &'a Passage,
-        open: Open,
+        passage: &'a Permit,
+        open: OpenRequest,
         body: Body,
     ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
         let Sent { source, form } = *self;

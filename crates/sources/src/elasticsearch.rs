@@ -25,13 +25,13 @@ use rewrite::Defaults;
 use rights::Guard;
 use std::pin::Pin;
 use std::sync::Arc;
-use tidegate_admission::access::{BulkRights, Granted};
-use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, answer};
+use tidegate_admission::access::{BulkRights, Identity};
+use tidegate_admission::{AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, answer};
 use tidegate_arena::{Arena, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Refusal, Source};
+use tidegate_ledger::{OpenRequest, Refusal, Source};
 use tidegate_pool::Pool;
 use tidegate_wire::bulk::{Counts, Field, Item, Kind, items};
 use tidegate_wire::output::SliceOutput;
@@ -96,10 +96,10 @@ impl Elasticsearch {
             Ok(Form { route: form::Route::Bulk(_), .. }) => self.0.settings.max_body,
             _ => self.0.settings.max_body.min(SETUP),
         };
-        let request = |form| Sent { source: self.clone(), form, granted: Granted::default() };
+        let request = |form| Sent { source: self.clone(), form, granted: Identity::default() };
         let route = form
             .map(|form| Route::Boxed(Box::new(request(form))))
-            .map_err(|refused| (refused, Protocol::Elastic));
+            .map_err(|refused| (refused, AnswerFormat::Elastic));
         let journalled = self.0.settings.destination.is_none();
         Some(Destination { max_body, policy: Policy { allowed: ALLOWED, journalled, ..Policy::POST }, route })
     }
@@ -108,8 +108,8 @@ impl Elasticsearch {
     async fn receive(
         &self,
         gate: &Gate,
-        (passage, granted): (&Passage, Granted),
-        open: Open,
+        (passage, granted): (&Permit, Identity),
+        open: OpenRequest,
         form: Form,
         body: Body,
     ) -> Reply {
@@ -143,18 +143,18 @@ impl Elasticsearch {
         };
         match outcome {
             Ok(window) => answer::reply().content(window),
-            Err(refused) => answer(refused, Protocol::Elastic),
+            Err(refused) => answer(refused, AnswerFormat::Elastic),
         }
     }
 
     /// Checks the body, decompressed in memory of its own, which is free again on return.
     async fn inspect(
         &self,
-        (gate, passage, rights): (&Gate, &Passage, BulkRights),
+        (gate, passage, rights): (&Gate, &Permit, BulkRights),
         form: Form,
         bulk: Bulk,
         mut body: Received,
-    ) -> Result<(Received, Content), Refused> {
+    ) -> Result<(Received, Content), Rejection> {
         let most = self.0.settings.max_body.min(gate.most_decoded());
         let inspection =
             Inspection { gate, passage, pool: &self.0.pool, encoding: bulk.encoding, most, large: LARGE };
@@ -166,7 +166,7 @@ impl Elasticsearch {
             return checked.map(|content| (body, content));
         }
         let (source, its_gate) = (self.clone(), gate.clone());
-        let check = move |body: &mut Received, room: Option<&mut Room>, most| {
+        let check = move |body: &mut Received, room: Option<&mut DecodeBuffer>, most| {
             source.check((&its_gate, &rights), form, bulk, body, room, most)
         };
         inspection.in_pool(body, memory, check).await
@@ -180,7 +180,7 @@ impl Elasticsearch {
         form: Form,
         bulk: Bulk,
         body: &mut Received,
-        room: Option<&mut Room>,
+        room: Option<&mut DecodeBuffer>,
         most: usize,
     ) -> Result<Content, Unfinished> {
         let as_sent = body.range.len();
@@ -197,15 +197,18 @@ impl Elasticsearch {
         };
         let head = body.window.get(..body.range.start).unwrap_or_default();
         let defaults = Defaults::of(&Request::of(head, form.prefix));
-        let beside =
-            Beside { ingest: body.window.charged(), decode: room.map_or(0, Room::charged), len: raw.len() };
+        let beside = Beside {
+            ingest: body.window.charged(),
+            decode: room.map_or(0, DecodeBuffer::charged),
+            len: raw.len(),
+        };
         let mut guard = Guard::new(rights);
         guard.request(&defaults)?;
         let mut answer = Answer::new(&self.0.arena, gate, bulk.fields, beside)?;
         let (mut taken, mut left_out, mut denied) = (Counts::default(), 0u64, 0u64);
         let mut anew = false;
         for item in items(raw) {
-            let item = item.map_err(Refused::malformed)?;
+            let item = item.map_err(Rejection::malformed)?;
             can_be_sent(&item, &defaults)?;
             if let Err(flaw) = item.check() {
                 left_out += 1;
@@ -223,7 +226,7 @@ impl Elasticsearch {
             answer.accept(gate, &item, &defaults)?;
         }
         if taken.items + left_out + denied == 0 {
-            return Err(Refused::new(Refusal::Malformed, "request body is required\n").into());
+            return Err(Rejection::new(Refusal::Malformed, "request body is required\n").into());
         }
         let mut encoding = bulk.encoding;
         let mut raw_len = raw.len();
@@ -241,7 +244,7 @@ impl Elasticsearch {
             (Ok(raw_len), Ok(items)) => {
                 Ok(Content { items, left_out, denied, raw_len, encoding, as_sent, answer })
             }
-            _ => Err(Refused::too_large(self.0.settings.max_body).into()),
+            _ => Err(Rejection::too_large(self.0.settings.max_body).into()),
         }
     }
 
@@ -253,7 +256,7 @@ impl Elasticsearch {
         &self,
         (gate, rights): (&Gate, &BulkRights),
         body: &mut Received,
-        room: Option<&Room>,
+        room: Option<&DecodeBuffer>,
         defaults: &Defaults,
         (len, beside): (usize, Beside),
     ) -> Result<(), Unfinished> {
@@ -279,13 +282,13 @@ impl Elasticsearch {
     async fn keep(
         &self,
         gate: &Gate,
-        mut open: Open,
+        mut open: OpenRequest,
         content: Content,
         body: Received,
-    ) -> Result<Window, Refused> {
+    ) -> Result<Window, Rejection> {
         let Content { items, left_out, denied, raw_len, encoding, as_sent, answer } = content;
-        open.leave_out(ledger::ItemRefusal::Malformed, left_out);
-        open.leave_out(ledger::ItemRefusal::Forbidden, denied);
+        open.refuse_items(ledger::ItemRefusal::Malformed, left_out);
+        open.refuse_items(ledger::ItemRefusal::Forbidden, denied);
         if items == 0 {
             open.accept_empty(ledger::Signal::Logs);
             return Ok(answer);
@@ -342,27 +345,27 @@ impl HttpSource for Alone {
 struct Sent {
     source: Elasticsearch,
     form: Form,
-    granted: Granted,
+    granted: Identity,
 }
 
 impl Exchange for Sent {
-    fn protocol(&self) -> Protocol {
-        Protocol::Elastic
+    fn protocol(&self) -> AnswerFormat {
+        AnswerFormat::Elastic
     }
 
-    fn granted(&mut self, granted: Granted) {
+    fn granted(&mut self, granted: Identity) {
         self.granted = granted;
     }
 
-    fn is_heard(&self, refused: &Refused) -> bool {
+    fn is_heard(&self, refused: &Rejection) -> bool {
         self.form.is_heard(refused)
     }
 
     fn answer<'a>(
         self: Box<Self>,
         gate: &'a Gate,
-        passage: &'a Passage,
-        open: Open,
+        passage: &'a Permit,
+        open: OpenRequest,
         body: Body,
     ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
         let Sent { source, form, granted } = *self;
@@ -371,7 +374,7 @@ impl Exchange for Sent {
 }
 
 /// Whether an item has what Elasticsearch refuses the whole request for.
-fn can_be_sent(item: &Item<'_>, defaults: &Defaults) -> Result<(), Refused> {
+fn can_be_sent(item: &Item<'_>, defaults: &Defaults) -> Result<(), Rejection> {
     let words = if !item.action.has(Field::Index) && defaults.index().is_none() {
         "Validation Failed: 1: index is missing;\n"
     } else if item.action.id.is_none() && matches!(item.action.kind, Kind::Update | Kind::Delete) {
@@ -379,7 +382,7 @@ fn can_be_sent(item: &Item<'_>, defaults: &Defaults) -> Result<(), Refused> {
     } else {
         return Ok(());
     };
-    Err(Refused::new(Refusal::Malformed, words))
+    Err(Rejection::new(Refusal::Malformed, words))
 }
 
 /// Writes the items of `raw` that are any and may be sent, with what their actions lack.
@@ -392,7 +395,7 @@ fn written(
     let mut output = SliceOutput::new(window.spare_mut());
     let mut guard = Guard::new(rights);
     for item in items(raw) {
-        let item = item.map_err(Refused::malformed)?;
+        let item = item.map_err(Rejection::malformed)?;
         if item.check().is_ok() && guard.look(&item, defaults).is_none() {
             let more = defaults.missing(&item.action);
             item.write(&more, &mut output).map_err(|_| gate.no_memory())?;

@@ -7,7 +7,7 @@ use crate::otlp::{Form, SERVICES, encoding_of};
 use http::request::Parts;
 use std::time::Duration;
 use tidegate_admission::otlp::Media;
-use tidegate_admission::{Code, Refused};
+use tidegate_admission::{Code, Rejection};
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
 
@@ -19,12 +19,12 @@ pub(crate) const ENCODINGS: &str = "identity,gzip,zstd";
 /// Why a call is refused, with the code that gRPC has for it where that is not the reason's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    pub(crate) refused: Refused,
+    pub(crate) refused: Rejection,
     pub(crate) code: Option<Code>,
 }
 
-impl From<Refused> for Fault {
-    fn from(refused: Refused) -> Fault {
+impl From<Rejection> for Fault {
+    fn from(refused: Rejection) -> Fault {
         Fault { refused, code: None }
     }
 }
@@ -36,7 +36,7 @@ pub(crate) fn is_call(parts: &Parts) -> bool {
 }
 
 /// A call's metadata from its head. The message may be uncompressed, whatever the head claims.
-pub(crate) fn form(parts: &Parts) -> Option<Result<Form, Refused>> {
+pub(crate) fn form(parts: &Parts) -> Option<Result<Form, Rejection>> {
     let (signal, ..) = SERVICES.iter().find(|(_, _, method)| *method == parts.uri.path())?;
     let encoding = parts
         .headers
@@ -45,11 +45,11 @@ pub(crate) fn form(parts: &Parts) -> Option<Result<Form, Refused>> {
     let content_type = parts.headers.get("content-type").map(|value| value.as_bytes()).unwrap_or_default();
     let kind = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     let form = match encoding {
-        _ if parts.method != http::Method::POST => Err(Refused::new(Refusal::Method, "a call is a POST\n")),
+        _ if parts.method != http::Method::POST => Err(Rejection::new(Refusal::Method, "a call is a POST\n")),
         _ if !matches!(kind, b"application/grpc" | b"application/grpc+proto") => {
-            Err(Refused::new(Refusal::Unsupported, "messages are taken in protobuf only\n"))
+            Err(Rejection::new(Refusal::Unsupported, "messages are taken in protobuf only\n"))
         }
-        None => Err(Refused::new(Refusal::Unsupported, "grpc-encoding must be gzip, zstd or identity\n")),
+        None => Err(Rejection::new(Refusal::Unsupported, "grpc-encoding must be gzip, zstd or identity\n")),
         Some(encoding) => Ok(Form { signal: *signal, encoding, media: Media::Protobuf }),
     };
     Some(form)
@@ -108,12 +108,12 @@ impl Prefix {
 
 /// The framing itself breaks a rule.
 pub(crate) fn broken(words: &'static str) -> Fault {
-    Fault { refused: Refused::new(Refusal::Malformed, words), code: Some(Code::Internal) }
+    Fault { refused: Rejection::new(Refusal::Malformed, words), code: Some(Code::Internal) }
 }
 
 /// A call carries another number of messages than one.
 pub(crate) fn not_one_message(words: &'static str) -> Fault {
-    Fault { refused: Refused::new(Refusal::Malformed, words), code: Some(Code::Unimplemented) }
+    Fault { refused: Rejection::new(Refusal::Malformed, words), code: Some(Code::Unimplemented) }
 }
 
 #[cfg(test)]

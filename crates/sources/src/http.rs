@@ -8,11 +8,11 @@ use crate::clock::Stamp;
 use crate::otlp::Otlp;
 use std::cell::Cell;
 use std::sync::Arc;
-use tidegate_admission::{Caller, Gate, Passage, Protocol, Refused, answer, codec};
+use tidegate_admission::{AnswerFormat, Caller, Gate, Permit, Rejection, answer, codec};
 use tidegate_http1::{
     AdmissionFuture, Admitted, Body, Head, Refusal as Codec, RefusalContext, Reply, Service,
 };
-use tidegate_ledger::{Open, Refusal, Signal, Source};
+use tidegate_ledger::{OpenRequest, Refusal, Signal, Source};
 use tidegate_meters::Histogram;
 
 /// The service behind the listeners for ingest.
@@ -34,15 +34,15 @@ struct Inner {
 /// The decision on a request's head.
 pub struct Ticket {
     /// The request's entry in the books, until somebody has a verdict.
-    open: Cell<Option<Open>>,
+    open: Cell<Option<OpenRequest>>,
     route: Route,
     /// Its claims on the limits, until it is answered.
-    passage: Passage,
+    passage: Permit,
 }
 
 impl Ticket {
     /// The request's claims on the limits.
-    pub(crate) fn passage(&self) -> &Passage {
+    pub(crate) fn passage(&self) -> &Permit {
         &self.passage
     }
 }
@@ -86,7 +86,7 @@ impl Http {
     }
 
     /// The answer to a request that was let in and whose body is refused.
-    pub(crate) fn refuse_body(&self, ticket: &Ticket, refused: Refused) -> Reply {
+    pub(crate) fn refuse_body(&self, ticket: &Ticket, refused: Rejection) -> Reply {
         if let Some(open) = ticket.open.take() {
             open.refuse(refused.reason);
         }
@@ -122,8 +122,8 @@ impl Inner {
         &self,
         head: &Head<'_>,
         Destination { policy, route, .. }: &mut Destination,
-        open: &mut Open,
-    ) -> Result<Passage, Refused> {
+        open: &mut OpenRequest,
+    ) -> Result<Permit, Rejection> {
         let mut caller = Caller::of(head);
         caller.guarded &= !policy.from_pages;
         caller.journalled = policy.journalled;
@@ -152,7 +152,7 @@ impl Service for Http {
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
         let Some((books, mut destination)) = self.0.destination(head) else {
             self.0.stray.open().refuse(Refusal::NotFound);
-            return Err(answer(Refused::new(Refusal::NotFound, NOTHING), Protocol::Http));
+            return Err(answer(Rejection::new(Refusal::NotFound, NOTHING), AnswerFormat::Http));
         };
         let mut open = books.open();
         let entered = self.0.enter(head, &mut destination, &mut open);
@@ -160,7 +160,7 @@ impl Service for Http {
         let decided = match (entered, route) {
             (Ok(passage), route) => route.map(|route| (route, passage)),
             (Err(refused), Ok(Route::Boxed(exchange))) if exchange.is_heard(&refused) => {
-                Ok((Route::Boxed(exchange), Passage::default()))
+                Ok((Route::Boxed(exchange), Permit::default()))
             }
             (Err(refused), Ok(route)) => Err((refused, route.protocol())),
             (Err(refused), Err((_, protocol))) => Err((refused, protocol)),
@@ -218,12 +218,12 @@ impl Service for Http {
     }
 
     fn refuse(&self, refusal: Codec, context: RefusalContext<'_, Ticket>) -> Reply {
-        let protocol = context.ticket.map_or(Protocol::Http, |ticket| ticket.route.protocol());
+        let protocol = context.ticket.map_or(AnswerFormat::Http, |ticket| ticket.route.protocol());
         let delay = self.0.gate.memory_delay();
         let (reply, reason) = match context.ticket.and_then(|ticket| ticket.passage.denied()) {
             // Not the memory, but its part of that.
             Some(standing) if refusal == Codec::Memory => {
-                let reply = answer(Refused::standing(standing).retry_after(delay), protocol);
+                let reply = answer(Rejection::canned(standing).retry_after(delay), protocol);
                 (reply.closing(), standing.reason())
             }
             _ => codec(refusal, protocol, delay),

@@ -12,11 +12,13 @@ use crate::http::{Destination, Exchange, HttpSource, Policy, Route, without_slas
 use form::Form;
 use std::pin::Pin;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, Translation, answer};
+use tidegate_admission::{
+    AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, TranslationCharge, answer,
+};
 use tidegate_arena::{Arena, Share};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
-use tidegate_ledger::{Counts, ItemRefusal, Open, Refusal, Signal as Booked, Source};
+use tidegate_ledger::{Counts, ItemRefusal, OpenRequest, Refusal, Signal as Booked, Source};
 use tidegate_pool::Pool;
 use tidegate_wire::json;
 use tidegate_wire::otlp::json::records::{Request, measure, translate};
@@ -55,7 +57,7 @@ struct Translated {
     /// The length in which it came.
     as_sent: usize,
     /// The tenant's account of it, until it is journalled.
-    account: Translation,
+    account: TranslationCharge,
 }
 
 impl HttpLogs {
@@ -65,12 +67,19 @@ impl HttpLogs {
         HttpLogs(Arc::new(Inner { books, arena, pool, path, max_body }))
     }
 
-    async fn receive(&self, gate: &Gate, passage: &Passage, open: Open, form: Form, body: Body) -> Reply {
+    async fn receive(
+        &self,
+        gate: &Gate,
+        passage: &Permit,
+        open: OpenRequest,
+        form: Form,
+        body: Body,
+    ) -> Reply {
         match self.inspect(gate, passage, form, body.into()).await {
             Ok((body, translated)) => self.keep(gate, open, translated, body).await,
             Err(refused) => {
                 open.refuse(refused.reason);
-                answer(refused, Protocol::Http)
+                answer(refused, AnswerFormat::Http)
             }
         }
     }
@@ -79,10 +88,10 @@ impl HttpLogs {
     async fn inspect(
         &self,
         gate: &Gate,
-        passage: &Passage,
+        passage: &Permit,
         form: Form,
         mut body: Received,
-    ) -> Result<(Received, Translated), Refused> {
+    ) -> Result<(Received, Translated), Rejection> {
         let most = self.0.max_body.min(gate.most_decoded());
         let inspection = Inspection {
             gate,
@@ -100,7 +109,7 @@ impl HttpLogs {
             return translated.map(|translated| (body, translated));
         }
         let (source, its_gate, account) = (self.clone(), gate.clone(), gate.translation(passage));
-        let translate = move |body: &mut Received, room: Option<&mut Room>, most| {
+        let translate = move |body: &mut Received, room: Option<&mut DecodeBuffer>, most| {
             source.translate(&its_gate, account, &form, body, room, most)
         };
         inspection.in_pool(body, memory, translate).await
@@ -112,10 +121,10 @@ impl HttpLogs {
     fn translate(
         &self,
         gate: &Gate,
-        mut account: Translation,
+        mut account: TranslationCharge,
         form: &Form,
         body: &mut Received,
-        room: Option<&mut Room>,
+        room: Option<&mut DecodeBuffer>,
         most: usize,
     ) -> Result<Translated, Unfinished> {
         let as_sent = body.range.len();
@@ -125,26 +134,26 @@ impl HttpLogs {
         let done = match room {
             None => {
                 let raw = body.bytes();
-                let needed = measure(&request, raw).map_err(Refused::malformed)?.max(1);
+                let needed = measure(&request, raw).map_err(Rejection::malformed)?.max(1);
                 account.grow(gate, needed)?;
                 let window = self.0.arena.try_window(Share::Ingest, needed);
                 let held = body.window.charged().saturating_add(needed);
                 let mut window = window.map_err(|refused| gate.short_of(refused, held, 0, raw.len() / 2))?;
-                let done = translate(&request, raw, window.spare_mut()).map_err(Refused::malformed)?;
+                let done = translate(&request, raw, window.spare_mut()).map_err(Rejection::malformed)?;
                 *body = Received { range: 0..done.len, window };
                 done
             }
             Some(room) => {
                 decode::decode(gate, form.encoding, body, room, most)?;
                 decoded = room.len();
-                let needed = measure(&request, room).map_err(Refused::malformed)?.max(1);
+                let needed = measure(&request, room).map_err(Rejection::malformed)?.max(1);
                 // The received body is no longer needed, so its window is free.
                 account.grow(gate, needed.saturating_sub(as_sent))?;
                 let Received { window, range } = body;
                 window.clear();
                 let reserved = window.try_reserve(needed);
                 reserved.map_err(|refused| gate.short_of(refused, needed, room.charged(), room.len() / 2))?;
-                let done = translate(&request, room, window.spare_mut()).map_err(Refused::malformed)?;
+                let done = translate(&request, room, window.spare_mut()).map_err(Rejection::malformed)?;
                 *range = 0..done.len;
                 done
             }
@@ -152,12 +161,12 @@ impl HttpLogs {
         body.window.advance(done.len);
         // The body as it came is gone, and its tenant charged for it still.
         account.shrink(body.window.charged().saturating_sub(as_sent));
-        let counts = check(otlp::Signal::Logs, body.bytes()).map_err(Refused::malformed)?;
+        let counts = check(otlp::Signal::Logs, body.bytes()).map_err(Rejection::malformed)?;
         if counts.items > 0 {
             let size = Size { kept: done.len, decoded: 0, item: counts.largest_item };
             // Short lines become longer, so half of it may do, whatever the bound of what they become is.
-            let shorter = |refused: Refused| match refused.reason {
-                Refusal::TooLarge => Refused::too_large(decoded / 2),
+            let shorter = |refused: Rejection| match refused.reason {
+                Refusal::TooLarge => Rejection::too_large(decoded / 2),
                 _ => refused,
             };
             gate.judge(Layout::Otlp, Signal::Logs, size).map_err(shorter)?;
@@ -171,12 +180,18 @@ impl HttpLogs {
                 as_sent,
                 account,
             }),
-            _ => Err(Refused::too_large(self.0.max_body).into()),
+            _ => Err(Rejection::too_large(self.0.max_body).into()),
         }
     }
 
     /// Gives the records to the journal; answers when they are durable.
-    async fn keep(&self, gate: &Gate, mut open: Open, translated: Translated, body: Received) -> Reply {
+    async fn keep(
+        &self,
+        gate: &Gate,
+        mut open: OpenRequest,
+        translated: Translated,
+        body: Received,
+    ) -> Reply {
         let Translated { items, refused, faults, raw_len, as_sent, account } = translated;
         let said = (refused > 0).then(|| report(items, refused, &faults));
         drop(faults);
@@ -187,7 +202,7 @@ impl HttpLogs {
             }
             open.accept_empty(Booked::Logs);
         } else {
-            open.leave_out(ItemRefusal::Malformed, refused);
+            open.refuse_items(ItemRefusal::Malformed, refused);
             let counts = Counts::of(Booked::Logs, u64::from(items), as_sent as u64);
             let meta = Meta {
                 tenant: Tenant::NONE,
@@ -203,7 +218,7 @@ impl HttpLogs {
             let appended = gate.append(open, counts, batch).await;
             drop(account);
             if let Err(refused) = appended {
-                return answer(refused, Protocol::Http);
+                return answer(refused, AnswerFormat::Http);
             }
         }
         let reply = Reply::new(200).content_type(JSON);
@@ -236,21 +251,21 @@ impl HttpSource for HttpLogs {
         }
         let route = Form::of(head, &self.0.arena)
             .map(|form| Route::Boxed(Box::new(Sent { source: self.clone(), form })))
-            .map_err(|refused| (refused, Protocol::Http));
+            .map_err(|refused| (refused, AnswerFormat::Http));
         Some(Destination { max_body: self.0.max_body, policy: Policy::POST, route })
     }
 }
 
 impl Exchange for Sent {
-    fn protocol(&self) -> Protocol {
-        Protocol::Http
+    fn protocol(&self) -> AnswerFormat {
+        AnswerFormat::Http
     }
 
     fn answer<'a>(
         self: Box<Self>,
         gate: &'a Gate,
-        passage: &'a Passage,
-        open: Open,
+        passage: &'a Permit,
+        open: OpenRequest,
         body: Body,
     ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
         let Sent { source, form } = *self;

@@ -15,13 +15,13 @@ use crate::http::{Destination, HttpSource, Policy, Route, without_slash};
 use futures_util::future::{Either, TryFutureExt as _};
 use std::future::ready;
 use std::sync::Arc;
-use tidegate_admission::otlp::{Media, Partial};
-use tidegate_admission::{Gate, Passage, Protocol as Answered, Refused, Room, Size, answer};
+use tidegate_admission::otlp::{Media, PartialSuccess};
+use tidegate_admission::{AnswerFormat as Answered, DecodeBuffer, Gate, Permit, Rejection, Size, answer};
 use tidegate_arena::{Arena, Share};
 use tidegate_http1::{Body, Content, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Source};
+use tidegate_ledger::{OpenRequest, Source};
 use tidegate_pool::Pool;
 use tidegate_wire::otlp::{self, Counts, DEEP_BYTES, Signal, check};
 
@@ -37,7 +37,7 @@ pub struct Otlp {
 }
 
 /// The refused part of an accepted request; `None` if all of it was accepted.
-pub(crate) type LeftOut = Option<Box<Partial>>;
+pub(crate) type LeftOut = Option<Box<PartialSuccess>>;
 
 /// The answer to what was taken: an empty `Export…ServiceResponse`, unless something of it was rejected.
 pub(crate) fn accepted(form: Form, left_out: LeftOut) -> Reply {
@@ -77,7 +77,7 @@ impl Bad {
     }
 
     /// The message for a request with `accepted` remaining items; it is refused if there are none.
-    fn verdict(self, accepted: u64) -> Result<LeftOut, Refused> {
+    fn verdict(self, accepted: u64) -> Result<LeftOut, Rejection> {
         if self.faults.is_empty() {
             return Ok(None);
         }
@@ -85,12 +85,12 @@ impl Bad {
         let all = refused > faults.len() as u64;
         let mut words = faults.join("; ");
         if accepted == 0 {
-            return Err(Refused::malformed(words));
+            return Err(Rejection::malformed(words));
         }
         if all {
             words.push_str("; and so on");
         }
-        Ok(Some(Box::new(Partial { refused, words })))
+        Ok(Some(Box::new(PartialSuccess { refused, words })))
     }
 }
 
@@ -121,8 +121,8 @@ impl Otlp {
     pub(crate) async fn answer(
         &self,
         gate: &Gate,
-        passage: &Passage,
-        open: Open,
+        passage: &Permit,
+        open: OpenRequest,
         form: Form,
         body: Body,
     ) -> Reply {
@@ -136,11 +136,11 @@ impl Otlp {
     pub(crate) async fn receive(
         &self,
         gate: &Gate,
-        passage: &Passage,
-        open: Open,
+        passage: &Permit,
+        open: OpenRequest,
         form: Form,
         body: Received,
-    ) -> Result<LeftOut, Refused> {
+    ) -> Result<LeftOut, Rejection> {
         // Taken apart before the wait for the disk, or a connection's task would keep it over that.
         let (body, content) = match self.inspect(gate, passage, form, body).await {
             Ok(inspected) => inspected,
@@ -156,10 +156,10 @@ impl Otlp {
     async fn inspect(
         &self,
         gate: &Gate,
-        passage: &Passage,
+        passage: &Permit,
         form: Form,
         mut body: Received,
-    ) -> Result<(Received, Checked), Refused> {
+    ) -> Result<(Received, Checked), Rejection> {
         let most = self.max_body.min(gate.most_decoded());
         let large = if form.media == Media::Json { LARGE_TO_TRANSLATE } else { LARGE };
         let inspection = Inspection { gate, passage, pool: &self.pool, encoding: form.encoding, most, large };
@@ -170,7 +170,7 @@ impl Otlp {
             return checked.map(|content| (body, content));
         }
         let (source, its_gate) = (self.clone(), gate.clone());
-        let check = move |body: &mut Received, room: Option<&mut Room>, most| {
+        let check = move |body: &mut Received, room: Option<&mut DecodeBuffer>, most| {
             source.check(&its_gate, form, body, room, most)
         };
         inspection.in_pool(body, memory, check).await
@@ -183,7 +183,7 @@ impl Otlp {
         gate: &Gate,
         form: Form,
         body: &mut Received,
-        mut room: Option<&mut Room>,
+        mut room: Option<&mut DecodeBuffer>,
         most: usize,
     ) -> Result<Checked, Unfinished> {
         let as_sent = body.range.len();
@@ -215,7 +215,7 @@ impl Otlp {
         gate.judge(Protocol::Otlp, form.signals().1, size)?;
         match (u32::try_from(raw_len), u32::try_from(counts.items), u32::try_from(as_sent)) {
             (Ok(raw_len), Ok(items), Ok(as_sent)) => Ok(Checked { items, raw_len, as_sent, left_out }),
-            _ => Err(Refused::too_large(self.max_body).into()),
+            _ => Err(Rejection::too_large(self.max_body).into()),
         }
     }
 
@@ -225,10 +225,10 @@ impl Otlp {
         gate: &Gate,
         signal: Signal,
         body: &mut Received,
-        room: Option<&Room>,
+        room: Option<&DecodeBuffer>,
         bad: &mut Bad,
-    ) -> Result<(), Refused> {
-        let fault = Refused::malformed;
+    ) -> Result<(), Rejection> {
+        let fault = Rejection::malformed;
         let Some(room) = room else {
             let json = body.bytes();
             let beside = json::Beside { ingest: body.window.charged(), decode: 0 };
@@ -259,18 +259,18 @@ impl Otlp {
     fn keep(
         &self,
         gate: &Gate,
-        mut open: Open,
+        mut open: OpenRequest,
         form: Form,
         content: Checked,
         body: Received,
-    ) -> impl Future<Output = Result<LeftOut, Refused>> + Send {
+    ) -> impl Future<Output = Result<LeftOut, Rejection>> + Send {
         let (booked, signal) = form.signals();
         let left_out = content.left_out;
         // JSON was translated, and what was left out is not in what came.
         let as_sent = form.media == Media::Protobuf && left_out.is_none();
         let encoding = if as_sent { form.encoding } else { Encoding::Identity };
         if let Some(partial) = &left_out {
-            open.leave_out(ledger::ItemRefusal::Malformed, partial.refused);
+            open.refuse_items(ledger::ItemRefusal::Malformed, partial.refused);
         }
         if content.items == 0 {
             open.accept_empty(booked);
@@ -321,19 +321,19 @@ fn sift(
     gate: &Gate,
     signal: Signal,
     body: &mut Received,
-    room: Option<&mut Room>,
+    room: Option<&mut DecodeBuffer>,
     bad: &mut Bad,
-) -> Result<(Counts, usize), Refused> {
+) -> Result<(Counts, usize), Rejection> {
     let Received { window, range } = body;
     let sifted = match room {
         None => {
             let raw = window.get_mut(range.clone()).unwrap_or_default();
-            let sifted = otlp::sift(signal, raw).map_err(Refused::malformed)?;
+            let sifted = otlp::sift(signal, raw).map_err(Rejection::malformed)?;
             range.end = range.start + sifted.len;
             sifted
         }
         Some(room) => {
-            let sifted = otlp::sift(signal, room).map_err(Refused::malformed)?;
+            let sifted = otlp::sift(signal, room).map_err(Rejection::malformed)?;
             // The received body is no longer needed, so its window is free. No task waits while it holds decode
             // memory.
             window.clear();

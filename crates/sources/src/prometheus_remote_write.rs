@@ -17,12 +17,12 @@ use futures_util::future::Either;
 use std::cell::RefCell;
 use std::future::ready;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Passage, Protocol, Refused, Room, Size, WRITTEN, answer};
-use tidegate_arena::{Arena, Charge, Refused as NoMemory, Share};
+use tidegate_admission::{AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, WRITTEN, answer};
+use tidegate_arena::{Arena, Charge, ChargeError as NoMemory, Share};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
-use tidegate_ledger::{Open, Source};
+use tidegate_ledger::{OpenRequest, Source};
 use tidegate_pool::Pool;
 use tidegate_wire::remote_write::{Counts, Inspected, Limits, Symbols, Version, inspect, repair};
 use tidegate_wire::snappy;
@@ -72,15 +72,15 @@ impl RemoteWrite {
     pub(crate) async fn receive(
         &self,
         gate: &Gate,
-        passage: &Passage,
-        mut open: Open,
+        passage: &Permit,
+        mut open: OpenRequest,
         form: Form,
         body: Body,
     ) -> Reply {
         let refused = match self.inspect((gate, passage), form.version, body).await {
             Ok((body, content)) => {
                 let Content { counts, raw_len, items, refused } = content;
-                open.leave_out(
+                open.refuse_items(
                     ledger::ItemRefusal::Malformed,
                     refused.as_ref().map_or(0, |refused| refused.items),
                 );
@@ -96,16 +96,16 @@ impl RemoteWrite {
                 refused
             }
         };
-        answer(refused, Protocol::RemoteWrite)
+        answer(refused, AnswerFormat::RemoteWrite)
     }
 
     /// Decompresses the body into memory of its own and checks it; that memory is free again on return.
     async fn inspect(
         &self,
-        (gate, passage): (&Gate, &Passage),
+        (gate, passage): (&Gate, &Permit),
         version: Version,
         body: Body,
-    ) -> Result<(Received, Content), Refused> {
+    ) -> Result<(Received, Content), Rejection> {
         let raw_len = self.claimed(gate, version, &body)?;
         // With what a symbol table usually takes: whoever has a body in hand must not wait for more.
         let scratch = if version == Version::V2 { raw_len / 4 } else { 0 };
@@ -121,14 +121,14 @@ impl RemoteWrite {
     }
 
     /// The length that the preamble claims, when the body can hold it and it is allowed.
-    fn claimed(&self, gate: &Gate, version: Version, body: &[u8]) -> Result<usize, Refused> {
+    fn claimed(&self, gate: &Gate, version: Version, body: &[u8]) -> Result<usize, Rejection> {
         let most = self.max_body.min(gate.most_decoded());
-        let claimed = snappy::decoded_len(body).map_err(Refused::malformed)?;
+        let claimed = snappy::decoded_len(body).map_err(Rejection::malformed)?;
         if claimed > most {
-            return Err(Refused::too_large(most));
+            return Err(Rejection::too_large(most));
         }
         gate.judge(layout(version), Signal::Metrics, Size { kept: body.len(), decoded: claimed, item: 0 })?;
-        snappy::plausible(body).map_err(Refused::malformed)
+        snappy::plausible(body).map_err(Rejection::malformed)
     }
 
     fn check(
@@ -136,9 +136,9 @@ impl RemoteWrite {
         gate: &Gate,
         version: Version,
         mut body: Received,
-        mut room: Room,
-    ) -> Result<(Received, Content), Refused> {
-        let decoded = snappy::decode(body.bytes(), room.spare_mut()).map_err(Refused::malformed)?;
+        mut room: DecodeBuffer,
+    ) -> Result<(Received, Content), Rejection> {
+        let decoded = snappy::decode(body.bytes(), room.spare_mut()).map_err(Rejection::malformed)?;
         room.advance(decoded);
         let scratch = if version == Version::V2 { Symbols::bytes_for(&room) } else { 0 };
         // Held until the symbol table has shrunk again.
@@ -146,7 +146,7 @@ impl RemoteWrite {
         let excess = self.limits.bytes_to_sort().saturating_sub(SORTING);
         let _sorting = if excess > 0 { Some(self.pay(gate, &mut room, excess)?) } else { None };
         let (inspected, raw_len) = SYMBOLS.with_borrow_mut(|symbols| {
-            let looked = inspect(version, &room, &self.limits, symbols).map_err(Refused::malformed);
+            let looked = inspect(version, &room, &self.limits, symbols).map_err(Rejection::malformed);
             let looked = looked.and_then(|inspected| {
                 let raw_len = match inspected.needs_repair() && inspected.counts.items() > 0 {
                     true => self.repair(gate, version, &mut body, &mut room, symbols)?,
@@ -163,7 +163,7 @@ impl RemoteWrite {
             gate.judge(layout(version), Signal::Metrics, size)?;
         }
         if counts.items() == 0 && !refused.is_empty() {
-            return Err(Refused::malformed(refused.to_string().trim_end()));
+            return Err(Rejection::malformed(refused.to_string().trim_end()));
         }
         let refused = (!refused.is_empty()).then(|| {
             let items = refused.counts.items();
@@ -171,7 +171,7 @@ impl RemoteWrite {
         });
         match (u32::try_from(raw_len), u32::try_from(counts.items())) {
             (Ok(raw_len), Ok(items)) => Ok((body, Content { counts, raw_len, items, refused })),
-            _ => Err(Refused::too_large(self.max_body)),
+            _ => Err(Rejection::too_large(self.max_body)),
         }
     }
 
@@ -183,24 +183,29 @@ impl RemoteWrite {
         gate: &Gate,
         version: Version,
         body: &mut Received,
-        room: &mut Room,
+        room: &mut DecodeBuffer,
         symbols: &mut Symbols,
-    ) -> Result<usize, Refused> {
+    ) -> Result<usize, Rejection> {
         let _charge = self.pay(gate, room, Compressed::BYTES + self.limits.bytes_to_sort())?;
         let mut out = Compressed::over(&mut body.window);
         let repaired = repair(version, room, &self.limits, symbols, &mut out);
         let (raw_len, range) = out.finish().map_err(|refused| match refused {
-            NoMemory::Never { .. } => Refused::too_large(self.max_body / 2),
+            NoMemory::Never { .. } => Rejection::too_large(self.max_body / 2),
             NoMemory::Short | NoMemory::Crowded => gate.no_memory(),
         })?;
-        repaired.map_err(Refused::malformed)?;
+        repaired.map_err(Rejection::malformed)?;
         body.range = range;
         Ok(raw_len)
     }
 
     /// Charges what a symbol table takes beyond what the worker keeps for it and what is charged behind the
     /// decompressed body. Not waited for: decode memory is in hand.
-    fn pay_scratch(&self, gate: &Gate, room: &mut Room, bytes: usize) -> Result<Option<Charge>, Refused> {
+    fn pay_scratch(
+        &self,
+        gate: &Gate,
+        room: &mut DecodeBuffer,
+        bytes: usize,
+    ) -> Result<Option<Charge>, Rejection> {
         if bytes <= room.spare().max(KEPT_SCRATCH) {
             return Ok(None);
         }
@@ -208,9 +213,9 @@ impl RemoteWrite {
     }
 
     /// Charges `bytes` beside the decompressed body. Not waited for either.
-    fn pay(&self, gate: &Gate, room: &mut Room, bytes: usize) -> Result<Charge, Refused> {
+    fn pay(&self, gate: &Gate, room: &mut DecodeBuffer, bytes: usize) -> Result<Charge, Rejection> {
         if (room.charged() + bytes) as u64 > self.arena.ceiling(Share::Decode) {
-            return Err(Refused::too_large(self.max_body / 2));
+            return Err(Rejection::too_large(self.max_body / 2));
         }
         room.beside(gate, bytes)
     }
@@ -219,11 +224,11 @@ impl RemoteWrite {
     fn keep(
         &self,
         gate: &Gate,
-        open: Open,
+        open: OpenRequest,
         version: Version,
         (raw_len, items): (u32, u32),
         body: Received,
-    ) -> impl Future<Output = Result<(), Refused>> + Send {
+    ) -> impl Future<Output = Result<(), Rejection>> + Send {
         if items == 0 {
             open.accept_empty(ledger::Signal::Metrics);
             return Either::Left(ready(Ok(())));
@@ -254,7 +259,7 @@ impl HttpSource for Arc<RemoteWrite> {
         }
         let route = form::form(head)
             .map(|form| Route::RemoteWrite(Arc::clone(self), form))
-            .map_err(|refused| (refused, Protocol::RemoteWrite));
+            .map_err(|refused| (refused, AnswerFormat::RemoteWrite));
         // The size of `max_body` bytes if Snappy finds nothing to compress.
         let max_body = snappy::max_compressed_len(self.max_body).unwrap_or(usize::MAX);
         Some(Destination { max_body, policy: Policy::POST, route })

@@ -84,7 +84,7 @@ impl Tap {
     /// goes on for [`OPEN_FOR`] ticks after the reading is dropped.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`ChargeError`].
     pub async fn open(&self, look: Look) -> Result<Reading, Refused> {
         let Some(watch) = self.going_on(&look)? else {
             return self.begin(look).await;
@@ -112,7 +112,7 @@ impl Tap {
         let charging = self.0.arena.charge(Share::Ingest, LOOK_BYTES);
         let charge = match tokio::time::timeout(PATIENCE, charging).await {
             Ok(Ok(charge)) => charge,
-            Ok(Err(tidegate_arena::Refused::Never { .. })) => return Err(Refused::Small),
+            Ok(Err(tidegate_arena::ChargeError::Never { .. })) => return Err(Refused::Small),
             Ok(Err(_)) | Err(_) => return Err(Refused::Memory),
         };
         let mut watches = self.watches();

@@ -39,7 +39,7 @@ use sinks::Running;
 use status::View;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_admission::{Gate, Rules};
+use tidegate_admission::{Gate, GateRules};
 use tidegate_arena::{Arena, Bytes, Share};
 use tidegate_config::{Access, Config, Durability, Limits, Tenants};
 use tidegate_console::Console;
@@ -132,7 +132,7 @@ impl Gateway {
 
         let memory_wait = config.limits.memory_wait.get();
         let (access, operators) = (keys.senders.clone(), keys.admins.clone());
-        let rules = Rules { access, operators, ..rules::of(&config, &ledger)? };
+        let rules = GateRules { access, operators, ..rules::of(&config, &ledger)? };
         let gate = Gate::ruled(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         gate.set_deliverable(planned.deliverable.clone());
         let durations = registry.histogram(metrics::REQUEST_DURATION, Buckets::durations());

@@ -12,10 +12,10 @@ mod output;
 use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
-use tidegate_arena::heap::{Counting, Jemalloc};
+use tidegate_arena::heap::{CountingAllocator, Jemalloc};
 
 #[global_allocator]
-static HEAP: Counting<Jemalloc> = Counting::new(tidegate_arena::heap::JEMALLOC);
+static HEAP: CountingAllocator<Jemalloc> = CountingAllocator::new(tidegate_arena::heap::JEMALLOC);
 
 /// The version, with the commit where that is known: `0.1.0 (d3adb33fd3ad)`.
 pub(crate) const VERSION: &str = env!("TIDEGATE_VERSION");

@@ -8,7 +8,7 @@ use crate::records::{MAX_RECORD, RECORD_HEADER_LEN, RecordHeader, front, whole};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tidegate_arena::{Arena, Charge, PAGE, Refused, Share};
+use tidegate_arena::{Arena, Charge, ChargeError, PAGE, Share};
 use tokio::net::TcpStream;
 
 /// The share charged for partial records.
@@ -27,7 +27,7 @@ pub(crate) struct PartialRecord {
     paying: Option<PendingCharge>,
 }
 
-type PendingCharge = Pin<Box<dyn Future<Output = Result<Charge, Refused>> + Send + Sync>>;
+type PendingCharge = Pin<Box<dyn Future<Output = Result<Charge, ChargeError>> + Send + Sync>>;
 
 impl PartialRecord {
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -79,7 +79,7 @@ impl PartialRecord {
         }
         let charge = match &mut self.paying {
             None => match memory_account.arena.try_charge(memory_account.share, bytes) {
-                Err(Refused::Short) => {
+                Err(ChargeError::Short) => {
                     let MemoryAccount { arena, share } = memory_account.clone();
                     self.paying = Some(Box::pin(async move { arena.charge(share, bytes).await }));
                     return self.poll_paid(all, context, memory_account);

@@ -8,13 +8,13 @@ mod rig;
 use rig::rig;
 use std::future::poll_fn;
 use std::sync::Arc;
-use tidegate_arena::heap::{Counting, heap};
+use tidegate_arena::heap::{CountingAllocator, heap};
 use tidegate_http1::Stream as _;
 use tidegate_tls::{CONNECTION_BYTES, ClientAuth, TlsStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 #[global_allocator]
-static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
+static HEAP: CountingAllocator<std::alloc::System> = CountingAllocator::new(std::alloc::System);
 
 /// An idle connection's memory, on the heap and in its task, is below its charge in the budget.
 #[tokio::test]

@@ -5,7 +5,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 /// The most bytes of credentials, encoded or not. Longer ones are nobody's.
-pub const LONGEST: usize = 1 << 10;
+pub const MAX_CREDENTIAL_BYTES: usize = 1 << 10;
 
 /// Some clients pad and some do not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -15,7 +15,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// The credentials in a request, unchecked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Presented<'a> {
+pub enum PresentedCredentials<'a> {
     /// `Bearer`, or without a scheme.
     Token(&'a [u8]),
     /// `Basic`: a user's name and a password (RFC 7617).
@@ -25,13 +25,19 @@ pub enum Presented<'a> {
 }
 
 /// Reads the value of an `Authorization` header; nothing when it cannot be read. Decodes into `scratch`.
-pub fn presented<'a>(value: &'a [u8], scratch: &'a mut [u8; LONGEST]) -> Option<Presented<'a>> {
+pub fn presented<'a>(
+    value: &'a [u8],
+    scratch: &'a mut [u8; MAX_CREDENTIAL_BYTES],
+) -> Option<PresentedCredentials<'a>> {
     let value = value.trim_ascii();
-    if value.is_empty() || value.len() > LONGEST || !value.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+    if value.is_empty()
+        || value.len() > MAX_CREDENTIAL_BYTES
+        || !value.iter().all(|byte| matches!(byte, b' '..=b'~'))
+    {
         return None;
     }
     let Some(blank) = value.iter().position(|byte| *byte == b' ') else {
-        return (!is_scheme(value)).then_some(Presented::Token(value));
+        return (!is_scheme(value)).then_some(PresentedCredentials::Token(value));
     };
     let (scheme, rest) = value.split_at(blank);
     let rest = rest.trim_ascii_start();
@@ -40,15 +46,16 @@ pub fn presented<'a>(value: &'a [u8], scratch: &'a mut [u8; LONGEST]) -> Option<
         return None;
     }
     if scheme.eq_ignore_ascii_case(b"bearer") {
-        return Some(Presented::Token(rest));
+        return Some(PresentedCredentials::Token(rest));
     }
-    let pair: for<'p> fn(&'p [u8], &'p [u8]) -> Presented<'p> = if scheme.eq_ignore_ascii_case(b"basic") {
-        |name, password| Presented::Basic(name, password)
-    } else if scheme.eq_ignore_ascii_case(b"apikey") {
-        |id, key| Presented::ApiKey(id, key)
-    } else {
-        return None;
-    };
+    let pair: for<'p> fn(&'p [u8], &'p [u8]) -> PresentedCredentials<'p> =
+        if scheme.eq_ignore_ascii_case(b"basic") {
+            |name, password| PresentedCredentials::Basic(name, password)
+        } else if scheme.eq_ignore_ascii_case(b"apikey") {
+            |id, key| PresentedCredentials::ApiKey(id, key)
+        } else {
+            return None;
+        };
     let len = BASE64.decode_slice(rest, scratch.as_mut_slice()).ok()?;
     let decoded = scratch.get(..len)?;
     let colon = decoded.iter().position(|byte| *byte == b':')?;

@@ -11,7 +11,7 @@
 
 use super::Certificate;
 use super::rights::{BulkActions, Indices};
-use super::secret::{Kept, Keyed, Outcome, Password, SecretError, digest};
+use super::secret::{Match, Password, ProcessKey, SecretError, StoredSecret, digest};
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::num::NonZeroU32;
@@ -26,20 +26,20 @@ pub(super) const BYTES: usize = 4 << 20;
 /// The most bytes of a name.
 const NAME: usize = 150;
 /// Mistakes that are told at a time.
-const TOLD: usize = 20;
+const MAX_REPORTED_ERRORS: usize = 20;
 
 /// The name and the rights of a credential.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct Credential {
     pub(super) name: Box<str>,
-    pub(super) may: May,
+    pub(super) may: CredentialOptions,
 }
 
 /// The options behind the hash on a line.
 #[derive(Debug, Default)]
-pub(super) struct May {
+pub(super) struct CredentialOptions {
     /// The tenant of its requests.
-    pub(super) tenant: Owner,
+    pub(super) tenant: TenantRule,
     /// Actions over `_bulk` beyond `create` and `index`.
     pub(super) bulk: BulkActions,
     /// The indices it may write to.
@@ -50,7 +50,7 @@ pub(super) struct May {
 
 /// The tenant of a credential's requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Owner {
+pub enum TenantRule {
     /// The default one.
     #[default]
     Default,
@@ -64,17 +64,17 @@ pub enum Owner {
 #[derive(Default)]
 pub struct Credentials {
     /// By the first bytes of the token's digest, which tell nothing of the token.
-    tokens: HashMap<u64, ([u8; 32], Arc<Entry>)>,
-    basic: HashMap<Box<str>, (Kept, Arc<Entry>)>,
+    tokens: HashMap<u64, ([u8; 32], Arc<Credential>)>,
+    basic: HashMap<Box<str>, (StoredSecret, Arc<Credential>)>,
     /// Stand-ins for unknown names: one for each known name, whose hash takes as long.
-    nobodies: Vec<Nobody>,
-    api_keys: HashMap<Box<str>, (Kept, Arc<Entry>)>,
+    nobodies: Vec<UnknownPassword>,
+    api_keys: HashMap<Box<str>, (StoredSecret, Arc<Credential>)>,
     /// By what a certificate's subject says.
-    common_names: HashMap<Box<str>, Arc<Entry>>,
-    organizations: HashMap<Box<str>, Arc<Entry>>,
-    organizational_units: HashMap<Box<str>, Arc<Entry>>,
+    common_names: HashMap<Box<str>, Arc<Credential>>,
+    organizations: HashMap<Box<str>, Arc<Credential>>,
+    organizational_units: HashMap<Box<str>, Arc<Credential>>,
     /// Whoever has one that the listener's authority has signed.
-    signed: Option<Arc<Entry>>,
+    signed: Option<Arc<Credential>>,
 }
 
 /// The file of credentials cannot be used.
@@ -133,7 +133,7 @@ impl Credentials {
             }
             if let Err(mistake) = credentials.enter(line) {
                 mistakes.push(format!("  line {}: {mistake}\n", number + 1));
-                if mistakes.len() == TOLD {
+                if mistakes.len() == MAX_REPORTED_ERRORS {
                     break;
                 }
             }
@@ -156,12 +156,15 @@ impl Credentials {
         if !is_name(name) {
             return Err("a name has 1 to 150 visible characters of ASCII, and no `:`");
         }
-        let kept =
-            Kept::read(words.next().ok_or("the hash of the secret is missing; `tidegate token` makes one")?)?;
-        let entry = Arc::new(Entry { name: name.into(), may: May::read(words)? });
+        let kept = StoredSecret::read(
+            words.next().ok_or("the hash of the secret is missing; `tidegate token` makes one")?,
+        )?;
+        let entry = Arc::new(Credential { name: name.into(), may: CredentialOptions::read(words)? });
         once(match (kind, kept) {
-            ("bearer", Kept::Digest(digest)) => self.tokens.insert(key(&digest), (digest, entry)).is_none(),
-            ("bearer" | "api_key", Kept::Password { .. }) => {
+            ("bearer", StoredSecret::Digest(digest)) => {
+                self.tokens.insert(key(&digest), (digest, entry)).is_none()
+            }
+            ("bearer" | "api_key", StoredSecret::Password { .. }) => {
                 return Err(
                     "`pbkdf2-sha256` is for `basic`: what machines send is made by `tidegate token` and kept as `sha256`",
                 );
@@ -182,10 +185,10 @@ impl Credentials {
             subject = before.trim_ascii_end();
         }
         let options = rest.get(subject.len()..).unwrap_or_default();
-        let may = May::read(options.split_ascii_whitespace())?;
+        let may = CredentialOptions::read(options.split_ascii_whitespace())?;
         let form =
             "a certificate is written `certificate CN=…`, `O=…`, `OU=…`, or `*` for every one that is signed";
-        let entry = Arc::new(Entry { name: subject.into(), may });
+        let entry = Arc::new(Credential { name: subject.into(), may });
         let (names, value) = match subject.split_once('=') {
             None if subject == "*" => {
                 let twice = self.signed.replace(entry).is_some();
@@ -211,39 +214,39 @@ impl Credentials {
         }
     }
 
-    pub(super) fn token(&self, token: &[u8]) -> (Option<&Arc<Entry>>, Outcome) {
+    pub(super) fn token(&self, token: &[u8]) -> (Option<&Arc<Credential>>, Match) {
         let digest = digest(token);
         match self.tokens.get(&key(&digest)) {
-            Some((kept, entry)) if bool::from(kept.ct_eq(&digest)) => (Some(entry), Outcome::Right),
-            _ => (None, Outcome::Wrong),
+            Some((kept, entry)) if bool::from(kept.ct_eq(&digest)) => (Some(entry), Match::Right),
+            _ => (None, Match::Wrong),
         }
     }
 
     /// Looks up a name and its password hash; an unknown name gets the hash parameters of an existing one.
-    pub(super) fn basic(&self, name: &[u8], keyed: &Keyed) -> (Option<&Arc<Entry>>, Secret<'_>) {
+    pub(super) fn basic(&self, name: &[u8], keyed: &ProcessKey) -> (Option<&Arc<Credential>>, Secret<'_>) {
         // Which one stands in is computed for known names, too, so that it takes as long.
         let drawn = key(&keyed.of(name)) % self.nobodies.len().max(1) as u64;
         let nobody = usize::try_from(drawn).ok().and_then(|at| self.nobodies.get(at));
         match (find(&self.basic, name), nobody) {
-            (Some((Kept::Password(password), entry)), _) => (Some(entry), Secret::Password(password)),
-            (Some((Kept::Digest(digest), entry)), _) => (Some(entry), Secret::Digest(digest)),
+            (Some((StoredSecret::Password(password), entry)), _) => (Some(entry), Secret::Password(password)),
+            (Some((StoredSecret::Digest(digest), entry)), _) => (Some(entry), Secret::Digest(digest)),
             (None, Some(Some(password))) => (None, Secret::Password(password)),
             (None, _) => (None, Secret::Digest(&[0; 32])),
         }
     }
 
-    pub(super) fn api_key(&self, id: &[u8], secret: &[u8]) -> (Option<&Arc<Entry>>, Outcome) {
+    pub(super) fn api_key(&self, id: &[u8], secret: &[u8]) -> (Option<&Arc<Credential>>, Match) {
         match find(&self.api_keys, id) {
-            Some((Kept::Digest(kept), entry)) if bool::from(kept.ct_eq(&digest(secret))) => {
-                (Some(entry), Outcome::Right)
+            Some((StoredSecret::Digest(kept), entry)) if bool::from(kept.ct_eq(&digest(secret))) => {
+                (Some(entry), Match::Right)
             }
-            Some(_) => (None, Outcome::Wrong),
+            Some(_) => (None, Match::Wrong),
             None => (None, nobody(secret)),
         }
     }
 
     /// The entry of a certificate: the most specific line counts.
-    pub(super) fn certificate(&self, certificate: &Certificate) -> Option<&Arc<Entry>> {
+    pub(super) fn certificate(&self, certificate: &Certificate) -> Option<&Arc<Credential>> {
         let units = certificate.organizational_units.iter();
         let organizations = certificate.organizations.iter();
         let common = certificate.common_name.as_deref().and_then(|name| self.common_names.get(name));
@@ -264,24 +267,24 @@ pub(super) enum Secret<'a> {
 
 impl Secret<'_> {
     /// Compares where that is fast.
-    pub(super) fn fast(&self, presented: &[u8]) -> Option<Outcome> {
+    pub(super) fn fast(&self, presented: &[u8]) -> Option<Match> {
         match self {
-            Secret::Digest(kept) if bool::from(kept.ct_eq(&digest(presented))) => Some(Outcome::Right),
-            Secret::Digest(_) => Some(Outcome::Wrong),
+            Secret::Digest(kept) if bool::from(kept.ct_eq(&digest(presented))) => Some(Match::Right),
+            Secret::Digest(_) => Some(Match::Wrong),
             Secret::Password(_) => None,
         }
     }
 }
 
 /// A password of nobody; nothing where it is like a token.
-type Nobody = Option<Arc<Password>>;
+type UnknownPassword = Option<Arc<Password>>;
 
 /// For each of these, one of nobody that is kept alike.
-fn nobodies<'a>(all: impl Iterator<Item = &'a Kept>) -> Vec<Nobody> {
+fn nobodies<'a>(all: impl Iterator<Item = &'a StoredSecret>) -> Vec<UnknownPassword> {
     let mut rounds: Vec<Option<NonZeroU32>> = all
         .map(|kept| match kept {
-            Kept::Digest(_) => None,
-            Kept::Password(password) => Some(password.rounds()),
+            StoredSecret::Digest(_) => None,
+            StoredSecret::Password(password) => Some(password.rounds()),
         })
         .collect();
     // The same ones for the same names, whenever the file is read.
@@ -303,9 +306,9 @@ fn find<'a, T>(map: &'a HashMap<Box<str>, T>, name: &[u8]) -> Option<&'a T> {
 }
 
 /// A name that is not known takes as long as one that is.
-fn nobody(secret: &[u8]) -> Outcome {
+fn nobody(secret: &[u8]) -> Match {
     std::hint::black_box(digest(secret));
-    Outcome::Wrong
+    Match::Wrong
 }
 
 fn key(digest: &[u8; 32]) -> u64 {
@@ -324,13 +327,13 @@ fn is_option(word: &str) -> bool {
     })
 }
 
-impl May {
+impl CredentialOptions {
     /// Reads what follows a hash: options, each at most once.
-    fn read<'a>(words: impl Iterator<Item = &'a str>) -> Result<May, &'static str> {
+    fn read<'a>(words: impl Iterator<Item = &'a str>) -> Result<CredentialOptions, &'static str> {
         let (mut tenant, mut bulk, mut indices) = (None, None, None);
         for word in words {
             let is_new = match word.split_once('=') {
-                Some(("tenant", name)) => tenant.replace(Owner::read(name)?).is_none(),
+                Some(("tenant", name)) => tenant.replace(TenantRule::read(name)?).is_none(),
                 Some(("bulk", actions)) => bulk.replace(BulkActions::read(actions)?).is_none(),
                 Some(("indices", patterns)) => indices.replace(Indices::read(patterns)?).is_none(),
                 _ => false,
@@ -342,16 +345,16 @@ impl May {
             }
         }
         let (tenant, bulk) = (tenant.unwrap_or_default(), bulk.unwrap_or_default());
-        Ok(May { tenant, bulk, indices, operator: false })
+        Ok(CredentialOptions { tenant, bulk, indices, operator: false })
     }
 }
 
-impl Owner {
-    fn read(name: &str) -> Result<Owner, &'static str> {
+impl TenantRule {
+    fn read(name: &str) -> Result<TenantRule, &'static str> {
         if name == "*" {
-            return Ok(Owner::Any);
+            return Ok(TenantRule::Any);
         }
-        let named = crate::tenancy::valid(name).map(|name| Owner::Named(name.into()));
+        let named = crate::tenancy::valid(name).map(|name| TenantRule::Named(name.into()));
         named.map_err(|_| {
             "a tenant's name has 1 to 128 letters, digits and `-_.!*'():@+=~`, and begins with no dot; `*` stands for \
              every tenant, for proxies"

@@ -9,15 +9,15 @@ use tidegate_limit::Network;
 use tokio::time::Instant;
 
 /// Places of the table: 32 KiB.
-const PLACES: usize = 4096;
-/// Failures that are answered one after the other, and one more in each [`EACH`].
+const TABLE_SLOTS: usize = 4096;
+/// Failures that are answered one after the other, and one more in each [`REFILL_INTERVAL`].
 const BURST: u32 = 10;
-const EACH: Duration = Duration::from_secs(1);
+const REFILL_INTERVAL: Duration = Duration::from_secs(1);
 /// Between two lines in the log.
-const SILENCE: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Failures by address, which counts as its [`Network`].
-pub(super) struct Failures {
+pub(super) struct FailureLimiter {
     began: Instant,
     hasher: RandomState,
     /// For each place a mark of the address and the time, in tenths of a second, until which it has used its allowance.
@@ -29,28 +29,28 @@ pub(super) struct Failures {
 
 /// The consequences of a failure.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct FailureVerdict {
     /// How many failures a line in the log should speak of, where there should be one.
     pub(super) say: Option<u64>,
     /// How long to stay away, for who has failed too often.
     pub(super) wait: Option<Duration>,
 }
 
-impl Failures {
-    pub(super) fn new() -> Failures {
-        Failures {
+impl FailureLimiter {
+    pub(super) fn new() -> FailureLimiter {
+        FailureLimiter {
             began: Instant::now(),
             hasher: RandomState::new(),
-            places: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
+            places: (0..TABLE_SLOTS).map(|_| AtomicU64::new(0)).collect(),
             next_line: AtomicU64::new(0),
             unsaid: AtomicU64::new(0),
         }
     }
 
     /// Notes a failure.
-    pub(super) fn note(&self, peer: IpAddr, now: Instant) -> Verdict {
+    pub(super) fn note(&self, peer: IpAddr, now: Instant) -> FailureVerdict {
         let tenths = self.tenths(now);
-        Verdict { say: self.say(tenths), wait: self.take(peer, tenths) }
+        FailureVerdict { say: self.say(tenths), wait: self.take(peer, tenths) }
     }
 
     /// Whether a failure now would be one too many.
@@ -80,7 +80,7 @@ impl Failures {
     fn say(&self, now: u64) -> Option<u64> {
         self.unsaid.fetch_add(1, Relaxed);
         let next = self.next_line.load(Relaxed);
-        let silence = SILENCE.as_secs() * 10;
+        let silence = LOG_INTERVAL.as_secs() * 10;
         let mine =
             now >= next && self.next_line.compare_exchange(next, now + silence, Relaxed, Relaxed).is_ok();
         mine.then(|| self.unsaid.swap(0, Relaxed))
@@ -88,7 +88,7 @@ impl Failures {
 
     fn place(&self, peer: IpAddr) -> Option<(&AtomicU64, u64)> {
         let hash = self.hasher.hash_one(Network::of(peer));
-        let place = self.places.get(usize::try_from(hash & (PLACES as u64 - 1)).ok()?)?;
+        let place = self.places.get(usize::try_from(hash & (TABLE_SLOTS as u64 - 1)).ok()?)?;
         Some((place, hash >> 32))
     }
 
@@ -100,6 +100,6 @@ impl Failures {
 
 const TIME: u64 = u32::MAX as u64;
 /// The cost of a failure, in tenths of a second.
-const COST: u64 = EACH.as_secs() * 10;
+const COST: u64 = REFILL_INTERVAL.as_secs() * 10;
 /// The burst that is allowed, in tenths of a second.
 const ALLOWED: u64 = (BURST as u64 - 1) * COST;

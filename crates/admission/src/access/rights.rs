@@ -147,7 +147,7 @@ pub struct BulkRights {
     actions: BulkActions,
     /// Without them: all but those that begin with a dot.
     indices: Option<Indices>,
-    tenant: Option<tidegate_ledger::Tenant>,
+    tenant: Option<tidegate_ledger::TenantHandle>,
     /// Everything is allowed: an operator resends dead letters.
     all: bool,
 }
@@ -156,7 +156,7 @@ impl BulkRights {
     pub(crate) fn new(
         actions: BulkActions,
         indices: Option<Indices>,
-        tenant: Option<tidegate_ledger::Tenant>,
+        tenant: Option<tidegate_ledger::TenantHandle>,
     ) -> BulkRights {
         BulkRights { actions, indices, tenant, all: false }
     }
@@ -196,7 +196,7 @@ impl BulkRights {
 mod tests {
     use super::*;
 
-    fn tenant(name: &str) -> tidegate_ledger::Tenant {
+    fn tenant(name: &str) -> tidegate_ledger::TenantHandle {
         let ledger = tidegate_ledger::Ledger::new(&tidegate_meters::Registry::new(1), 0);
         ledger.tenant(name).unwrap()
     }

@@ -25,7 +25,7 @@ pub(super) const LEN: usize = 32;
 const ADDRESSES: usize = 4;
 
 /// How a secret is kept.
-pub(super) enum Kept {
+pub(super) enum StoredSecret {
     /// The SHA-256 of a token.
     Digest([u8; LEN]),
     /// The PBKDF2 of a password.
@@ -46,7 +46,7 @@ pub(super) struct Password {
 
 /// The outcome of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Match {
     Right,
     Wrong,
     /// The slow hash could not be computed now.
@@ -54,7 +54,7 @@ pub(super) enum Outcome {
 }
 
 /// A key for hashes of what is presented. It lives as long as the process.
-pub(super) struct Keyed(hmac::Key);
+pub(super) struct ProcessKey(hmac::Key);
 
 /// A secret cannot be made or checked.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum SecretError {
 }
 
 /// A secret that was made, and what the file says of it.
-pub struct Made {
+pub struct NewSecret {
     /// The secret, for its owner.
     pub secret: String,
     /// Its line for the credentials file.
@@ -79,7 +79,7 @@ pub struct Made {
 ///
 /// # Errors
 /// When there are no random numbers, or the password cannot be one.
-pub fn make(password: Option<String>) -> Result<Made, SecretError> {
+pub fn make(password: Option<String>) -> Result<NewSecret, SecretError> {
     let random = SystemRandom::new();
     let Some(password) = password else {
         let mut bytes = [0; LEN];
@@ -87,7 +87,7 @@ pub fn make(password: Option<String>) -> Result<Made, SecretError> {
         // The prefix lets people and scanners recognise what it is.
         let secret = format!("tgt_{}", hex(&bytes));
         let kept = format!("sha256:{}", hex(&digest(secret.as_bytes())));
-        return Ok(Made { secret, kept });
+        return Ok(NewSecret { secret, kept });
     };
     if password.is_empty() || password.len() > 512 || password.chars().any(char::is_control) {
         return Err(SecretError::Password);
@@ -98,13 +98,13 @@ pub fn make(password: Option<String>) -> Result<Made, SecretError> {
     let rounds = NonZeroU32::new(ROUNDS).unwrap_or(NonZeroU32::MIN);
     pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, &salt, password.as_bytes(), &mut hash);
     let kept = format!("pbkdf2-sha256:{ROUNDS}:{}:{}", hex(&salt), hex(&hash));
-    Ok(Made { secret: password, kept })
+    Ok(NewSecret { secret: password, kept })
 }
 
-impl Keyed {
-    pub(super) fn new() -> Result<Keyed, SecretError> {
+impl ProcessKey {
+    pub(super) fn new() -> Result<ProcessKey, SecretError> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
-        Ok(Keyed(key.map_err(|_| SecretError::Random)?))
+        Ok(ProcessKey(key.map_err(|_| SecretError::Random)?))
     }
 
     /// Of a password.
@@ -177,12 +177,12 @@ fn mark(network: Network) -> u64 {
     hasher.finish() | 1
 }
 
-impl Kept {
+impl StoredSecret {
     /// Reads what a file says.
-    pub(super) fn read(text: &str) -> Result<Kept, &'static str> {
+    pub(super) fn read(text: &str) -> Result<StoredSecret, &'static str> {
         if let Some(hex) = text.strip_prefix("sha256:") {
             let digest = unhex(hex).ok_or("`sha256:` is followed by 64 hexadecimal digits")?;
-            return Ok(Kept::Digest(digest));
+            return Ok(StoredSecret::Digest(digest));
         }
         let Some(rest) = text.strip_prefix("pbkdf2-sha256:") else {
             return Err(
@@ -201,12 +201,12 @@ impl Kept {
             .filter(|rounds| ROUNDS_ALLOWED.contains(&rounds.get()))
             .ok_or("the rounds of `pbkdf2-sha256` are 1000 to 200000")?;
         let (salt, hash) = (unhex(salt).ok_or(form)?, unhex(hash).ok_or(form)?);
-        Ok(Kept::Password(Arc::new(Password::new(salt, rounds, hash))))
+        Ok(StoredSecret::Password(Arc::new(Password::new(salt, rounds, hash))))
     }
 
     /// Takes over what `other` has learnt, where both are kept alike.
-    pub(super) fn inherit(&mut self, other: &Kept) {
-        if let (Kept::Password(own), Kept::Password(other)) = (self, other)
+    pub(super) fn inherit(&mut self, other: &StoredSecret) {
+        if let (StoredSecret::Password(own), StoredSecret::Password(other)) = (self, other)
             && (own.salt, own.rounds, own.hash) == (other.salt, other.rounds, other.hash)
         {
             *own = Arc::clone(other);

@@ -43,11 +43,11 @@ fn asked(access: &Access, authorization: &str, peer: IpAddr) -> Result<(String, 
     verdict(access.check(authorization, None, peer))
 }
 
-fn verdict(answer: Result<Granted, Refused>) -> Result<(String, Option<String>), Refusal> {
+fn verdict(answer: Result<Identity, Rejection>) -> Result<(String, Option<String>), Refusal> {
     let granted = answer.map_err(|refused| refused.reason)?;
     let tenant = match granted.owner() {
-        Some(Owner::Named(name)) => Some(name.to_string()),
-        Some(Owner::Any) => Some("*".to_owned()),
+        Some(TenantRule::Named(name)) => Some(name.to_string()),
+        Some(TenantRule::Any) => Some("*".to_owned()),
         _ => None,
     };
     Ok((granted.name().unwrap_or_default().to_owned(), tenant))
@@ -57,7 +57,7 @@ fn basic(name: &str, password: &str) -> String {
     format!("Basic {}", BASE64.encode(format!("{name}:{password}")))
 }
 
-fn token() -> Made {
+fn token() -> NewSecret {
     make(None).unwrap()
 }
 
@@ -242,11 +242,11 @@ fn lines_say_what_a_credential_may_do_over_bulk() {
          certificate O=Acme Widgets, Inc. \tbulk=delete  indices=.own-* \n",
         plain.kept, more.kept
     ));
-    let bulk = |granted: Granted| {
+    let bulk = |granted: Identity| {
         let (actions, indices) = granted.bulk().unwrap();
         (BulkAction::ALL.map(|action| actions.has(action)), indices.cloned())
     };
-    let of = |token: &Made| {
+    let of = |token: &NewSecret| {
         bulk(rig.access.check(Some(format!("Bearer {}", token.secret).as_bytes()), None, PEER).unwrap())
     };
     assert_eq!(of(&plain), ([false; 4], None));
@@ -356,7 +356,7 @@ fn unknown_names_take_the_way_of_known_ones() {
             .as_bytes(),
     )
     .unwrap();
-    let keyed = Keyed::new().unwrap();
+    let keyed = ProcessKey::new().unwrap();
     let mut seen: Vec<Option<u32>> = (0..1000)
         .map(|n| match mixed.basic(format!("nobody {n}").as_bytes(), &keyed).1 {
             Secret::Password(password) => Some(password.rounds().get()),

@@ -1,13 +1,13 @@
 //! Rights beyond adding to the sender's own tenant: `_bulk` actions, and resending as an operator.
 
 use super::Gate;
-use crate::access::{BulkActions, BulkRights, Granted, Indices};
+use crate::access::{BulkActions, BulkRights, Identity, Indices};
 use crate::caller::Caller;
-use crate::passage::Passage;
-use crate::refused::Refused;
+use crate::permit::Permit;
+use crate::rejection::Rejection;
 use crate::tenancy;
 use std::collections::HashMap;
-use tidegate_ledger::{Open, Refusal};
+use tidegate_ledger::{OpenRequest, Refusal};
 
 /// `_bulk` rights where the credentials have none of their own.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +24,8 @@ pub struct BulkDefaults {
 pub const RESEND_HEADER: &str = "Tidegate-Tenant";
 
 /// The tenant of resent data, if this request resends.
-pub(super) fn resent<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Refused> {
-    caller.headers.sole(RESEND_HEADER).map_err(|_| Refused::new(Refusal::Tenant, TWICE))
+pub(super) fn resent<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Rejection> {
+    caller.headers.sole(RESEND_HEADER).map_err(|_| Rejection::new(Refusal::Tenant, TWICE))
 }
 
 impl Gate {
@@ -34,19 +34,19 @@ impl Gate {
     pub(super) fn resent(
         &self,
         caller: &Caller<'_>,
-        open: &mut Open,
+        open: &mut OpenRequest,
         authorization: Option<&[u8]>,
         of: &[u8],
-    ) -> Result<(Passage, Granted), Refused> {
+    ) -> Result<(Permit, Identity), Rejection> {
         let rules = self.rules();
         if rules.operators.is_open() {
-            return Err(Refused::new(Refusal::Forbidden, NO_OPERATORS));
+            return Err(Rejection::new(Refusal::Forbidden, NO_OPERATORS));
         }
         let granted = rules.operators.check(authorization, None, caller.peer)?;
         let name = match str::from_utf8(of) {
             Ok("") => None,
             Ok(of) if rules.tenancy.is_some() => Some(tenancy::valid(of)?),
-            _ => return Err(Refused::new(Refusal::Tenant, NO_TENANTS)),
+            _ => return Err(Rejection::new(Refusal::Tenant, NO_TENANTS)),
         };
         let passage = self.named(caller, open, name)?;
         Ok((passage, granted.as_operator()))
@@ -54,7 +54,7 @@ impl Gate {
 
     /// The `_bulk` rights of a request that was [admitted](Gate::enter_known): those of its credential, then its
     /// tenant's settings, then those of all.
-    pub fn bulk_rights(&self, granted: &Granted, open: &Open) -> BulkRights {
+    pub fn bulk_rights(&self, granted: &Identity, open: &OpenRequest) -> BulkRights {
         if granted.is_operator() {
             return BulkRights::all();
         }

@@ -29,16 +29,16 @@ struct Rig {
 
 /// A gate before a journal that may take `quota` bytes.
 fn rig(quota: u64) -> Rig {
-    rig_with(quota, |_, _| Rules::default())
+    rig_with(quota, |_, _| GateRules::default())
 }
 
 /// The same, with rules for its one source.
-fn rig_with(quota: u64, rules: impl FnOnce(&Ledger, &Source) -> Rules) -> Rig {
+fn rig_with(quota: u64, rules: impl FnOnce(&Ledger, &Source) -> GateRules) -> Rig {
     rig_of(quota, 1024, rules)
 }
 
 /// The same, where `queue` bodies can wait for the disk at a time.
-fn rig_of(quota: u64, queue: usize, rules: impl FnOnce(&Ledger, &Source) -> Rules) -> Rig {
+fn rig_of(quota: u64, queue: usize, rules: impl FnOnce(&Ledger, &Source) -> GateRules) -> Rig {
     let dir = tempfile::tempdir().unwrap();
     let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
     let arena = Arena::new(TOTAL, floors, 4 << 20, 64, 64).unwrap();
@@ -54,11 +54,11 @@ fn rig_of(quota: u64, queue: usize, rules: impl FnOnce(&Ledger, &Source) -> Rule
 
 impl Rig {
     /// Appends a body of `len` bytes with three items.
-    async fn append(&self, len: usize) -> Result<(), Refused> {
+    async fn append(&self, len: usize) -> Result<(), Rejection> {
         self.append_as(self.source.open(), len).await
     }
 
-    async fn append_as(&self, open: Open, len: usize) -> Result<(), Refused> {
+    async fn append_as(&self, open: OpenRequest, len: usize) -> Result<(), Rejection> {
         let mut window = self.arena.window(Share::Ingest, len).await.unwrap();
         window.advance(len);
         let meta = Meta {
@@ -99,13 +99,10 @@ async fn the_wait_for_memory_has_an_end() {
     let rig = rig(1 << 30);
     let _held = take_all_but(&rig, 4096);
     let asked = Instant::now();
-    let refused = rig.gate.room_to_decode(&Passage::default(), 1 << 20, false).await.err().unwrap();
+    let refused = rig.gate.room_to_decode(&Permit::default(), 1 << 20, false).await.err().unwrap();
     assert_eq!((refused.reason, asked.elapsed()), (Refusal::Memory, WAIT));
     assert!(refused.retry_after.is_some_and(|seconds| seconds > 0));
-    assert!(
-        rig.gate.room_to_decode(&Passage::default(), 4096, true).await.is_ok(),
-        "what fits does not wait"
-    );
+    assert!(rig.gate.room_to_decode(&Permit::default(), 4096, true).await.is_ok(), "what fits does not wait");
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +114,7 @@ async fn who_waits_gets_what_becomes_free() {
         tokio::time::sleep(WAIT / 2).await;
         drop(held);
     };
-    let passage = Passage::default();
+    let passage = Permit::default();
     let (room, ()) = tokio::join!(rig.gate.room_to_decode(&passage, 1 << 20, true), frees);
     assert!(room.is_ok());
     assert_eq!(asked.elapsed(), WAIT / 2);
@@ -128,7 +125,7 @@ async fn what_never_fits_is_refused_at_once_and_for_good() {
     let rig = rig(1 << 30);
     let asked = Instant::now();
     let refused =
-        rig.gate.room_to_decode(&Passage::default(), rig.gate.most_decoded() + 1, false).await.err().unwrap();
+        rig.gate.room_to_decode(&Permit::default(), rig.gate.most_decoded() + 1, false).await.err().unwrap();
     assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));
     assert_eq!(asked.elapsed(), Duration::ZERO);
 }

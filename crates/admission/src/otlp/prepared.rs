@@ -1,8 +1,8 @@
 //! The refusals that come by the thousand, as gRPC has them: put together at the start, so that only the seconds are put in.
 
 use super::{GrpcAnswer, grpc};
-use crate::refused::{Refused, Words};
-use crate::standing::Standing;
+use crate::canned_refusal::CannedRefusal;
+use crate::rejection::{Rejection, RejectionText};
 use crate::status::{Code, Detail, protobuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -17,27 +17,27 @@ const LONGEST: usize = 2;
 
 /// A refusal that is ready but for the seconds.
 #[derive(Clone, Copy)]
-pub struct Ready {
-    parts: &'static Parts,
+pub struct PreparedRefusal {
+    parts: &'static PreparedParts,
     seconds: u32,
 }
 
-struct Parts {
+struct PreparedParts {
     code: Code,
     message: Box<str>,
     /// By the bytes of the seconds.
-    statuses: [Status; LONGEST],
+    statuses: [EncodedStatus; LONGEST],
 }
 
-/// The `Status` in protobuf, in which the seconds are the last bytes; and the same in base64.
-struct Status {
+/// The `EncodedStatus` in protobuf, in which the seconds are the last bytes; and the same in base64.
+struct EncodedStatus {
     raw: Box<[u8]>,
     text: Box<[u8]>,
 }
 
 /// By what is refused.
-static ALL: LazyLock<Box<[Parts]>> =
-    LazyLock::new(|| Standing::ALL.iter().map(|standing| Parts::of(*standing)).collect());
+static ALL: LazyLock<Box<[PreparedParts]>> =
+    LazyLock::new(|| CannedRefusal::ALL.iter().map(|standing| PreparedParts::of(*standing)).collect());
 
 /// Puts them together. Otherwise the first that is needed does it.
 pub(crate) fn prepare() {
@@ -45,17 +45,17 @@ pub(crate) fn prepare() {
 }
 
 /// The prepared answer for such a refusal.
-pub fn ready(refused: &Refused) -> Option<Ready> {
+pub fn ready(refused: &Rejection) -> Option<PreparedRefusal> {
     match (&refused.words, refused.retry_after) {
-        (Words::Standing(standing), Some(seconds)) if seconds < 1 << (7 * LONGEST) => {
+        (RejectionText::CannedRefusal(standing), Some(seconds)) if seconds < 1 << (7 * LONGEST) => {
             // There is one for each, in this order.
-            ALL.get(*standing as usize).map(|parts| Ready { parts, seconds })
+            ALL.get(*standing as usize).map(|parts| PreparedRefusal { parts, seconds })
         }
         _ => None,
     }
 }
 
-impl Ready {
+impl PreparedRefusal {
     /// `grpc-status`
     pub fn code(self) -> Code {
         self.parts.code
@@ -70,7 +70,7 @@ impl Ready {
     pub fn details(self, mut put: impl FnMut(&[u8])) {
         let seconds = Varint::new(self.seconds.into());
         let (bytes, len) = (seconds.as_bytes(), seconds.as_bytes().len());
-        let Some(Status { raw, text }) = self.parts.of_len(len) else { return };
+        let Some(EncodedStatus { raw, text }) = self.parts.of_len(len) else { return };
         // Up to the last three bytes that stay the same, and from there on anew.
         let same = (raw.len() - len) / 3 * 3;
         let mut tail = [0; 2 + LONGEST];
@@ -85,28 +85,28 @@ impl Ready {
     }
 }
 
-impl Parts {
+impl PreparedParts {
     /// Cut out of what the ordinary code says.
-    fn of(standing: Standing) -> Parts {
-        let refused = Refused::standing(standing).retry_after(0);
+    fn of(standing: CannedRefusal) -> PreparedParts {
+        let refused = Rejection::canned(standing).retry_after(0);
         let GrpcAnswer { code, message, .. } = grpc(&refused, None);
         let statuses = [0, 0x80].map(|seconds| {
             let mut raw = Vec::new();
             protobuf(&mut raw, code, [standing.words().as_bytes(), &[], &[]], Detail::RetryIn(seconds));
             let text = STANDARD_NO_PAD.encode(&raw).into_bytes();
-            Status { raw: raw.into(), text: text.into() }
+            EncodedStatus { raw: raw.into(), text: text.into() }
         });
-        Parts { code, message: message.into(), statuses }
+        PreparedParts { code, message: message.into(), statuses }
     }
 
-    fn of_len(&self, len: usize) -> Option<&Status> {
+    fn of_len(&self, len: usize) -> Option<&EncodedStatus> {
         self.statuses.get(len.checked_sub(1)?)
     }
 
     #[cfg(test)]
     fn size(&self) -> usize {
         let statuses: usize = self.statuses.iter().map(|status| status.raw.len() + status.text.len()).sum();
-        size_of::<Parts>() + self.message.len() + statuses
+        size_of::<PreparedParts>() + self.message.len() + statuses
     }
 }
 
@@ -118,9 +118,9 @@ mod tests {
     /// delay.
     #[test]
     fn what_is_prepared_is_what_would_be_said() {
-        for standing in Standing::ALL {
+        for standing in CannedRefusal::ALL {
             for seconds in [0, 1, 9, 10, 99, 100, 127, 128, 300, 9999, 10_000, 16_383] {
-                let refused = Refused::standing(*standing).retry_after(seconds);
+                let refused = Rejection::canned(*standing).retry_after(seconds);
                 let ready = ready(&refused).unwrap();
                 let said = grpc(&refused, None);
                 let mut details = Vec::new();
@@ -134,15 +134,15 @@ mod tests {
     /// Rare refusals are rendered by the ordinary code.
     #[test]
     fn what_is_not_prepared_is_said_so() {
-        let standing = Refused::standing(Standing::Memory);
+        let standing = Rejection::canned(CannedRefusal::Memory);
         assert!(ready(&standing).is_none());
         assert!(ready(&standing.clone().retry_after(16_384)).is_none());
-        assert!(ready(&Refused::too_large(1).retry_after(1)).is_none());
+        assert!(ready(&Rejection::too_large(1).retry_after(1)).is_none());
     }
 
     #[test]
     fn they_fit_the_space_that_is_declared_for_them() {
-        let bytes: usize = ALL.iter().map(Parts::size).sum();
+        let bytes: usize = ALL.iter().map(PreparedParts::size).sum();
         assert!(bytes <= BYTES, "{bytes} bytes");
     }
 }

@@ -2,10 +2,10 @@
 //! that time can mend, and no others; and it says when.
 
 use super::*;
-use crate::answer::{Protocol, answer};
+use crate::answer::{AnswerFormat, answer};
 
-fn refused(reason: Refusal) -> Refused {
-    let refused = Refused::new(reason, "these are 100 % \"words\"\n");
+fn refused(reason: Refusal) -> Rejection {
+    let refused = Rejection::new(reason, "these are 100 % \"words\"\n");
     if is_mended_by_time(reason) { refused.retry_after(17) } else { refused }
 }
 
@@ -27,8 +27,8 @@ fn is_retried_over_grpc(answer: &GrpcAnswer) -> bool {
 }
 
 /// The status of the answer over HTTP, and all of it.
-fn over_http(refused: Refused, media: Media) -> (u16, String) {
-    let reply = answer(refused, Protocol::Otlp(media));
+fn over_http(refused: Rejection, media: Media) -> (u16, String) {
+    let reply = answer(refused, AnswerFormat::Otlp(media));
     let mut bytes = Vec::new();
     reply.put(0, &mut bytes);
     (reply.status(), String::from_utf8_lossy(&bytes).into_owned())
@@ -57,7 +57,7 @@ fn only_what_time_can_mend_is_sent_again() {
 
 #[test]
 fn a_number_in_the_words_is_in_the_message() {
-    let refused = Refused::too_large(1024);
+    let refused = Rejection::too_large(1024);
     assert!(grpc(&refused, None).message.contains("at most 1024 bytes are accepted"));
     let (status, text) = over_http(refused, Media::Json);
     assert_eq!(status, 413);

@@ -35,7 +35,7 @@ fn name(
         guarded: true,
         journalled: true,
     };
-    let granted = Granted::default();
+    let granted = Identity::default();
     let name = tenancy.of(&caller, Sender::Granted(&granted), None);
     name.map(|name| name.unwrap_or_default().to_owned()).map_err(|refused| refused.reason)
 }
@@ -128,7 +128,7 @@ fn an_address_has_its_own_default_and_what_strangers_say_does_not_count() {
         guarded: true,
         journalled: true,
     };
-    let granted = Granted::default();
+    let granted = Identity::default();
     let of = |headers, sender, default| {
         let name = tenancy.of(&caller(headers), sender, default);
         name.map(|name| name.unwrap().to_owned()).unwrap()
@@ -146,7 +146,7 @@ fn an_address_has_its_own_default_and_what_strangers_say_does_not_count() {
 }
 
 /// The callers of credentials with these options.
-fn granted(option: &str) -> Granted {
+fn granted(option: &str) -> Identity {
     let dir = tempfile::tempdir().unwrap();
     let (file, made) = (dir.path().join("credentials"), crate::access::make(None).unwrap());
     std::fs::write(&file, format!("bearer a {} {option}\n", made.kept)).unwrap();

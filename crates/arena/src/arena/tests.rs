@@ -38,13 +38,13 @@ fn what_is_not_paid_for_is_refused() {
     let arena = arena(MIB);
     let mut window = arena.try_window(Share::Ingest, 4096).unwrap();
     let held = arena.try_charge(Share::Ingest, 256 << 10).unwrap();
-    assert_eq!(window.try_reserve(MIB - (128 << 10)), Err(Refused::Short));
+    assert_eq!(window.try_reserve(MIB - (128 << 10)), Err(ChargeError::Short));
     drop(held);
     assert_eq!(
         window.try_reserve(9 * MIB),
-        Err(Refused::Never { wanted: 9 * MIB as u64, most: 8 * MIB as u64 })
+        Err(ChargeError::Never { wanted: 9 * MIB as u64, most: 8 * MIB as u64 })
     );
-    assert!(matches!(arena.try_charge(Share::Ingest, MIB as u64), Err(Refused::Never { .. })));
+    assert!(matches!(arena.try_charge(Share::Ingest, MIB as u64), Err(ChargeError::Never { .. })));
     drop(window);
     assert!(arena.try_window(Share::Ingest, MIB - (64 << 10)).is_ok());
 }
@@ -76,7 +76,7 @@ fn a_hot_window_is_paid_for_or_trimmed() {
     drop(exact);
     let small: Vec<Window> = (0..64).map(|_| arena.try_window(Share::Ingest, 1).unwrap()).collect();
     assert_eq!(arena.usage().shares[0].used, 64 * PAGE as u64);
-    assert!(matches!(arena.try_window(Share::Ingest, 1), Err(Refused::Crowded)));
+    assert!(matches!(arena.try_window(Share::Ingest, 1), Err(ChargeError::Crowded)));
     drop(small);
     assert_eq!(arena.usage().shares[0].used, 0);
 }
@@ -113,7 +113,7 @@ fn a_new_plan_holds_from_then_on_if_what_is_used_fits_it() {
     let arena = arena(4 * MIB);
     let held = arena.try_charge(Share::Ingest, 3 * MIB as u64).unwrap();
     let smaller = Floors::NONE.with(Share::Lake, MIB as u64);
-    assert_eq!(arena.replan(2 * MIB as u64, smaller), Err(Refused::Short));
+    assert_eq!(arena.replan(2 * MIB as u64, smaller), Err(ChargeError::Short));
     assert_eq!(arena.ceiling(Share::Lake), 4 * MIB as u64 - (64 << 10));
     drop(held);
     arena.replan(2 * MIB as u64, smaller).unwrap();
@@ -184,7 +184,7 @@ fn pages_that_the_kernel_keeps_are_charged_for_good() {
     // The rest can be charged, but no more; and nothing hangs.
     let rest = 4 * MIB as u64 - usage.kept_bytes - (64 << 10);
     let charge = arena.try_charge(Share::Ingest, rest).unwrap();
-    assert_eq!(arena.try_charge(Share::Ingest, PAGE as u64).map(drop), Err(Refused::Short));
+    assert_eq!(arena.try_charge(Share::Ingest, PAGE as u64).map(drop), Err(ChargeError::Short));
     drop(charge);
     arena.inner.map.keeps_pages.store(false, Ordering::Relaxed);
     drop(arena.try_window(Share::Ingest, MIB).unwrap());

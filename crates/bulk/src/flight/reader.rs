@@ -10,7 +10,7 @@ use crate::sync::lock;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::task::Waker;
-use tidegate_arena::{Refused, Window};
+use tidegate_arena::{ChargeError, Window};
 
 /// So many replies are given out under one lock.
 const REPLIES: usize = 64;
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
             }
             Kept::Whole { window, short } => {
                 if let Err(refused) = keep(self.shared, window, piece) {
-                    let never = matches!(refused, Refused::Never { .. });
+                    let never = matches!(refused, ChargeError::Never { .. });
                     *short = Some(if never { Kind::TooLarge } else { Kind::NoRoom });
                     return ControlFlow::Break(());
                 }
@@ -217,7 +217,7 @@ impl Replies<'_> {
 }
 
 /// Adds `piece` to what is kept.
-fn keep(shared: &Shared, window: &mut Option<Window>, piece: &[u8]) -> Result<(), Refused> {
+fn keep(shared: &Shared, window: &mut Option<Window>, piece: &[u8]) -> Result<(), ChargeError> {
     match window {
         Some(window) => window.append(piece),
         None => {

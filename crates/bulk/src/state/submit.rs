@@ -8,7 +8,7 @@ use crate::lane::Lane;
 use crate::line::Line;
 use crate::outcome::Refused;
 use crate::slots::{Key, NONE, Phase};
-use tidegate_arena::{Refused as Short, Window, rounded};
+use tidegate_arena::{ChargeError as Short, Window, rounded};
 
 impl State {
     /// Takes an item in: its bytes are copied into its batch's window before this returns.

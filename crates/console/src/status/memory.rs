@@ -2,7 +2,7 @@
 
 use crate::resident::Resident;
 use serde::Serialize;
-use tidegate_arena::{Arena, Declared};
+use tidegate_arena::{Arena, Reservation};
 
 /// The process's memory against its limit. Everything is in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -81,7 +81,7 @@ impl Memory {
 
 impl DeclaredLine {
     /// A line of the plan, its use unknown.
-    pub fn of(line: &Declared) -> DeclaredLine {
+    pub fn of(line: &Reservation) -> DeclaredLine {
         DeclaredLine {
             owner: line.owner.to_owned(),
             what: line.what.to_owned(),

@@ -1,7 +1,7 @@
 //! The numbers that real parts give.
 
 use crate::{DeclaredLine, Payload};
-use tidegate_arena::{Arena, Declared, Floors, Share};
+use tidegate_arena::{Arena, Floors, Reservation, Share};
 
 /// An arena's shares are shown with what they hold; those that can hold nothing are left out.
 #[test]
@@ -21,7 +21,7 @@ fn an_arena_is_shown_by_share() {
 
 #[test]
 fn a_line_of_the_plan_knows_its_use_when_told() {
-    let declared = Declared { owner: "o", what: "w", count: 3, each: 5, setting: None };
+    let declared = Reservation { owner: "o", what: "w", count: 3, each: 5, setting: None };
     let line = DeclaredLine::of(&declared);
     assert_eq!((line.declared, line.used, line.peak), (15, None, None));
     let line = line.using(7, Some(9));

@@ -3,7 +3,7 @@
 use crate::chunked::ChunkedDecoder;
 use crate::head::{BodyLength, Framing};
 use crate::refusal::Refusal;
-use tidegate_arena::{PAGE, STEP, Window};
+use tidegate_arena::{GROWTH_STEP, PAGE, Window};
 
 /// Room behind the body for the framing of a chunk: with less, reads get small.
 const FRAMING: usize = 1 << 10;
@@ -76,7 +76,7 @@ impl BodyReceiver {
                 // All of it has been looked at: what comes next is read where the body goes on.
                 window.truncate(undone.body);
                 // No more than has arrived, nor than a few steps: a chunk's size is only a claim.
-                let most = window.len().clamp(PAGE, 4 * STEP);
+                let most = window.len().clamp(PAGE, 4 * GROWTH_STEP);
                 let ahead = FRAMING + chunked.missing().clamp(PAGE, most);
                 let left = FRAMING + limit.saturating_sub(window.len());
                 let room = if window.spare() < FRAMING { ahead.min(left) } else { 0 };

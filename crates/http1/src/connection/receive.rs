@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::service::Service;
 use crate::stream::Stream;
 use std::pin::pin;
-use tidegate_arena::{PAGE, Refused, Window, rounded};
+use tidegate_arena::{ChargeError, PAGE, Window, rounded};
 use tokio::time::Instant;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -21,7 +21,7 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
         let (arena, share) = (&self.server.arena, self.server.settings.share);
         match arena.try_window(share, hint).or_else(|_| arena.try_window(share, PAGE)) {
             Ok(window) => return Ok(window),
-            Err(Refused::Short) if !at_once => {}
+            Err(ChargeError::Short) if !at_once => {}
             Err(_) => return Err(Refusal::Memory),
         }
         let deadline = Instant::now() + self.server.settings.memory_wait;
@@ -35,7 +35,7 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
     /// Charges what is missing for `more` bytes behind the filled ones.
     pub(super) async fn reserve(&mut self, window: &mut Window, more: usize) -> Result<(), Refusal> {
         match window.try_reserve(more) {
-            Err(Refused::Short) => {}
+            Err(ChargeError::Short) => {}
             answer => return answer.map_err(refusal_of),
         }
         let deadline = Instant::now() + self.server.settings.memory_wait;
@@ -141,11 +141,11 @@ impl<S: Service, T: Stream> Connection<'_, '_, S, T> {
     }
 }
 
-fn refusal_of(refused: Refused) -> Refusal {
+fn refusal_of(refused: ChargeError) -> Refusal {
     match refused {
-        Refused::Never { most, .. } => {
+        ChargeError::Never { most, .. } => {
             Refusal::BodyTooLarge { limit: usize::try_from(most).unwrap_or(usize::MAX) }
         }
-        Refused::Short | Refused::Crowded => Refusal::Memory,
+        ChargeError::Short | ChargeError::Crowded => Refusal::Memory,
     }
 }

@@ -4,7 +4,7 @@ use crate::pipe::{Client, pipe};
 use crate::record::{peer, server, statuses};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_arena::heap::{Counting, allocations_of_this_thread};
+use tidegate_arena::heap::{CountingAllocator, allocations_of_this_thread};
 use tidegate_arena::{Arena, Floors, PAGE};
 use tidegate_http1::{
     Admitted, Body, ConnectionEnd, Head, Refusal, RefusalContext, Reply, Server, Service, Settings, Shutdown,
@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 #[global_allocator]
-static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
+static HEAP: CountingAllocator<std::alloc::System> = CountingAllocator::new(std::alloc::System);
 
 /// A service as lean as a real one can be.
 struct Lean;

@@ -31,7 +31,11 @@ impl fmt::Display for Balance {
             let SourceBalance { name, received, accepted, refused, open, items_refused, difference, .. } =
                 source;
             let refused = sum(refused.iter().map(|(reason, count)| (reason.name(), *count)));
-            write!(f, "  {name}: {received} = {accepted} + {refused} + {open}{}", Off(*difference))?;
+            write!(
+                f,
+                "  {name}: {received} = {accepted} + {refused} + {open}{}",
+                DifferenceWarning(*difference)
+            )?;
             if !items_refused.is_empty() {
                 let items = sum(items_refused.iter().map(|(reason, count)| (reason.name(), *count)));
                 write!(f, "; items refused of those accepted: {items}")?;
@@ -46,11 +50,15 @@ impl fmt::Display for Balance {
         for SourceBalance { name, forwarded, .. } in forwards {
             let ForwardedBalance { received, fates, open, difference } = forwarded;
             let fates = sum(fates.iter().map(|(fate, count)| (fate.name(), *count)));
-            writeln!(f, "  {name}: {received} = {fates} + {open}{}", Off(*difference))?;
+            writeln!(f, "  {name}: {received} = {fates} + {open}{}", DifferenceWarning(*difference))?;
         }
         let JournalBalance { accepted, handed_over, appended, difference } = self.journal;
         writeln!(f, "items: accepted <= appended <= accepted + handed over, since start")?;
-        writeln!(f, "  journal: {accepted} <= {appended} <= {accepted} + {handed_over}{}", Off(difference))?;
+        writeln!(
+            f,
+            "  journal: {accepted} <= {appended} <= {accepted} + {handed_over}{}",
+            DifferenceWarning(difference)
+        )?;
         writeln!(
             f,
             "items: accepted + replayed = delivered + passed over + queued + dropped, since attached"
@@ -59,7 +67,7 @@ impl fmt::Display for Balance {
             let SinkBalance { name, accepted, replayed, delivered, passed, queued, dropped, difference } =
                 sink;
             let dropped = sum(dropped.iter().map(|(reason, count)| (reason.name(), *count)));
-            let off = Off(*difference);
+            let off = DifferenceWarning(*difference);
             writeln!(
                 f,
                 "  {name}: {accepted} + {replayed} = {delivered} + {passed} + {queued} + {dropped}{off}"
@@ -73,9 +81,9 @@ impl fmt::Display for Balance {
 }
 
 /// Says so when an equation does not hold.
-struct Off(i64);
+struct DifferenceWarning(i64);
 
-impl fmt::Display for Off {
+impl fmt::Display for DifferenceWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 { Ok(()) } else { write!(f, "  DIFFERENCE {:+}", self.0) }
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tidegate_meters::Registry;
 
 use super::{ledger, metrics};
-use crate::{Counts, Dropped, ItemRefusal, Ledger, MAX_SOURCES, Refusal, Settled, Signal, SinkBook};
+use crate::{Counts, Dropped, ItemRefusal, Ledger, MAX_SOURCES, Refusal, Settlement, Signal, SinkLedger};
 
 /// A request that nobody closed is refused as abandoned.
 #[test]
@@ -22,7 +22,7 @@ fn a_forgotten_request_is_abandoned() {
 #[test]
 fn a_forgotten_hand_over_is_accepted() {
     let ledger = ledger(7);
-    let handed_over = ledger.source("s").unwrap().open().hand_over(metrics(3));
+    let handed_over = ledger.source("s").unwrap().open().submit(metrics(3));
     assert_eq!(ledger.balance().journal.handed_over, 3);
     ledger.head().advance_to(10);
     drop(handed_over);
@@ -40,7 +40,7 @@ fn items_of_several_signals_are_accepted_together() {
     open.belongs_to(tenant.clone());
     let counts = Counts::of(Signal::Traces, 5, 70).and(Signal::Logs, 2).and(Signal::Metrics, 1);
     assert_eq!((counts.items(), counts.bytes()), (8, 70));
-    let handed_over = open.hand_over(counts);
+    let handed_over = open.submit(counts);
     assert_eq!(ledger.balance().journal.handed_over, 8);
     ledger.head().advance_to(8);
     handed_over.accept();
@@ -55,17 +55,17 @@ fn items_that_are_left_out_are_refused_with_the_others_accepted() {
     let ledger = ledger(0);
     let source = ledger.source("s").unwrap();
     let mut open = source.open();
-    open.leave_out(ItemRefusal::Malformed, 3);
-    let handed_over = open.hand_over(metrics(4));
+    open.refuse_items(ItemRefusal::Malformed, 3);
+    let handed_over = open.submit(metrics(4));
     assert!(ledger.balance().sources[0].items_refused.is_empty());
     ledger.head().advance_to(4);
     handed_over.accept();
     for refused in [true, false] {
         let mut open = source.open();
-        open.leave_out(ItemRefusal::Malformed, 5);
+        open.refuse_items(ItemRefusal::Malformed, 5);
         match refused {
             true => open.refuse(Refusal::Memory),
-            false => open.hand_over(metrics(2)).refuse(Refusal::Disk),
+            false => open.submit(metrics(2)).refuse(Refusal::Disk),
         }
     }
     let balance = ledger.balance();
@@ -84,12 +84,12 @@ fn items_are_refused_for_two_reasons_of_one_request() {
     let ledger = ledger(0);
     let source = ledger.source("s").unwrap();
     let mut open = source.open();
-    open.leave_out(ItemRefusal::Malformed, 3);
-    open.leave_out(ItemRefusal::Forbidden, 2);
-    open.hand_over(metrics(0)).accept();
+    open.refuse_items(ItemRefusal::Malformed, 3);
+    open.refuse_items(ItemRefusal::Forbidden, 2);
+    open.submit(metrics(0)).accept();
     let mut open = source.open();
-    open.leave_out(ItemRefusal::Malformed, 0);
-    open.leave_out(ItemRefusal::Forbidden, 4);
+    open.refuse_items(ItemRefusal::Malformed, 0);
+    open.refuse_items(ItemRefusal::Forbidden, 4);
     open.accept_empty(crate::Signal::Logs);
     let balance = ledger.balance();
     assert_eq!(balance.sources[0].items_refused, [(Refusal::Malformed, 3), (Refusal::Forbidden, 6)]);
@@ -101,7 +101,7 @@ fn items_are_refused_for_two_reasons_of_one_request() {
 fn the_journal_must_agree_with_the_sources() {
     let ledger = ledger(0);
     let source = ledger.source("s").unwrap();
-    source.open().hand_over(metrics(5)).accept();
+    source.open().submit(metrics(5)).accept();
     assert_eq!(ledger.balance().journal.difference, -5);
     ledger.head().advance_to(6);
     assert_eq!(ledger.balance().journal.difference, 1);
@@ -113,11 +113,11 @@ fn the_journal_must_agree_with_the_sources() {
 #[test]
 fn the_cursor_must_agree_with_the_book() {
     let ledger = ledger(100);
-    let sink = ledger.attach("s", SinkBook::new(90), 90, 0).unwrap();
+    let sink = ledger.attach("s", SinkLedger::new(90), 90, 0).unwrap();
     assert_eq!(ledger.balance().sinks[0].queued, 10);
-    sink.settle(Settled { delivered: 3, passed: 0, dropped: &[], position: 94, ahead: 0 });
+    sink.settle(Settlement { delivered: 3, passed: 0, dropped: &[], position: 94, ahead: 0 });
     assert_eq!(ledger.balance().sinks[0].difference, 1);
-    sink.settle(Settled {
+    sink.settle(Settlement {
         delivered: 1,
         passed: 0,
         dropped: &[(Dropped::Rejected, 2)],
@@ -125,7 +125,7 @@ fn the_cursor_must_agree_with_the_book() {
         ahead: 0,
     });
     assert_eq!(ledger.balance().sinks[0].difference, -2);
-    sink.settle(Settled { delivered: 0, passed: 0, dropped: &[], position: 94, ahead: 2 });
+    sink.settle(Settlement { delivered: 0, passed: 0, dropped: &[], position: 94, ahead: 2 });
     assert_eq!(ledger.balance().difference(), 0);
     assert_eq!(ledger.balance().sinks[0].queued, 4);
 }
@@ -134,8 +134,8 @@ fn the_cursor_must_agree_with_the_book() {
 #[test]
 fn seeking_keeps_the_books_closed() {
     let ledger = ledger(100);
-    let sink = ledger.attach("s", SinkBook::new(0), 0, 0).unwrap();
-    sink.settle(Settled { delivered: 60, passed: 0, dropped: &[], position: 50, ahead: 10 });
+    let sink = ledger.attach("s", SinkLedger::new(0), 0, 0).unwrap();
+    sink.settle(Settlement { delivered: 60, passed: 0, dropped: &[], position: 50, ahead: 10 });
     sink.seek(20);
     let sink_balance = ledger.balance().sinks.remove(0);
     assert_eq!((sink_balance.replayed, sink_balance.queued, sink_balance.difference), (40, 80, 0));
@@ -150,14 +150,14 @@ fn seeking_keeps_the_books_closed() {
 fn the_text_shows_the_equations() {
     let ledger = ledger(0);
     let source = ledger.source("remote_write").unwrap();
-    let sink = ledger.attach("lake", SinkBook::new(0), 0, 0).unwrap();
+    let sink = ledger.attach("lake", SinkLedger::new(0), 0, 0).unwrap();
     ledger.head().advance_to(5);
-    source.open().hand_over(metrics(5)).accept();
+    source.open().submit(metrics(5)).accept();
     source.open().refuse(Refusal::Memory);
     source.open().refuse(Refusal::Memory);
     source.open().refuse(Refusal::Disk);
     let _open = source.open();
-    sink.settle(Settled {
+    sink.settle(Settlement {
         delivered: 2,
         passed: 0,
         dropped: &[(Dropped::Damaged, 1)],
@@ -174,7 +174,7 @@ items: accepted + replayed = delivered + passed over + queued + dropped, since a
 the books close
 ";
     assert_eq!(ledger.balance().to_string(), expected);
-    sink.settle(Settled { delivered: 0, passed: 0, dropped: &[], position: 5, ahead: 0 });
+    sink.settle(Settlement { delivered: 0, passed: 0, dropped: &[], position: 5, ahead: 0 });
     let text = ledger.balance().to_string();
     assert!(text.contains("lake: 5 + 0 = 2 + 0 + 0 + 1 (damaged 1)  DIFFERENCE +2\n"), "{text}");
     assert!(text.contains("THE BOOKS DO NOT CLOSE: 2 unexplained"), "{text}");
@@ -185,9 +185,9 @@ the books close
 fn the_json_can_be_read() {
     let ledger = ledger(0);
     let source = ledger.source("odd \"name\\\n").unwrap();
-    ledger.attach("lake", SinkBook::new(0), 0, 0).unwrap();
+    ledger.attach("lake", SinkLedger::new(0), 0, 0).unwrap();
     ledger.head().advance_to(4);
-    source.open().hand_over(metrics(4)).accept();
+    source.open().submit(metrics(4)).accept();
     source.open().refuse(Refusal::TooLarge);
     let json: serde_json::Value = serde_json::from_str(&ledger.balance().json()).unwrap();
     assert_eq!(json["difference"], 0);
@@ -204,11 +204,17 @@ fn the_books_are_published() {
     let registry = Registry::new(1);
     let ledger = Ledger::new(&registry, 10);
     let source = ledger.source("rw").unwrap();
-    let sink = ledger.attach("up", SinkBook::new(10), 10, 0).unwrap();
+    let sink = ledger.attach("up", SinkLedger::new(10), 10, 0).unwrap();
     ledger.head().advance_to(14);
-    source.open().hand_over(metrics(4)).accept();
+    source.open().submit(metrics(4)).accept();
     source.open().refuse(Refusal::Timeout);
-    sink.settle(Settled { delivered: 1, passed: 0, dropped: &[(Dropped::Quota, 2)], position: 13, ahead: 0 });
+    sink.settle(Settlement {
+        delivered: 1,
+        passed: 0,
+        dropped: &[(Dropped::Quota, 2)],
+        position: 13,
+        ahead: 0,
+    });
     let mut text = String::new();
     registry.encode(&mut text).unwrap();
     for line in [
@@ -260,7 +266,7 @@ fn pages_are_bounded() {
     );
     ledger.source("0").unwrap();
     for n in 0..1_000 {
-        ledger.attach("again", SinkBook::new(n), n, 0).unwrap();
+        ledger.attach("again", SinkLedger::new(n), n, 0).unwrap();
     }
     assert_eq!(ledger.balance().sinks.len(), 1);
     ledger.detach("again");
@@ -272,15 +278,15 @@ fn pages_are_bounded() {
 fn entries_allocate_nothing() {
     let ledger = ledger(0);
     let source = ledger.source("s").unwrap();
-    let sink = ledger.attach("s", SinkBook::new(0), 0, 0).unwrap();
+    let sink = ledger.attach("s", SinkLedger::new(0), 0, 0).unwrap();
     let head = ledger.head();
     let allocations = allocation_counter::measure(|| {
         for n in 1..100 {
-            let handed_over = source.open().hand_over(metrics(1));
+            let handed_over = source.open().submit(metrics(1));
             head.advance_to(n);
             handed_over.accept();
             source.open().refuse(Refusal::Memory);
-            sink.settle(Settled { delivered: 1, passed: 0, dropped: &[], position: n, ahead: 0 });
+            sink.settle(Settlement { delivered: 1, passed: 0, dropped: &[], position: n, ahead: 0 });
             let _ = sink.book().to_bytes();
         }
     });
@@ -299,7 +305,7 @@ fn a_tenants_page_balances_by_itself() {
     open.belongs_to(tenant.called("invented"));
     assert_eq!(open.tenant().map(|tenant| tenant.name().to_owned()), Some("invented".to_owned()));
     assert_eq!((tenant.book().open, tenant.book().difference()), (1, 0));
-    let handed_over = open.hand_over(metrics(5));
+    let handed_over = open.submit(metrics(5));
     ledger.head().advance_to(5);
     assert_eq!(tenant.book().open, 1);
     handed_over.accept();
@@ -307,7 +313,7 @@ fn a_tenants_page_balances_by_itself() {
         let mut open = source.open();
         open.belongs_to(tenant.clone());
         if refuse {
-            open.hand_over(metrics(7)).refuse(Refusal::Disk);
+            open.submit(metrics(7)).refuse(Refusal::Disk);
         } else {
             open.refuse(Refusal::RateLimited);
         }

@@ -7,7 +7,7 @@ use std::thread;
 use proptest::prelude::*;
 
 use super::{ledger, metrics};
-use crate::{Dropped, Head, Refusal, Settled, Sink, SinkBook, Source};
+use crate::{Dropped, JournalItems, Refusal, Settlement, SinkAccount, SinkLedger, Source};
 
 /// The totals of one request.
 #[derive(Clone, Copy, Debug)]
@@ -32,25 +32,25 @@ fn fate() -> impl Strategy<Value = Fate> {
 }
 
 /// The journal's writer: one at a time, and the head moves before anybody is told.
-fn append(journal: &Mutex<u64>, head: &Head, items: u64) {
+fn append(journal: &Mutex<u64>, head: &JournalItems, items: u64) {
     let mut total = journal.lock().unwrap();
     *total += items;
     head.advance_to(*total);
 }
 
-fn request(source: &Source, journal: &Mutex<u64>, head: &Head, fate: Fate) {
+fn request(source: &Source, journal: &Mutex<u64>, head: &JournalItems, fate: Fate) {
     let open = source.open();
     match fate {
         Fate::Refused => open.refuse(Refusal::Memory),
         Fate::Abandoned => drop(open),
-        Fate::Failed(items) => open.hand_over(metrics(items)).refuse(Refusal::Disk),
+        Fate::Failed(items) => open.submit(metrics(items)).refuse(Refusal::Disk),
         Fate::Accepted(items) => {
-            let handed_over = open.hand_over(metrics(items));
+            let handed_over = open.submit(metrics(items));
             append(journal, head, items);
             handed_over.accept();
         }
         Fate::Forgotten(items) => {
-            let handed_over = open.hand_over(metrics(items));
+            let handed_over = open.submit(metrics(items));
             append(journal, head, items);
             drop(handed_over);
         }
@@ -58,7 +58,7 @@ fn request(source: &Source, journal: &Mutex<u64>, head: &Head, fate: Fate) {
 }
 
 /// Settles what is queued in chunks, dropping some, until `done` and the queue is empty.
-fn follow(sink: &Sink, head: &Head, chunk: u64, done: &AtomicBool) {
+fn follow(sink: &SinkAccount, head: &JournalItems, chunk: u64, done: &AtomicBool) {
     let mut position = 0;
     loop {
         let last = done.load(Ordering::Acquire);
@@ -67,7 +67,13 @@ fn follow(sink: &Sink, head: &Head, chunk: u64, done: &AtomicBool) {
         let dropped = taken / 3;
         position += taken;
         let reasons = [(Dropped::Rejected, dropped)];
-        sink.settle(Settled { delivered: taken - dropped, passed: 0, dropped: &reasons, position, ahead: 0 });
+        sink.settle(Settlement {
+            delivered: taken - dropped,
+            passed: 0,
+            dropped: &reasons,
+            position,
+            ahead: 0,
+        });
         if last && queued == 0 {
             return;
         }
@@ -84,7 +90,7 @@ proptest! {
         let books = ledger(0);
         let (head, journal) = (books.head(), Mutex::new(0));
         let sources = ["a", "b"].map(|name| books.source(name).unwrap());
-        let sinks = ["fast", "slow"].map(|name| books.attach(name, SinkBook::new(0), 0, 0).unwrap());
+        let sinks = ["fast", "slow"].map(|name| books.attach(name, SinkLedger::new(0), 0, 0).unwrap());
         let (sent, done) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|threads| {
             let watcher = threads.spawn(|| {

@@ -194,7 +194,7 @@ fn items_are_limited_by_what_the_books_say() {
     let route = table.route(&books).unwrap();
     let counts = tidegate_ledger::Counts::of(tidegate_ledger::Signal::Logs, 50, 1);
     let hold = table.enter(NOW, route, None, 1, u64::MAX).unwrap();
-    books.open().hand_over(counts).accept();
+    books.open().submit(counts).accept();
     drop(hold);
     let denied = table.enter(NOW, route, None, 1, u64::MAX).unwrap_err();
     assert!(matches!(denied, Denied::Route(reached) if reached.limit == Limit::Items));

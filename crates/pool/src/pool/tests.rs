@@ -31,7 +31,7 @@ async fn a_panic_is_its_callers_error_and_the_thread_goes_on() {
     let pool = Pool::start(1, 1).unwrap();
     for _ in 0..5 {
         let failed = pool.run(|| panic!("work number {}", 7)).await;
-        assert_eq!(failed, Err::<(), _>(Failed::Panicked("work number 7".to_owned())));
+        assert_eq!(failed, Err::<(), _>(JobError::Panicked("work number 7".to_owned())));
     }
     assert_eq!(pool.run(|| 1).await, Ok(1));
     assert!(!pool.has_ended());
@@ -81,9 +81,9 @@ async fn a_stop_answers_everybody_and_waits_for_what_is_begun() {
         let pool = pool.clone();
         move || pool.stop()
     });
-    assert_eq!((queued.await, outside.await), (Err(Failed::Stopped), Err(Failed::Stopped)));
+    assert_eq!((queued.await, outside.await), (Err(JobError::Stopped), Err(JobError::Stopped)));
     end.send(()).unwrap();
     stopping.join().unwrap();
     assert_eq!(first.await, Ok(()));
-    assert_eq!(pool.run(|| 4).await, Err(Failed::Stopped));
+    assert_eq!(pool.run(|| 4).await, Err(JobError::Stopped));
 }

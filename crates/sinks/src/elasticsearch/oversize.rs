@@ -17,7 +17,7 @@ use crate::delivery::{Alone, Answered, Pipeline};
 use crate::egress_budget::{Held, NoRoom};
 use crate::journal_consumer::Record;
 use std::sync::Arc;
-use tidegate_arena::{PAGE, STEP, Window};
+use tidegate_arena::{GROWTH_STEP, PAGE, Window};
 use tidegate_journal::{Encoding, Meta, ReadError};
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::{Symbols, Version, view};
@@ -390,6 +390,6 @@ struct Piece {
 
 /// The longest window of at most `bytes` bytes, in whole pages or steps.
 fn whole(bytes: usize) -> usize {
-    let unit = if bytes < STEP { PAGE } else { STEP };
+    let unit = if bytes < GROWTH_STEP { PAGE } else { GROWTH_STEP };
     bytes / unit * unit
 }

@@ -4,7 +4,7 @@ use super::outbound_request::Frame;
 use super::peer::PREFIX;
 use crate::batch::Why;
 use crate::egress_budget::{EgressBudget, NoRoom};
-use tidegate_arena::STEP;
+use tidegate_arena::GROWTH_STEP;
 use tidegate_journal::Signal;
 use tidegate_wire::otlp::json::{Encoder, Layout, Next};
 
@@ -26,7 +26,8 @@ pub(super) async fn written(
     room: &EgressBudget,
 ) -> Result<Frame, Why> {
     let signal = super::spoken(signal).ok_or(Why::Damaged)?;
-    let expected = form.expected.saturating_add(PREFIX).clamp(PREFIX + 1, room.longest_window().max(STEP));
+    let expected =
+        form.expected.saturating_add(PREFIX).clamp(PREFIX + 1, room.longest_window().max(GROWTH_STEP));
     let mut frame = room.window(expected).await?;
     frame.skip(PREFIX);
     let mut encoder = Encoder::new(signal, raw, form.layout);
@@ -42,8 +43,10 @@ pub(super) async fn written(
             Next::Space => {
                 let (spare, used) = (frame.spare_mut().len(), frame.len());
                 // Twice as much as there is, or all that can be had.
-                let wanted =
-                    used.max(STEP).saturating_add(spare).min(spare.saturating_add(room.longest_window()));
+                let wanted = used
+                    .max(GROWTH_STEP)
+                    .saturating_add(spare)
+                    .min(spare.saturating_add(room.longest_window()));
                 if wanted <= spare {
                     return Err(Why::Room(NoRoom::WithoutTurn));
                 }

@@ -21,7 +21,7 @@ use crate::delivery::{Alone, Answered, Next, Pipeline, SMALLEST};
 use crate::journal_consumer::Record;
 use crate::losses::Losses;
 use crate::pieces::{Cutting, Documents, Events, Pieces, Place, Portion, Samples};
-use tidegate_arena::{PAGE, STEP};
+use tidegate_arena::{GROWTH_STEP, PAGE};
 use tidegate_journal::{Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_wire::otlp::prometheus::pieces_of_remote_write;
@@ -262,7 +262,7 @@ impl Sending<'_> {
 
     /// The longest piece that fits in every form that it is held in.
     fn most_of_a_piece(&self, signal: Signal) -> usize {
-        let left = self.pipeline.room.longest_window().saturating_sub(2 * STEP);
+        let left = self.pipeline.room.longest_window().saturating_sub(2 * GROWTH_STEP);
         if self.protocol.settings.layout().is_some() {
             return self.protocol.growth.shorter(signal, self.pipeline.most().min(left / 2)).max(PAGE);
         }

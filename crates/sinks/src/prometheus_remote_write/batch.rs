@@ -6,7 +6,7 @@ use super::passing;
 use crate::egress_budget::{EgressBudget, Held, NoRoom, Turn};
 use crate::journal_consumer::{JournalConsumer, Record};
 use std::ops::Range;
-use tidegate_arena::{PAGE, STEP, Window, rounded};
+use tidegate_arena::{GROWTH_STEP, PAGE, Window, rounded};
 use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal};
 use tidegate_wire::remote_write::Version;
 
@@ -328,7 +328,7 @@ impl Batch {
 /// something for tables. In whole steps of the arena, since those are paid for.
 pub(super) const fn piece_of(part: usize) -> usize {
     let piece = part / 8;
-    if piece < STEP { piece / PAGE * PAGE } else { piece / STEP * STEP }
+    if piece < GROWTH_STEP { piece / PAGE * PAGE } else { piece / GROWTH_STEP * GROWTH_STEP }
 }
 
 /// What a record is in, when that can be said in this protocol.

@@ -201,7 +201,7 @@ impl Rig {
         window.append(body).unwrap();
         let open = self.ledger.source("test").unwrap().open();
         let counts = Counts::of(tidegate_ledger::Signal::Metrics, items, body.len() as u64);
-        let handed_over = open.hand_over(counts);
+        let handed_over = open.submit(counts);
         self.journal.append(Batch { meta, window, from: 0, len: body.len() }).await.unwrap();
         handed_over.accept();
     }

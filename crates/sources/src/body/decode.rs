@@ -2,7 +2,7 @@
 
 use super::{Received, Unfinished};
 use std::cell::RefCell;
-use tidegate_admission::{Gate, Refused, Room};
+use tidegate_admission::{DecodeBuffer, Gate, Rejection};
 use tidegate_journal::Encoding;
 use tidegate_wire::coding::{self, Decode as _, Grow, Stopped};
 use tidegate_wire::{gzip, zstd};
@@ -31,7 +31,7 @@ pub(crate) fn decode(
     gate: &Gate,
     encoding: Encoding,
     received: &Received,
-    room: &mut Room,
+    room: &mut DecodeBuffer,
     most: usize,
 ) -> Result<(), Unfinished> {
     room.clear();
@@ -53,10 +53,10 @@ pub(crate) fn decode(
 }
 
 /// A decoder's result, with its error in words.
-fn stopped<F: std::error::Error>(outcome: Result<usize, Stopped<F>>) -> Option<Stopped<Refused>> {
+fn stopped<F: std::error::Error>(outcome: Result<usize, Stopped<F>>) -> Option<Stopped<Rejection>> {
     match outcome {
         Ok(_) => None,
-        Err(Stopped::Fault(fault)) => Some(Stopped::Fault(Refused::malformed(fault))),
+        Err(Stopped::Fault(fault)) => Some(Stopped::Fault(Rejection::malformed(fault))),
         Err(Stopped::Room) => Some(Stopped::Room),
     }
 }
@@ -64,12 +64,12 @@ fn stopped<F: std::error::Error>(outcome: Result<usize, Stopped<F>>) -> Option<S
 /// A room as a decoder sees it: it grows while memory is free, up to a limit.
 struct Paid<'a> {
     gate: &'a Gate,
-    room: &'a mut Room,
+    room: &'a mut DecodeBuffer,
     most: usize,
     /// The request's use of the bodies' share.
     beside: usize,
     /// The memory error that stopped it, if any.
-    refused: Option<Refused>,
+    refused: Option<Rejection>,
 }
 
 impl Grow for Paid<'_> {

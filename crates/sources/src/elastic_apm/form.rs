@@ -4,7 +4,7 @@ use super::browser::Browser;
 use super::rum::{Rum, Seat};
 use crate::http::without_slash;
 use std::num::NonZeroU32;
-use tidegate_admission::{Protocol, Refused};
+use tidegate_admission::{AnswerFormat, Rejection};
 use tidegate_arena::Arena;
 use tidegate_http1::{Head, Reply};
 use tidegate_journal::Encoding;
@@ -93,11 +93,11 @@ pub(crate) struct Events {
 
 impl Form {
     /// How its refusals are written.
-    pub(crate) fn protocol(&self) -> Protocol {
+    pub(crate) fn protocol(&self) -> AnswerFormat {
         match *self {
             Form::Events(events, _) => events.protocol(),
-            Form::Agent { json, .. } | Form::Root { json } => Protocol::Intake { json },
-            Form::Preflight => Protocol::Intake { json: true },
+            Form::Agent { json, .. } | Form::Root { json } => AnswerFormat::Intake { json },
+            Form::Preflight => AnswerFormat::Intake { json: true },
         }
     }
 
@@ -115,8 +115,8 @@ impl Form {
 }
 
 impl Events {
-    pub(super) fn protocol(self) -> Protocol {
-        Protocol::Intake { json: self.json }
+    pub(super) fn protocol(self) -> AnswerFormat {
+        AnswerFormat::Intake { json: self.json }
     }
 
     /// An answer that a browser lets its page read.
@@ -131,9 +131,9 @@ pub(super) fn form(
     head: &Head<'_>,
     rum: Option<&Rum>,
     arena: &Arena,
-) -> Result<Form, (Refused, Protocol)> {
+) -> Result<Form, (Rejection, AnswerFormat)> {
     let json = takes_json(head.header("accept"));
-    let refused = |reason, words| Err((Refused::new(reason, words), Protocol::Intake { json }));
+    let refused = |reason, words| Err((Rejection::new(reason, words), AnswerFormat::Intake { json }));
     let is_rum = place.is_of_browsers();
     if is_rum && rum.is_none() {
         let words =
@@ -163,8 +163,8 @@ pub(super) fn form(
                 let seat = seat.map_err(|wait| {
                     let words = "this address has sent more events than it may; send less\n";
                     let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
-                    let refused = Refused::new(Refusal::RateLimited, words).retry_after(seconds);
-                    (refused, Protocol::Intake { json })
+                    let refused = Rejection::new(Refusal::RateLimited, words).retry_after(seconds);
+                    (refused, AnswerFormat::Intake { json })
                 })?;
                 let browser = seat.and_then(|_| Browser::of(head, arena));
                 Ok(Form::Events(Events { encoding, json, verbose, seat, stranger: false }, browser))

@@ -5,7 +5,7 @@ use super::form::{Events, sniffed};
 use super::report::Report;
 use super::{ElasticApm, Strangers, agents};
 use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
-use tidegate_admission::{Gate, Passage, Refused, Room, Size};
+use tidegate_admission::{DecodeBuffer, Gate, Permit, Rejection, Size};
 use tidegate_arena::Share;
 use tidegate_journal::{Encoding, Protocol as Layout, Signal};
 use tidegate_ledger::{Counts, Refusal, Signal as Booked};
@@ -86,10 +86,10 @@ impl ElasticApm {
     /// Checks the body, decompressed in memory of its own, which is free again on return.
     pub(super) async fn inspect(
         &self,
-        (gate, passage): (&Gate, &Passage),
+        (gate, passage): (&Gate, &Permit),
         (form, browser): (Events, Option<Browser>),
         mut body: Received,
-    ) -> Result<Verdict, Refused> {
+    ) -> Result<Verdict, Rejection> {
         let encoding = form.encoding.unwrap_or_else(|| sniffed(body.bytes()));
         let most = self.most(gate, encoding, body.range.len());
         let inspection = Inspection { gate, passage, pool: &self.pool, encoding, most, large: LARGE };
@@ -102,7 +102,7 @@ impl ElasticApm {
             return checked.map(|checked| checked.of(body));
         }
         let (source, its_gate) = (self.clone(), gate.clone());
-        let check = move |body: &mut Received, room: Option<&mut Room>, most| {
+        let check = move |body: &mut Received, room: Option<&mut DecodeBuffer>, most| {
             source.check(&its_gate, (encoding, stranger, browser.as_ref()), body, room, most)
         };
         let (body, checked) = inspection.in_pool(body, memory, check).await?;
@@ -116,7 +116,7 @@ impl ElasticApm {
         gate: &Gate,
         (encoding, stranger, browser): (Encoding, bool, Option<&Browser>),
         body: &mut Received,
-        mut room: Option<&mut Room>,
+        mut room: Option<&mut DecodeBuffer>,
         most: usize,
     ) -> Result<Checked, Unfinished> {
         let as_sent = body.range.len();
@@ -140,7 +140,7 @@ impl ElasticApm {
         // Of which signals it is, is known when all of it was read.
         gate.judge(Layout::Intake, Signal::Events, size)?;
         if stranger && !self.is_heard(raw) {
-            return Err(Refused::new(Refusal::Forbidden, UNHEARD).into());
+            return Err(Rejection::new(Refusal::Forbidden, UNHEARD).into());
         }
         let mut report = None::<Box<Report>>;
         let found = intake::check(raw, self.limits.max_event, |line, fault| {
@@ -155,7 +155,7 @@ impl ElasticApm {
                 return Ok(Checked::Useless(report));
             }
         };
-        let items = Items::of(&counts).ok_or_else(|| Refused::too_large(self.limits.max_body))?;
+        let items = Items::of(&counts).ok_or_else(|| Rejection::too_large(self.limits.max_body))?;
         let mut content =
             Content { items, refused: counts.refused, raw_len: 0, as_sent, encoding, report: None };
         let mut kept = raw_len;
@@ -177,7 +177,7 @@ impl ElasticApm {
             _ => Size { kept: as_sent, decoded: kept, item },
         };
         gate.judge(Layout::Intake, items.signal(), size)?;
-        content.raw_len = u32::try_from(kept).map_err(|_| Refused::too_large(self.limits.max_body))?;
+        content.raw_len = u32::try_from(kept).map_err(|_| Rejection::too_large(self.limits.max_body))?;
         Ok(Checked::Useful(content))
     }
 
@@ -195,12 +195,12 @@ impl ElasticApm {
         gate: &Gate,
         body: &mut Received,
         (is_cut, browser): (bool, Option<&Browser>),
-        room: Option<&mut Room>,
+        room: Option<&mut DecodeBuffer>,
     ) -> Result<usize, Unfinished> {
         let longest = self.limits.max_event;
         let cut = |raw: &mut [u8]| if is_cut { intake::keep(raw, longest) } else { raw.len() };
         let in_place = room.is_none();
-        let decode = room.as_deref().map_or(0, Room::charged);
+        let decode = room.as_deref().map_or(0, DecodeBuffer::charged);
         let (raw, kept): (&[u8], _) = match room {
             Some(room) => {
                 let kept = cut(room);

@@ -6,8 +6,8 @@
 use super::fields::{Field, Fields};
 use super::rewrite::Defaults;
 use super::rights::Denied;
-use tidegate_admission::{Gate, Refused, elastic};
-use tidegate_arena::{Arena, Refused as NoMemory, Share, Window};
+use tidegate_admission::{Gate, Rejection, elastic};
+use tidegate_arena::{Arena, ChargeError as NoMemory, Share, Window};
 use tidegate_http1::Reply;
 use tidegate_wire::bulk::{Flaw, Item, Kind};
 use tidegate_wire::json;
@@ -42,7 +42,7 @@ pub(super) struct Beside {
 
 impl Beside {
     /// Why there were no `more` bytes beside that, with which nobody waits for more.
-    pub(super) fn short(self, gate: &Gate, refused: NoMemory, more: usize) -> Refused {
+    pub(super) fn short(self, gate: &Gate, refused: NoMemory, more: usize) -> Rejection {
         gate.short_of(refused, self.ingest.saturating_add(more), self.decode, self.len / 2)
     }
 }
@@ -82,7 +82,12 @@ pub(super) struct Answer {
 
 impl Answer {
     /// An answer to a request that holds what `beside` says.
-    pub(super) fn new(arena: &Arena, gate: &Gate, fields: Fields, beside: Beside) -> Result<Answer, Refused> {
+    pub(super) fn new(
+        arena: &Arena,
+        gate: &Gate,
+        fields: Fields,
+        beside: Beside,
+    ) -> Result<Answer, Rejection> {
         // Entries are about as long as small documents are, and shorter than others; it grows where they are not.
         let room = FRAME + ENTRY + beside.len / 8;
         let window =
@@ -110,7 +115,7 @@ impl Answer {
         fields: Fields,
         beside: Beside,
         promised: usize,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<Answer, Rejection> {
         let window = arena.try_window(Share::Ingest, 3 * FRAME + promised);
         let window = window.map_err(|refused| beside.short(gate, refused, promised))?;
         let mut answer = Answer { window, beside, fields, errors_at: None, errors: false, entries: false };
@@ -160,7 +165,7 @@ impl Answer {
         name: Name<'_>,
         status: u16,
         error: Option<(&str, &str)>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         self.errors |= error.is_some();
         let digits = status.to_string();
         self.entry(gate, name, name.entry_len(), |entry| {
@@ -207,7 +212,7 @@ impl Answer {
         gate: &Gate,
         item: &Item<'_>,
         defaults: &Defaults,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         let (result, status): (&[u8], &[u8]) = match item.action.kind {
             Kind::Index | Kind::Create => (b"created", b"201"),
             Kind::Update => (b"updated", b"200"),
@@ -234,7 +239,7 @@ impl Answer {
         item: &Item<'_>,
         defaults: &Defaults,
         flaw: Flaw,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         self.errors = true;
         // The words of a flaw have nothing that JSON escapes.
         let reason = format!("[line {}] failed to parse: {flaw}", item.number.saturating_add(1));
@@ -256,7 +261,7 @@ impl Answer {
         item: &Item<'_>,
         defaults: &Defaults,
         denied: Denied,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         self.errors = true;
         self.entry(gate, Name::of(item, defaults), ENTRY, |entry| {
             entry.value(Field::Status, b"\"status\":", b"403")?;
@@ -270,7 +275,7 @@ impl Answer {
     }
 
     /// The whole answer.
-    pub(super) fn finish(mut self, gate: &Gate) -> Result<Window, Refused> {
+    pub(super) fn finish(mut self, gate: &Gate) -> Result<Window, Rejection> {
         if let Some(at) = self.errors_at.filter(|_| self.errors) {
             let place = self.window.get_mut(at..at + ERRORS.len()).unwrap_or_default();
             place.iter_mut().zip(ERRORS).for_each(|(to, from)| *to = *from);
@@ -287,7 +292,7 @@ impl Answer {
         name: Name<'_>,
         most: usize,
         rest: impl Fn(&mut Entry<'_, '_>) -> Result<(), Full>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         let Name { kind, index, id } = name;
         self.make_room(gate, most + index.len() + id.len() + 2)?;
         let (fields, before) = (self.fields, self.before());
@@ -320,7 +325,7 @@ impl Answer {
         &mut self,
         gate: &Gate,
         write: impl FnOnce(&mut SliceOutput<'_>, Fields) -> Result<(), Full>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         self.make_room(gate, FRAME)?;
         let mut out = SliceOutput::new(self.window.spare_mut());
         write(&mut out, self.fields).map_err(|_| gate.no_memory())?;
@@ -330,7 +335,7 @@ impl Answer {
     }
 
     /// Holding the body, it does not wait.
-    fn make_room(&mut self, gate: &Gate, bytes: usize) -> Result<(), Refused> {
+    fn make_room(&mut self, gate: &Gate, bytes: usize) -> Result<(), Rejection> {
         if self.window.spare() >= bytes {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use crate::otlp::encoding_of;
-use tidegate_admission::{Refused, Standing, Words};
+use tidegate_admission::{CannedRefusal, Rejection, RejectionText};
 use tidegate_http1::Head;
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
@@ -69,7 +69,7 @@ const NOTHING: &str = "no handler found: here are `_bulk` and what clients ask b
 
 impl Form {
     /// The form of a request to `path`, in front of which are `prefix` bytes.
-    pub(super) fn of(head: &Head<'_>, path: &str, prefix: usize) -> Result<Form, Refused> {
+    pub(super) fn of(head: &Head<'_>, path: &str, prefix: usize) -> Result<Form, Rejection> {
         let prefix = u16::try_from(prefix).unwrap_or(u16::MAX);
         let mut parts = path.split('/').filter(|part| !part.is_empty());
         let first = parts.next();
@@ -79,10 +79,10 @@ impl Form {
             // An index may come before, and before Elasticsearch 7 also a type.
             if !matches!(method, "POST" | "PUT") {
                 let words = "documents are sent to `_bulk` with POST or PUT\n";
-                return Err(Refused::new(Refusal::Method, words));
+                return Err(Rejection::new(Refusal::Method, words));
             }
             if first != last && parts.count() > 1 {
-                return Err(Refused::new(Refusal::NotFound, NOTHING));
+                return Err(Rejection::new(Refusal::NotFound, NOTHING));
             }
             return Ok(Form { route: Route::Bulk(bulk(head)?), prefix });
         }
@@ -100,34 +100,34 @@ impl Form {
         if known {
             return Ok(Form { route: Route::Probe, prefix });
         }
-        Err(Refused::new(Refusal::NotFound, NOTHING))
+        Err(Rejection::new(Refusal::NotFound, NOTHING))
     }
 
     /// Whether the request is answered although documents would be refused so now: what clients ask before they send
     /// brings none, and those that are refused it take the node for dead.
-    pub(crate) fn is_heard(&self, refused: &Refused) -> bool {
-        use Standing::{DiskFails, DiskFull, Quota, RouteBytes, RouteItems, TenantBytes, TenantItems};
-        let Words::Standing(standing) = refused.words else { return false };
+    pub(crate) fn is_heard(&self, refused: &Rejection) -> bool {
+        use CannedRefusal::{DiskFails, DiskFull, Quota, RouteBytes, RouteItems, TenantBytes, TenantItems};
+        let RejectionText::CannedRefusal(standing) = refused.words else { return false };
         let of_documents = [Quota, DiskFull, DiskFails, RouteItems, RouteBytes, TenantItems, TenantBytes]
             .contains(&standing);
         self.route == Route::Probe && of_documents
     }
 }
 
-fn bulk(head: &Head<'_>) -> Result<Bulk, Refused> {
+fn bulk(head: &Head<'_>) -> Result<Bulk, Rejection> {
     let repeated = |_| {
         let words = "Content-Type and Content-Encoding may be given once\n";
-        Refused::new(Refusal::Headers, words)
+        Rejection::new(Refusal::Headers, words)
     };
     let content_type = head.sole_header("content-type").map_err(repeated)?;
     let encoding = head.sole_header("content-encoding").map_err(repeated)?;
     if !content_type.is_none_or(is_lines) {
         let words = "the Content-Type must be application/x-ndjson or application/json\n";
-        return Err(Refused::new(Refusal::Unsupported, words));
+        return Err(Rejection::new(Refusal::Unsupported, words));
     }
     let Some(encoding) = encoding.map_or(Some(Encoding::Identity), encoding_of) else {
         let words = "the Content-Encoding must be gzip or zstd, or none at all\n";
-        return Err(Refused::new(Refusal::Unsupported, words));
+        return Err(Rejection::new(Refusal::Unsupported, words));
     };
     Ok(Bulk { encoding, fields: Fields::of(head.query().unwrap_or_default()) })
 }

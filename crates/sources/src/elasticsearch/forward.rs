@@ -18,12 +18,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tidegate_admission::access::BulkRights;
-use tidegate_admission::{Gate, Passage, Refused, Room, answer};
+use tidegate_admission::{DecodeBuffer, Gate, Permit, Rejection, answer};
 use tidegate_arena::{PAGE, Share, Window};
 use tidegate_bulk::{self as bulk, Element, Failure, Forward, Kind as Failed, Refresh, Ticket};
 use tidegate_http1::Reply;
 use tidegate_journal::{Encoding, Meta, Protocol as Layout, Signal, Tenant};
-use tidegate_ledger::{self as ledger, Fate, Forwarded, Open, Refusal};
+use tidegate_ledger::{self as ledger, Fate, Forwarded, OpenRequest, Refusal};
 use tidegate_wire::bulk::{Counts, Flaw, Item, Items, Kind, checked, items};
 use tidegate_wire::json;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -101,8 +101,8 @@ impl Elasticsearch {
     pub(super) async fn forward(
         &self,
         destination: &Destination,
-        (gate, passage, rights): (&Gate, &Passage, BulkRights),
-        open: Open,
+        (gate, passage, rights): (&Gate, &Permit, BulkRights),
+        open: OpenRequest,
         (form, bulk): (Form, Bulk),
         received: Received,
     ) -> Reply {
@@ -118,18 +118,18 @@ impl Elasticsearch {
         };
         match outcome {
             Ok(window) => super::answer::reply().content(window),
-            Err(refused) => answer(refused, tidegate_admission::Protocol::Elastic),
+            Err(refused) => answer(refused, tidegate_admission::AnswerFormat::Elastic),
         }
     }
 
     /// Checks the body, and decompresses it into its own window.
     async fn survey(
         &self,
-        (gate, passage, rights): (&Gate, &Passage, &BulkRights),
+        (gate, passage, rights): (&Gate, &Permit, &BulkRights),
         form: Form,
         bulk: Bulk,
         mut body: Received,
-    ) -> Result<(Received, Content), Refused> {
+    ) -> Result<(Received, Content), Rejection> {
         let most = self.0.settings.max_body.min(gate.most_decoded());
         let inspection =
             Inspection { gate, passage, pool: &self.0.pool, encoding: bulk.encoding, most, large: LARGE };
@@ -141,7 +141,7 @@ impl Elasticsearch {
             return looked.map(|content| (body, content));
         }
         let (its_gate, its_rights) = (gate.clone(), rights.clone());
-        let look = move |body: &mut Received, room: Option<&mut Room>, most| {
+        let look = move |body: &mut Received, room: Option<&mut DecodeBuffer>, most| {
             look((&its_gate, &its_rights), form, bulk, body, room, most)
         };
         inspection.in_pool(body, memory, look).await
@@ -152,13 +152,13 @@ impl Elasticsearch {
         &self,
         destination: &Destination,
         (gate, rights): (&Gate, &BulkRights),
-        mut open: Open,
+        mut open: OpenRequest,
         (bulk, content): (Bulk, Content),
         body: Received,
         since: Instant,
-    ) -> Result<Window, Refused> {
-        open.leave_out(ledger::ItemRefusal::Malformed, content.left_out);
-        open.leave_out(ledger::ItemRefusal::Forbidden, content.denied);
+    ) -> Result<Window, Rejection> {
+        open.refuse_items(ledger::ItemRefusal::Malformed, content.left_out);
+        open.refuse_items(ledger::ItemRefusal::Forbidden, content.denied);
         if let Err(refused) = self.may_go(destination, gate, &open, &content, &body) {
             open.refuse(refused.reason);
             return Err(refused);
@@ -232,17 +232,17 @@ impl Elasticsearch {
         &self,
         destination: &Destination,
         gate: &Gate,
-        open: &Open,
+        open: &OpenRequest,
         content: &Content,
         body: &Received,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Rejection> {
         let most = destination.forward.longest_item();
         if content.taken.largest_item > most {
-            return Err(Refused::item_too_large(most));
+            return Err(Rejection::item_too_large(most));
         }
         if let Some(wait) = (destination.unreachable)() {
             return Err(
-                Refused::new(Refusal::Destination, UNREACHABLE).retry_after(gate.spread(wait.as_secs()))
+                Rejection::new(Refusal::Destination, UNREACHABLE).retry_after(gate.spread(wait.as_secs()))
             );
         }
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -326,7 +326,7 @@ struct Answers<'a> {
 
 impl Answers<'_> {
     /// Waits for the answer to the next item, and writes it.
-    async fn next(&mut self, waiting: &mut VecDeque<Offered<'_>>, name: Name<'_>) -> Result<(), Refused> {
+    async fn next(&mut self, waiting: &mut VecDeque<Offered<'_>>, name: Name<'_>) -> Result<(), Rejection> {
         self.promised = self.promised.saturating_sub(name.entry_len());
         let outcome = match waiting.pop_front() {
             Some(Offered::Sent(ticket)) => self.wait(ticket).await,
@@ -362,7 +362,7 @@ impl Answers<'_> {
         self.short(name, element.status, error)
     }
 
-    fn short(&mut self, name: Name<'_>, status: u16, error: Option<(&str, &str)>) -> Result<(), Refused> {
+    fn short(&mut self, name: Name<'_>, status: u16, error: Option<(&str, &str)>) -> Result<(), Rejection> {
         self.answer.short(self.gate, name, status, error)
     }
 
@@ -381,7 +381,7 @@ impl Answers<'_> {
     }
 
     /// The whole response, if the destination has answered one item, or if there is nothing that it should have.
-    fn finish(mut self, since: Instant, counts: impl Fn(u64) -> ledger::Counts) -> Result<Window, Refused> {
+    fn finish(mut self, since: Instant, counts: impl Fn(u64) -> ledger::Counts) -> Result<Window, Rejection> {
         if let (0, Some(lost)) = (self.sent, self.lost) {
             self.forwarded.refuse(lost.refusal());
             return Err(lost.refused());
@@ -443,7 +443,7 @@ impl Lost {
     }
 
     /// The refusal of a request of which no item has an answer.
-    fn refused(self) -> Refused {
+    fn refused(self) -> Rejection {
         const STOPPING: &str = "the gateway is stopping; send it again\n";
         let words = match self {
             Lost::Busy(_) => "the destination takes no more items now; send it again later\n",
@@ -455,7 +455,7 @@ impl Lost {
             Lost::Denied => "the destination refuses the gateway's requests; its operator can mend that\n",
             Lost::TooLarge => "the item is larger than can be sent; make it smaller\n",
         };
-        let refused = Refused::new(self.refusal(), words);
+        let refused = Rejection::new(self.refusal(), words);
         match self {
             Lost::Busy(seconds) => refused.retry_after(seconds),
             _ => refused,
@@ -553,7 +553,7 @@ fn look(
     form: Form,
     bulk: Bulk,
     body: &mut Received,
-    room: Option<&mut Room>,
+    room: Option<&mut DecodeBuffer>,
     most: usize,
 ) -> Result<Content, Unfinished> {
     let as_sent = body.range.len();
@@ -578,7 +578,7 @@ fn look(
         let mut guard = Guard::new(rights);
         guard.request(&defaults)?;
         for item in items(raw) {
-            let item = item.map_err(Refused::malformed)?;
+            let item = item.map_err(Rejection::malformed)?;
             super::can_be_sent(&item, &defaults)?;
             promised += Name::of(&item, &defaults).entry_len();
             if item.check().is_err() {
@@ -591,7 +591,7 @@ fn look(
         }
     }
     if taken.items + left_out + denied == 0 {
-        return Err(Refused::new(Refusal::Malformed, "request body is required\n").into());
+        return Err(Rejection::new(Refusal::Malformed, "request body is required\n").into());
     }
     if let Some(room) = room {
         let Received { window, range } = body;
@@ -604,12 +604,12 @@ fn look(
 }
 
 /// When the items are to be seen by searches.
-fn refresh_of(request: &Request<'_>) -> Result<Refresh, Refused> {
+fn refresh_of(request: &Request<'_>) -> Result<Refresh, Rejection> {
     match request.parameter("refresh").as_deref() {
         None | Some("false") => Ok(Refresh::No),
         Some("" | "true") => Ok(Refresh::Now),
         Some("wait_for") => Ok(Refresh::Wait),
-        Some(_) => Err(Refused::new(Refusal::Malformed, "`refresh` is `true`, `false` or `wait_for`\n")),
+        Some(_) => Err(Rejection::new(Refusal::Malformed, "`refresh` is `true`, `false` or `wait_for`\n")),
     }
 }
 

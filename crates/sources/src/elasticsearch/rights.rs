@@ -1,7 +1,7 @@
 //! Whether a sender may have done what an item asks for: the sink would do it with a key of its own.
 
 use super::rewrite::Defaults;
-use tidegate_admission::Refused;
+use tidegate_admission::Rejection;
 use tidegate_admission::access::{BulkAction, BulkRights, LONGEST_INDEX};
 use tidegate_ledger::Refusal;
 use tidegate_wire::bulk::{Field, Item, Kind, text};
@@ -61,14 +61,14 @@ impl<'a> Guard<'a> {
     ///
     /// # Errors
     /// `forbidden` when it names a pipeline and may not.
-    pub(super) fn request(&self, defaults: &Defaults) -> Result<(), Refused> {
+    pub(super) fn request(&self, defaults: &Defaults) -> Result<(), Rejection> {
         if !defaults.has(Field::Pipeline) || self.rights.has(BulkAction::Pipeline) {
             return Ok(());
         }
         const WORDS: &str = "the parameter `pipeline` is not allowed to this sender: ask the gateway's operator for \
                              `bulk=pipeline` on the credential's line, or in `access.bulk` where there are no \
                              credentials\n";
-        Err(Refused::new(Refusal::Forbidden, WORDS))
+        Err(Rejection::new(Refusal::Forbidden, WORDS))
     }
 
     /// Why the item is not taken, if it is not. Of an update's document it is known that it is one.

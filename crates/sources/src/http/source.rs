@@ -7,10 +7,10 @@ use crate::otlp::{self, Otlp};
 use crate::prometheus_remote_write::{self, RemoteWrite};
 use std::pin::Pin;
 use std::sync::Arc;
-use tidegate_admission::access::Granted;
-use tidegate_admission::{Gate, Passage, Protocol, Refused};
+use tidegate_admission::access::Identity;
+use tidegate_admission::{AnswerFormat, Gate, Permit, Rejection};
 use tidegate_http1::{Body, Head, Reply};
-use tidegate_ledger::{Open, Source};
+use tidegate_ledger::{OpenRequest, Source};
 
 /// A source of requests over HTTP.
 pub trait HttpSource: Send + Sync + 'static {
@@ -43,7 +43,7 @@ pub struct Destination {
     /// The access rule of the path, and the format of its refusals.
     pub(crate) policy: Policy,
     /// How the request is answered, or why it is refused and how that is written.
-    pub(crate) route: Result<Route, (Refused, Protocol)>,
+    pub(crate) route: Result<Route, (Rejection, AnswerFormat)>,
 }
 
 /// The access rule of a path, and the headers of its refusals.
@@ -85,10 +85,10 @@ pub(crate) enum Route {
 
 impl Route {
     /// How its answers are written.
-    pub(crate) fn protocol(&self) -> Protocol {
+    pub(crate) fn protocol(&self) -> AnswerFormat {
         match self {
-            Route::RemoteWrite(..) => Protocol::RemoteWrite,
-            Route::Otlp(_, form) => Protocol::Otlp(form.media),
+            Route::RemoteWrite(..) => AnswerFormat::RemoteWrite,
+            Route::Otlp(_, form) => AnswerFormat::Otlp(form.media),
             Route::Boxed(exchange) => exchange.protocol(),
         }
     }
@@ -97,7 +97,7 @@ impl Route {
 /// A request that was let in, and its answer.
 pub(crate) trait Exchange: Send {
     /// How its refusals are written.
-    fn protocol(&self) -> Protocol;
+    fn protocol(&self) -> AnswerFormat;
 
     /// Whether its body may come as slowly as things happen.
     fn is_patient(&self) -> bool {
@@ -105,13 +105,13 @@ pub(crate) trait Exchange: Send {
     }
 
     /// Notes who sends it.
-    fn granted(&mut self, _granted: Granted) {}
+    fn granted(&mut self, _granted: Identity) {}
 
     /// Notes that it came without the credentials that others need.
     fn of_stranger(&mut self) {}
 
     /// Whether it is answered although the gate has `refused` it.
-    fn is_heard(&self, _refused: &Refused) -> bool {
+    fn is_heard(&self, _refused: &Rejection) -> bool {
         false
     }
 
@@ -124,8 +124,8 @@ pub(crate) trait Exchange: Send {
     fn answer<'a>(
         self: Box<Self>,
         gate: &'a Gate,
-        passage: &'a Passage,
-        open: Open,
+        passage: &'a Permit,
+        open: OpenRequest,
         body: Body,
     ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 }

@@ -1,6 +1,6 @@
 //! Answers over HTTP/2. That an answer cannot be sent means that nobody waits for it.
 //!
-//! Frequent answers are prepared at startup (`admission::otlp::Ready`); the variable parts, the seconds and the date,
+//! Frequent answers are prepared at startup (`admission::otlp::PreparedRefusal`); the variable parts, the seconds and the date,
 //! are written into a buffer of the thread. So a refusal allocates no more than the codec does for any answer.
 
 mod scratch;
@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use scratch::written;
 use std::cell::RefCell;
 use tidegate_admission::Code;
-use tidegate_admission::otlp::{self, Media, Partial, Ready};
+use tidegate_admission::otlp::{self, Media, PartialSuccess, PreparedRefusal};
 use tidegate_arena::Window;
 use tidegate_http1::{Content, Reply};
 
@@ -65,7 +65,7 @@ pub(super) fn grpc(respond: &mut SendResponse<Bytes>, outcome: Result<&LeftOut, 
 }
 
 /// An uncompressed message that says what was left out.
-fn message(partial: &Partial) -> Bytes {
+fn message(partial: &PartialSuccess) -> Bytes {
     // The name is for JSON.
     let response = partial.response(Media::Protobuf, "");
     let len = u32::try_from(response.len()).unwrap_or(u32::MAX);
@@ -76,7 +76,7 @@ fn message(partial: &Partial) -> Bytes {
     message.into()
 }
 
-fn prepared_trailers(ready: Ready, headers: &mut HeaderMap) {
+fn prepared_trailers(ready: PreparedRefusal, headers: &mut HeaderMap) {
     headers.insert(GRPC_STATUS, HeaderValue::from_static(digits(ready.code())));
     headers.insert(GRPC_MESSAGE, HeaderValue::from_static(ready.message()));
     let details = written(|out| ready.details(|part| out.extend_from_slice(part)));

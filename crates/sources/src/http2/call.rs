@@ -14,9 +14,9 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use tidegate_admission::{Passage, Refused};
+use tidegate_admission::{Permit, Rejection};
 use tidegate_arena::Charge;
-use tidegate_ledger::{Open, Refusal};
+use tidegate_ledger::{OpenRequest, Refusal};
 use tokio::time::Instant;
 
 /// The charge of a call besides its window: its task, its stream in the codec, its answer.
@@ -24,7 +24,7 @@ pub(super) const BYTES: u64 = 4 << 10;
 
 /// A call that was let in.
 pub(super) struct Start {
-    pub(super) open: Open,
+    pub(super) open: OpenRequest,
     pub(super) form: Form,
     /// Whether its head announces the length of its body.
     pub(super) announces_length: bool,
@@ -34,7 +34,7 @@ pub(super) struct Start {
     /// The charge of the call's state.
     pub(super) charge: Charge,
     /// Its claims on the limits, until it is answered.
-    pub(super) passage: Passage,
+    pub(super) passage: Permit,
 }
 
 impl Start {
@@ -79,7 +79,7 @@ async fn outcome(
         let Some(deadline) = deadline else { return Poll::Pending };
         way.poll_until(context, deadline).map(|()| {
             let words = "the deadline that the call came with has passed\n";
-            Err(Refused::new(Refusal::Timeout, words).into())
+            Err(Rejection::new(Refusal::Timeout, words).into())
         })
     })
     .await;
@@ -89,7 +89,7 @@ async fn outcome(
 async fn exchange(
     otlp: &Otlp,
     intake: &Intake<'_>,
-    open: Open,
+    open: OpenRequest,
     (form, past): (Form, bool),
     body: &mut RecvStream,
 ) -> Result<LeftOut, Fault> {

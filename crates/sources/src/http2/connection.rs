@@ -24,7 +24,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use tidegate_admission::{Caller, Headers, Refused, is_guarded};
+use tidegate_admission::{Caller, Headers, Rejection, is_guarded};
 use tidegate_arena::{Charge, Share};
 use tidegate_http1::{AdmissionFuture, Certificate, ConnectionEnd, DuplicateHeader, Shutdown};
 use tidegate_ledger::Refusal;
@@ -241,7 +241,7 @@ fn admit_call(
 ) -> Option<(Start, SendResponse<Bytes>)> {
     let (Some(otlp), Some(form)) = (server.http.grpc(), grpc::form(parts)) else {
         server.http.refuse_stray(Refusal::NotFound);
-        let refused = Refused::new(Refusal::NotFound, "there is no such method here\n");
+        let refused = Rejection::new(Refusal::NotFound, "there is no such method here\n");
         answer::grpc(&mut respond, Err(&refused.into()));
         return None;
     };

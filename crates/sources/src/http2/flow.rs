@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tidegate_arena::{Arena, Charge, Refused, Share, Window};
+use tidegate_arena::{Arena, Charge, ChargeError, Share, Window};
 use tidegate_http1::{BodyDeadlines, Settings};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -332,7 +332,7 @@ impl State {
             };
             match (reading, growth) {
                 (Ok(reading), Ok(growth)) => self.paid(reading, growth),
-                (Err(Refused::Short), _) | (_, Err(Refused::Short)) => {
+                (Err(ChargeError::Short), _) | (_, Err(ChargeError::Short)) => {
                     self.payment =
                         Payment::Waiting(Box::pin(pay(arena.clone(), self.growth.is_none(), wait)));
                 }

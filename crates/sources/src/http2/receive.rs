@@ -10,8 +10,8 @@ use h2::RecvStream;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
-use tidegate_admission::{Gate, Passage, Refused};
-use tidegate_arena::{Refused as NoMemory, Share, Window};
+use tidegate_admission::{Gate, Permit, Rejection};
+use tidegate_arena::{ChargeError as NoMemory, Share, Window};
 use tidegate_ledger::Refusal;
 use tokio::time::{Instant, timeout};
 
@@ -29,7 +29,7 @@ pub(super) struct Intake<'a> {
     /// The longest body, in bytes.
     pub(super) most: usize,
     /// The request's claims on the limits.
-    pub(super) passage: &'a Passage,
+    pub(super) passage: &'a Permit,
 }
 
 impl Intake<'_> {
@@ -97,9 +97,9 @@ impl Intake<'_> {
     }
 
     /// The message that is announced, if it can be taken.
-    fn possible(&self, prefix: Prefix) -> Result<Prefix, Refused> {
+    fn possible(&self, prefix: Prefix) -> Result<Prefix, Rejection> {
         if prefix.len > self.most.min(self.server.arena.window_len().saturating_sub(PREFIX)) {
-            return Err(Refused::too_large(self.most));
+            return Err(Rejection::too_large(self.most));
         }
         self.gate().grow(self.passage, prefix.len)?;
         Ok(prefix)
@@ -111,11 +111,11 @@ impl Intake<'_> {
         body: &mut RecvStream,
         head: &[u8],
         length: Option<usize>,
-    ) -> Result<Window, Refused> {
+    ) -> Result<Window, Rejection> {
         let most = self.most.min(self.server.arena.window_len().saturating_sub(head.len()));
         let (mut window, mut receiving) = (None::<Window>, None);
         match length {
-            Some(length) if length > most => return Err(Refused::too_large(most)),
+            Some(length) if length > most => return Err(Rejection::too_large(most)),
             Some(length @ 1..) => {
                 self.begin(&mut window, head, length).await?;
                 receiving = Some(self.flow.receive());
@@ -126,7 +126,7 @@ impl Intake<'_> {
         while let Some(chunk) = self.chunk(body).await? {
             received += chunk.len();
             if received > most {
-                return Err(Refused::too_large(most));
+                return Err(Rejection::too_large(most));
             }
             self.gate().grow(self.passage, received)?;
             let window = self.begin(&mut window, head, received).await?;
@@ -143,7 +143,7 @@ impl Intake<'_> {
         window: &'w mut Option<Window>,
         head: &[u8],
         len: usize,
-    ) -> Result<&'w mut Window, Refused> {
+    ) -> Result<&'w mut Window, Rejection> {
         let window = self.room(window, head.len() + len).await?;
         if window.is_empty() {
             window.append(head).map_err(|refused| self.refused(refused))?;
@@ -152,20 +152,20 @@ impl Intake<'_> {
     }
 
     /// The next bytes of the body that come through the codec, or its end.
-    async fn chunk(&self, body: &mut RecvStream) -> Result<Option<Bytes>, Refused> {
+    async fn chunk(&self, body: &mut RecvStream) -> Result<Option<Bytes>, Rejection> {
         poll_fn(|context| match body.poll_data(context) {
             Poll::Ready(None) => Poll::Ready(Ok(None)),
             Poll::Ready(Some(Ok(chunk))) => {
                 self.way.hear(chunk.len());
                 Poll::Ready(Ok(Some(chunk)))
             }
-            Poll::Ready(Some(Err(_reset))) => Poll::Ready(Err(Refused::new(
+            Poll::Ready(Some(Err(_reset))) => Poll::Ready(Err(Rejection::new(
                 Refusal::Abandoned,
                 "the stream was reset before the request was complete\n",
             ))),
             Poll::Pending => self.way.poll_late(context, &self.server.settings).map(|()| {
                 let words = "the body arrived too slowly, or stopped arriving\n";
-                Err(Refused::new(Refusal::Timeout, words).retry_after(self.gate().memory_delay()))
+                Err(Rejection::new(Refusal::Timeout, words).retry_after(self.gate().memory_delay()))
             }),
         })
         .await
@@ -178,7 +178,7 @@ impl Intake<'_> {
         &self,
         window: &'w mut Option<Window>,
         whole: usize,
-    ) -> Result<&'w mut Window, Refused> {
+    ) -> Result<&'w mut Window, Rejection> {
         let granted = match &mut *window {
             Some(window) => window.try_reserve(whole.saturating_sub(window.len())),
             None => self.server.arena.try_window(Share::Ingest, whole).map(|taken| _ = window.insert(taken)),
@@ -204,7 +204,7 @@ impl Intake<'_> {
         window.as_mut().ok_or_else(|| self.gate().no_memory())
     }
 
-    async fn wait(&self, window: &mut Option<Window>, whole: usize) -> Result<(), Refused> {
+    async fn wait(&self, window: &mut Option<Window>, whole: usize) -> Result<(), Rejection> {
         let wait: Duration = self.server.settings.memory_wait;
         let granted = match &mut *window {
             Some(window) => timeout(wait, window.reserve(whole.saturating_sub(window.len()))).await,
@@ -216,15 +216,15 @@ impl Intake<'_> {
         granted.unwrap_or(Err(NoMemory::Short)).map_err(|refused| self.refused(refused))
     }
 
-    fn refused(&self, refused: NoMemory) -> Refused {
+    fn refused(&self, refused: NoMemory) -> Rejection {
         match refused {
-            NoMemory::Never { most, .. } => Refused::too_large(usize::try_from(most).unwrap_or(usize::MAX)),
+            NoMemory::Never { most, .. } => Rejection::too_large(usize::try_from(most).unwrap_or(usize::MAX)),
             NoMemory::Short | NoMemory::Crowded => self.gate().no_memory(),
         }
     }
 
     /// Copies `chunk` into the window, which has room for it, and lets the peer send as much again.
-    fn take(&self, window: &mut Window, chunk: &Bytes, body: &mut RecvStream) -> Result<(), Refused> {
+    fn take(&self, window: &mut Window, chunk: &Bytes, body: &mut RecvStream) -> Result<(), Rejection> {
         window.append(chunk.chunk()).map_err(|refused| self.refused(refused))?;
         // It fails only for more than was received.
         let _ = body.flow_control().release_capacity(chunk.len());

@@ -2,7 +2,7 @@
 
 use super::labels::Labels;
 use crate::otlp::encoding_over_http;
-use tidegate_admission::Refused;
+use tidegate_admission::Rejection;
 use tidegate_arena::Arena;
 use tidegate_http1::Head;
 use tidegate_journal::Encoding;
@@ -18,21 +18,21 @@ pub(super) struct Form {
 
 impl Form {
     /// The form of a request, whose labels are kept in memory of `arena`.
-    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Result<Form, Refused> {
+    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Result<Form, Rejection> {
         if head.method() != "POST" {
-            return Err(Refused::new(Refusal::Method, "log records are sent with POST\n"));
+            return Err(Rejection::new(Refusal::Method, "log records are sent with POST\n"));
         }
         let twice =
-            |_| Refused::new(Refusal::Headers, "Content-Type and Content-Encoding may be given once\n");
+            |_| Rejection::new(Refusal::Headers, "Content-Type and Content-Encoding may be given once\n");
         let content_type = head.sole_header("content-type").map_err(twice)?;
         let encoding = head.sole_header("content-encoding").map_err(twice)?;
         let Some(layout) = content_type.map_or(Some(Layout::Text), layout_of) else {
             let words = "the Content-Type must be application/x-ndjson, application/json or text/plain\n";
-            return Err(Refused::new(Refusal::Unsupported, words));
+            return Err(Rejection::new(Refusal::Unsupported, words));
         };
         let Some(encoding) = encoding.map_or(Some(Encoding::Identity), encoding_over_http) else {
             let words = "the Content-Encoding must be gzip, zstd or deflate, or none at all\n";
-            return Err(Refused::new(Refusal::Unsupported, words));
+            return Err(Rejection::new(Refusal::Unsupported, words));
         };
         Ok(Form { layout, encoding, labels: Labels::of(head, arena)? })
     }

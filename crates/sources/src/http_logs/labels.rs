@@ -1,7 +1,7 @@
 //! The labels of a request: attributes of the resource of all its records.
 
 use std::borrow::Cow;
-use tidegate_admission::{Refused, Standing};
+use tidegate_admission::{CannedRefusal, Rejection};
 use tidegate_arena::{Arena, Charge, Share};
 use tidegate_http1::Head;
 use tidegate_ledger::Refusal;
@@ -21,7 +21,7 @@ pub(super) struct Labels(Option<(Box<[u8]>, Charge)>);
 impl Labels {
     /// The labels that a request has: those of its query, and then those of its header. Of several with the same name, the
     /// first.
-    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Result<Labels, Refused> {
+    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Result<Labels, Rejection> {
         let query = head.query().unwrap_or_default().as_bytes().split(|byte| *byte == b'&');
         let query =
             query.filter_map(|parameter| parameter.strip_prefix(PARAMETER)).map(|label| (label, true));
@@ -43,7 +43,7 @@ impl Labels {
         }
         let resource = resource(labels.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let charge = arena.try_charge(Share::Ingest, resource.len() as u64);
-        let charge = charge.map_err(|_| Refused::standing(Standing::Memory).retry_after(1))?;
+        let charge = charge.map_err(|_| Rejection::canned(CannedRefusal::Memory).retry_after(1))?;
         Ok(Labels(Some((resource.into(), charge))))
     }
 
@@ -56,8 +56,8 @@ impl Labels {
 const FORM: &str = "labels are given as `label.NAME=VALUE` in the query, or as `X-Tidegate-Labels: NAME=VALUE,NAME=VALUE`, \
                     in UTF-8 and with percent escapes for what cannot stand there\n";
 
-fn refused(words: &'static str) -> Refused {
-    Refused::new(Refusal::Headers, words)
+fn refused(words: &'static str) -> Rejection {
+    Rejection::new(Refusal::Headers, words)
 }
 
 /// The name and the value of a label, as people read them.

@@ -1,6 +1,6 @@
 //! The body's format, from the request head.
 
-use tidegate_admission::Refused;
+use tidegate_admission::Rejection;
 use tidegate_admission::otlp::Media;
 use tidegate_journal::{Encoding, Signal as Journalled};
 use tidegate_ledger as ledger;
@@ -42,27 +42,27 @@ impl Form {
         signal: Signal,
         method: &str,
         headers: Headers<'_>,
-    ) -> Result<Form, (Refused, Media)> {
+    ) -> Result<Form, (Rejection, Media)> {
         let Ok((content_type, encoding)) = headers else {
             let words = "Content-Type and Content-Encoding may be given once\n";
-            return Err((Refused::new(Refusal::Headers, words), Media::Json));
+            return Err((Rejection::new(Refusal::Headers, words), Media::Json));
         };
         let media = content_type.and_then(media_of);
         let answered = media.unwrap_or(Media::Json);
         if method != "POST" {
-            return Err((Refused::new(Refusal::Method, "OTLP is sent with POST\n"), answered));
+            return Err((Rejection::new(Refusal::Method, "OTLP is sent with POST\n"), answered));
         }
         let Some(media) = media else {
             let words = "the Content-Type must be application/x-protobuf or application/json\n";
-            return Err((Refused::new(Refusal::Unsupported, words), answered));
+            return Err((Rejection::new(Refusal::Unsupported, words), answered));
         };
         if (signal, media) == (Signal::Profiles, Media::Json) {
             let words = "profiles are taken in protobuf only: their schema still changes\n";
-            return Err((Refused::new(Refusal::Unsupported, words), answered));
+            return Err((Rejection::new(Refusal::Unsupported, words), answered));
         }
         let Some(encoding) = encoding.map_or(Some(Encoding::Identity), encoding_over_http) else {
             let words = "the Content-Encoding must be gzip, zstd or deflate, or none at all\n";
-            return Err((Refused::new(Refusal::Unsupported, words), answered));
+            return Err((Rejection::new(Refusal::Unsupported, words), answered));
         };
         Ok(Form { signal, encoding, media })
     }

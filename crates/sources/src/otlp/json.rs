@@ -1,8 +1,8 @@
 //! Memory to translate JSON into protobuf in.
 
 use crate::body::LARGE;
-use tidegate_admission::{Gate, Refused};
-use tidegate_arena::Refused as NoMemory;
+use tidegate_admission::{Gate, Rejection};
+use tidegate_arena::ChargeError as NoMemory;
 use tidegate_wire::otlp::{Signal, json};
 
 /// A request's memory while its JSON is translated: of the bodies' share, and of the decode share.
@@ -22,11 +22,11 @@ pub(super) fn reserve(
     json: &[u8],
     beside: Beside,
     mut reserve: impl FnMut(usize) -> Result<(), NoMemory>,
-) -> Result<(), Refused> {
+) -> Result<(), Rejection> {
     if json.len() <= LARGE && reserve(json::max_len(json)).is_ok() {
         return Ok(());
     }
-    let needed = json::measure(signal, json).map_err(Refused::malformed)?;
+    let needed = json::measure(signal, json).map_err(Rejection::malformed)?;
     let ingest = beside.ingest.saturating_add(needed);
     reserve(needed.max(1)).map_err(|refused| gate.short_of(refused, ingest, beside.decode, json.len() / 2))
 }

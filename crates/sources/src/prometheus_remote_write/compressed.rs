@@ -1,7 +1,7 @@
 //! A repaired body, compressed as it is written.
 
 use std::ops::Range;
-use tidegate_arena::{Refused, Window};
+use tidegate_arena::{ChargeError, Window};
 use tidegate_wire::output::{Full, Output};
 use tidegate_wire::snappy::{self, join};
 
@@ -17,7 +17,7 @@ pub(super) struct Compressed<'a> {
     block: Vec<u8>,
     encoder: snappy::Encoder,
     raw_len: usize,
-    failed: Option<Refused>,
+    failed: Option<ChargeError>,
 }
 
 impl<'a> Compressed<'a> {
@@ -33,7 +33,7 @@ impl<'a> Compressed<'a> {
     }
 
     /// How long the whole is when it is decompressed, and where in the window it is.
-    pub(super) fn finish(mut self) -> Result<(usize, Range<usize>), Refused> {
+    pub(super) fn finish(mut self) -> Result<(usize, Range<usize>), ChargeError> {
         // Earlier failures are reported below.
         let _full = self.flush();
         match self.failed {
@@ -86,7 +86,7 @@ impl Output for Compressed<'_> {
 }
 
 /// More than Snappy can say: a repaired body is never longer than it was.
-fn too_long() -> Refused {
+fn too_long() -> ChargeError {
     let most = u64::from(u32::MAX);
-    Refused::Never { wanted: most + 1, most }
+    ChargeError::Never { wanted: most + 1, most }
 }

@@ -1,6 +1,6 @@
 //! The body's format, from the head of a remote-write request.
 
-use tidegate_admission::Refused;
+use tidegate_admission::Rejection;
 use tidegate_http1::Head;
 use tidegate_ledger::Refusal;
 use tidegate_wire::remote_write::Version;
@@ -13,11 +13,11 @@ pub(crate) struct Form {
 
 /// Reads method, Content-Type and Content-Encoding. A request that leaves the latter two out, or empty, is
 /// taken for 1.0 in Snappy, as Prometheus does for the senders of the first hour.
-pub(crate) fn form(head: &Head<'_>) -> Result<Form, Refused> {
+pub(crate) fn form(head: &Head<'_>) -> Result<Form, Rejection> {
     if head.method() != "POST" {
-        return Err(Refused::new(Refusal::Method, "remote write is sent with POST\n"));
+        return Err(Rejection::new(Refusal::Method, "remote write is sent with POST\n"));
     }
-    let twice = |_| Refused::new(Refusal::Headers, "Content-Type and Content-Encoding may be given once\n");
+    let twice = |_| Rejection::new(Refusal::Headers, "Content-Type and Content-Encoding may be given once\n");
     let given = |value: &&[u8]| !value.trim_ascii().is_empty();
     let content_type = head.sole_header("content-type").map_err(twice)?.filter(given);
     let encoding = head.sole_header("content-encoding").map_err(twice)?.filter(given);
@@ -34,8 +34,8 @@ pub(crate) fn form(head: &Head<'_>) -> Result<Form, Refused> {
     }
 }
 
-const fn unsupported(words: &'static str) -> Refused {
-    Refused::new(Refusal::Unsupported, words)
+const fn unsupported(words: &'static str) -> Rejection {
+    Rejection::new(Refusal::Unsupported, words)
 }
 
 /// The version that a Content-Type names: a media type and parameters as in RFC 9110, section 8.3.1.

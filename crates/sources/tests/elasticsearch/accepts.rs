@@ -5,7 +5,7 @@ use crate::rig::{Rig, settings};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tidegate_admission::access::BulkActions;
-use tidegate_admission::{BulkDefaults, Rules};
+use tidegate_admission::{BulkDefaults, GateRules};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 
 const BODY: &[u8] = b"{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"x\":1}\n{\"create\":{\"_index\":\"logs-\\u0061\"}}\n{\"x\":[1,2]}\n\
@@ -15,7 +15,7 @@ pub(crate) const NDJSON: (&str, &str) = ("content-type", "application/x-ndjson")
 /// A gateway where everybody may do everything.
 fn unrestricted() -> Rig {
     Rig::ruled(1 << 30, settings(), |_| {
-        let rules = Rules::default();
+        let rules = GateRules::default();
         rules.bulk.store(Arc::new(BulkDefaults { open: BulkActions::ALL, ..BulkDefaults::default() }));
         rules
     })

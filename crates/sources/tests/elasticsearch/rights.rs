@@ -6,29 +6,29 @@ use crate::client::{Answer, post, raw};
 use crate::rig::{Rig, settings};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tidegate_admission::access::{Access, Indices, Made, make};
+use tidegate_admission::access::{Access, Indices, NewSecret, make};
 use tidegate_admission::tenancy::Tenancy;
-use tidegate_admission::{BulkDefaults, Rules};
+use tidegate_admission::{BulkDefaults, GateRules};
 use tidegate_ledger::Refusal;
 use tidegate_limit::{AdmissionTable, LimiterSettings, TenantLimits, Tenants};
 
 /// A gateway where this line's owner may send; its token.
 fn rig(option: &str, defaults: BulkDefaults) -> (Rig, String) {
-    let Made { secret, kept, .. } = make(None).unwrap();
+    let NewSecret { secret, kept, .. } = make(None).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("credentials");
     std::fs::write(&file, format!("bearer a {kept} {option}\n")).unwrap();
     let rig = Rig::ruled(1 << 30, settings(), |ledger| {
         let tenants = Tenants::new(4, TenantLimits::default(), ledger.clone());
         let source = ledger.source("elasticsearch").unwrap();
-        let rules = Rules {
+        let rules = GateRules {
             access: Access::from_file(&file, None).unwrap(),
             tenancy: Some(Tenancy::default()),
             limits: Some(Arc::new(AdmissionTable::new(
                 vec![(source, LimiterSettings::default())],
                 Some(tenants),
             ))),
-            ..Rules::default()
+            ..GateRules::default()
         };
         rules.bulk.store(Arc::new(defaults));
         rules

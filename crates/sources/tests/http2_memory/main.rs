@@ -15,13 +15,13 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use tidegate_arena::Share;
-use tidegate_arena::heap::{Counting, heap};
+use tidegate_arena::heap::{CountingAllocator, heap};
 use tidegate_http1::Settings;
 use tidegate_sources::Http2;
 use wire::Answers;
 
 #[global_allocator]
-static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
+static HEAP: CountingAllocator<std::alloc::System> = CountingAllocator::new(std::alloc::System);
 
 const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
 /// The server's stream limit, which is also the protocol's recommendation.

@@ -7,7 +7,7 @@ use crate::rig::{MAX_BODY, Rig, settings};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use tidegate_admission::tenancy::Tenancy;
-use tidegate_admission::{Caller, Headers, Passage, Rules};
+use tidegate_admission::{Caller, GateRules, Headers, Permit};
 use tidegate_arena::Share;
 use tidegate_http1::DuplicateHeader;
 use tidegate_ledger::Refusal;
@@ -107,7 +107,7 @@ fn limited(limits: LimiterSettings) -> Rig {
         let tenants = Tenants::new(4, TenantLimits::default(), ledger.clone());
         let tenancy = Tenancy { header: Some("X-Scope-OrgID".into()), required: true, ..Tenancy::default() };
         let table = AdmissionTable::new(vec![(ledger.source("http").unwrap(), limits)], Some(tenants));
-        Rules { tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..Rules::default() }
+        GateRules { tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..GateRules::default() }
     })
 }
 
@@ -125,7 +125,7 @@ impl Headers for Said {
 }
 
 /// A request of this tenant that was let in with so many bytes.
-fn entered(rig: &Rig, tenant: (&'static str, &'static str), bytes: u64) -> Passage {
+fn entered(rig: &Rig, tenant: (&'static str, &'static str), bytes: u64) -> Permit {
     let (peer, headers, now) = (IpAddr::V4(Ipv4Addr::LOCALHOST), Said(tenant), Moment::now());
     let caller = Caller {
         peer,

@@ -6,12 +6,12 @@ use crate::client::{JSON, PROTOBUF, TRACES, post};
 use crate::rig::Rig;
 use crate::wire;
 use std::net::SocketAddr;
-use tidegate_arena::heap::{Counting, allocations_of_this_thread};
+use tidegate_arena::heap::{CountingAllocator, allocations_of_this_thread};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[global_allocator]
-static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
+static HEAP: CountingAllocator<std::alloc::System> = CountingAllocator::new(std::alloc::System);
 
 /// Requests before and while they are counted.
 const WARM: u32 = 50;

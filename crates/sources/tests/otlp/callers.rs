@@ -4,7 +4,7 @@
 use crate::body;
 use crate::client::{JSON, PROTOBUF, TRACES};
 use crate::rig::{Rig, settings};
-use tidegate_admission::Rules;
+use tidegate_admission::GateRules;
 use tidegate_admission::access::{Access, make};
 use tidegate_ledger::Refusal;
 
@@ -80,7 +80,7 @@ async fn a_password_is_taken_the_first_time() {
     std::fs::write(&file, format!("basic alice {}\n", password.kept)).unwrap();
     let rig = || {
         let access = Access::from_file(&file, None).unwrap();
-        Rig::ruled(1 << 30, settings(), |_| Rules { access, ..Rules::default() })
+        Rig::ruled(1 << 30, settings(), |_| GateRules { access, ..GateRules::default() })
     };
     let body = body::traces(1, 4);
     for (credentials, status, code) in [(RIGHT, 200, 0), (WRONG, 401, 16)] {

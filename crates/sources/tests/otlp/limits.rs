@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use tidegate_admission::access::{Access, make};
 use tidegate_admission::tenancy::Tenancy;
-use tidegate_admission::{Caller, Headers, Passage, Rules};
+use tidegate_admission::{Caller, GateRules, Headers, Permit};
 use tidegate_arena::Share;
 use tidegate_http1::DuplicateHeader;
 use tidegate_ledger::Refusal;
@@ -34,7 +34,7 @@ fn ruled(limits: LimiterSettings, access: Access) -> Rig {
         let tenancy =
             Tenancy { header, default: Some("nobody".into()), required: true, ..Tenancy::default() };
         let table = AdmissionTable::new(vec![(ledger.source("otlp").unwrap(), limits)], Some(tenants));
-        Rules { access, tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..Rules::default() }
+        GateRules { access, tenancy: Some(tenancy), limits: Some(Arc::new(table)), ..GateRules::default() }
     })
 }
 
@@ -219,7 +219,7 @@ impl Headers for Said {
 }
 
 /// A request of this tenant that was let in.
-fn entered(rig: &Rig, tenant: (&'static str, &'static str)) -> Passage {
+fn entered(rig: &Rig, tenant: (&'static str, &'static str)) -> Permit {
     let (peer, headers) = (IpAddr::V4(Ipv4Addr::LOCALHOST), Said(tenant));
     let caller = Caller {
         peer,

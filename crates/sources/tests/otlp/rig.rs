@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_admission::access::BulkActions;
-use tidegate_admission::{BulkDefaults, Gate, Rules};
+use tidegate_admission::{BulkDefaults, Gate, GateRules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
 use tidegate_journal::{Durability, Event, Follower, Journal, Meta, StartAt, WhenFull};
@@ -76,24 +76,24 @@ impl Rig {
 
     /// Before a journal that may take `quota` bytes.
     pub(crate) fn with(quota: u64, settings: Settings) -> Rig {
-        Rig::ruled(quota, settings, |_| Rules::default())
+        Rig::ruled(quota, settings, |_| GateRules::default())
     }
 
     /// The same, with rules.
-    pub(crate) fn ruled(quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> Rules) -> Rig {
+    pub(crate) fn ruled(quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> GateRules) -> Rig {
         Rig::of(TOTAL, quota, settings, rules)
     }
 
     /// With so much memory, where senders may do everything over `_bulk`.
     pub(crate) fn sized(total: u64) -> Rig {
         Rig::of(total, 1 << 30, settings(), |_| {
-            let rules = Rules::default();
+            let rules = GateRules::default();
             rules.bulk.store(Arc::new(BulkDefaults { open: BulkActions::ALL, ..BulkDefaults::default() }));
             rules
         })
     }
 
-    fn of(total: u64, quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> Rules) -> Rig {
+    fn of(total: u64, quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> GateRules) -> Rig {
         let dir = tempfile::tempdir().unwrap();
         let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
         let arena = Arena::new(total, floors, 8 << 20, 64, 64).unwrap();

@@ -3,7 +3,7 @@
 
 use crate::rig::{Answer, Rig};
 use std::sync::Arc;
-use tidegate_admission::Rules;
+use tidegate_admission::GateRules;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_ledger::Refusal;
 use tidegate_limit::{AdmissionTable, LimiterSettings, Moment, PerSecond, TenantLimits, Tenants};
@@ -17,7 +17,7 @@ fn limited(limits: LimiterSettings) -> Rig {
         let tenants = Tenants::new(2, TenantLimits::default(), ledger.clone());
         let tenancy = Tenancy { header: Some("X-Scope-OrgID".into()), required: true, ..Tenancy::default() };
         let limits = Arc::new(AdmissionTable::new(vec![(books, limits)], Some(tenants)));
-        Rules { tenancy: Some(tenancy), limits: Some(limits), ..Rules::default() }
+        GateRules { tenancy: Some(tenancy), limits: Some(limits), ..GateRules::default() }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_admission::{Gate, Rules};
+use tidegate_admission::{Gate, GateRules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
 use tidegate_journal::{Durability, Event, Follower, Journal, Meta, StartAt, WhenFull};
@@ -51,11 +51,11 @@ impl Rig {
 
     /// Before a journal that may take `quota` bytes.
     pub(crate) fn with_quota(quota: u64) -> Rig {
-        Rig::with_rules(quota, |_| Rules::default())
+        Rig::with_rules(quota, |_| GateRules::default())
     }
 
     /// The same, with rules.
-    pub(crate) fn with_rules(quota: u64, rules: impl FnOnce(&Ledger) -> Rules) -> Rig {
+    pub(crate) fn with_rules(quota: u64, rules: impl FnOnce(&Ledger) -> GateRules) -> Rig {
         let dir = tempfile::tempdir().unwrap();
         let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
         let arena = Arena::new(TOTAL, floors, 8 << 20, 64, 64).unwrap();

@@ -7,7 +7,7 @@ use super::workers::Workers;
 use crate::Failure;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_arena::{Arena, Declared, Plan, Share};
+use tidegate_arena::{Arena, MemoryPlan, Reservation, Share};
 use tidegate_bulk::{Forward, Settings};
 use tidegate_config::{Config, ElasticsearchSink};
 use tidegate_meters::Registry;
@@ -42,7 +42,7 @@ pub(crate) struct Destination {
 }
 
 /// Declares what the engine takes beside payload, and its floor.
-pub(super) fn declare(plan: &mut Plan, config: &Config) {
+pub(super) fn declare(plan: &mut MemoryPlan, config: &Config) {
     let Some((_, sink)) = config.destination() else { return };
     let settings = settings(config, sink, plan.payload());
     plan.declare(settings.declared());
@@ -52,7 +52,7 @@ pub(super) fn declare(plan: &mut Plan, config: &Config) {
         kinds::elasticsearch::settings(sink).map_or(0, |sink| Cluster::bytes(&sink, connections)) as u64;
     let what = "connections to the destination of a `_bulk`";
     let setting = Some("sinks.….max_in_flight");
-    plan.declare(Declared { owner: "bulk", what, count: 1, each: bytes, setting });
+    plan.declare(Reservation { owner: "bulk", what, count: 1, each: bytes, setting });
 }
 
 /// How many files the connections have open: those in flight, and as many idle ones at each endpoint.

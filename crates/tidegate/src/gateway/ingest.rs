@@ -6,7 +6,7 @@ use super::visitors::Visitors;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::access::Access;
-use tidegate_admission::{Gate, Protocol, Refused, Standing, answer};
+use tidegate_admission::{AnswerFormat, CannedRefusal, Gate, Rejection, answer};
 use tidegate_console::Console;
 use tidegate_http1::{
     AdmissionFuture, Admitted, Body, ConnectionEnd, Head, RefusalContext, Reply, Server, Service, reject,
@@ -45,8 +45,8 @@ impl Serve for Ingest {
     }
 
     fn one_too_many(&self) -> Option<Reply> {
-        let refused = Refused::standing(Standing::Connections).retry_after(self.gate.memory_delay());
-        Some(answer(refused, Protocol::Http))
+        let refused = Rejection::canned(CannedRefusal::Connections).retry_after(self.gate.memory_delay());
+        Some(answer(refused, AnswerFormat::Http))
     }
 
     async fn turn_away(&self, worker: usize, stream: TcpStream) {
@@ -122,12 +122,12 @@ impl Service for Guarded {
             // Shown twice it is as good as not at all.
             let shown = head.sole_header("authorization").unwrap_or_default();
             let checked = self.admins.check(shown, None, head.peer().ip());
-            checked.map_err(|refused| answer(refused, Protocol::Http))?;
+            checked.map_err(|refused| answer(refused, AnswerFormat::Http))?;
         }
         // Whoever may look may not change anything from afar, unless it is known who that is.
         let changes = head.method() == "DELETE" && head.path() != "/tap";
         if changes && self.admins.is_open() && !head.peer().ip().to_canonical().is_loopback() {
-            return Err(answer(Refused::new(Refusal::Forbidden, Self::FROM_AFAR), Protocol::Http));
+            return Err(answer(Rejection::new(Refusal::Forbidden, Self::FROM_AFAR), AnswerFormat::Http));
         }
         self.console.admit(head)
     }
@@ -191,7 +191,7 @@ impl Serve for Admin {
 
     fn one_too_many(&self) -> Option<Reply> {
         let words = "as many connections as the console takes are open; try again\n";
-        Some(answer(Refused::new(Refusal::Connections, words).retry_after(1), Protocol::Http))
+        Some(answer(Rejection::new(Refusal::Connections, words).retry_after(1), AnswerFormat::Http))
     }
 
     /// Probes and scrapers, whoever has connected before.

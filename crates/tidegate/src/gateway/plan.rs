@@ -14,7 +14,7 @@ use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
 use tidegate_admission::{Bound, Deliverable, access};
-use tidegate_arena::{Bytes, Declared, Plan, Program, Share};
+use tidegate_arena::{Bytes, MemoryPlan, ProgramPages, Reservation, Share};
 use tidegate_config::{Config, MemoryBudget, Sink};
 use tidegate_console::Console;
 use tidegate_journal::{Protocol, Signal};
@@ -53,7 +53,7 @@ const LARGEST_SLICE: u64 = 24 * MIB;
 pub(crate) struct Planned {
     /// The bound on the process, and where it comes from.
     pub(crate) budget: MemoryBudget,
-    pub(crate) plan: Plan,
+    pub(crate) plan: MemoryPlan,
     pub(crate) workers: usize,
     /// Threads of the pool for large bodies.
     pub(crate) pool: usize,
@@ -82,7 +82,7 @@ pub(crate) struct Planned {
 pub(crate) fn of(config: &Config) -> Planned {
     let budget = config.memory_budget();
     let memory = budget.bytes.get();
-    let mut plan = Plan::new(memory);
+    let mut plan = MemoryPlan::new(memory);
     let workers = Workers::cores();
     let connections = config.connections(&budget);
     let windows = tidegate_config::windows(budget.bytes, connections);
@@ -148,7 +148,7 @@ impl Planned {
 }
 
 fn declare(
-    plan: &mut Plan,
+    plan: &mut MemoryPlan,
     config: &Config,
     (workers, pool): (usize, usize),
     connections: u32,
@@ -159,8 +159,8 @@ fn declare(
     let threads = 2 * workers as u64 + THREADS + of_sinks;
     let bodies = sources::KINDS.iter().map(|kind| kind.thread_bytes as u64).sum::<u64>();
     let scratch = bodies + 128 * KIB;
-    let line = |owner, what, count, each| Declared { owner, what, count, each, setting: None };
-    let limited = |setting, line: Declared| Declared { setting: Some(setting), ..line };
+    let line = |owner, what, count, each| Reservation { owner, what, count, each, setting: None };
+    let limited = |setting, line: Reservation| Reservation { setting: Some(setting), ..line };
     plan.declare(line("program", "pages of the executable and its libraries", 1, program_bytes()));
     plan.declare(line("threads", "stacks, to their full depth", threads, workers::STACK as u64));
     plan.declare(line("threads", "the stack of the upkeep", 1, upkeep::STACK as u64));
@@ -209,7 +209,7 @@ fn declare(
 
 /// Memory of the program's own pages: all of them, or as many as the upkeep lets stay.
 fn program_bytes() -> u64 {
-    Program::look().map_or(PROGRAM, |program| program.bytes().min(PROGRAM))
+    ProgramPages::measure().map_or(PROGRAM, |program| program.bytes().min(PROGRAM))
 }
 
 impl fmt::Display for Planned {

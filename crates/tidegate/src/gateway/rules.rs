@@ -5,7 +5,7 @@ use crate::Failure;
 use std::sync::Arc;
 use tidegate_admission::access::{BulkActions, Indices};
 use tidegate_admission::tenancy::{Field, Tenancy};
-use tidegate_admission::{BulkDefaults, Rules};
+use tidegate_admission::{BulkDefaults, GateRules};
 use tidegate_config::{Allowance, BulkAction, CertificateField, Config, IndexGlob};
 use tidegate_ledger::Ledger;
 use tidegate_limit::{self as limit, AdmissionTable, LimiterSettings, PerSecond, TenantLimits, Tenants};
@@ -34,7 +34,7 @@ pub(super) fn is_changeable(setting: &str) -> bool {
 ///
 /// # Errors
 /// When the books have no pages for the sources.
-pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<Rules, Failure> {
+pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<GateRules, Failure> {
     let route = |kind: &&SourceKind| Ok((ledger.source(kind.name)?, of_source(config, kind.name)));
     let routes = KINDS.iter().map(route).collect::<Result<_, Failure>>()?;
     let tenants = &config.tenants;
@@ -50,8 +50,11 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<Rules, Failure> {
         header: tenants.header.as_ref().map(|name| name.as_str().into()),
         default: tenants.default.as_ref().map(|name| name.as_str().into()),
     });
-    let rules =
-        Rules { tenancy, limits: Some(Arc::new(AdmissionTable::new(routes, table))), ..Rules::default() };
+    let rules = GateRules {
+        tenancy,
+        limits: Some(Arc::new(AdmissionTable::new(routes, table))),
+        ..GateRules::default()
+    };
     rules.bulk.store(Arc::new(bulk(config)?));
     Ok(rules)
 }
@@ -91,7 +94,7 @@ pub(super) fn bytes(config: &Config) -> Option<u64> {
 ///
 /// # Errors
 /// When the patterns for indices cannot be read.
-pub(super) fn change(rules: &Rules, config: &Config) -> Result<(), Failure> {
+pub(super) fn change(rules: &GateRules, config: &Config) -> Result<(), Failure> {
     rules.bulk.store(Arc::new(bulk(config)?));
     if let Some(table) = &rules.limits {
         table.change(|name| of_source(config, name), of_tenants(config));

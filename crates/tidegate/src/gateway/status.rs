@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_admission::Gate;
-use tidegate_arena::{Arena, Plan, heap};
+use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
     Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind,
@@ -27,7 +27,7 @@ pub(crate) struct View {
     /// The bound on memory, with where it comes from.
     pub(crate) memory: String,
     /// As it is now: a change of the sinks changes it.
-    pub(crate) plan: Mutex<Plan>,
+    pub(crate) plan: Mutex<MemoryPlan>,
     pub(crate) arena: Arena,
     pub(crate) journal: Journal,
     pub(crate) journal_dir: String,
@@ -124,12 +124,12 @@ impl fmt::Write for Adapter<'_> {
 }
 
 impl View {
-    pub(crate) fn plan(&self) -> MutexGuard<'_, Plan> {
+    pub(crate) fn plan(&self) -> MutexGuard<'_, MemoryPlan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows another plan from now on.
-    pub(crate) fn replan(&self, plan: Plan) {
+    pub(crate) fn replan(&self, plan: MemoryPlan) {
         *self.plan() = plan;
     }
 

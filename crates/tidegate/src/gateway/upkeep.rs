@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Once;
 use std::time::Duration;
 use tidegate_admission::Gate;
-use tidegate_arena::{Arena, Program};
+use tidegate_arena::{Arena, ProgramPages};
 
 /// The thread's stack, in bytes: declared in the plan.
 pub(crate) const STACK: usize = 128 << 10;
@@ -34,12 +34,12 @@ pub(crate) fn start(
     watch: Watch,
     leave: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<Rounds> {
-    let program = Program::look().unwrap_or_default();
+    let program = ProgramPages::measure().unwrap_or_default();
     // Memory of the startup is not needed again.
     trim(&program);
     let (mut glance, mut kept) = (0_u32, 0);
     let round = move || {
-        if Program::resident().is_ok_and(|resident| resident > TOO_MANY) {
+        if ProgramPages::resident().is_ok_and(|resident| resident > TOO_MANY) {
             trim(&program);
         }
         glance = (glance + 1) % TICK;
@@ -57,7 +57,7 @@ pub(crate) fn start(
 }
 
 /// Gives the program's pages back, as far as the kernel takes them.
-fn trim(program: &Program) {
+fn trim(program: &ProgramPages) {
     static TOLD: Once = Once::new();
     if let Err(error) = program.trim() {
         TOLD.call_once(|| {

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::caller::{Caller, Headers};
-use crate::passage::Passage;
+use crate::permit::Permit;
 use crate::tenancy::Tenancy;
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_http1::DuplicateHeader;
@@ -27,7 +27,7 @@ pub(super) fn limited(limits: LimiterSettings, with_tenants: bool) -> Rig {
             ..Tenancy::default()
         });
         let table = AdmissionTable::new(vec![(source.clone(), limits)], tenants);
-        Rules { tenancy, limits: Some(Arc::new(table)), ..Rules::default() }
+        GateRules { tenancy, limits: Some(Arc::new(table)), ..GateRules::default() }
     })
 }
 
@@ -36,7 +36,7 @@ impl Rig {
         &self,
         tenant: Option<&'static str>,
         bytes: Option<u64>,
-    ) -> Result<(Passage, Open), Refused> {
+    ) -> Result<(Permit, OpenRequest), Rejection> {
         let headers = Said(tenant.map(str::as_bytes));
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let caller = Caller {

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 /// Two places, and fifty requests in one instant: each is durable when it is answered.
 #[tokio::test]
 async fn more_requests_than_places_are_kept() {
-    let rig = rig_of(64 << 20, 2, |_, _| Rules::default());
+    let rig = rig_of(64 << 20, 2, |_, _| GateRules::default());
     let answers = join_all((0..50).map(|_| rig.append(64))).await;
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     assert_eq!(rig.assert_books(), (50, vec![]));
@@ -16,7 +16,7 @@ async fn more_requests_than_places_are_kept() {
 /// Those that go away while they wait leave no place taken, and nothing in the books.
 #[tokio::test]
 async fn a_wait_that_is_given_up_leaves_nothing() {
-    let rig = rig_of(64 << 20, 1, |_, _| Rules::default());
+    let rig = rig_of(64 << 20, 1, |_, _| GateRules::default());
     let place = rig.gate.place().unwrap();
     let mut waiting = Box::pin(rig.append(64));
     assert!(tokio::time::timeout(Duration::ZERO, &mut waiting).await.is_err());
@@ -30,7 +30,7 @@ async fn a_wait_that_is_given_up_leaves_nothing() {
 /// A wait has an end, and what ends it is an answer that says when to return.
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_a_place_has_an_end() {
-    let rig = rig_of(64 << 20, 1, |_, _| Rules::default());
+    let rig = rig_of(64 << 20, 1, |_, _| GateRules::default());
     let _place = rig.gate.place().unwrap();
     let begun = Instant::now();
     let refused = rig.append(64).await.unwrap_err();
@@ -43,7 +43,7 @@ async fn a_wait_for_a_place_has_an_end() {
 /// A wait is paid for: where nothing is left for it, the answer comes at once.
 #[tokio::test]
 async fn a_wait_is_paid_for() {
-    let rig = rig_of(64 << 20, 1, |_, _| Rules::default());
+    let rig = rig_of(64 << 20, 1, |_, _| GateRules::default());
     let _place = rig.gate.place().unwrap();
     let waiting = rig.gate.paid_wait().unwrap();
     assert_eq!(rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), waiting.bytes());
@@ -69,5 +69,5 @@ async fn a_wait_is_paid_for() {
             len: 0,
         },
     ));
-    assert!(size as u64 <= super::super::places::WAITING_BYTES, "{size} bytes");
+    assert!(size as u64 <= super::super::append_slots::WAITING_BYTES, "{size} bytes");
 }

@@ -111,7 +111,7 @@ async fn what_a_body_turns_out_to_become_is_on_the_account() {
 async fn without_tenants_nobody_has_a_part() {
     let rig = limited(LimiterSettings::default(), false);
     let _taken = take_all_but(&rig, 0);
-    let passage = Passage::default();
+    let passage = Permit::default();
     let both = tokio::join!(
         rig.gate.room_to_decode(&passage, RAW, false),
         rig.gate.room_to_decode(&passage, RAW, false)
@@ -123,16 +123,16 @@ async fn without_tenants_nobody_has_a_part() {
 #[tokio::test]
 async fn bodies_that_are_not_light_are_checked_one_at_a_time_on_a_thread() {
     let rig = rig(1 << 30);
-    let passage = Passage::default();
-    let first = rig.gate.room_to_decode(&passage, LIGHT + 1, true).await.unwrap();
+    let passage = Permit::default();
+    let first = rig.gate.room_to_decode(&passage, MAX_INLINE_BYTES + 1, true).await.unwrap();
     let used = rig.decoding();
-    let mut second = pin!(rig.gate.room_to_decode(&passage, LIGHT + 1, true));
+    let mut second = pin!(rig.gate.room_to_decode(&passage, MAX_INLINE_BYTES + 1, true));
     assert!(now(second.as_mut()).await.is_pending());
     assert_eq!(rig.decoding(), used, "it waits without memory");
-    let light = rig.gate.room_to_decode(&passage, LIGHT, true).await.unwrap();
-    let elsewhere = rig.gate.room_to_decode(&passage, LIGHT + 1, false).await.unwrap();
+    let light = rig.gate.room_to_decode(&passage, MAX_INLINE_BYTES, true).await.unwrap();
+    let elsewhere = rig.gate.room_to_decode(&passage, MAX_INLINE_BYTES + 1, false).await.unwrap();
     let most = [&first, &light, &elsewhere].map(|room| room.most_here(4 << 20));
-    assert_eq!(most, [4 << 20, LIGHT, LIGHT]);
+    assert_eq!(most, [4 << 20, MAX_INLINE_BYTES, MAX_INLINE_BYTES]);
     drop(first);
     assert!(second.await.is_ok());
 }
@@ -143,7 +143,7 @@ async fn what_never_fits_beside_the_body_is_refused_at_once_and_for_good() {
     let rig = rig(1 << 30);
     let body = rig.arena.try_window(Share::Ingest, 2 << 20).unwrap();
     let asked = tokio::time::Instant::now();
-    let passage = Passage::default();
+    let passage = Permit::default();
     let room = async |bytes| rig.gate.room_beside(&passage, body.charged() as u32, bytes, false).await;
     assert!(room(1 << 20).await.is_ok());
     let refused = room((2 << 20) + 1).await.err().unwrap();

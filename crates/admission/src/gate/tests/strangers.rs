@@ -28,7 +28,7 @@ fn strangers_are_let_in_where_that_is_said_and_belong_to_the_default() {
     std::fs::write(&file, format!("bearer agents {} tenant=*", token.kept)).unwrap();
     let rig = rig_with(1 << 30, |ledger, source| {
         let tenants = Tenants::new(4, Default::default(), ledger.clone());
-        Rules {
+        GateRules {
             access: Access::from_file(&file, None).unwrap(),
             tenancy: Some(Tenancy {
                 header: Some("X-Scope-OrgID".into()),
@@ -39,7 +39,7 @@ fn strangers_are_let_in_where_that_is_said_and_belong_to_the_default() {
                 vec![(source.clone(), LimiterSettings::default())],
                 Some(tenants),
             ))),
-            ..Rules::default()
+            ..GateRules::default()
         }
     });
     let ask = |gate: &Gate, openly: bool, said: &Said| {

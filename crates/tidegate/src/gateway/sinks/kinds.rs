@@ -14,7 +14,7 @@ mod prometheus_remote_write;
 use super::start::Starter;
 use std::path::Path;
 use std::time::Duration;
-use tidegate_arena::{Declared, Share};
+use tidegate_arena::{Reservation, Share};
 use tidegate_config::Sink;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::Need;
@@ -31,7 +31,7 @@ pub(crate) trait SinkKind {
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need>;
 
     /// The lines of the plan for what it takes beside payload.
-    fn declared(&self) -> Vec<Declared> {
+    fn declared(&self) -> Vec<Reservation> {
         Vec::new()
     }
 
@@ -69,6 +69,6 @@ pub(crate) fn of(sink: &Sink) -> &dyn SinkKind {
 }
 
 /// A line of the plan for what a sink takes, which `setting` makes smaller.
-fn line(what: &'static str, count: u64, each: u64, setting: Option<&'static str>) -> Declared {
-    Declared { owner: "sink", what, count, each, setting }
+fn line(what: &'static str, count: u64, each: u64, setting: Option<&'static str>) -> Reservation {
+    Reservation { owner: "sink", what, count, each, setting }
 }

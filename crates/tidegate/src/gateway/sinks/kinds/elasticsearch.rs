@@ -6,7 +6,7 @@ use crate::gateway::sinks::start::Starter;
 use hyper::Uri;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use std::path::Path;
-use tidegate_arena::Declared;
+use tidegate_arena::Reservation;
 use tidegate_config::{self as config, ElasticsearchSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{
@@ -33,7 +33,7 @@ impl SinkKind for ElasticsearchSink {
         Elasticsearch::need(protocol, signal)
     }
 
-    fn declared(&self) -> Vec<Declared> {
+    fn declared(&self) -> Vec<Reservation> {
         // Settings that make no sense are refused when the sink is started.
         let bytes = settings(self).map_or(0, |settings| Elasticsearch::bytes(&settings)) as u64;
         let what = "connections to Elasticsearch, and coders";

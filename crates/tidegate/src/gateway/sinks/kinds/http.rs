@@ -6,7 +6,7 @@ use crate::gateway::sinks::start::Starter;
 use hyper::Uri;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use std::path::Path;
-use tidegate_arena::Declared;
+use tidegate_arena::Reservation;
 use tidegate_config::{HttpFormat, HttpMethod, HttpSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{Http, Json, Layout, Need, OtlpSettings, Transport};
@@ -29,7 +29,7 @@ impl SinkKind for HttpSink {
         Http::need(protocol, signal)
     }
 
-    fn declared(&self) -> Vec<Declared> {
+    fn declared(&self) -> Vec<Reservation> {
         // Settings that make no sense are refused when the sink is started.
         let bytes = settings(self).map_or(0, |settings| Http::bytes(&settings)) as u64;
         let what = "connections to receivers of JSON, and coders";

@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::gateway::sinks::start::Starter;
 use hyper::Uri;
 use std::path::Path;
-use tidegate_arena::Declared;
+use tidegate_arena::Reservation;
 use tidegate_config::{self as config, OtlpSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{Need, Otlp, OtlpSettings, Transport};
@@ -28,7 +28,7 @@ impl SinkKind for OtlpSink {
         Otlp::need(protocol, signal)
     }
 
-    fn declared(&self) -> Vec<Declared> {
+    fn declared(&self) -> Vec<Reservation> {
         // Settings that make no sense are refused when the sink is started.
         let bytes = settings(self).map_or(0, |settings| Otlp::bytes(&settings)) as u64;
         let what = "connections to receivers of OTLP, and coders";

@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::gateway::sinks::start::Starter;
 use hyper::Uri;
 use std::path::Path;
-use tidegate_arena::Declared;
+use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Deltas, RemoteWriteSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, Translation};
@@ -29,7 +29,7 @@ impl SinkKind for RemoteWriteSink {
         RemoteWrite::need(protocol, signal)
     }
 
-    fn declared(&self) -> Vec<Declared> {
+    fn declared(&self) -> Vec<Reservation> {
         let setting = Some("sinks.….lanes");
         let connections = u64::from(self.lanes) * self.endpoints().len() as u64;
         let each = RemoteWrite::LANE_BYTES as u64;

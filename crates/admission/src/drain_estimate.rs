@@ -4,21 +4,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bounds of every delay, in seconds. Shorter, and a client returns before anything has changed; longer,
 /// and it idles when everything is well again.
-const SHORTEST: u64 = 1;
-const LONGEST: u64 = 60;
+const MIN_DELAY: u64 = 1;
+const MAX_DELAY: u64 = 60;
 /// The delay while nothing is known yet, in seconds.
-const UNKNOWN: u64 = 5;
+const DEFAULT_DELAY: u64 = 5;
 
 /// Measures a flow in bytes a second and turns a backlog into a delay.
 #[derive(Debug, Default)]
-pub struct Pressure {
+pub struct DrainEstimate {
     passed: AtomicU64,
     /// Bytes a second, smoothed over about four ticks.
     rate: AtomicU64,
     spread: AtomicU64,
 }
 
-impl Pressure {
+impl DrainEstimate {
     /// Counts `bytes` that went through.
     pub fn passed(&self, bytes: u64) {
         self.passed.fetch_add(bytes, Relaxed);
@@ -35,21 +35,21 @@ impl Pressure {
     /// those who are refused together do not return together.
     pub fn delay(&self, backlog: u64) -> u32 {
         let seconds = match self.rate.load(Relaxed) {
-            0 => UNKNOWN,
-            rate => backlog.div_ceil(rate).clamp(SHORTEST, LONGEST),
+            0 => DEFAULT_DELAY,
+            rate => backlog.div_ceil(rate).clamp(MIN_DELAY, MAX_DELAY),
         };
         self.spread(seconds)
     }
 
     /// `seconds` within the bounds, plus up to half as much again.
     pub fn spread(&self, seconds: u64) -> u32 {
-        self.jitter(seconds.min(LONGEST))
+        self.jitter(seconds.min(MAX_DELAY))
     }
 
     /// `seconds`, or the shortest delay, plus up to half as much again, or one: never less than was asked for.
     #[inline]
     pub fn jitter(&self, seconds: u64) -> u32 {
-        let seconds = seconds.clamp(SHORTEST, u32::MAX.into());
+        let seconds = seconds.clamp(MIN_DELAY, u32::MAX.into());
         // A Weyl sequence: successive callers land evenly over the interval, without a random generator. Two at the
         // same time may land on one place, which is cheaper than to keep them apart.
         let step = self.spread.load(Relaxed);
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_delay_is_the_time_that_the_backlog_takes() {
-        let pressure = Pressure::default();
+        let pressure = DrainEstimate::default();
         for _ in 0..40 {
             pressure.passed(1000);
             pressure.tick();
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn those_refused_together_do_not_return_together() {
-        let pressure = Pressure::default();
+        let pressure = DrainEstimate::default();
         let mut delays: Vec<u32> = (0..100).map(|_| pressure.spread(20)).collect();
         delays.sort_unstable();
         delays.dedup();
@@ -87,6 +87,6 @@ mod tests {
 
     #[test]
     fn before_anything_is_known_the_delay_is_short() {
-        assert!((UNKNOWN as u32..=8).contains(&Pressure::default().delay(1 << 40)));
+        assert!((DEFAULT_DELAY as u32..=8).contains(&DrainEstimate::default().delay(1 << 40)));
     }
 }

@@ -11,7 +11,7 @@ const VERSION: u64 = 2;
 /// Layout, little-endian u64s: version, attached_at, replayed, delivered, passed, then 16 counts of dropped items
 /// in the order of their reasons' numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SinkBook {
+pub struct SinkLedger {
     /// Items that the journal had taken, ever, when the sink was attached: those that it will never get.
     pub attached_at: u64,
     /// Items that were queued once more because the cursor was moved back.
@@ -24,7 +24,7 @@ pub struct SinkBook {
     dropped: [u64; REASONS],
 }
 
-impl SinkBook {
+impl SinkLedger {
     /// How many bytes a book takes.
     pub const LEN: usize = 8 * (5 + REASONS);
 
@@ -69,13 +69,13 @@ impl SinkBook {
     ///
     /// # Errors
     /// When they were not written by [`to_bytes`](Self::to_bytes) of this version.
-    pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Result<Self, UnknownBook> {
+    pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Result<Self, UnknownVersion> {
         let (numbers, _none) = bytes.as_chunks::<8>();
         let mut numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));
         let mut next = || numbers.next().unwrap_or(0);
         let version = next();
         if version != VERSION {
-            return Err(UnknownBook { version });
+            return Err(UnknownVersion { version });
         }
         let (attached_at, replayed, delivered, passed) = (next(), next(), next(), next());
         Ok(Self { attached_at, replayed, delivered, passed, dropped: std::array::from_fn(|_| next()) })
@@ -88,7 +88,7 @@ impl SinkBook {
     "reading a sink's book: it has version {version}, and this program reads version {VERSION}; \
      start the version that wrote it, or remove the sink's cursor to attach it anew"
 )]
-pub struct UnknownBook {
+pub struct UnknownVersion {
     /// The version that the bytes claim.
     pub version: u64,
 }

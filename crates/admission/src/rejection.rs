@@ -1,103 +1,111 @@
 //! A refusal: reason, message and delay.
 
+use crate::canned_refusal::CannedRefusal;
 use crate::deliverable::Undeliverable;
-use crate::standing::Standing;
 use tidegate_http1::Content;
 use tidegate_ledger::Refusal;
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct Rejection {
     /// The reason, as the ledger counts it.
     pub reason: Refusal,
     /// The reason and the remedy, for the reader of the client's log.
-    pub words: Words,
+    pub words: RejectionText,
     /// Seconds after which a retry may succeed; `None` when none ever will.
     pub retry_after: Option<u32>,
 }
 
 /// The message of a refusal; fixed messages need no allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Words {
+pub enum RejectionText {
     /// A constant; ends with a line feed.
     Fixed(&'static str),
     /// The message of a frequent refusal, whose answer is prepared.
-    Standing(Standing),
+    CannedRefusal(CannedRefusal),
     /// A sentence around a number; ends with a line feed.
     Around(&'static [&'static str; 2], usize),
     /// Composed for this request, with a bounded length; ends with a line feed.
     Own(String),
 }
 
-impl Refused {
+impl Rejection {
     /// A permanent refusal with a constant message.
-    pub const fn new(reason: Refusal, words: &'static str) -> Refused {
-        Refused { reason, words: Words::Fixed(words), retry_after: None }
+    pub const fn new(reason: Refusal, words: &'static str) -> Rejection {
+        Rejection { reason, words: RejectionText::Fixed(words), retry_after: None }
     }
 
     /// A frequent refusal.
     #[inline]
-    pub const fn standing(standing: Standing) -> Refused {
-        Refused { reason: standing.reason(), words: Words::Standing(standing), retry_after: None }
+    pub const fn canned(standing: CannedRefusal) -> Rejection {
+        Rejection {
+            reason: standing.reason(),
+            words: RejectionText::CannedRefusal(standing),
+            retry_after: None,
+        }
     }
 
     /// The body breaks a rule of its format; `fault` says which and where.
-    pub fn malformed(fault: impl std::fmt::Display) -> Refused {
-        Refused { reason: Refusal::Malformed, words: Words::Own(format!("{fault}\n")), retry_after: None }
+    pub fn malformed(fault: impl std::fmt::Display) -> Rejection {
+        Rejection {
+            reason: Refusal::Malformed,
+            words: RejectionText::Own(format!("{fault}\n")),
+            retry_after: None,
+        }
     }
 
     /// The body is larger than `most` bytes.
-    pub const fn too_large(most: usize) -> Refused {
+    pub const fn too_large(most: usize) -> Rejection {
         let around = &[
             "the decompressed body is too large; here at most ",
             " bytes are accepted: send smaller batches\n",
         ];
-        Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
+        Rejection { reason: Refusal::TooLarge, words: RejectionText::Around(around, most), retry_after: None }
     }
 
     /// An item of the body is longer than `most` bytes with its envelope.
-    pub const fn item_too_large(most: usize) -> Refused {
+    pub const fn item_too_large(most: usize) -> Rejection {
         let around = &[
             "one item is too large to be forwarded; with its resource, metadata or labels it may have at most ",
             " bytes: make it smaller, or raise the gateway's `memory`\n",
         ];
-        Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
+        Rejection { reason: Refusal::TooLarge, words: RejectionText::Around(around, most), retry_after: None }
     }
 
     /// The request has more than `most` items.
-    pub const fn too_many(most: usize) -> Refused {
+    pub const fn too_many(most: usize) -> Rejection {
         let around = &[
             "there are too many items; here at most ",
             " are accepted in a request: send smaller batches\n",
         ];
-        Refused { reason: Refusal::TooLarge, words: Words::Around(around, most), retry_after: None }
+        Rejection { reason: Refusal::TooLarge, words: RejectionText::Around(around, most), retry_after: None }
     }
 
     /// The same, to be retried after `seconds`.
     #[must_use]
     #[inline]
-    pub const fn retry_after(mut self, seconds: u32) -> Refused {
+    pub const fn retry_after(mut self, seconds: u32) -> Rejection {
         self.retry_after = Some(seconds);
         self
     }
 }
 
-impl From<Undeliverable> for Refused {
-    fn from(undeliverable: Undeliverable) -> Refused {
+impl From<Undeliverable> for Rejection {
+    fn from(undeliverable: Undeliverable) -> Rejection {
         match undeliverable {
-            Undeliverable::Body(most) => Refused::too_large(most),
-            Undeliverable::Item(most) => Refused::item_too_large(most),
+            Undeliverable::Body(most) => Rejection::too_large(most),
+            Undeliverable::Item(most) => Rejection::item_too_large(most),
         }
     }
 }
 
-impl From<Words> for Content {
-    fn from(words: Words) -> Content {
+impl From<RejectionText> for Content {
+    fn from(words: RejectionText) -> Content {
         match words {
-            Words::Fixed(text) => Content::Fixed(text.as_bytes()),
-            Words::Standing(standing) => Content::Fixed(standing.words().as_bytes()),
-            Words::Around(around, number) => Content::Sentence(around, number as u64),
-            Words::Own(text) => text.into(),
+            RejectionText::Fixed(text) => Content::Fixed(text.as_bytes()),
+            RejectionText::CannedRefusal(standing) => Content::Fixed(standing.words().as_bytes()),
+            RejectionText::Around(around, number) => Content::Sentence(around, number as u64),
+            RejectionText::Own(text) => text.into(),
         }
     }
 }

@@ -1,37 +1,37 @@
 //! Memory to decompress bodies in: charges it to tenants, and waits for it.
 
 use super::Gate;
-use super::turn::Turn;
-use crate::passage::{self, Passage};
-use crate::refused::Refused;
+use super::decode_turn::DecodeTurn;
+use crate::permit::{self, Permit};
+use crate::rejection::Rejection;
 use std::ops::{Deref, DerefMut};
-use tidegate_arena::{Charge, Refused as NoMemory, Share, Window};
+use tidegate_arena::{Charge, ChargeError as NoMemory, Share, Window};
 use tidegate_limit::{DecodeShare, Denied, Extra};
 
 /// The longest body, in bytes, that is checked on its connection's thread without waiting for a turn.
-pub const LIGHT: usize = 256 << 10;
+pub const MAX_INLINE_BYTES: usize = 256 << 10;
 
 /// A buffer for a decompressed body, charged to the `decode` share and to the request's tenant, if it has one. It derefs
 /// to the filled bytes; dropping it releases both charges.
 #[derive(Debug)]
-pub struct Room {
+pub struct DecodeBuffer {
     // Dropped first, so that what the tenant is no longer charged for is free.
     window: Window,
     part: Option<DecodeShare>,
-    turn: Option<Turn>,
+    turn: Option<DecodeTurn>,
 }
 
 /// The tenant's account of what a body is translated into, for as long as that is held. Owned, so that it can go to
 /// another thread with the body.
 #[derive(Debug, Default)]
-pub struct Translation(Option<Extra>);
+pub struct TranslationCharge(Option<Extra>);
 
-impl Translation {
+impl TranslationCharge {
     /// Charges the tenant `bytes` of the `ingest` share more, before they are taken.
     ///
     /// # Errors
     /// `share` when the tenant holds its part of the memory.
-    pub fn grow(&mut self, gate: &Gate, bytes: usize) -> Result<(), Refused> {
+    pub fn grow(&mut self, gate: &Gate, bytes: usize) -> Result<(), Rejection> {
         let Some(extra) = &mut self.0 else { return Ok(()) };
         extra.grow(bytes as u64, gate.0.arena.free(Share::Ingest)).map_err(|denied| gate.denied(denied))
     }
@@ -48,14 +48,19 @@ impl Translation {
 const OF_THE_CONNECTION: usize = 128 << 10;
 
 impl Gate {
-    /// A buffer of `bytes` to decompress a body in, for the request that holds `passage`; `here` says that the body will
+    /// A buffer of `bytes` to decompress a body in, for the request that holds `permit`; `here` says that the body will
     /// be checked on this thread. Drop it before waiting for anything else: holders of decode memory never wait, so
     /// nobody waits for ever.
     ///
     /// # Errors
     /// `share` when the tenant holds its part of the memory, `memory` when none became free within the time that a
     /// request may wait, `too_large` when there never is enough.
-    pub async fn room_to_decode(&self, passage: &Passage, bytes: usize, here: bool) -> Result<Room, Refused> {
+    pub async fn room_to_decode(
+        &self,
+        passage: &Permit,
+        bytes: usize,
+        here: bool,
+    ) -> Result<DecodeBuffer, Rejection> {
         self.room_beside(passage, 0, bytes, here).await
     }
 
@@ -66,11 +71,11 @@ impl Gate {
     /// As [`room_to_decode`](Self::room_to_decode).
     pub async fn room_beside(
         &self,
-        passage: &Passage,
+        passage: &Permit,
         beside: u32,
         bytes: usize,
         here: bool,
-    ) -> Result<Room, Refused> {
+    ) -> Result<DecodeBuffer, Rejection> {
         let part = match &passage.0 {
             Some(hold) => {
                 let free = self.0.arena.free(Share::Decode);
@@ -79,10 +84,10 @@ impl Gate {
             None => None,
         };
         // Before the memory: holders of memory do not wait for a turn.
-        let turn = if here && bytes > LIGHT { Some(Turn::come().await) } else { None };
+        let turn = if here && bytes > MAX_INLINE_BYTES { Some(DecodeTurn::come().await) } else { None };
         let window = match self.0.arena.try_window(Share::Decode, bytes) {
             Err(NoMemory::Short) if !self.could_hold(beside as usize, bytes) => {
-                return Err(Refused::too_large(self.most_decoded().saturating_sub(beside as usize)));
+                return Err(Rejection::too_large(self.most_decoded().saturating_sub(beside as usize)));
             }
             Err(NoMemory::Short) if part.as_ref().is_none_or(DecodeShare::is_alone) => {
                 // Boxed, since it happens only when memory is short.
@@ -95,17 +100,17 @@ impl Gate {
             taken => taken,
         };
         let window = window.map_err(|refused| match refused {
-            NoMemory::Never { .. } => Refused::too_large(self.most_decoded()),
+            NoMemory::Never { .. } => Rejection::too_large(self.most_decoded()),
             NoMemory::Short | NoMemory::Crowded => self.no_memory(),
         })?;
-        let mut room = Room { window, part, turn };
+        let mut room = DecodeBuffer { window, part, turn };
         room.settle();
         Ok(room)
     }
 
-    /// An account for what the body of the request with this `passage` is translated into.
-    pub fn translation(&self, passage: &Passage) -> Translation {
-        Translation(passage.0.as_ref().and_then(tidegate_limit::RequestPermit::extra))
+    /// An account for what the body of the request with this `permit` is translated into.
+    pub fn translation(&self, passage: &Permit) -> TranslationCharge {
+        TranslationCharge(passage.0.as_ref().and_then(tidegate_limit::RequestPermit::extra))
     }
 
     async fn wait_for_window(&self, bytes: usize) -> Result<Window, NoMemory> {
@@ -121,25 +126,25 @@ impl Gate {
 
     /// The refusal of a request that would have held `ingest` and `decode` bytes of these shares at the same time: to be
     /// retried, or too large when there can never be that much; `most` is a body length that may do.
-    pub fn short_of(&self, refused: NoMemory, ingest: usize, decode: usize, most: usize) -> Refused {
+    pub fn short_of(&self, refused: NoMemory, ingest: usize, decode: usize, most: usize) -> Rejection {
         match refused {
-            NoMemory::Never { .. } => Refused::too_large(most),
+            NoMemory::Never { .. } => Rejection::too_large(most),
             NoMemory::Short | NoMemory::Crowded if !self.could_hold(ingest, decode) => {
-                Refused::too_large(most)
+                Rejection::too_large(most)
             }
             NoMemory::Short | NoMemory::Crowded => self.no_memory(),
         }
     }
 
-    fn denied(&self, denied: Denied) -> Refused {
-        passage::refused(denied, &self.0.memory)
+    fn denied(&self, denied: Denied) -> Rejection {
+        permit::refused(denied, &self.0.memory)
     }
 }
 
-impl Room {
-    /// How many of `most` bytes may be decompressed on this thread: at most [`LIGHT`], unless it is this body's turn.
+impl DecodeBuffer {
+    /// How many of `most` bytes may be decompressed on this thread: at most [`MAX_INLINE_BYTES`], unless it is this body's turn.
     pub fn most_here(&self, most: usize) -> usize {
-        if self.turn.is_some() { most } else { most.min(LIGHT) }
+        if self.turn.is_some() { most } else { most.min(MAX_INLINE_BYTES) }
     }
 
     /// Grows the buffer by `more` bytes behind the filled ones, without waiting. `false` when there can never be that
@@ -147,7 +152,7 @@ impl Room {
     ///
     /// # Errors
     /// When there is not that much now, or not for this tenant.
-    pub fn grow(&mut self, gate: &Gate, more: usize) -> Result<bool, Refused> {
+    pub fn grow(&mut self, gate: &Gate, more: usize) -> Result<bool, Rejection> {
         self.grow_beside(gate, 0, more)
     }
 
@@ -155,7 +160,7 @@ impl Room {
     ///
     /// # Errors
     /// As [`grow`](Self::grow).
-    pub fn grow_beside(&mut self, gate: &Gate, beside: usize, more: usize) -> Result<bool, Refused> {
+    pub fn grow_beside(&mut self, gate: &Gate, beside: usize, more: usize) -> Result<bool, Rejection> {
         let missing = self.window.len().saturating_add(more).saturating_sub(self.window.charged());
         self.ask(gate, missing)?;
         let grown = self.window.try_reserve(more);
@@ -175,7 +180,7 @@ impl Room {
     ///
     /// # Errors
     /// When they are not free, or not for this tenant.
-    pub fn beside(&mut self, gate: &Gate, bytes: usize) -> Result<Charge, Refused> {
+    pub fn beside(&mut self, gate: &Gate, bytes: usize) -> Result<Charge, Rejection> {
         self.ask(gate, bytes)?;
         let charge = gate.0.arena.try_charge(Share::Decode, bytes as u64);
         let decode = self.window.charged().saturating_add(bytes);
@@ -210,7 +215,7 @@ impl Room {
         self.window.clear();
     }
 
-    fn ask(&mut self, gate: &Gate, more: usize) -> Result<(), Refused> {
+    fn ask(&mut self, gate: &Gate, more: usize) -> Result<(), Rejection> {
         match &mut self.part {
             Some(part) if more > 0 => {
                 let free = gate.0.arena.free(Share::Decode);
@@ -228,7 +233,7 @@ impl Room {
     }
 }
 
-impl Deref for Room {
+impl Deref for DecodeBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -236,7 +241,7 @@ impl Deref for Room {
     }
 }
 
-impl DerefMut for Room {
+impl DerefMut for DecodeBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.window
     }

@@ -12,22 +12,22 @@ use tokio::sync::Semaphore;
 pub(super) const WAITING_BYTES: u64 = 1 << 10;
 
 /// The free slots.
-pub(super) struct Places(Semaphore);
+pub(super) struct AppendSlots(Semaphore);
 
 /// A slot, released on drop.
-pub(super) struct Place<'a>(pub(super) &'a Gate);
+pub(super) struct AppendSlot<'a>(pub(super) &'a Gate);
 
-impl Places {
-    pub(super) fn of(journal: &Journal) -> Places {
-        Places(Semaphore::new(journal.queue_len().min(Semaphore::MAX_PERMITS)))
+impl AppendSlots {
+    pub(super) fn of(journal: &Journal) -> AppendSlots {
+        AppendSlots(Semaphore::new(journal.queue_len().min(Semaphore::MAX_PERMITS)))
     }
 }
 
 impl Gate {
     /// A slot, if one is free.
-    pub(super) fn place(&self) -> Option<Place<'_>> {
+    pub(super) fn place(&self) -> Option<AppendSlot<'_>> {
         self.0.places.0.try_acquire().ok()?.forget();
-        Some(Place(self))
+        Some(AppendSlot(self))
     }
 
     /// Charges a wait, if there is memory for it.
@@ -36,14 +36,14 @@ impl Gate {
     }
 
     /// The next free slot; `None` when the wait took too long.
-    pub(super) async fn next_place(&self) -> Option<Place<'_>> {
+    pub(super) async fn next_place(&self) -> Option<AppendSlot<'_>> {
         let place = tokio::time::timeout(self.0.memory_wait, self.0.places.0.acquire()).await;
         place.ok()?.ok()?.forget();
-        Some(Place(self))
+        Some(AppendSlot(self))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for AppendSlot<'_> {
     fn drop(&mut self) {
         self.0.0.places.0.add_permits(1);
     }

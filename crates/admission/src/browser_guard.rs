@@ -11,7 +11,7 @@
 //! that name no type, or a wrong one, as curl does by default, are taken as ever.
 
 use crate::caller::Caller;
-use crate::refused::Refused;
+use crate::rejection::Rejection;
 use tidegate_ledger::Refusal;
 
 /// Checks that no page of another site could have sent this request.
@@ -19,14 +19,14 @@ use tidegate_ledger::Refusal;
 /// # Errors
 /// `unsupported` where a page of another site could have sent it.
 #[inline]
-pub(crate) fn check(caller: &Caller<'_>) -> Result<(), Refused> {
+pub(crate) fn check(caller: &Caller<'_>) -> Result<(), Rejection> {
     if !caller.guarded {
         return Ok(());
     }
     match caller.headers.sole("content-type") {
         // The common case costs one look.
         Ok(Some(kind)) if !is_of_forms(kind) => Ok(()),
-        _ if comes_from_a_page(caller) => Err(Refused::new(Refusal::Unsupported, FROM_A_PAGE)),
+        _ if comes_from_a_page(caller) => Err(Rejection::new(Refusal::Unsupported, FROM_A_PAGE)),
         _ => Ok(()),
     }
 }
@@ -57,9 +57,9 @@ mod tests {
     use tidegate_http1::DuplicateHeader;
     use tidegate_limit::Moment;
 
-    struct Said<'a>(&'a [(&'a str, &'a str)]);
+    struct HeaderList<'a>(&'a [(&'a str, &'a str)]);
 
-    impl Headers for Said<'_> {
+    impl Headers for HeaderList<'_> {
         fn sole(&self, name: &str) -> Result<Option<&[u8]>, DuplicateHeader> {
             let mut found = self.0.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
             let first = found.next().map(|(_, value)| value.as_bytes());
@@ -69,7 +69,7 @@ mod tests {
 
     fn ask(guarded: bool, headers: &[(&str, &str)]) -> Result<(), Refusal> {
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let headers = &Said(headers);
+        let headers = &HeaderList(headers);
         let caller = Caller {
             peer,
             certificate: None,

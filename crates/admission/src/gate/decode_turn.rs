@@ -8,17 +8,17 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 thread_local! {
-    static TURNS: Arc<Semaphore> = Arc::new(Semaphore::new(1));
+    static MAX_TURNS: Arc<Semaphore> = Arc::new(Semaphore::new(1));
 }
 
 /// The turn of one body. Dropping it, on whatever thread, passes the turn on.
 #[derive(Debug)]
-pub(crate) struct Turn(Arc<Semaphore>);
+pub(crate) struct DecodeTurn(Arc<Semaphore>);
 
-impl Turn {
+impl DecodeTurn {
     /// Waits for this body's turn, in order of arrival, and until other ready tasks and sockets were polled.
-    pub(crate) async fn come() -> Turn {
-        let turns = TURNS.with(Arc::clone);
+    pub(crate) async fn come() -> DecodeTurn {
+        let turns = MAX_TURNS.with(Arc::clone);
         let waits = match turns.try_acquire() {
             Ok(permit) => {
                 permit.forget();
@@ -30,14 +30,14 @@ impl Turn {
         if waits && let Ok(permit) = turns.acquire().await {
             permit.forget();
         }
-        let turn = Turn(turns);
+        let turn = DecodeTurn(turns);
         // Tasks that yield are woken after the sockets have been looked at.
         tokio::task::yield_now().await;
         turn
     }
 }
 
-impl Drop for Turn {
+impl Drop for DecodeTurn {
     fn drop(&mut self) {
         self.0.add_permits(1);
     }
@@ -56,7 +56,7 @@ mod tests {
         let heavy = |name| {
             let seen = &seen;
             async move {
-                let _turn = Turn::come().await;
+                let _turn = DecodeTurn::come().await;
                 seen.borrow_mut().push(name);
             }
         };
@@ -76,14 +76,14 @@ mod tests {
 
     #[tokio::test]
     async fn who_gives_up_waiting_takes_no_turn() {
-        let turn = Turn::come().await;
+        let turn = DecodeTurn::come().await;
         {
-            let mut waiting = std::pin::pin!(Turn::come());
+            let mut waiting = std::pin::pin!(DecodeTurn::come());
             let polled = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context))).await;
             assert!(polled.is_pending());
         }
         drop(turn);
-        drop(Turn::come().await);
-        assert_eq!(TURNS.with(|turns| turns.available_permits()), 1);
+        drop(DecodeTurn::come().await);
+        assert_eq!(MAX_TURNS.with(|turns| turns.available_permits()), 1);
     }
 }

@@ -9,7 +9,7 @@
 //! The thread rests as long as it has computed: it never has more than half a core. It is started when the first
 //! password comes, as most gateways never see one.
 
-use super::secret::{LEN, Outcome, Password};
+use super::secret::{LEN, Match, Password};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,8 +19,8 @@ use tidegate_limit::Network;
 use tokio::sync::Notify;
 
 /// Passwords that wait at a time, and those of one address.
-const PLACES: usize = 32;
-const PLACES_OF_ONE: usize = 4;
+const QUEUE_SLOTS: usize = 32;
+const QUEUE_SLOTS_PER_ADDRESS: usize = 4;
 /// Outcomes that are remembered until those who wait have seen them, and for how long.
 const RECENT: usize = 64;
 const FRESH: Duration = Duration::from_secs(10);
@@ -32,14 +32,15 @@ const STACK: usize = 128 << 10;
 const WAITERS: usize = 256;
 const WAITER: usize = 1 << 10;
 /// The most memory in use, in bytes: the stack, the longest passwords in all places, and the requests that wait.
-pub(super) const BYTES: usize = STACK + PLACES * (super::LONGEST + 512) + RECENT * 64 + WAITERS * WAITER;
+pub(super) const BYTES: usize =
+    STACK + QUEUE_SLOTS * (super::MAX_CREDENTIAL_BYTES + 512) + RECENT * 64 + WAITERS * WAITER;
 
 /// A keyed digest of a name and a password.
-pub(super) type Key = [u8; LEN];
+pub(super) type PasswordDigest = [u8; LEN];
 
 /// A password whose hash has to be computed.
-pub(super) struct Question {
-    pub(super) key: Key,
+pub(super) struct HashJob {
+    pub(super) key: PasswordDigest,
     pub(super) network: Network,
     pub(super) password: Arc<Password>,
     pub(super) presented: Box<[u8]>,
@@ -49,12 +50,12 @@ pub(super) struct Question {
 
 /// Told when a hash has been computed, or will not be.
 #[derive(Default)]
-struct Verdict {
-    outcome: OnceLock<Outcome>,
+struct HashVerdict {
+    outcome: OnceLock<Match>,
     told: Notify,
 }
 
-impl Verdict {
+impl HashVerdict {
     async fn wait(&self) {
         loop {
             let mut told = pin!(self.told.notified());
@@ -66,7 +67,7 @@ impl Verdict {
         }
     }
 
-    fn tell(&self, outcome: Outcome) {
+    fn tell(&self, outcome: Match) {
         let _ = self.outcome.set(outcome);
         self.told.notify_waiters();
     }
@@ -74,7 +75,7 @@ impl Verdict {
 
 /// A request that waits for a verdict; dropping it counts it out.
 pub(super) struct Waiter {
-    verdict: Arc<Verdict>,
+    verdict: Arc<HashVerdict>,
     shared: Arc<Shared>,
 }
 
@@ -92,7 +93,7 @@ impl Drop for Waiter {
 }
 
 /// A question, and the verdict that it gets.
-type Waiting = (Question, Arc<Verdict>);
+type QueuedJob = (HashJob, Arc<HashVerdict>);
 
 /// Computes slow hashes. Dropping it ends its thread.
 #[derive(Default)]
@@ -110,19 +111,19 @@ struct Shared {
 #[derive(Default)]
 struct State {
     /// The questions of each address, the address whose turn it is first.
-    queues: VecDeque<(Network, VecDeque<Waiting>)>,
+    queues: VecDeque<(Network, VecDeque<QueuedJob>)>,
     waiting: usize,
     /// Requests that wait for any of these.
     waiters: usize,
     /// The question whose hash is being computed.
-    current: Option<(Key, Arc<Verdict>)>,
-    recent: VecDeque<(Key, Outcome, Instant)>,
+    current: Option<(PasswordDigest, Arc<HashVerdict>)>,
+    recent: VecDeque<(PasswordDigest, Match, Instant)>,
     has_ended: bool,
 }
 
 impl SlowHashes {
     /// The outcome for this name and password, if it is recent.
-    pub(super) fn recent(&self, key: &Key) -> Option<Outcome> {
+    pub(super) fn recent(&self, key: &PasswordDigest) -> Option<Match> {
         let state = self.shared.state();
         let found = state.recent.iter().rev().find(|(known, ..)| known == key)?;
         (found.2.elapsed() < FRESH).then_some(found.1)
@@ -134,7 +135,7 @@ impl SlowHashes {
     }
 
     /// Has the hash computed that decides a question. `None` when too many are waiting.
-    pub(super) fn ask(&self, question: Question) -> Option<Waiter> {
+    pub(super) fn ask(&self, question: HashJob) -> Option<Waiter> {
         let waiter = self.shared.wait_for(question)?;
         self.shared.woken.notify_one();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +159,7 @@ impl Drop for SlowHashes {
 }
 
 impl Shared {
-    fn wait_for(self: &Arc<Self>, question: Question) -> Option<Waiter> {
+    fn wait_for(self: &Arc<Self>, question: HashJob) -> Option<Waiter> {
         let mut state = self.state();
         if state.waiters >= WAITERS {
             return None;
@@ -182,7 +183,7 @@ impl Shared {
                 question.password.has_come_from(question.network);
             }
             rest = began.elapsed().min(REST);
-            let outcome = if right { Outcome::Right } else { Outcome::Wrong };
+            let outcome = if right { Match::Right } else { Match::Wrong };
             let mut state = self.state();
             state.current = None;
             if state.recent.len() == RECENT {
@@ -195,7 +196,7 @@ impl Shared {
     }
 
     /// Rests, and waits for the next question; nothing when there will be none.
-    fn next(&self, rest: Duration) -> Option<Waiting> {
+    fn next(&self, rest: Duration) -> Option<QueuedJob> {
         let until = Instant::now() + rest;
         let mut state = self.state();
         loop {
@@ -216,7 +217,7 @@ impl Shared {
 }
 
 impl State {
-    fn enter(&mut self, question: Question) -> Option<Arc<Verdict>> {
+    fn enter(&mut self, question: HashJob) -> Option<Arc<HashVerdict>> {
         let same = self.queues.iter().flat_map(|(_, queue)| queue);
         let same = same.map(|(other, verdict)| (&other.key, verdict));
         let mut same = same.chain(self.current.iter().map(|(key, verdict)| (key, verdict)));
@@ -225,10 +226,10 @@ impl State {
         }
         let own = self.queues.iter().position(|(network, _)| *network == question.network);
         let has = own.and_then(|at| self.queues.get(at)).map_or(0, |(_, queue)| queue.len());
-        if has >= PLACES_OF_ONE || (self.waiting >= PLACES && !(has == 0 && self.displace())) {
+        if has >= QUEUE_SLOTS_PER_ADDRESS || (self.waiting >= QUEUE_SLOTS && !(has == 0 && self.displace())) {
             return None;
         }
-        let (network, verdict) = (question.network, Arc::<Verdict>::default());
+        let (network, verdict) = (question.network, Arc::<HashVerdict>::default());
         let entry = (question, Arc::clone(&verdict));
         match own.and_then(|at| self.queues.get_mut(at)) {
             Some((_, queue)) => queue.push_back(entry),
@@ -244,13 +245,13 @@ impl State {
         let Some((_, queue)) = most.filter(|(_, queue)| queue.len() > 1) else { return false };
         if let Some((_, verdict)) = queue.pop_back() {
             self.waiting -= 1;
-            verdict.tell(Outcome::Unsaid);
+            verdict.tell(Match::Unsaid);
         }
         true
     }
 
     /// The question whose turn it is.
-    fn leave(&mut self) -> Option<Waiting> {
+    fn leave(&mut self) -> Option<QueuedJob> {
         let (network, mut queue) = self.queues.pop_front()?;
         let next = queue.pop_front();
         if !queue.is_empty() {
@@ -268,8 +269,8 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    fn question(host: u8, number: u8) -> Question {
-        Question {
+    fn question(host: u8, number: u8) -> HashJob {
+        HashJob {
             key: [host, number].repeat(16).try_into().unwrap(),
             network: Network::of(Ipv4Addr::new(192, 0, 2, host).into()),
             password: Arc::new(Password::of_nobody(std::num::NonZeroU32::MIN)),
@@ -305,10 +306,10 @@ mod tests {
                     assert_eq!(entered.is_some(), number < 3, "an address has four");
                 }
             }
-            assert!(state.waiting <= PLACES);
+            assert!(state.waiting <= QUEUE_SLOTS);
         }
-        assert_eq!(state.queues.len(), PLACES, "each has one in the end");
-        assert_eq!(displaced.unwrap().outcome.get(), Some(&Outcome::Unsaid), "who had more was told so");
+        assert_eq!(state.queues.len(), QUEUE_SLOTS, "each has one in the end");
+        assert_eq!(displaced.unwrap().outcome.get(), Some(&Match::Unsaid), "who had more was told so");
         assert!(state.enter(question(200, 0)).is_none());
         order(&mut state);
         for host in 0..4 {

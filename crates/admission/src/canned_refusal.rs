@@ -3,33 +3,33 @@
 use tidegate_ledger::Refusal;
 
 /// Declares them: a name, the reason in the books, and the words.
-macro_rules! standing {
+macro_rules! canned_refusals {
     ($($name:ident $reason:ident $words:literal,)+) => {
         /// A refusal whose words are always the same: its answers are put together at the start.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Standing {
+        pub enum CannedRefusal {
             $(#[doc = $words] $name,)+
         }
 
-        impl Standing {
+        impl CannedRefusal {
             /// All of them.
-            pub const ALL: &[Standing] = &[$(Standing::$name),+];
+            pub const ALL: &[CannedRefusal] = &[$(CannedRefusal::$name),+];
 
             /// The reason in the books.
             #[inline]
             pub const fn reason(self) -> Refusal {
-                match self { $(Standing::$name => Refusal::$reason,)+ }
+                match self { $(CannedRefusal::$name => Refusal::$reason,)+ }
             }
 
             /// The error and its remedy, with a line feed at the end.
             pub const fn words(self) -> &'static str {
-                match self { $(Standing::$name => concat!($words, "\n"),)+ }
+                match self { $(CannedRefusal::$name => concat!($words, "\n"),)+ }
             }
         }
     };
 }
 
-standing! {
+canned_refusals! {
     Memory Memory "no memory is free for this request now; send it again later",
     Share Share "memory is short, and this tenant holds its part of it; send it again later",
     Quota Disk "the journal's quota is used up by what the sinks have not taken yet; send it again later",

@@ -1,8 +1,8 @@
 //! The permit of an admitted request, and the reasons for refusal.
 
-use crate::pressure::Pressure;
-use crate::refused::Refused;
-use crate::standing::Standing;
+use crate::canned_refusal::CannedRefusal;
+use crate::drain_estimate::DrainEstimate;
+use crate::rejection::Rejection;
 use std::time::Duration;
 use tidegate_limit::{Denied, Limit, LimitReached, RequestPermit};
 
@@ -10,16 +10,16 @@ use tidegate_limit::{Denied, Limit, LimitReached, RequestPermit};
 /// returns them. Empty if nothing is limited.
 #[derive(Debug, Default)]
 #[must_use = "dropping it gives back what the request holds"]
-pub struct Passage(pub(crate) Option<RequestPermit>);
+pub struct Permit(pub(crate) Option<RequestPermit>);
 
-impl Passage {
+impl Permit {
     /// Why the request could not [grow](crate::Gate::grow), if it could not.
-    pub fn denied(&self) -> Option<Standing> {
+    pub fn denied(&self) -> Option<CannedRefusal> {
         let note = usize::from(self.0.as_ref()?.note());
-        Standing::ALL.get(note.checked_sub(1)?).copied()
+        CannedRefusal::ALL.get(note.checked_sub(1)?).copied()
     }
 
-    pub(crate) fn deny(&self, standing: Standing) {
+    pub(crate) fn deny(&self, standing: CannedRefusal) {
         if let Some(hold) = &self.0 {
             // There are fewer than 255, and zero is none.
             hold.set_note(standing as u8 + 1);
@@ -29,11 +29,11 @@ impl Passage {
 
 /// Why a limit forbids a request, with the delay that its client gets.
 #[inline]
-pub(crate) fn refused(denied: Denied, pressure: &Pressure) -> Refused {
-    use Standing::*;
+pub(crate) fn refused(denied: Denied, pressure: &DrainEstimate) -> Rejection {
+    use CannedRefusal::*;
     let (standing, LimitReached { wait, .. }) = match denied {
         Denied::Share { held } => {
-            return Refused::standing(Share).retry_after(pressure.delay(held));
+            return Rejection::canned(Share).retry_after(pressure.delay(held));
         }
         Denied::Route(reached) => {
             let standing = match reached.limit {
@@ -60,5 +60,5 @@ pub(crate) fn refused(denied: Denied, pressure: &Pressure) -> Refused {
     let wait = wait.unwrap_or(Duration::from_secs(1));
     // Rounded up: before that it would be refused again.
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Refused::standing(standing).retry_after(pressure.jitter(seconds))
+    Rejection::canned(standing).retry_after(pressure.jitter(seconds))
 }
