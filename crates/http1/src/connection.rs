@@ -24,7 +24,7 @@ use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use tidegate_arena::{GROWTH_STEP, PAGE, Window};
 use tokio::sync::futures::Notified;
@@ -158,11 +158,16 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
 
     /// Receives one request, and has it answered.
     async fn exchange(&mut self) -> SentAnswer {
-        let (ticket, body, framing) = match self.arrival().await {
+        let (ticket, body, framing, is_withdrawn) = match self.arrival().await {
             Ok(arrived) => arrived,
             Err(answered) => return answered,
         };
-        let reply = self.server.service.answer(ticket, body).await;
+        let reply = if is_withdrawn {
+            // On the heap: nearly no request is.
+            Box::pin(self.answered_unless_left(ticket, body)).await.ok_or(ConnectionEnd::ByClient)?
+        } else {
+            self.server.service.answer(ticket, body).await
+        };
         self.served = self.served.saturating_add(1);
         let close = reply.is_closing() || !self.may_go_on(&framing);
         let after = NextStep {
@@ -175,6 +180,16 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         self.answered(reply, after, coarse_ns())
     }
 
+    /// The answer to a request; nothing when the client leaves before.
+    async fn answered_unless_left(&mut self, ticket: S::RequestState, body: Body) -> Option<Reply> {
+        let mut answer = pin!(self.server.service.answer(ticket, body));
+        poll_fn(|context| match answer.as_mut().poll(context) {
+            Poll::Ready(reply) => Poll::Ready(Some(reply)),
+            Poll::Pending => self.link.poll_closed(context).map(|()| None),
+        })
+        .await
+    }
+
     /// Begins to send an answer.
     fn answered(&mut self, reply: Reply, after: NextStep, now_ns: u64) -> SentAnswer {
         match self.link.begin(reply, after.ending, now_ns) {
@@ -183,8 +198,9 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
     }
 
-    /// Waits for a request, and receives it. The error is what came of one that was not let in.
-    async fn arrival(&mut self) -> Result<(S::RequestState, Body, Framing), SentAnswer> {
+    /// Waits for a request, and receives it. Returns also whether a client that leaves takes it back. The error is what
+    /// came of one that was not let in.
+    async fn arrival(&mut self) -> Result<(S::RequestState, Body, Framing, bool), SentAnswer> {
         let mut window = match self.first_bytes().await {
             Ok(window) => window,
             Err(fault) => return Err(self.failed(fault, None, 0, NextStep::END)),
@@ -213,7 +229,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                     self.keep_ahead(&window, extent.rest);
                 }
                 window.truncate(extent.body);
-                Ok((ticket, Body::received(window, framing.head), framing))
+                let is_withdrawn = self.server.service.is_withdrawn_by_leaving(&ticket);
+                Ok((ticket, Body::received(window, framing.head), framing, is_withdrawn))
             }
             Err(fault) => {
                 let after = NextStep { ending: ending(true, &framing), ..NextStep::END };

@@ -34,4 +34,4 @@ pub use server::{ConnectionEnd, Server, reject, reply_and_close};
 pub use service::{AdmissionFuture, Admitted, Body, RefusalContext, Service};
 pub use settings::Settings;
 pub use shutdown::Shutdown;
-pub use stream::Stream;
+pub use stream::{Stream, poll_closed};

@@ -39,6 +39,12 @@ pub trait Service: Send + Sync + 'static {
         false
     }
 
+    /// Whether a client that leaves takes this request back: its answer is dropped then, before it is complete. It takes
+    /// some memory while the request is answered.
+    fn is_withdrawn_by_leaving(&self, _ticket: &Self::RequestState) -> bool {
+        false
+    }
+
     /// Whether the body of this request may take `bytes` in all, as far as is known: asked before memory is taken for
     /// it. When it may not, the request is refused as if there were no memory.
     fn may_grow(&self, _ticket: &mut Self::RequestState, _bytes: usize) -> bool {

@@ -357,6 +357,11 @@ impl Exchange for Sent {
         self.granted = granted;
     }
 
+    /// Items that are forwarded and not sent yet.
+    fn is_withdrawn_by_leaving(&self) -> bool {
+        self.source.0.settings.destination.is_some() && matches!(self.form.route, form::Route::Bulk(_))
+    }
+
     fn is_heard(&self, refused: &Rejection) -> bool {
         self.form.is_heard(refused)
     }

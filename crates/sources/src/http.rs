@@ -213,6 +213,10 @@ impl Service for Http {
         matches!(&ticket.route, Route::Boxed(exchange) if exchange.is_patient())
     }
 
+    fn is_withdrawn_by_leaving(&self, ticket: &Ticket) -> bool {
+        matches!(&ticket.route, Route::Boxed(exchange) if exchange.is_withdrawn_by_leaving())
+    }
+
     fn may_grow(&self, ticket: &mut Ticket, bytes: usize) -> bool {
         self.0.gate.grow(&ticket.passage, bytes).is_ok()
     }

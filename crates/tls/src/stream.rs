@@ -337,6 +337,10 @@ impl Stream for TlsStream {
         self.certificate.as_deref()
     }
 
+    fn poll_closed(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        tidegate_http1::poll_closed(&self.socket, context)
+    }
+
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_close(context)
     }

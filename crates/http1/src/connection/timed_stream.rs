@@ -54,6 +54,10 @@ impl<'a, T: Stream> TimedStream<'a, T> {
         self.stream.certificate()
     }
 
+    pub(crate) fn poll_closed(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.stream.poll_closed(context)
+    }
+
     pub(crate) fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.poll_readable(context)
     }

@@ -104,6 +104,11 @@ pub(crate) trait Exchange: Send {
         false
     }
 
+    /// Whether it is taken back when its client leaves before the answer.
+    fn is_withdrawn_by_leaving(&self) -> bool {
+        false
+    }
+
     /// Notes who sends it.
     fn granted(&mut self, _granted: Identity) {}
 

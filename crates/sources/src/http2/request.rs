@@ -13,7 +13,10 @@ use h2::RecvStream;
 use h2::server::SendResponse;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::task::Poll;
 use tidegate_arena::{Charge, Share};
 use tidegate_http1::{
     Admitted, Body as Whole, BodyLength, Certificate, Refusal, RefusalContext, Service as _, parse_head,
@@ -101,7 +104,20 @@ pub(super) async fn serve(
     let begin = head.len();
     drop(head);
     let reply = match received {
-        Ok(window) => server.http.answer(ticket, Whole::received(window, begin)).await,
+        Ok(window) => {
+            let is_withdrawn = server.http.is_withdrawn_by_leaving(&ticket);
+            let mut answer = pin!(server.http.answer(ticket, Whole::received(window, begin)));
+            let reply = poll_fn(|context| match answer.as_mut().poll(context) {
+                Poll::Ready(reply) => Poll::Ready(Some(reply)),
+                Poll::Pending if is_withdrawn => respond.poll_reset(context).map(|_| None),
+                Poll::Pending => Poll::Pending,
+            });
+            match reply.await {
+                Some(reply) => reply,
+                // The client has reset the stream.
+                None => return flow.keep(charge),
+            }
+        }
         Err(refused) => {
             let reply = server.http.refuse_body(&ticket, refused);
             // Its claims on the limits are returned while the rest of the body is drained.

@@ -11,6 +11,7 @@ mod rig;
 
 mod accepts;
 mod asks;
+mod forwards;
 mod refuses;
 mod rights;
 mod senders;

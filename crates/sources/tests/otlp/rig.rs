@@ -12,8 +12,8 @@ use tidegate_ledger::{Ledger, Refusal, Source, SourceBalance};
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
 use tidegate_sources::{
-    AgentSettings, ApmLimits, ElasticApm, Elasticsearch, ElasticsearchSettings, Http, Http2, HttpLogs,
-    Ingest, Otlp, Places, RemoteWrite,
+    AgentSettings, ApmLimits, BulkDestination, ElasticApm, Elasticsearch, ElasticsearchSettings, Http, Http2,
+    HttpLogs, Ingest, Otlp, Places, RemoteWrite,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -59,12 +59,17 @@ fn elastic_apm(books: Source, arena: &Arena, pool: &Pool) -> ElasticApm {
     ElasticApm::new(books, arena.clone(), pool.clone(), limits, "8.19.0", vec![settings]).unwrap()
 }
 
-fn elasticsearch(books: Source, arena: &Arena, pool: &Pool) -> Elasticsearch {
+fn elasticsearch(
+    books: Source,
+    arena: &Arena,
+    pool: &Pool,
+    destination: Option<BulkDestination>,
+) -> Elasticsearch {
     let settings = ElasticsearchSettings {
         prefix: "/elasticsearch".to_owned(),
         version: "8.19.0".to_owned(),
         max_body: MAX_BODY,
-        destination: None,
+        destination,
     };
     Elasticsearch::new(books, arena.clone(), pool.clone(), settings)
 }
@@ -94,6 +99,17 @@ impl Rig {
     }
 
     fn of(total: u64, quota: u64, settings: Settings, rules: impl FnOnce(&Ledger) -> GateRules) -> Rig {
+        Rig::before(total, quota, settings, rules, |_| None)
+    }
+
+    /// The same, where `destination` answers a `_bulk`.
+    pub(crate) fn before(
+        total: u64,
+        quota: u64,
+        settings: Settings,
+        rules: impl FnOnce(&Ledger) -> GateRules,
+        destination: impl FnOnce(&Arena) -> Option<BulkDestination>,
+    ) -> Rig {
         let dir = tempfile::tempdir().unwrap();
         let floors = Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 20);
         let arena = Arena::new(total, floors, 8 << 20, 64, 64).unwrap();
@@ -114,7 +130,7 @@ impl Rig {
         let durations = Histogram::new(Buckets::durations(), 1);
         let http = Http::new(gate.clone(), source("http"), durations)
             // First here, and last in the table: its prefix might be empty.
-            .with(elasticsearch(source("elasticsearch"), &arena, &pool))
+            .with(elasticsearch(source("elasticsearch"), &arena, &pool, destination(&arena)))
             .with(HttpLogs::new(
                 source("http"),
                 arena.clone(),
