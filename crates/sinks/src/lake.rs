@@ -13,12 +13,13 @@ use crate::health::Health;
 use crate::journal_consumer::{AttachError, JournalConsumer, Quiet, Record, SinkContext};
 use crate::losses::Losses;
 use crate::need::Need;
+use crate::other_events::OtherEvents;
 use crate::pieces::{Documents, Events, Place};
 use crate::signals::Signals;
 use crate::stop::Stop;
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::{Charge, GROWTH_STEP, Window};
-use tidegate_journal::{Encoding, Protocol, ReadError, Signal};
+use tidegate_journal::{Encoding, Follower, Protocol, ReadError, Signal};
 use tidegate_lake::{BatchPosition, BatchResult, Commit, Error, Writer, WriterSettings};
 use tidegate_ledger::Dropped;
 use tidegate_wire::otlp;
@@ -195,7 +196,6 @@ impl Lake {
             }
             return Ok(());
         }
-        let all = u64::from(record.meta.items);
         match self.with_room(|lake| lake.push(&record)) {
             Ok((BatchResult { commit, dropped, .. }, others)) => {
                 if dropped.too_large > 0 {
@@ -217,10 +217,8 @@ impl Lake {
                 }
             }
             Err(Failure::Lost(reason)) => {
-                if reason == Dropped::TooLarge {
-                    self.too_large(&record, all);
-                }
-                self.taken.add(record, Losses::of(reason, all), false);
+                let losses = self.lost(&record, reason);
+                self.taken.add(record, losses, false);
             }
             Err(Failure::Nothing(losses)) => {
                 let too_large = losses.but(Dropped::Untranslatable).entries().map(|(_, items)| items).sum();
@@ -230,8 +228,8 @@ impl Lake {
                 self.taken.add(record, losses, false);
             }
             Err(Failure::Room(_)) => {
-                self.too_large(&record, all);
-                self.taken.add(record, Losses::of(Dropped::TooLarge, all), false);
+                let losses = self.lost(&record, Dropped::TooLarge);
+                self.taken.add(record, losses, false);
             }
             Err(Failure::Damaged | Failure::Stopped) => {}
             Err(Failure::Lake(error)) => return Err(error),
@@ -270,6 +268,31 @@ impl Lake {
             }
             outcome => outcome,
         }
+    }
+
+    /// What is lost of a record of which nothing was pushed: not the items that the sink is not configured to take, where
+    /// those can be told.
+    fn lost(&mut self, record: &Record, reason: Dropped) -> Losses {
+        let others = self.with_room(|lake| lake.others_of_lost(record)).unwrap_or(0);
+        let items = u64::from(record.meta.items).saturating_sub(others);
+        if reason == Dropped::TooLarge {
+            self.too_large(record, items);
+        }
+        Losses::of(reason, items).and(Losses::passed_over(others))
+    }
+
+    fn others_of_lost(&mut self, record: &Record) -> Result<u64, Failure> {
+        let taken = self.consumer.signals_within(&record.meta);
+        if OtherEvents::of(&record.meta, taken, &[]).is_none() {
+            return Ok(0);
+        }
+        let _decoder = self.wait(self.room.charge(OtherEvents::BYTES))??;
+        let mut body = self.wait(self.room.window(record.body_len as usize))??;
+        // Past the tap, which was shown it before.
+        let follower: &mut Follower = self.consumer.follower();
+        let read = follower.read_into(&mut body);
+        let events = read.ok().and_then(|()| OtherEvents::of(&record.meta, taken, &body));
+        Ok(events.map_or(0, OtherEvents::count_blocking))
     }
 
     /// How many items of a record the sink is not configured to take.

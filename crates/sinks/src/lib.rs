@@ -21,6 +21,7 @@ mod lake;
 mod limit;
 mod losses;
 mod need;
+mod other_events;
 mod otlp;
 mod pieces;
 mod prometheus_remote_write;

@@ -4,8 +4,10 @@
 //! No memory is held over a wait: before another attempt it is all released, and the record is read from the journal
 //! again. The protocol remembers how far it came.
 
-use super::{Delivery, SinkProtocol};
-use crate::journal_consumer::PASSING;
+use super::{Delivery, Pipeline, SinkProtocol};
+use crate::journal_consumer::{PASSING, Record};
+use crate::losses::Losses;
+use crate::other_events::OtherEvents;
 use tidegate_ledger::Dropped;
 
 /// The outcome of an attempt to send a record on its own.
@@ -40,6 +42,10 @@ impl<P: SinkProtocol> Delivery<P> {
                 Alone::Unreadable
             }
         };
+        let others = match outcome {
+            Alone::Lost(_) => Box::pin(pipeline.others(&known)).await.unwrap_or(0),
+            _ => 0,
+        };
         // The turn ends when what was borrowed is given back.
         pipeline.let_go_to(0).await;
         drop(turn);
@@ -53,14 +59,33 @@ impl<P: SinkProtocol> Delivery<P> {
                 pipeline.drain.alone(oversize);
             }
             Alone::Lost(why) => {
-                let items = u64::from(known.meta.items);
+                let items = u64::from(known.meta.items).saturating_sub(others);
                 if why == Dropped::TooLarge {
                     let bytes = known.body_len.max(known.meta.raw_len) as usize;
                     pipeline.report.too_large(known.sequence, &known.meta, items, bytes);
                 }
                 protocol.lost(pipeline, &oversize);
-                pipeline.lose(known.sequence, why, items);
+                pipeline.settle([known.sequence], Losses::of(why, items).and(Losses::passed_over(others)));
             }
+        }
+    }
+}
+
+impl<P: SinkProtocol> Pipeline<P> {
+    /// How many items of a lost record the sink is not configured to take, where that can be told.
+    async fn others(&mut self, record: &Record) -> Option<u64> {
+        let taken = self.consumer.signals_within(&record.meta);
+        OtherEvents::of(&record.meta, taken, &[])?;
+        let _decoder = self.room.charge(OtherEvents::BYTES).await.ok()?;
+        let mut body = self.room.window(record.body_len as usize).await.ok()?;
+        self.consumer.recall(record.sequence).ok()??;
+        self.consumer.read_recalled(&mut body).ok()?;
+        let mut events = OtherEvents::of(&record.meta, taken, &body)?;
+        loop {
+            if let Some(others) = events.step().ok()? {
+                return Some(others);
+            }
+            tokio::task::yield_now().await;
         }
     }
 }

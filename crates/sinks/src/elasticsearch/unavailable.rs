@@ -14,6 +14,7 @@ use crate::batch::Why;
 use crate::delivery::Pipeline;
 use crate::health::HeldUp;
 use crate::journal_consumer::Record;
+use crate::losses::Losses;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -328,8 +329,10 @@ impl BulkProtocol {
 
     /// A record that waits is lost.
     pub(super) fn lose(&mut self, pipeline: &mut Pipeline<BulkProtocol>, sequence: u64, why: Dropped) {
-        let items = self.unavailable.waiting.get(&sequence).map_or(0, |share| share.items);
-        pipeline.lose(sequence, why, items);
+        let (items, passed) =
+            self.unavailable.waiting.get(&sequence).map_or((0, 0), |share| (share.items, share.passed));
+        let lost = Losses::of(why, items.saturating_sub(passed));
+        pipeline.settle([sequence], lost.and(Losses::passed_over(passed)));
         self.unavailable.forget(sequence);
         self.show_held_up(pipeline);
     }

@@ -197,3 +197,30 @@ async fn the_tap_sees_a_large_record_once() {
         }
     }
 }
+
+/// Of a record of several signals that is lost only the events are lost that the sink takes: the others pass it by.
+#[tokio::test]
+async fn of_a_lost_record_other_signals_pass_the_sink_by() {
+    let padding = "x".repeat(200);
+    let mut raw =
+        r#"{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}"#.to_owned() + "\n";
+    for _ in 0..10_000 {
+        raw +=
+            &format!("{{\"log\":{{\"message\":\"{padding}\"}}}}\n{{\"log\":{{}}}}\n{{\"metricset\":{{}}}}\n");
+    }
+    for compression in COMPRESSIONS {
+        let mut rig = Rig::narrow(256 << 10, 1 << 20);
+        rig.signals = [Signal::Logs].into_iter().collect();
+        let peer = Peer::new();
+        let body = encoded(Encoding::Gzip, raw.as_bytes());
+        rig.append(Signal::Events, Protocol::Intake, Encoding::Gzip, &body, raw.len(), 30_000).await;
+        rig.put(Signal::Logs, Encoding::Gzip, 3).await;
+        rig.drain(OtlpSettings { compression, ..settings(&peer, Transport::Http) }).await;
+        rig.assert_exact(&[&peer]);
+        let page = rig.page();
+        assert_eq!(
+            (page.delivered, page.passed, page.dropped),
+            (3, 10_000, vec![(Dropped::TooLarge, 20_000)])
+        );
+    }
+}

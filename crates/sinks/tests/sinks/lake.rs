@@ -9,6 +9,7 @@ use tidegate_arena::Share;
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_lake::{Format, Output, Query, Table, Writer, WriterSettings};
 use tidegate_ledger::Dropped;
+use tidegate_load::otlp::ContentCoding;
 use tidegate_load::remote_write::Version;
 use tidegate_sinks::{EgressBudget, Lake, Stopper};
 use tokio::runtime::Handle;
@@ -377,4 +378,23 @@ async fn large_bodies_are_borrowed_for() {
     assert_once(&rig);
     assert_eq!(rig.assert_closed(0).dropped, []);
     assert_eq!(rig.turn.available_permits(), 1);
+}
+
+/// Of a record of several signals that is lost only the events are lost that the lake takes: the others pass it by.
+#[tokio::test]
+async fn of_a_lost_record_other_signals_pass_a_lake_by() {
+    let mut rig = Rig::new(1, 256 << 10);
+    rig.signals = [Signal::Logs].into_iter().collect();
+    let lake = Running::start(&rig, |settings| settings);
+    let mut raw = r#"{"metadata":{"service":{"name":"a"}}}"#.to_owned() + "\n";
+    let event = format!("{{\"log\":{{\"message\":\"{}\"}}}}\n{{\"metricset\":{{}}}}\n", "m".repeat(1000));
+    // More than there is.
+    let events = (128 << 20) / event.len() as u64;
+    raw += &event.repeat(usize::try_from(events).unwrap());
+    let body = ContentCoding::Gzip.encode(raw.as_bytes()).unwrap();
+    rig.append_in(Encoding::Gzip, Signal::Events, Protocol::Intake, &body, raw.len(), 2 * events).await;
+    until(|| rig.page().queued == 0).await;
+    lake.stop_when_read(&rig).await;
+    let page = rig.assert_closed(0);
+    assert_eq!((page.delivered, page.passed, page.dropped), (0, events, vec![(Dropped::TooLarge, events)]));
 }
