@@ -1,9 +1,8 @@
 //! The sink `elasticsearch`.
 
-use super::{SinkKind, line, network};
+use super::{SinkKind, network};
 use crate::Failure;
 use crate::gateway::sinks::start::Starter;
-use hyper::Uri;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use std::path::Path;
 use tidegate_arena::Reservation;
@@ -20,13 +19,7 @@ impl SinkKind for ElasticsearchSink {
     }
 
     fn starter(&self) -> Starter {
-        let config = self.clone();
-        Starter::task(move |wiring| {
-            let settings = settings(&config).map_err(|Failure(error)| error)?;
-            let room = wiring.room.clone();
-            let sink = Elasticsearch::start(wiring.context(), room, settings, wiring.stop.clone());
-            Ok(sink.map_err(|error| error.to_string())?.run())
-        })
+        network::starter(self, settings, Elasticsearch::start, Elasticsearch::run)
     }
 
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
@@ -34,10 +27,10 @@ impl SinkKind for ElasticsearchSink {
     }
 
     fn declared(&self) -> Vec<Reservation> {
-        // Settings that make no sense are refused when the sink is started.
-        let bytes = settings(self).map_or(0, |settings| Elasticsearch::bytes(&settings)) as u64;
-        let what = "connections to Elasticsearch, and coders";
-        vec![line(what, 1, bytes, Some("sinks.….max_in_flight"))]
+        network::declared(
+            "connections to Elasticsearch, and coders",
+            settings(self).map(|settings| Elasticsearch::bytes(&settings)),
+        )
     }
 
     fn files(&self) -> u64 {
@@ -47,7 +40,6 @@ impl SinkKind for ElasticsearchSink {
 
 /// Converts the configuration to the sink's settings.
 pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings, Failure> {
-    let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.expose())).collect();
     let mut headers = network::headers(&sink.headers)?;
     let secret = match (&sink.api_key, &sink.user, &sink.password) {
         (Some(key), ..) => Some(format!("ApiKey {}", key.expose())),
@@ -62,7 +54,7 @@ pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings
         headers.insert(AUTHORIZATION, value);
     }
     Ok(ElasticsearchSettings {
-        endpoints: endpoints?,
+        endpoints: network::endpoints(&sink.endpoints)?,
         flavour: match sink.product {
             config::Product::Elasticsearch => Product::Elasticsearch,
             config::Product::OpenSearch => Product::OpenSearch,

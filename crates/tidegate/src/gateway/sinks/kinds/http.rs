@@ -1,9 +1,8 @@
 //! The sink `http`.
 
-use super::{SinkKind, line, network};
+use super::{SinkKind, network};
 use crate::Failure;
 use crate::gateway::sinks::start::Starter;
-use hyper::Uri;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use std::path::Path;
 use tidegate_arena::Reservation;
@@ -17,12 +16,7 @@ impl SinkKind for HttpSink {
     }
 
     fn starter(&self) -> Starter {
-        let config = self.clone();
-        Starter::task(move |wiring| {
-            let settings = settings(&config).map_err(|Failure(error)| error)?;
-            let sink = Http::start(wiring.context(), wiring.room.clone(), settings, wiring.stop.clone());
-            Ok(sink.map_err(|error| error.to_string())?.run())
-        })
+        network::starter(self, settings, Http::start, Http::run)
     }
 
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
@@ -30,10 +24,10 @@ impl SinkKind for HttpSink {
     }
 
     fn declared(&self) -> Vec<Reservation> {
-        // Settings that make no sense are refused when the sink is started.
-        let bytes = settings(self).map_or(0, |settings| Http::bytes(&settings)) as u64;
-        let what = "connections to receivers of JSON, and coders";
-        vec![line(what, 1, bytes, Some("sinks.….max_in_flight"))]
+        network::declared(
+            "connections to receivers of JSON, and coders",
+            settings(self).map(|settings| Http::bytes(&settings)),
+        )
     }
 
     fn files(&self) -> u64 {
@@ -42,7 +36,6 @@ impl SinkKind for HttpSink {
 }
 
 fn settings(sink: &HttpSink) -> Result<OtlpSettings, Failure> {
-    let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.expose())).collect();
     let layout = match sink.format {
         HttpFormat::Ndjson => Layout::Lines,
         HttpFormat::JsonArray => Layout::Array,
@@ -53,7 +46,7 @@ fn settings(sink: &HttpSink) -> Result<OtlpSettings, Failure> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_str(content_type.as_str())?);
     }
     Ok(OtlpSettings {
-        endpoints: endpoints?,
+        endpoints: network::endpoints(&sink.endpoints)?,
         transport: Transport::Json(Json { layout, put: sink.method == HttpMethod::Put }),
         compression: network::compression(sink.compression),
         join_members: false,

@@ -1,15 +1,50 @@
 //! Shared by the kinds of sinks that send over the network.
 
+use super::line;
 use crate::Failure;
+use crate::gateway::sinks::start::Starter;
+use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName as Name, HeaderValue};
 use std::collections::BTreeMap;
+use tidegate_arena::Reservation;
 use tidegate_config::{self as config, HeaderName, Secret, Url};
-use tidegate_sinks::{Compression, Tls};
+use tidegate_sinks::{Compression, EgressBudget, SinkContext, StartError, Stop, Tls};
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
 pub(super) const GZIP: i32 = 1;
 /// The level of zstd.
 pub(super) const ZSTD: i32 = 1;
+
+/// Starts a sink on the delivery engine with these settings, each time that its supervisor asks for it.
+pub(super) fn starter<C, S, K, F>(
+    config: &C,
+    settings: fn(&C) -> Result<S, Failure>,
+    start: fn(SinkContext<'_>, EgressBudget, S, Stop) -> Result<K, StartError>,
+    run: fn(K) -> F,
+) -> Starter
+where
+    C: Clone + Send + Sync + 'static,
+    S: 'static,
+    K: 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let config = config.clone();
+    Starter::task(move |wiring| {
+        let settings = settings(&config).map_err(|Failure(error)| error)?;
+        let sink = start(wiring.context(), wiring.room.clone(), settings, wiring.stop.clone());
+        Ok(run(sink.map_err(|error| error.to_string())?))
+    })
+}
+
+/// The line of the plan for connections and coders. Settings that make no sense are refused when the sink is started.
+pub(super) fn declared(what: &'static str, bytes: Result<usize, Failure>) -> Vec<Reservation> {
+    vec![line(what, 1, bytes.unwrap_or(0) as u64, Some("sinks.….max_in_flight"))]
+}
+
+/// Where to send to.
+pub(super) fn endpoints(urls: &[Url]) -> Result<Vec<Uri>, Failure> {
+    Ok(urls.iter().map(|url| Uri::try_from(url.expose())).collect::<Result<_, _>>()?)
+}
 
 /// The URLs for people: without secrets.
 pub(super) fn target(urls: &[Url]) -> String {

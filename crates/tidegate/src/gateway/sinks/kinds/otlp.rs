@@ -1,9 +1,8 @@
 //! The sink `otlp`.
 
-use super::{SinkKind, line, network};
+use super::{SinkKind, network};
 use crate::Failure;
 use crate::gateway::sinks::start::Starter;
-use hyper::Uri;
 use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, OtlpSink};
@@ -16,12 +15,7 @@ impl SinkKind for OtlpSink {
     }
 
     fn starter(&self) -> Starter {
-        let config = self.clone();
-        Starter::task(move |wiring| {
-            let settings = settings(&config).map_err(|Failure(error)| error)?;
-            let sink = Otlp::start(wiring.context(), wiring.room.clone(), settings, wiring.stop.clone());
-            Ok(sink.map_err(|error| error.to_string())?.run())
-        })
+        network::starter(self, settings, Otlp::start, Otlp::run)
     }
 
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
@@ -29,10 +23,10 @@ impl SinkKind for OtlpSink {
     }
 
     fn declared(&self) -> Vec<Reservation> {
-        // Settings that make no sense are refused when the sink is started.
-        let bytes = settings(self).map_or(0, |settings| Otlp::bytes(&settings)) as u64;
-        let what = "connections to receivers of OTLP, and coders";
-        vec![line(what, 1, bytes, Some("sinks.….max_in_flight"))]
+        network::declared(
+            "connections to receivers of OTLP, and coders",
+            settings(self).map(|settings| Otlp::bytes(&settings)),
+        )
     }
 
     fn files(&self) -> u64 {
@@ -44,9 +38,8 @@ impl SinkKind for OtlpSink {
 }
 
 fn settings(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
-    let endpoints: Result<_, _> = sink.endpoints.iter().map(|url| Uri::try_from(url.expose())).collect();
     Ok(OtlpSettings {
-        endpoints: endpoints?,
+        endpoints: network::endpoints(&sink.endpoints)?,
         transport: match sink.protocol {
             config::OtlpTransport::Grpc => Transport::Grpc,
             config::OtlpTransport::Http => Transport::Http,

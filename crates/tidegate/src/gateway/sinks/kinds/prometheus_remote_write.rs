@@ -3,7 +3,6 @@
 use super::{SinkKind, line, network};
 use crate::Failure;
 use crate::gateway::sinks::start::Starter;
-use hyper::Uri;
 use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Deltas, RemoteWriteSink};
@@ -16,13 +15,7 @@ impl SinkKind for RemoteWriteSink {
     }
 
     fn starter(&self) -> Starter {
-        let config = self.clone();
-        Starter::task(move |wiring| {
-            let settings = settings(&config).map_err(|Failure(error)| error)?;
-            let room = wiring.room.clone();
-            let sink = RemoteWrite::start(wiring.context(), room, settings, wiring.stop.clone());
-            Ok(sink.map_err(|error| error.to_string())?.run())
-        })
+        network::starter(self, settings, RemoteWrite::start, RemoteWrite::run)
     }
 
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
@@ -52,9 +45,8 @@ impl SinkKind for RemoteWriteSink {
 }
 
 fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
-    let endpoints: Result<_, _> = sink.endpoints().iter().map(|url| Uri::try_from(url.expose())).collect();
     Ok(RemoteWriteSettings {
-        endpoints: endpoints?,
+        endpoints: network::endpoints(sink.endpoints())?,
         tls: network::tls(&sink.tls),
         headers: network::headers(&sink.headers)?,
         tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
