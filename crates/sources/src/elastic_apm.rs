@@ -16,14 +16,13 @@ pub use agents::{AgentSettings, BadSettings};
 
 use crate::body::Received;
 use crate::clock::now_ns;
-use crate::http::{Destination, Exchange, HttpSource, Policy, Route};
+use crate::http::{Answering, Destination, Exchange, HttpSource, Policy, Route};
 use agents::Agents;
 use answer::SHARED;
 use browser::Browser;
 use form::{Form, Place, place_of};
 use inspect::{Content, Verdict};
 use rum::Rum;
-use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_admission::{AnswerFormat, Gate, Permit};
 use tidegate_arena::Arena;
@@ -259,7 +258,7 @@ impl Exchange for Sent {
         passage: &'a Permit,
         open: OpenRequest,
         body: Body,
-    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+    ) -> Answering<'a> {
         let Sent { source, form } = *self;
         Box::pin(async move { source.receive(gate, passage, open, form, body).await })
     }

@@ -17,13 +17,12 @@ pub use forward::Destination as BulkDestination;
 
 use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
 use crate::clock::now_ns;
-use crate::http::{Destination, Exchange, HttpSource, Policy, Route};
+use crate::http::{Answering, Destination, Exchange, HttpSource, Policy, Route};
 use answer::{Answer, Beside};
 use form::{ALLOWED, Bulk, Form};
 use request::Request;
 use rewrite::Defaults;
 use rights::Guard;
-use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_admission::access::{BulkRights, Identity};
 use tidegate_admission::{AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, answer};
@@ -372,7 +371,7 @@ impl Exchange for Sent {
         passage: &'a Permit,
         open: OpenRequest,
         body: Body,
-    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+    ) -> Answering<'a> {
         let Sent { source, form, granted } = *self;
         Box::pin(async move { source.receive(gate, (passage, granted), open, form, body).await })
     }

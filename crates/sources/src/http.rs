@@ -2,7 +2,7 @@
 
 mod source;
 
-pub(crate) use source::{Destination, Exchange, HttpSource, Policy, Route};
+pub(crate) use source::{Answering, Destination, Exchange, HttpSource, Policy, Route};
 
 use crate::clock::Stamp;
 use crate::otlp::Otlp;

@@ -8,9 +8,8 @@ mod labels;
 
 use crate::body::{Inspection, LARGE_TO_TRANSLATE, Received, Unfinished, decode};
 use crate::clock::now_ns;
-use crate::http::{Destination, Exchange, HttpSource, Policy, Route, without_slash};
+use crate::http::{Answering, Destination, Exchange, HttpSource, Policy, Route, without_slash};
 use form::Form;
-use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_admission::{
     AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, TranslationCharge, answer,
@@ -267,7 +266,7 @@ impl Exchange for Sent {
         passage: &'a Permit,
         open: OpenRequest,
         body: Body,
-    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+    ) -> Answering<'a> {
         let Sent { source, form } = *self;
         Box::pin(async move { source.receive(gate, passage, open, form, body).await })
     }

@@ -94,6 +94,9 @@ impl Route {
     }
 }
 
+/// An answer that is being made. On the heap: a connection's task has no room for what only some sources need.
+pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+
 /// A request that was let in, and its answer.
 pub(crate) trait Exchange: Send {
     /// How its refusals are written.
@@ -132,5 +135,5 @@ pub(crate) trait Exchange: Send {
         passage: &'a Permit,
         open: OpenRequest,
         body: Body,
-    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+    ) -> Answering<'a>;
 }
