@@ -1,6 +1,6 @@
 //! Records that go out together: their bodies in one window, as they came.
 
-use crate::egress_budget::{EgressBudget, Held, NoRoom};
+use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use crate::journal_consumer::{JournalConsumer, Record};
 use crate::signals::Signals;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 /// How large a batch may become.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct BatchLimits {
     /// Bytes as they go out, before compression.
     pub(crate) out: usize,
     /// Bytes as they are kept.
@@ -30,15 +30,15 @@ pub(crate) struct Batch<K> {
     /// About how long it is as it goes out, before compression.
     pub(crate) out_len: usize,
     /// The bodies as they came, behind the room that was asked for.
-    pub(crate) window: Held<Window>,
-    pub(crate) bodies: Vec<Body>,
+    pub(crate) window: Charged<Window>,
+    pub(crate) bodies: Vec<BatchBody>,
     /// Since when it waits for more.
     pub(crate) opened: Instant,
 }
 
 /// One record's body.
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct BatchBody {
     /// Where it is in the window.
     pub(crate) range: Range<usize>,
     pub(crate) sequence: u64,
@@ -54,37 +54,37 @@ pub(crate) struct Body {
 
 /// Why a record is in no batch, or a batch became no request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum DropReason {
     /// There is no room for it beside what is held.
-    Room(NoRoom),
+    Room(BudgetError),
     /// As it goes out, it is longer than a request may be.
     TooLong,
     /// A body is not what its record says; or it cannot be read any more, which the journal's next event says.
     Damaged,
 }
 
-impl Why {
+impl DropReason {
     /// How the books name it, of a record that had all the room that there is.
     pub(crate) fn reason(self) -> Dropped {
         match self {
-            Why::Room(_) | Why::TooLong => Dropped::TooLarge,
-            Why::Damaged => Dropped::Damaged,
+            DropReason::Room(_) | DropReason::TooLong => Dropped::TooLarge,
+            DropReason::Damaged => Dropped::Damaged,
         }
     }
 }
 
-impl From<ReadError> for Why {
-    fn from(error: ReadError) -> Why {
+impl From<ReadError> for DropReason {
+    fn from(error: ReadError) -> DropReason {
         match error {
-            ReadError::Damaged | ReadError::NoRecord => Why::Damaged,
-            ReadError::Memory(_) => Why::Room(NoRoom::WithoutTurn),
+            ReadError::Damaged | ReadError::NoRecord => DropReason::Damaged,
+            ReadError::Memory(_) => DropReason::Room(BudgetError::WithoutTurn),
         }
     }
 }
 
-impl From<NoRoom> for Why {
-    fn from(no_room: NoRoom) -> Why {
-        Why::Room(no_room)
+impl From<BudgetError> for DropReason {
+    fn from(no_room: BudgetError) -> DropReason {
+        DropReason::Room(no_room)
     }
 }
 
@@ -102,12 +102,12 @@ impl<K> Batch<K> {
         usual: usize,
         room: &EgressBudget,
         consumer: &mut JournalConsumer,
-    ) -> Result<Batch<K>, Why> {
+    ) -> Result<Batch<K>, DropReason> {
         let needed = before + record.body_len as usize;
         // Taken at once, the memory is still mapped from the last batch, as nothing that grows is.
         let wanted = usual.max(needed);
         let mut window = match room.window(wanted).await {
-            Err(NoRoom::WithoutTurn) if wanted > needed => room.window(needed).await?,
+            Err(BudgetError::WithoutTurn) if wanted > needed => room.window(needed).await?,
             window => window?,
         };
         window.skip(before);
@@ -130,7 +130,7 @@ impl<K> Batch<K> {
         &mut self,
         record: &Record,
         out_len: usize,
-        limits: Limits,
+        limits: BatchLimits,
         consumer: &mut JournalConsumer,
     ) -> bool {
         let body_len = record.body_len as usize;
@@ -142,7 +142,7 @@ impl<K> Batch<K> {
     }
 
     /// Whether it is of no use to wait for more.
-    pub(crate) fn is_full(&self, limits: Limits) -> bool {
+    pub(crate) fn is_full(&self, limits: BatchLimits) -> bool {
         // Half full counts: what comes next is likely as large as what came, and would not fit.
         self.sequences.len() >= limits.records
             || self.out_len > limits.out / 2
@@ -154,11 +154,16 @@ impl<K> Batch<K> {
         self.sequences.last().copied().unwrap_or_default()
     }
 
-    fn read(&mut self, record: &Record, out_len: usize, consumer: &mut JournalConsumer) -> Result<(), Why> {
+    fn read(
+        &mut self,
+        record: &Record,
+        out_len: usize,
+        consumer: &mut JournalConsumer,
+    ) -> Result<(), DropReason> {
         let start = self.window.len();
         consumer.read_into(record, &mut self.window)?;
         let Meta { signal, protocol, encoding, items, raw_len, received_at_ns, .. } = record.meta;
-        self.bodies.push(Body {
+        self.bodies.push(BatchBody {
             range: start..self.window.len(),
             sequence: record.sequence,
             signal,

@@ -2,7 +2,7 @@
 
 use crate::journal_consumer::{AttachError, SinkContext};
 use crate::losses::Losses;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 use futures_util::FutureExt;
 
 /// The most records that are settled together.
@@ -14,7 +14,7 @@ const TOGETHER: usize = 64;
 /// When it cannot be attached to the journal.
 pub fn blackhole(
     context: SinkContext<'_>,
-    stop: Stop,
+    stop: StopSignal,
 ) -> Result<impl Future<Output = ()> + Send + use<>, AttachError> {
     let health = context.health.clone();
     let mut consumer = context.attach()?;

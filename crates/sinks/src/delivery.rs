@@ -15,23 +15,23 @@ mod state;
 
 pub use compressor::BadLevel;
 pub(crate) use engine::Delivery;
-pub(crate) use oversize::Alone;
-pub(crate) use pipeline::{Limits, Pipeline};
-pub(crate) use report::Report;
-pub(crate) use state::SMALLEST;
+pub(crate) use oversize::OversizeOutcome;
+pub(crate) use pipeline::{Pipeline, PipelineLimits};
+pub(crate) use report::DeliveryReport;
+pub(crate) use state::MIN_REQUEST_SIZE;
 
-use crate::batch::{Batch, Why};
+use crate::batch::{Batch, DropReason};
 use crate::endpoints::{Peer, Reservation};
-use crate::health::UnderWay;
+use crate::health::InFlightGuard;
 use crate::journal_consumer::Record;
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long requests in flight may still be answered after the order to stop.
-const GRACE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Batches that are filled at a time.
-const OPEN: usize = 4;
+const MAX_OPEN_BATCHES: usize = 4;
 
 /// What the engine leaves to a protocol.
 pub(crate) trait SinkProtocol: Send + Sized + 'static {
@@ -57,7 +57,7 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
     fn longest_batch(part: usize) -> usize;
 
     /// Which records a record goes together with.
-    fn route(&mut self, pipeline: &Pipeline<Self>, record: &Record) -> Route<Self::Key>;
+    fn route(&mut self, pipeline: &Pipeline<Self>, record: &Record) -> RecordRoute<Self::Key>;
 
     /// A request that is made without tools and without memory. Everything else is returned.
     #[expect(clippy::result_large_err, reason = "the batch is handed back, and is no error")]
@@ -69,7 +69,7 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
     fn prepare(
         &mut self,
         pipeline: &Pipeline<Self>,
-        work: Work<Self>,
+        work: Preparation<Self>,
         tools: Box<Self::Tools>,
     ) -> BoxFuture<'static, Prepared<Self>>;
 
@@ -79,10 +79,10 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
     }
 
     /// Takes in work that could not be prepared, and would not with more memory in a while.
-    fn unprepared(&mut self, pipeline: &mut Pipeline<Self>, more: Self::More, why: Why);
+    fn unprepared(&mut self, pipeline: &mut Pipeline<Self>, more: Self::More, why: DropReason);
 
     /// How the request looks to the engine.
-    fn stand(request: &Self::Request) -> Stand;
+    fn stand(request: &Self::Request) -> RequestStatus;
 
     /// Sends a request and reads the answer.
     fn send(peer: &Self::Peer, request: &mut Self::Request) -> impl Future<Output = Self::Answer> + Send;
@@ -94,7 +94,7 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
         request: Self::Request,
         reservation: Reservation,
         answer: Self::Answer,
-    ) -> Next<Self>;
+    ) -> NextStep<Self>;
 
     /// The record of an oversize one.
     fn record(oversize: &Self::Oversize) -> &Record;
@@ -105,7 +105,7 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
         pipeline: &mut Pipeline<Self>,
         oversize: &Self::Oversize,
         record: &Record,
-    ) -> impl Future<Output = Alone> + Send;
+    ) -> impl Future<Output = OversizeOutcome> + Send;
 
     /// When an oversize record may be sent, where that is not now.
     fn resumes_at(&self, _oversize: &Self::Oversize) -> Option<Instant> {
@@ -135,7 +135,7 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
 }
 
 /// Where a record goes.
-pub(crate) enum Route<K> {
+pub(crate) enum RecordRoute<K> {
     /// Into the batch of this key.
     Batch {
         /// What it shares with the others of the batch.
@@ -160,7 +160,7 @@ pub(crate) enum Route<K> {
     clippy::large_enum_variant,
     reason = "batches are the usual case, and a box for each is an allocation"
 )]
-pub(crate) enum Work<P: SinkProtocol> {
+pub(crate) enum Preparation<P: SinkProtocol> {
     /// Records to make a request of.
     Batch(Batch<P::Key>),
     /// What is left of a request.
@@ -169,20 +169,20 @@ pub(crate) enum Work<P: SinkProtocol> {
 
 /// The outcome of a preparation, and the tools.
 pub(crate) type Prepared<P> =
-    (Result<<P as SinkProtocol>::Request, Unfit<P>>, Box<<P as SinkProtocol>::Tools>);
+    (Result<<P as SinkProtocol>::Request, UnsentWork<P>>, Box<<P as SinkProtocol>::Tools>);
 
 /// What did not become a request.
-pub(crate) struct Unfit<P: SinkProtocol> {
-    pub(crate) work: Work<P>,
-    pub(crate) why: Why,
+pub(crate) struct UnsentWork<P: SinkProtocol> {
+    pub(crate) work: Preparation<P>,
+    pub(crate) why: DropReason,
 }
 
 /// What the engine wants to know of a request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stand {
+pub(crate) struct RequestStatus {
     /// Its length, as endpoints are charged for it.
     pub(crate) bytes: usize,
-    pub(crate) lane: Lane,
+    pub(crate) lane: RequestLane,
     /// It may be at fault itself: others go before it, and reading continues while it waits.
     pub(crate) is_suspect: bool,
     /// It is not sent before.
@@ -191,7 +191,7 @@ pub(crate) struct Stand {
 
 /// How requests get their turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum RequestLane {
     /// One after the other, as many at a time as the endpoints and `max_in_flight` allow.
     Main,
     /// One at a time, beside the others.
@@ -199,7 +199,7 @@ pub(crate) enum Lane {
 }
 
 /// What follows from an answer.
-pub(crate) enum Next<P: SinkProtocol> {
+pub(crate) enum NextStep<P: SinkProtocol> {
     /// Nothing: everything in the request is settled.
     Settled,
     /// The same request again.
@@ -211,11 +211,11 @@ pub(crate) enum Next<P: SinkProtocol> {
 }
 
 /// A request with its answer.
-pub(crate) struct Answered<P: SinkProtocol> {
+pub(crate) struct AnsweredRequest<P: SinkProtocol> {
     pub(crate) request: P::Request,
     pub(crate) reservation: Reservation,
     pub(crate) answer: P::Answer,
-    _under_way: UnderWay,
+    _under_way: InFlightGuard,
 }
 
 /// The sink could not be started.

@@ -14,13 +14,13 @@ use tidegate_arena::{Arena, ChargeError, GROWTH_STEP, PAGE, Share, Window, round
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// How long to wait when there is memory, but no window or place in the queue for it.
-const CROWDED: Duration = Duration::from_millis(50);
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// What a sink may hold, and the turn to borrow more. Clones are the same room.
 #[derive(Clone)]
-pub struct EgressBudget(Arc<Inner>);
+pub struct EgressBudget(Arc<BudgetState>);
 
-struct Inner {
+struct BudgetState {
     arena: Arena,
     share: Share,
     /// Bytes that are this sink's alone.
@@ -38,7 +38,7 @@ struct Inner {
 
 /// It does not fit into the room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoRoom {
+pub(crate) enum BudgetError {
     /// With the turn to borrow it might.
     WithoutTurn,
     /// It never does.
@@ -52,7 +52,7 @@ impl EgressBudget {
         let floor: u64 =
             usage.shares.iter().filter(|known| known.share == share).map(|known| known.floor).sum();
         let free = usize::try_from(arena.ceiling(share).saturating_sub(floor)).unwrap_or(usize::MAX);
-        EgressBudget(Arc::new(Inner {
+        EgressBudget(Arc::new(BudgetState {
             arena: arena.clone(),
             share,
             part,
@@ -76,7 +76,7 @@ impl EgressBudget {
 
     /// How much more may be held now, in bytes.
     pub(crate) fn left(&self) -> usize {
-        let Inner { part, most, borrowing, held, .. } = &*self.0;
+        let BudgetState { part, most, borrowing, held, .. } = &*self.0;
         let limit = if borrowing.load(Relaxed) { *most } else { *part };
         limit.saturating_sub(held.load(Relaxed))
     }
@@ -84,7 +84,7 @@ impl EgressBudget {
     /// The longest window that can be had now, if need be after a wait: with what is held already, and with the turn to
     /// borrow where it is this sink's.
     pub(crate) fn longest_window(&self) -> usize {
-        let Inner { arena, part, most, borrowing, held, .. } = &*self.0;
+        let BudgetState { arena, part, most, borrowing, held, .. } = &*self.0;
         let limit = if borrowing.load(Relaxed) { *most } else { *part };
         let left = limit.saturating_sub(held.load(Relaxed)).min(arena.window_len());
         // Windows come in pages, and long ones in steps.
@@ -121,81 +121,81 @@ impl EgressBudget {
     }
 
     /// Waits for the turn to borrow. To be kept until what is held is within the part again.
-    pub(crate) async fn turn(&self) -> Turn {
+    pub(crate) async fn turn(&self) -> BorrowTurn {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.0.turn).acquire_owned().await.ok();
         self.0.borrowing.store(true, Relaxed);
-        Turn(Some((self.clone(), permit)))
+        BorrowTurn(Some((self.clone(), permit)))
     }
 
     /// Pays for `bytes` on the heap, waiting for them.
-    pub(crate) async fn charge(&self, bytes: usize) -> Result<Held<tidegate_arena::Charge>, NoRoom> {
+    pub(crate) async fn charge(&self, bytes: usize) -> Result<Charged<tidegate_arena::Charge>, BudgetError> {
         let hold = self.hold(bytes)?;
         loop {
             match self.0.arena.charge(self.0.share, bytes as u64).await {
-                Ok(charge) => return Ok(Held { what: charge, hold }),
+                Ok(charge) => return Ok(Charged { what: charge, hold }),
                 Err(refused) => passing(refused).await?,
             }
         }
     }
 
     /// A window with `bytes` charged, waiting for them.
-    pub(crate) async fn window(&self, bytes: usize) -> Result<Held<Window>, NoRoom> {
+    pub(crate) async fn window(&self, bytes: usize) -> Result<Charged<Window>, BudgetError> {
         let hold = self.hold(rounded(bytes.max(1)))?;
         loop {
             match self.0.arena.window(self.0.share, bytes).await {
-                Ok(window) => return Ok(Held { what: window, hold }),
+                Ok(window) => return Ok(Charged { what: window, hold }),
                 Err(refused) => passing(refused).await?,
             }
         }
     }
 
-    fn hold(&self, bytes: usize) -> Result<Hold, NoRoom> {
-        let Inner { part, most, borrowing, held, .. } = &*self.0;
+    fn hold(&self, bytes: usize) -> Result<BudgetCharge, BudgetError> {
+        let BudgetState { part, most, borrowing, held, .. } = &*self.0;
         let limit = if borrowing.load(Relaxed) { *most } else { *part };
         let wanted = held.load(Relaxed).saturating_add(bytes);
         if wanted > *most {
-            return Err(NoRoom::Never);
+            return Err(BudgetError::Never);
         }
         if wanted > limit {
-            return Err(NoRoom::WithoutTurn);
+            return Err(BudgetError::WithoutTurn);
         }
         held.fetch_add(bytes, Relaxed);
-        Ok(Hold { room: self.clone(), bytes })
+        Ok(BudgetCharge { room: self.clone(), bytes })
     }
 }
 
 /// Waits a little when the refusal is one that passes.
-async fn passing(refused: ChargeError) -> Result<(), NoRoom> {
+async fn passing(refused: ChargeError) -> Result<(), BudgetError> {
     match refused {
-        ChargeError::Never { .. } => Err(NoRoom::Never),
+        ChargeError::Never { .. } => Err(BudgetError::Never),
         ChargeError::Short | ChargeError::Crowded => {
-            tokio::time::sleep(CROWDED).await;
+            tokio::time::sleep(RETRY_DELAY).await;
             Ok(())
         }
     }
 }
 
 /// Something that takes room, until it is dropped.
-pub(crate) struct Held<T> {
+pub(crate) struct Charged<T> {
     what: T,
-    hold: Hold,
+    hold: BudgetCharge,
 }
 
-struct Hold {
+struct BudgetCharge {
     room: EgressBudget,
     bytes: usize,
 }
 
-impl Held<Window> {
+impl Charged<Window> {
     /// Makes room for `more` bytes behind the filled ones, if it is free now.
-    pub(crate) fn try_reserve(&mut self, more: usize) -> Result<(), NoRoom> {
+    pub(crate) fn try_reserve(&mut self, more: usize) -> Result<(), BudgetError> {
         let wanted = rounded(self.what.len().saturating_add(more));
         if let Some(missing) = wanted.checked_sub(self.hold.bytes) {
             let mut growth = self.hold.room.hold(missing)?;
             self.what.try_reserve(more).map_err(|refused| match refused {
-                ChargeError::Never { .. } => NoRoom::Never,
-                ChargeError::Short | ChargeError::Crowded => NoRoom::WithoutTurn,
+                ChargeError::Never { .. } => BudgetError::Never,
+                ChargeError::Short | ChargeError::Crowded => BudgetError::WithoutTurn,
             })?;
             self.hold.bytes += std::mem::take(&mut growth.bytes);
         }
@@ -203,7 +203,7 @@ impl Held<Window> {
     }
 
     /// Makes room for `more` bytes behind the filled ones, waiting for memory that others give back.
-    pub(crate) async fn reserve(&mut self, more: usize) -> Result<(), NoRoom> {
+    pub(crate) async fn reserve(&mut self, more: usize) -> Result<(), BudgetError> {
         let wanted = rounded(self.what.len().saturating_add(more));
         if let Some(missing) = wanted.checked_sub(self.hold.bytes) {
             let mut growth = self.hold.room.hold(missing)?;
@@ -219,14 +219,14 @@ impl Held<Window> {
     }
 }
 
-impl<T> Held<T> {
+impl<T> Charged<T> {
     /// The bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.hold.bytes
     }
 }
 
-impl<T> Deref for Held<T> {
+impl<T> Deref for Charged<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -234,19 +234,19 @@ impl<T> Deref for Held<T> {
     }
 }
 
-impl<T> DerefMut for Held<T> {
+impl<T> DerefMut for Charged<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.what
     }
 }
 
-impl AsRef<[u8]> for Held<Window> {
+impl AsRef<[u8]> for Charged<Window> {
     fn as_ref(&self) -> &[u8] {
         &self.what
     }
 }
 
-impl Drop for Hold {
+impl Drop for BudgetCharge {
     fn drop(&mut self) {
         self.room.0.held.fetch_sub(self.bytes, Relaxed);
         self.room.0.fell.notify_waiters();
@@ -254,12 +254,12 @@ impl Drop for Hold {
 }
 
 /// The turn to borrow; dropping it lets the next one borrow.
-pub(crate) struct Turn(Option<(EgressBudget, Option<OwnedSemaphorePermit>)>);
+pub(crate) struct BorrowTurn(Option<(EgressBudget, Option<OwnedSemaphorePermit>)>);
 
-impl Turn {
+impl BorrowTurn {
     /// What needs no turn.
-    pub(crate) const fn none() -> Turn {
-        Turn(None)
+    pub(crate) const fn none() -> BorrowTurn {
+        BorrowTurn(None)
     }
 
     /// Whether it is one.
@@ -268,7 +268,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for BorrowTurn {
     fn drop(&mut self) {
         if let Some((room, _permit)) = &self.0 {
             room.0.borrowing.store(false, Relaxed);

@@ -10,52 +10,52 @@
 //! need more memory than the sink's own part are sent piece by piece when nothing else is in flight.
 
 mod answer;
+mod bulk_response;
 mod cluster;
+mod document_source;
 mod documents;
+mod item_filter;
 mod outbound_request;
 mod oversize;
 mod peer;
-mod reply;
+mod record_shares;
 mod responses;
 mod settings;
 mod setup;
-mod shares;
-mod sift;
-mod source;
-mod unavailable;
+mod unavailable_indices;
 
 pub use cluster::Cluster;
 pub use settings::Settings;
 pub use setup::{SetupError, put_templates};
 
-use crate::batch::{Batch as JoinedBatch, Why};
+use crate::batch::{Batch as JoinedBatch, DropReason};
+use crate::concurrency_limit::AdaptationRule;
 use crate::delivery::compressor::Compressor;
 use crate::delivery::{
-    Alone, Delivery, Lane, Limits, Next, Pipeline, Prepared, Report, Route, SinkProtocol, Stand, StartError,
-    Work,
+    Delivery, DeliveryReport, NextStep, OversizeOutcome, Pipeline, PipelineLimits, Preparation, Prepared,
+    RecordRoute, RequestLane, RequestStatus, SinkProtocol, StartError,
 };
 use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation};
 use crate::journal_consumer::{Record, SinkContext};
-use crate::limit::Law;
 use crate::need::Need;
 use crate::otlp::Compression;
-use crate::stop::Stop;
-use answer::Answer;
-use documents::{Origin, is_spoken, outgoing_len};
+use crate::stop::StopSignal;
+use answer::BulkAnswer;
+use document_source::DocumentSource;
+use documents::{IdPrefix, is_spoken, outgoing_len};
 use futures_util::future::BoxFuture;
-use outbound_request::{MOST_DOCUMENTS, More, OutboundRequest, Tools, prepare};
-use oversize::{Oversize, Progress};
-use peer::Peer;
+use item_filter::ItemChoice;
+use outbound_request::{MAX_DOCUMENTS, OutboundRequest, PendingWork, PreparationTools, prepare};
+use oversize::{OversizeRecord, RecordProgress};
+use peer::Node;
 use responses::LETTER;
-use sift::Pick;
-use source::Source;
 use std::sync::Arc;
 use tidegate_arena::rounded;
 use tidegate_elastic::documents::WORKING_BYTES;
 use tidegate_journal::{Encoding, Protocol, Signal, Tenant};
 use tokio::time::Instant;
-use unavailable::Unavailable;
+use unavailable_indices::UnavailableIndices;
 
 /// Records of one tenant that go out together.
 type Batch = JoinedBatch<Tenant>;
@@ -66,12 +66,12 @@ pub struct Elasticsearch(Delivery<BulkProtocol>);
 /// What the delivery engine does not know of `_bulk`.
 struct BulkProtocol {
     settings: Arc<Settings>,
-    origin: Origin,
+    origin: IdPrefix,
     /// Where the journal ended when this began, if the sink had begun before: what was there may have been sent then, by
     /// one that did not live to note it.
     inherited: u64,
     /// Documents that wait for an index that takes none now.
-    unavailable: Unavailable,
+    unavailable: UnavailableIndices,
     /// One past the last record that was handed out since everything was read again.
     reached: u64,
     /// What a node said last that failed over a request, and until when that is thought to be known.
@@ -79,20 +79,20 @@ struct BulkProtocol {
     /// Something was accepted, which until then says that the nodes work.
     alive_until: Option<Instant>,
     /// The progress of the record that is sent when nothing else is in flight.
-    progress: Option<Box<Progress>>,
+    progress: Option<Box<RecordProgress>>,
 }
 
 impl Elasticsearch {
     /// What a sink with these settings takes beyond payload, in bytes: connections, coders, what is remembered of
     /// documents under way.
     pub fn bytes(settings: &Settings) -> usize {
-        let each = Delivery::<BulkProtocol>::EACH + size_of::<OutboundRequest>() + MOST_DOCUMENTS;
+        let each = Delivery::<BulkProtocol>::IN_FLIGHT_BYTES + size_of::<OutboundRequest>() + MAX_DOCUMENTS;
         Compressor::bytes(compression(settings))
             + peer::bytes(settings)
             + LETTER
             + WORKING_BYTES
-            + Unavailable::BYTES
-            + Source::BYTES
+            + UnavailableIndices::BYTES
+            + DocumentSource::BYTES
             + 2 * settings.max_in_flight * each
     }
 
@@ -109,19 +109,20 @@ impl Elasticsearch {
         context: SinkContext<'_>,
         room: EgressBudget,
         mut settings: Settings,
-        stop: Stop,
+        stop: StopSignal,
     ) -> Result<Elasticsearch, StartError> {
         settings.max_in_flight = settings.max_in_flight.max(1);
         let peers: Result<Vec<_>, _> =
-            settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
+            settings.endpoints.iter().map(|uri| Node::new(uri, &settings)).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
         // Of what is about a full request with this much memory.
         let step = settings.max_request_bytes.min(BulkProtocol::longest_batch(room.part()));
-        let law = Law::Bytes { steps: settings.max_in_flight, step };
+        let law = AdaptationRule::Bytes { steps: settings.max_in_flight, step };
         let endpoints = Endpoints::new(peers, law, settings.backoff);
-        let origin = Origin::new(context.journal.id());
-        let tools = Tools { compressor: Compressor::new(compression(&settings))?, origin: origin.clone() };
-        let limits = Limits {
+        let origin = IdPrefix::new(context.journal.id());
+        let tools =
+            PreparationTools { compressor: Compressor::new(compression(&settings))?, origin: origin.clone() };
+        let limits = PipelineLimits {
             max_request_bytes: settings.max_request_bytes,
             max_in_flight: settings.max_in_flight,
             linger: settings.linger,
@@ -133,14 +134,14 @@ impl Elasticsearch {
         let protocol = BulkProtocol {
             origin,
             inherited: if had_begun { context.journal.stats().head } else { 0 },
-            unavailable: Unavailable::new(settings.backoff),
+            unavailable: UnavailableIndices::new(settings.backoff),
             settings: Arc::new(settings),
             reached: 0,
             fault: None,
             alive_until: None,
             progress: None,
         };
-        let report = Report::new(&context);
+        let report = DeliveryReport::new(&context);
         Ok(Elasticsearch(Delivery::new(protocol, consumer, (room, endpoints), report, tools, limits, stop)))
     }
 
@@ -152,12 +153,12 @@ impl Elasticsearch {
 
 impl SinkProtocol for BulkProtocol {
     type Key = Tenant;
-    type Peer = Peer;
-    type Tools = Tools;
+    type Peer = Node;
+    type Tools = PreparationTools;
     type Request = Box<OutboundRequest>;
-    type More = More;
-    type Answer = Answer;
-    type Oversize = Oversize;
+    type More = PendingWork;
+    type Answer = BulkAnswer;
+    type Oversize = OversizeRecord;
 
     const PREFIX: usize = 0;
 
@@ -165,15 +166,15 @@ impl SinkProtocol for BulkProtocol {
         part / 6
     }
 
-    fn route(&mut self, _: &Pipeline<Self>, record: &Record) -> Route<Tenant> {
+    fn route(&mut self, _: &Pipeline<Self>, record: &Record) -> RecordRoute<Tenant> {
         self.reached = self.reached.max(record.sequence + 1);
         if self.unavailable.has(record.sequence) {
-            return Route::Known;
+            return RecordRoute::Known;
         }
         if !is_spoken(&record.meta) {
-            return Route::Untranslatable;
+            return RecordRoute::Untranslatable;
         }
-        Route::Batch {
+        RecordRoute::Batch {
             key: record.meta.tenant,
             out_len: outgoing_len(&record.meta, &self.settings),
             needed: self.needed(record),
@@ -184,12 +185,12 @@ impl SinkProtocol for BulkProtocol {
     fn prepare(
         &mut self,
         pipeline: &Pipeline<Self>,
-        work: Work<Self>,
-        tools: Box<Tools>,
+        work: Preparation<Self>,
+        tools: Box<PreparationTools>,
     ) -> BoxFuture<'static, Prepared<Self>> {
         let pick = match work {
-            Work::Batch(_) => self.unavailable.pick(),
-            Work::More(_) => Pick::All,
+            Preparation::Batch(_) => self.unavailable.pick(),
+            Preparation::More(_) => ItemChoice::All,
         };
         let (most, room) = (pipeline.most(), pipeline.room.clone());
         Box::pin(prepare(work, pick, most, tools, room, Arc::clone(&self.settings)))
@@ -205,20 +206,20 @@ impl SinkProtocol for BulkProtocol {
         }
     }
 
-    fn unprepared(&mut self, pipeline: &mut Pipeline<Self>, more: More, why: Why) {
+    fn unprepared(&mut self, pipeline: &mut Pipeline<Self>, more: PendingWork, why: DropReason) {
         self.give_up_preparing(pipeline, more, why);
     }
 
-    fn stand(outbound: &Box<OutboundRequest>) -> Stand {
-        Stand {
+    fn stand(outbound: &Box<OutboundRequest>) -> RequestStatus {
+        RequestStatus {
             bytes: outbound.piece().len(),
-            lane: if outbound.follows.is_some() { Lane::Side } else { Lane::Main },
+            lane: if outbound.follows.is_some() { RequestLane::Side } else { RequestLane::Main },
             is_suspect: outbound.faults > 0,
             not_before: outbound.not_before,
         }
     }
 
-    async fn send(peer: &Peer, outbound: &mut Box<OutboundRequest>) -> Answer {
+    async fn send(peer: &Node, outbound: &mut Box<OutboundRequest>) -> BulkAnswer {
         // A request that was not prepared again is sent again uncompressed.
         let request = outbound.request.clone().unwrap_or_else(|| outbound.unpacked());
         outbound.not_before = None;
@@ -231,30 +232,30 @@ impl SinkProtocol for BulkProtocol {
         pipeline: &mut Pipeline<Self>,
         outbound: Box<OutboundRequest>,
         reservation: Reservation,
-        answer: Answer,
-    ) -> Next<Self> {
+        answer: BulkAnswer,
+    ) -> NextStep<Self> {
         self.heard(pipeline, outbound, reservation, answer)
     }
 
-    fn record(oversize: &Oversize) -> &Record {
+    fn record(oversize: &OversizeRecord) -> &Record {
         &oversize.record
     }
 
     async fn send_alone(
         &mut self,
         pipeline: &mut Pipeline<Self>,
-        oversize: &Oversize,
+        oversize: &OversizeRecord,
         record: &Record,
-    ) -> Alone {
+    ) -> OversizeOutcome {
         self.send_oversize(pipeline, oversize, record).await
     }
 
-    fn resumes_at(&self, oversize: &Oversize) -> Option<Instant> {
+    fn resumes_at(&self, oversize: &OversizeRecord) -> Option<Instant> {
         let begun = self.progress.as_ref().filter(|known| known.sequence == oversize.record.sequence);
         begun.and_then(|known| known.not_before)
     }
 
-    fn lost(&mut self, pipeline: &Pipeline<Self>, oversize: &Oversize) {
+    fn lost(&mut self, pipeline: &Pipeline<Self>, oversize: &OversizeRecord) {
         if oversize.follows.is_some() {
             self.unavailable.is_tried = false;
             self.unavailable.forget(oversize.record.sequence);
@@ -262,7 +263,7 @@ impl SinkProtocol for BulkProtocol {
         }
     }
 
-    fn rewound(&mut self, instead_of: Option<Oversize>) {
+    fn rewound(&mut self, instead_of: Option<OversizeRecord>) {
         if instead_of.is_some_and(|oversize| oversize.follows.is_some()) {
             self.unavailable.is_tried = false;
         }
@@ -290,7 +291,7 @@ impl BulkProtocol {
         let out = outgoing_len(&record.meta, &self.settings);
         let raw = match record.meta.encoding {
             Encoding::Identity => 0,
-            _ => rounded(record.meta.raw_len as usize + crate::decoding::SLACK),
+            _ => rounded(record.meta.raw_len as usize + crate::decoding::END_SLACK),
         };
         rounded(record.body_len as usize) + raw + rounded(out) + rounded(out / 4)
     }

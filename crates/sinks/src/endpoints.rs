@@ -4,8 +4,8 @@
 //! turns again. So one that is gone costs each backoff one attempt, and nothing else.
 
 use crate::backoff::Backoff;
+use crate::concurrency_limit::{AdaptationRule, ConcurrencyLimit, SentRequest};
 use crate::egress_budget::EgressBudget;
-use crate::limit::{Law, Limit, Sent};
 use hyper::Uri;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,24 +30,24 @@ pub(crate) trait Peer {
 /// The endpoints, at least one.
 pub(crate) struct Endpoints<P> {
     all: Vec<Endpoint<P>>,
-    law: Law,
+    law: AdaptationRule,
     /// Whose turn it is.
     next: usize,
 }
 
 struct Endpoint<P> {
     peer: Arc<P>,
-    limit: Limit,
+    limit: ConcurrencyLimit,
     /// Units under way.
     in_flight: usize,
-    state: State,
+    state: EndpointState,
     /// When it was left alone, or tried again: what was sent before says nothing of its state since.
     since: Instant,
     backoff: Backoff,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum EndpointState {
     Up,
     /// It failed: left alone until then.
     Left(Instant),
@@ -59,12 +59,12 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     endpoint: usize,
-    sent: Sent,
+    sent: SentRequest,
 }
 
 /// What an attempt says of its endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum AttemptResult {
     /// It works.
     Alive,
     /// It works, and has no room for all of it.
@@ -78,15 +78,15 @@ pub(crate) enum Verdict {
 impl<P: Peer> Endpoints<P> {
     pub(crate) fn new(
         peers: impl IntoIterator<Item = P>,
-        law: Law,
+        law: AdaptationRule,
         backoff: (Duration, Duration),
     ) -> Endpoints<P> {
         let now = Instant::now();
         let endpoint = |peer| Endpoint {
             peer: Arc::new(peer),
-            limit: Limit::new(law, now),
+            limit: ConcurrencyLimit::new(law, now),
             in_flight: 0,
-            state: State::Up,
+            state: EndpointState::Up,
             since: now,
             backoff: Backoff::new(backoff.0, backoff.1),
         };
@@ -101,47 +101,52 @@ impl<P: Peer> Endpoints<P> {
         let index = turns.find(|index| self.all.get(*index).is_some_and(|one| one.takes(units, now)))?;
         self.next = (index + 1) % count;
         let endpoint = self.all.get_mut(index)?;
-        if matches!(endpoint.state, State::Left(_)) {
-            (endpoint.state, endpoint.since) = (State::Tried, now);
+        if matches!(endpoint.state, EndpointState::Left(_)) {
+            (endpoint.state, endpoint.since) = (EndpointState::Tried, now);
         }
         endpoint.in_flight += units;
-        let sent = Sent { at: now, units, among: endpoint.in_flight, bytes };
+        let sent = SentRequest { at: now, units, among: endpoint.in_flight, bytes };
         Some((Reservation { endpoint: index, sent }, Arc::clone(&endpoint.peer)))
     }
 
     /// What became of a request. True when the endpoint is left alone because of it, and was not before.
-    pub(crate) fn give_back(&mut self, reservation: Reservation, verdict: Verdict, now: Instant) -> bool {
+    pub(crate) fn give_back(
+        &mut self,
+        reservation: Reservation,
+        verdict: AttemptResult,
+        now: Instant,
+    ) -> bool {
         let Some(endpoint) = self.all.get_mut(reservation.endpoint) else { return false };
         endpoint.in_flight -= reservation.sent.units;
         let current = reservation.sent.at >= endpoint.since;
         match verdict {
-            Verdict::Alive | Verdict::Pressed | Verdict::Delayed => {
+            AttemptResult::Alive | AttemptResult::Pressed | AttemptResult::Delayed => {
                 match verdict {
-                    Verdict::Pressed => endpoint.limit.failed(reservation.sent, now),
-                    Verdict::Delayed => {}
+                    AttemptResult::Pressed => endpoint.limit.failed(reservation.sent, now),
+                    AttemptResult::Delayed => {}
                     _ => endpoint.limit.answered(reservation.sent, now),
                 }
                 if current {
                     endpoint.backoff.reset();
-                    endpoint.state = State::Up;
+                    endpoint.state = EndpointState::Up;
                 }
                 false
             }
-            Verdict::Failed(asked) => {
+            AttemptResult::Failed(asked) => {
                 endpoint.limit.failed(reservation.sent, now);
                 let before = endpoint.state;
                 match before {
                     // Those that were under way with the one that failed first are one failure with it.
-                    State::Left(until) => {
-                        endpoint.state = State::Left(until.max(now + asked.unwrap_or_default()));
+                    EndpointState::Left(until) => {
+                        endpoint.state = EndpointState::Left(until.max(now + asked.unwrap_or_default()));
                     }
-                    State::Up | State::Tried if current => {
-                        endpoint.state = State::Left(now + endpoint.backoff.wait(asked));
+                    EndpointState::Up | EndpointState::Tried if current => {
+                        endpoint.state = EndpointState::Left(now + endpoint.backoff.wait(asked));
                         endpoint.since = now;
                     }
-                    State::Up | State::Tried => {}
+                    EndpointState::Up | EndpointState::Tried => {}
                 }
-                before == State::Up && current
+                before == EndpointState::Up && current
             }
         }
     }
@@ -190,7 +195,7 @@ impl<P: Peer> Endpoints<P> {
 
     /// When one that is left alone is to be tried again, where none of the others works.
     pub(crate) fn all_left_until(&self) -> Option<Instant> {
-        if self.all.iter().any(|endpoint| endpoint.state == State::Up) {
+        if self.all.iter().any(|endpoint| endpoint.state == EndpointState::Up) {
             return None;
         }
         self.next_trial()
@@ -199,8 +204,8 @@ impl<P: Peer> Endpoints<P> {
     /// When the first of those that are left alone is to be tried again.
     pub(crate) fn next_trial(&self) -> Option<Instant> {
         let left = |endpoint: &Endpoint<P>| match endpoint.state {
-            State::Left(until) => Some(until),
-            State::Up | State::Tried => None,
+            EndpointState::Left(until) => Some(until),
+            EndpointState::Up | EndpointState::Tried => None,
         };
         self.all.iter().filter_map(left).min()
     }
@@ -209,9 +214,9 @@ impl<P: Peer> Endpoints<P> {
 impl<P> Endpoint<P> {
     fn takes(&self, units: usize, now: Instant) -> bool {
         match self.state {
-            State::Up => self.limit.allows(self.in_flight, units),
-            State::Left(until) => until <= now,
-            State::Tried => false,
+            EndpointState::Up => self.limit.allows(self.in_flight, units),
+            EndpointState::Left(until) => until <= now,
+            EndpointState::Tried => false,
         }
     }
 }

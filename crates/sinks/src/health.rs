@@ -9,10 +9,10 @@ const LONGEST_ERROR: usize = 512;
 
 /// What a sink is doing. Clones share it; the sink writes, the pages read.
 #[derive(Debug, Clone, Default)]
-pub struct Health(Arc<State>);
+pub struct Health(Arc<HealthState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct HealthState {
     requests: AtomicU64,
     failures: AtomicU64,
     bytes: AtomicU64,
@@ -22,13 +22,13 @@ struct State {
     restarts: AtomicU64,
     /// When a request was finished with success last, in nanoseconds since 1970; zero before the first.
     succeeded_at_ns: AtomicU64,
-    trouble: Mutex<Trouble>,
-    held_up: Mutex<Vec<HeldUp>>,
+    trouble: Mutex<LastError>,
+    held_up: Mutex<Vec<BlockedDestination>>,
 }
 
 /// What is wrong with a sink.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trouble {
+pub struct LastError {
     /// The last error, whether it is over or not.
     pub last_error: Option<String>,
     /// When that was.
@@ -58,7 +58,7 @@ pub struct Activity {
 
 /// Something at the peer that takes nothing now, while everything else goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldUp {
+pub struct BlockedDestination {
     /// Its name: an index.
     pub what: String,
     /// Records that wait for it, and items or documents of them.
@@ -72,9 +72,9 @@ pub struct HeldUp {
 }
 
 /// A request under way, until it is dropped.
-pub(crate) struct UnderWay(Health);
+pub(crate) struct InFlightGuard(Health);
 
-impl Drop for UnderWay {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.0.0.in_flight.fetch_sub(1, Relaxed);
     }
@@ -101,23 +101,23 @@ impl Health {
     }
 
     /// What is wrong, if anything.
-    pub fn trouble(&self) -> Trouble {
+    pub fn trouble(&self) -> LastError {
         self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What at the peer takes nothing now, and how much waits for it: a few by name.
-    pub fn waiting(&self) -> Vec<HeldUp> {
+    pub fn waiting(&self) -> Vec<BlockedDestination> {
         self.0.held_up.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn held_up(&self, held_up: Vec<HeldUp>) {
+    pub(crate) fn held_up(&self, held_up: Vec<BlockedDestination>) {
         *self.0.held_up.lock().unwrap_or_else(PoisonError::into_inner) = held_up;
     }
 
     /// A request is sent.
-    pub(crate) fn under_way(&self) -> UnderWay {
+    pub(crate) fn under_way(&self) -> InFlightGuard {
         self.0.in_flight.fetch_add(1, Relaxed);
-        UnderWay(self.clone())
+        InFlightGuard(self.clone())
     }
 
     pub(crate) fn succeeded(&self, bytes: u64) {
@@ -142,7 +142,7 @@ impl Health {
 
     /// The peer said something that is worth to be known, although it took the request.
     pub(crate) fn noted(&self, text: &str) {
-        let Trouble { retry_at, broken, .. } = self.trouble();
+        let LastError { retry_at, broken, .. } = self.trouble();
         self.enter(text, retry_at, broken);
     }
 
@@ -155,7 +155,7 @@ impl Health {
     fn enter(&self, error: &str, retry_at: Option<SystemTime>, broken: bool) {
         let end = error.floor_char_boundary(LONGEST_ERROR);
         let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        *trouble = Trouble {
+        *trouble = LastError {
             last_error: error.get(..end).map(str::to_owned),
             last_error_at: Some(SystemTime::now()),
             retry_at,

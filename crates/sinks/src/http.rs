@@ -8,7 +8,7 @@ use crate::egress_budget::EgressBudget;
 use crate::journal_consumer::SinkContext;
 use crate::need::Need;
 use crate::otlp::{Otlp, Settings};
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 use tidegate_arena::GROWTH_STEP;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_wire::otlp::json::{ENCODER_BYTES, GROWTH};
@@ -50,7 +50,7 @@ impl Http {
         context: SinkContext<'_>,
         room: EgressBudget,
         settings: Settings,
-        stop: Stop,
+        stop: StopSignal,
     ) -> Result<Http, StartError> {
         Otlp::start(context, room, settings, stop).map(Http)
     }

@@ -20,7 +20,7 @@ const ANSWER: usize = 64 << 10;
 pub(crate) const CONNECTION_BUFFER: usize = 64 << 10;
 
 /// Sends requests to one URL over as many connections as there are requests in flight.
-pub(crate) struct Peer {
+pub(crate) struct HttpPeer {
     client: Client,
     uri: Uri,
     headers: HeaderMap,
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
 
 /// What the peer said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) status: StatusCode,
     /// How long to stay away, when it says so.
     pub(crate) retry_after: Option<Duration>,
@@ -47,7 +47,7 @@ pub(crate) enum NoAnswer {
     Timeout(Duration),
 }
 
-impl Peer {
+impl HttpPeer {
     /// A peer at `uri`. `headers` go with every request, before those of the protocol.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Peer {
         tls: &Tls,
         timeout: Duration,
         connections: usize,
-    ) -> Result<Peer, EndpointError> {
+    ) -> Result<HttpPeer, EndpointError> {
         let settings = ClientSettings {
             tls,
             version: Version::Http1,
@@ -68,7 +68,7 @@ impl Peer {
         };
         let client = Client::new(&uri, settings)?;
         let secrets = Secrets::of(&uri, &headers);
-        Ok(Peer { client, uri, headers, secrets })
+        Ok(HttpPeer { client, uri, headers, secrets })
     }
 
     /// Where it is.
@@ -85,7 +85,7 @@ impl Peer {
     ///
     /// # Errors
     /// When the connection fails or the answer takes too long.
-    pub(crate) async fn post(&self, headers: &HeaderMap, body: Bytes) -> Result<Answer, NoAnswer> {
+    pub(crate) async fn post(&self, headers: &HeaderMap, body: Bytes) -> Result<HttpAnswer, NoAnswer> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         request.uri_mut().clone_from(&self.uri);
@@ -98,11 +98,11 @@ impl Peer {
             read(response.map_err(|error| NoAnswer::Connection(chain(&error)))?).await
         });
         let answer = exchange.await.map_err(|late| NoAnswer::Timeout(late.0))??;
-        Ok(Answer { excerpt: self.secrets.mask(answer.excerpt), ..answer })
+        Ok(HttpAnswer { excerpt: self.secrets.mask(answer.excerpt), ..answer })
     }
 }
 
-async fn read(response: Response<Incoming>) -> Result<Answer, NoAnswer> {
+async fn read(response: Response<Incoming>) -> Result<HttpAnswer, NoAnswer> {
     let (head, mut body) = response.into_parts();
     let (mut excerpt, mut seen) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
@@ -118,7 +118,7 @@ async fn read(response: Response<Incoming>) -> Result<Answer, NoAnswer> {
     }
     let retry_after = head.headers.get(RETRY_AFTER).and_then(delay);
     let excerpt = String::from_utf8_lossy(&excerpt).trim().to_owned();
-    Ok(Answer { status: head.status, retry_after, headers: head.headers, excerpt })
+    Ok(HttpAnswer { status: head.status, retry_after, headers: head.headers, excerpt })
 }
 
 /// `Retry-After` in seconds or as a date, RFC 9110 section 10.2.3; at most an hour is believed.

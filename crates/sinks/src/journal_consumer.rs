@@ -23,7 +23,7 @@ const PASSED: u32 = 64;
 
 /// A sink's way through the journal, with its page in the books: neither moves without the other.
 pub(crate) struct JournalConsumer {
-    follower: Tapped,
+    follower: TapState,
     page: SinkAccount,
     /// What of those is in the books.
     entered: CursorLosses,
@@ -34,7 +34,7 @@ pub(crate) struct JournalConsumer {
 }
 
 /// The follower, which shows the bodies that are read to whoever looks.
-pub(crate) struct Tapped {
+pub(crate) struct TapState {
     follower: Follower,
     tap: Option<Tap>,
 }
@@ -130,7 +130,7 @@ impl SinkContext<'_> {
         book.restore(Dropped::Damaged, position.damaged);
         let page = self.ledger.attach(self.name, book, position.items, follower.ahead())?;
         let entered = CursorLosses { quota: position.dropped, damaged: position.damaged };
-        let follower = Tapped { follower, tap: self.tap.cloned() };
+        let follower = TapState { follower, tap: self.tap.cloned() };
         Ok(JournalConsumer {
             follower,
             page,
@@ -174,7 +174,7 @@ impl JournalConsumer {
 
     /// As [`next`](Self::next) on a thread of its own, for `patience` at most; says whether the journal was
     /// closed.
-    pub(crate) fn next_blocking(&mut self, patience: Duration) -> Result<Record, Quiet> {
+    pub(crate) fn next_blocking(&mut self, patience: Duration) -> Result<Record, IdleReason> {
         loop {
             match self.follower.next_blocking(patience) {
                 Ok(Some(event)) => {
@@ -182,19 +182,19 @@ impl JournalConsumer {
                         return Ok(record);
                     }
                 }
-                Ok(None) if self.follower.is_closed() => return Err(Quiet::Closed),
-                Ok(None) => return Err(Quiet::Nothing),
+                Ok(None) if self.follower.is_closed() => return Err(IdleReason::Closed),
+                Ok(None) => return Err(IdleReason::Nothing),
                 Err(error) => {
                     self.unreadable(&error);
                     std::thread::sleep(PASSING);
-                    return Err(Quiet::Nothing);
+                    return Err(IdleReason::Nothing);
                 }
             }
         }
     }
 
     /// The follower, to read the body of the record that came last.
-    pub(crate) fn follower(&mut self) -> &mut Tapped {
+    pub(crate) fn follower(&mut self) -> &mut TapState {
         &mut self.follower
     }
 
@@ -342,7 +342,7 @@ impl JournalConsumer {
     }
 }
 
-impl Tapped {
+impl TapState {
     /// As [`Follower::read_into`]; and whoever looks sees what was read.
     pub(crate) fn read_into(&mut self, window: &mut Window) -> Result<(), ReadError> {
         let begin = window.len();
@@ -360,7 +360,7 @@ impl Tapped {
     }
 }
 
-impl Deref for Tapped {
+impl Deref for TapState {
     type Target = Follower;
 
     fn deref(&self) -> &Follower {
@@ -368,7 +368,7 @@ impl Deref for Tapped {
     }
 }
 
-impl DerefMut for Tapped {
+impl DerefMut for TapState {
     fn deref_mut(&mut self) -> &mut Follower {
         &mut self.follower
     }
@@ -429,7 +429,7 @@ fn enter(
 
 /// Why there was no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quiet {
+pub(crate) enum IdleReason {
     /// Nothing came within the time.
     Nothing,
     /// The journal was closed, and everything was read.

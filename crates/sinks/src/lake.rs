@@ -8,15 +8,15 @@
 mod decode;
 mod pieces;
 
-use crate::egress_budget::{EgressBudget, Held, NoRoom, Turn};
+use crate::body_parts::{BodyPosition, DocumentParts, EventParts};
+use crate::egress_budget::{BorrowTurn, BudgetError, Charged, EgressBudget};
 use crate::health::Health;
-use crate::journal_consumer::{AttachError, JournalConsumer, Quiet, Record, SinkContext};
+use crate::journal_consumer::{AttachError, IdleReason, JournalConsumer, Record, SinkContext};
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::other_events::OtherEvents;
-use crate::pieces::{Documents, Events, Place};
 use crate::signals::Signals;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::{Charge, GROWTH_STEP, Window};
 use tidegate_journal::{Encoding, Follower, Protocol, ReadError, Signal};
@@ -44,12 +44,12 @@ pub struct Lake {
     /// What the writer may allocate.
     _slice: Charge,
     health: Health,
-    stop: Stop,
+    stop: StopSignal,
     /// Where waiting for memory is done.
     runtime: Handle,
     symbols: Symbols,
     /// What was taken since the last commit.
-    taken: Taken,
+    taken: PendingRecords,
     ticked: Instant,
     /// When items were said to be too large.
     warned: Option<Instant>,
@@ -57,7 +57,7 @@ pub struct Lake {
 
 /// Records that the next commit settles.
 #[derive(Clone, Copy, Default)]
-struct Taken {
+struct PendingRecords {
     /// The last of them.
     last: Option<Record>,
     /// What the lake could not take of them.
@@ -78,13 +78,13 @@ pub enum LakeError {
 }
 
 /// Why a record did not become rows.
-enum Failure {
+enum WriteFailure {
     /// Of the record itself: all of its items are lost for this reason.
     Lost(Dropped),
     /// Nothing of the record becomes a row: this is what became of its items.
     Nothing(Losses),
     /// There is no room for it.
-    Room(NoRoom),
+    Room(BudgetError),
     /// The journal says so with the next event.
     Damaged,
     /// Of the lake.
@@ -95,23 +95,23 @@ enum Failure {
 
 /// What the lake has tables for.
 #[derive(Clone, Copy)]
-enum Content {
+enum DecodedBatch {
     RemoteWrite(Version),
     Otlp(otlp::Signal),
     Intake,
     Bulk,
 }
 
-impl Content {
-    fn of(protocol: Protocol, signal: Signal) -> Option<Content> {
+impl DecodedBatch {
+    fn of(protocol: Protocol, signal: Signal) -> Option<DecodedBatch> {
         match (protocol, signal) {
-            (Protocol::RemoteWrite1, _) => Some(Content::RemoteWrite(Version::V1)),
-            (Protocol::RemoteWrite2, _) => Some(Content::RemoteWrite(Version::V2)),
-            (Protocol::Otlp, Signal::Traces) => Some(Content::Otlp(otlp::Signal::Traces)),
-            (Protocol::Otlp, Signal::Logs) => Some(Content::Otlp(otlp::Signal::Logs)),
-            (Protocol::Otlp, Signal::Metrics) => Some(Content::Otlp(otlp::Signal::Metrics)),
-            (Protocol::Intake, _) => Some(Content::Intake),
-            (Protocol::Bulk, _) => Some(Content::Bulk),
+            (Protocol::RemoteWrite1, _) => Some(DecodedBatch::RemoteWrite(Version::V1)),
+            (Protocol::RemoteWrite2, _) => Some(DecodedBatch::RemoteWrite(Version::V2)),
+            (Protocol::Otlp, Signal::Traces) => Some(DecodedBatch::Otlp(otlp::Signal::Traces)),
+            (Protocol::Otlp, Signal::Logs) => Some(DecodedBatch::Otlp(otlp::Signal::Logs)),
+            (Protocol::Otlp, Signal::Metrics) => Some(DecodedBatch::Otlp(otlp::Signal::Metrics)),
+            (Protocol::Intake, _) => Some(DecodedBatch::Intake),
+            (Protocol::Bulk, _) => Some(DecodedBatch::Bulk),
             _ => None,
         }
     }
@@ -124,10 +124,10 @@ impl Lake {
     /// in the writer's slice.
     #[must_use]
     pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
-        let factor = match Content::of(protocol, signal)? {
-            Content::Intake => 10,
-            Content::Bulk => 6,
-            Content::Otlp(_) | Content::RemoteWrite(_) => 0,
+        let factor = match DecodedBatch::of(protocol, signal)? {
+            DecodedBatch::Intake => 10,
+            DecodedBatch::Bulk => 6,
+            DecodedBatch::Otlp(_) | DecodedBatch::RemoteWrite(_) => 0,
         };
         Some(Need { working: WORKING, factor })
     }
@@ -143,7 +143,7 @@ impl Lake {
         slice: Charge,
         room: EgressBudget,
         runtime: Handle,
-        stop: Stop,
+        stop: StopSignal,
     ) -> Result<Lake, LakeError> {
         let (writer, _durable) = Writer::open(settings)?;
         let mut consumer = context.attach()?;
@@ -157,7 +157,7 @@ impl Lake {
             stop,
             runtime,
             symbols: Symbols::new(),
-            taken: Taken::default(),
+            taken: PendingRecords::default(),
             ticked: Instant::now(),
             warned: None,
         })
@@ -169,8 +169,8 @@ impl Lake {
         while !self.stop.is_given() {
             let outcome = match self.consumer.next_blocking(PATIENCE) {
                 Ok(record) => self.take(record),
-                Err(Quiet::Nothing) => Ok(()),
-                Err(Quiet::Closed) => break,
+                Err(IdleReason::Nothing) => Ok(()),
+                Err(IdleReason::Closed) => break,
             };
             if let Err(error) = outcome.and_then(|()| self.tick()) {
                 self.failed(&error);
@@ -191,7 +191,7 @@ impl Lake {
             match self.with_room(|lake| lake.others(&record)) {
                 Ok(others) => self.consumer.settle(&record, Losses::passed_over(others)),
                 // It is read again, or the journal says that it cannot be.
-                Err(Failure::Damaged | Failure::Stopped) => {}
+                Err(WriteFailure::Damaged | WriteFailure::Stopped) => {}
                 Err(_) => self.consumer.settle(&record, Losses::NONE),
             }
             return Ok(());
@@ -216,23 +216,23 @@ impl Lake {
                     }
                 }
             }
-            Err(Failure::Lost(reason)) => {
+            Err(WriteFailure::Lost(reason)) => {
                 let losses = self.lost(&record, reason);
                 self.taken.add(record, losses, false);
             }
-            Err(Failure::Nothing(losses)) => {
+            Err(WriteFailure::Nothing(losses)) => {
                 let too_large = losses.but(Dropped::Untranslatable).entries().map(|(_, items)| items).sum();
                 if too_large > 0 {
                     self.too_large(&record, too_large);
                 }
                 self.taken.add(record, losses, false);
             }
-            Err(Failure::Room(_)) => {
+            Err(WriteFailure::Room(_)) => {
                 let losses = self.lost(&record, Dropped::TooLarge);
                 self.taken.add(record, losses, false);
             }
-            Err(Failure::Damaged | Failure::Stopped) => {}
-            Err(Failure::Lake(error)) => return Err(error),
+            Err(WriteFailure::Damaged | WriteFailure::Stopped) => {}
+            Err(WriteFailure::Lake(error)) => return Err(error),
         }
         if !self.taken.pushed {
             // No commit is to come that would settle it.
@@ -259,11 +259,14 @@ impl Lake {
     }
 
     /// Does something, borrowing where the sink's own part is too small for it.
-    fn with_room<T>(&mut self, mut work: impl FnMut(&mut Lake) -> Result<T, Failure>) -> Result<T, Failure> {
+    fn with_room<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Lake) -> Result<T, WriteFailure>,
+    ) -> Result<T, WriteFailure> {
         match work(self) {
-            Err(Failure::Room(NoRoom::WithoutTurn)) => {
+            Err(WriteFailure::Room(BudgetError::WithoutTurn)) => {
                 let room = self.room.clone();
-                let _turn: Turn = self.wait(room.turn())?;
+                let _turn: BorrowTurn = self.wait(room.turn())?;
                 work(self)
             }
             outcome => outcome,
@@ -281,7 +284,7 @@ impl Lake {
         Losses::of(reason, items).and(Losses::passed_over(others))
     }
 
-    fn others_of_lost(&mut self, record: &Record) -> Result<u64, Failure> {
+    fn others_of_lost(&mut self, record: &Record) -> Result<u64, WriteFailure> {
         let taken = self.consumer.signals_within(&record.meta);
         if OtherEvents::of(&record.meta, taken, &[]).is_none() {
             return Ok(0);
@@ -296,7 +299,7 @@ impl Lake {
     }
 
     /// How many items of a record the sink is not configured to take.
-    fn others(&mut self, record: &Record) -> Result<u64, Failure> {
+    fn others(&mut self, record: &Record) -> Result<u64, WriteFailure> {
         match self.consumer.signals_within(&record.meta) {
             Signals::ALL => Ok(0),
             taken => Ok(taken.others_blocking(&self.opened(record)?)),
@@ -304,12 +307,12 @@ impl Lake {
     }
 
     /// The decoded body.
-    fn opened(&mut self, record: &Record) -> Result<Held<Window>, Failure> {
+    fn opened(&mut self, record: &Record) -> Result<Charged<Window>, WriteFailure> {
         let mut body = self.wait(self.room.window(record.body_len as usize))??;
         match self.consumer.follower().read_into(&mut body) {
             Ok(()) => {}
-            Err(ReadError::Damaged | ReadError::NoRecord) => return Err(Failure::Damaged),
-            Err(ReadError::Memory(_)) => return Err(Failure::Room(NoRoom::Never)),
+            Err(ReadError::Damaged | ReadError::NoRecord) => return Err(WriteFailure::Damaged),
+            Err(ReadError::Memory(_)) => return Err(WriteFailure::Room(BudgetError::Never)),
         }
         match record.meta.encoding {
             Encoding::Identity => Ok(body),
@@ -317,41 +320,42 @@ impl Lake {
                 let len = (record.meta.raw_len as usize).saturating_add(decode::slack(encoding));
                 let mut raw = self.wait(self.room.window(len))??;
                 let _state = self.wait(self.room.charge(decode::state_bytes(encoding)))??;
-                decode::decode(encoding, &body, &mut raw).map_err(|_| Failure::Lost(Dropped::Damaged))?;
+                decode::decode(encoding, &body, &mut raw)
+                    .map_err(|_| WriteFailure::Lost(Dropped::Damaged))?;
                 Ok(raw)
             }
         }
     }
 
     /// Pushes a record; and how many of its items the sink is not configured to take.
-    fn push(&mut self, record: &Record) -> Result<(BatchResult, u64), Failure> {
-        let content = Content::of(record.meta.protocol, record.meta.signal);
-        let content = content.ok_or(Failure::Lost(Dropped::Untranslatable))?;
+    fn push(&mut self, record: &Record) -> Result<(BatchResult, u64), WriteFailure> {
+        let content = DecodedBatch::of(record.meta.protocol, record.meta.signal);
+        let content = content.ok_or(WriteFailure::Lost(Dropped::Untranslatable))?;
         let raw = self.opened(record)?;
         let all = u64::from(record.meta.items);
         let position =
             BatchPosition { sequence: record.sequence, received_at_ns: record.meta.received_at_ns };
         let mut others = 0;
         let pushed = match content {
-            Content::Otlp(signal) => {
-                self.writer.push_otlp(&position, signal, &raw, now_ns()).map_err(Failure::Lake)
+            DecodedBatch::Otlp(signal) => {
+                self.writer.push_otlp(&position, signal, &raw, now_ns()).map_err(WriteFailure::Lake)
             }
-            Content::Bulk => {
-                let documents = Documents::new(&raw, position.received_at_ns, &Place::default());
+            DecodedBatch::Bulk => {
+                let documents = DocumentParts::new(&raw, position.received_at_ns, &BodyPosition::default());
                 self.push_pieces(&position, documents, (all, others))
             }
-            Content::Intake => {
+            DecodedBatch::Intake => {
                 let taken = self.consumer.signals_within(&record.meta);
                 others = taken.others_blocking(&raw);
-                let events = Events::new(&raw, position.received_at_ns, taken, &Place::default());
+                let events = EventParts::new(&raw, position.received_at_ns, taken, &BodyPosition::default());
                 self.push_pieces(&position, events, (all, others))
             }
-            Content::RemoteWrite(version) => {
+            DecodedBatch::RemoteWrite(version) => {
                 let _scratch = self.wait(self.room.charge(Symbols::bytes_for(&raw)))??;
                 let Ok(request) = view(version, &raw, &mut self.symbols) else {
-                    return Err(Failure::Lost(Dropped::Damaged));
+                    return Err(WriteFailure::Lost(Dropped::Damaged));
                 };
-                let pushed = self.writer.push(&position, &request, now_ns()).map_err(Failure::Lake);
+                let pushed = self.writer.push(&position, &request, now_ns()).map_err(WriteFailure::Lake);
                 self.symbols.shrink(0);
                 pushed
             }
@@ -360,7 +364,7 @@ impl Lake {
     }
 
     /// What `future` gives, unless the order to stop comes first.
-    fn wait<F: Future>(&self, future: F) -> Result<F::Output, Failure> {
+    fn wait<F: Future>(&self, future: F) -> Result<F::Output, WriteFailure> {
         wait(&self.runtime, &self.stop, future)
     }
 
@@ -385,7 +389,7 @@ impl Lake {
 
     /// Moves the cursor behind what was taken.
     fn settle(&mut self) {
-        let Taken { last, losses, .. } = std::mem::take(&mut self.taken);
+        let PendingRecords { last, losses, .. } = std::mem::take(&mut self.taken);
         if let Some(last) = last {
             self.consumer.settle(&last, losses);
         }
@@ -396,7 +400,7 @@ impl Lake {
         if self.health.trouble().retry_at.is_none() {
             tracing::warn!(sink = self.consumer.name(), %error, "the lake cannot be written now; trying again");
         }
-        self.taken = Taken::default();
+        self.taken = PendingRecords::default();
         let mut said = error.to_string();
         loop {
             self.health.failed(&said, SystemTime::now().checked_add(AFTER_ERROR));
@@ -413,11 +417,11 @@ impl Lake {
 }
 
 /// What `future` gives, unless the order to stop comes first.
-fn wait<F: Future>(runtime: &Handle, stop: &Stop, future: F) -> Result<F::Output, Failure> {
-    runtime.block_on(stop.or(future)).ok_or(Failure::Stopped)
+fn wait<F: Future>(runtime: &Handle, stop: &StopSignal, future: F) -> Result<F::Output, WriteFailure> {
+    runtime.block_on(stop.or(future)).ok_or(WriteFailure::Stopped)
 }
 
-impl Taken {
+impl PendingRecords {
     fn add(&mut self, record: Record, losses: Losses, pushed: bool) {
         self.last = Some(record);
         self.losses = self.losses.and(losses);
@@ -425,9 +429,9 @@ impl Taken {
     }
 }
 
-impl From<NoRoom> for Failure {
-    fn from(no_room: NoRoom) -> Failure {
-        Failure::Room(no_room)
+impl From<BudgetError> for WriteFailure {
+    fn from(no_room: BudgetError) -> WriteFailure {
+        WriteFailure::Room(no_room)
     }
 }
 

@@ -8,6 +8,8 @@
 mod backoff;
 mod batch;
 mod blackhole;
+mod body_parts;
+mod concurrency_limit;
 mod decoding;
 mod delivery;
 mod egress_budget;
@@ -18,12 +20,10 @@ mod http;
 mod http_peer;
 mod journal_consumer;
 mod lake;
-mod limit;
 mod losses;
 mod need;
 mod other_events;
 mod otlp;
-mod pieces;
 mod prometheus_remote_write;
 mod secrets;
 mod signals;
@@ -39,7 +39,7 @@ pub use elasticsearch::{
     Cluster, Elasticsearch, Settings as ElasticsearchSettings, SetupError as ElasticsearchSetupError,
     put_templates,
 };
-pub use health::{Activity, Health, HeldUp, Trouble};
+pub use health::{Activity, BlockedDestination, Health, LastError};
 pub use http::Http;
 pub use journal_consumer::{AttachError, SinkContext};
 pub use lake::{Lake, LakeError};
@@ -49,7 +49,7 @@ pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };
 pub use signals::Signals;
-pub use stop::{Stop, Stopper};
+pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};

@@ -3,7 +3,7 @@
 //! A record may be lost because no memory holds it. So the body is decoded through a small buffer, and only the
 //! beginning of each line is looked at.
 
-use crate::decoding::Damaged;
+use crate::decoding::DamagedBody;
 use crate::signals::Signals;
 use tidegate_journal::{Encoding, Meta};
 use tidegate_wire::coding::{Decode as _, Progress, Wants};
@@ -71,7 +71,7 @@ impl<'a> OtherEvents<'a> {
     ///
     /// # Errors
     /// When the body is not what its record says.
-    pub(crate) fn step(&mut self) -> Result<Option<u64>, Damaged> {
+    pub(crate) fn step(&mut self) -> Result<Option<u64>, DamagedBody> {
         let OtherEvents { taken, rest, decoding, line, others } = self;
         let Some(decoding) = decoding else {
             let (piece, more) = rest.split_at(PIECE.min(rest.len()));
@@ -81,8 +81,8 @@ impl<'a> OtherEvents<'a> {
         };
         let Decoding { decoder, is_zlib, idle, piece } = &mut **decoding;
         let progress = match is_zlib {
-            true => decoder.as_zlib().step(rest, piece).map_err(|_| Damaged),
-            false => decoder.step(rest, piece).map_err(|_| Damaged),
+            true => decoder.as_zlib().step(rest, piece).map_err(|_| DamagedBody),
+            false => decoder.step(rest, piece).map_err(|_| DamagedBody),
         };
         let Progress { read, written, wants } = progress?;
         *others += line.follow(piece.get(..written).unwrap_or_default(), *taken);
@@ -90,8 +90,8 @@ impl<'a> OtherEvents<'a> {
         *idle = if read + written > 0 { 0 } else { *idle + 1 };
         match wants {
             Wants::Nothing if rest.is_empty() => Ok(Some(self.end())),
-            Wants::Input => Err(Damaged),
-            _ if *idle > 2 => Err(Damaged),
+            Wants::Input => Err(DamagedBody),
+            _ if *idle > 2 => Err(DamagedBody),
             _ => Ok(None),
         }
     }
@@ -102,7 +102,7 @@ impl<'a> OtherEvents<'a> {
             match self.step() {
                 Ok(None) => {}
                 Ok(Some(others)) => return others,
-                Err(Damaged) => return 0,
+                Err(DamagedBody) => return 0,
             }
         }
     }

@@ -26,24 +26,24 @@ mod translation;
 pub(crate) use batching::spoken;
 pub use settings::{Compression, Json, Settings, Transport};
 
-use crate::batch::{Batch as JoinedBatch, Why, joined_most};
+use crate::batch::{Batch as JoinedBatch, DropReason, joined_most};
+use crate::concurrency_limit::AdaptationRule;
 use crate::delivery::compressor::Compressor;
 use crate::delivery::{
-    Alone, Delivery, Lane, Limits, Next, Pipeline, Prepared, Report, Route, SinkProtocol, Stand, StartError,
-    Unfit, Work,
+    Delivery, DeliveryReport, NextStep, OversizeOutcome, Pipeline, PipelineLimits, Preparation, Prepared,
+    RecordRoute, RequestLane, RequestStatus, SinkProtocol, StartError, UnsentWork,
 };
 use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation};
 use crate::journal_consumer::{Record, SinkContext};
-use crate::limit::Law;
 use crate::need::Need;
-use crate::stop::Stop;
-use answer::Answer;
-use batching::{Key, Way};
+use crate::stop::StopSignal;
+use answer::OtlpAnswer;
+use batching::{BodyTreatment, Key};
 use futures_util::future::BoxFuture;
 use json::{Form, Growth};
 use outbound_request::OutboundRequest;
-use oversize::Cut;
+use oversize::SplitRequest;
 use peer::{PREFIX, Peer};
 use std::convert::Infallible;
 use tidegate_journal::{Protocol, Signal};
@@ -58,7 +58,7 @@ pub struct Otlp(Delivery<OtlpProtocol>);
 struct OtlpProtocol {
     settings: Settings,
     /// The progress of the record that goes out in pieces.
-    cut: Option<Cut>,
+    cut: Option<SplitRequest>,
     /// The last record that the tap was shown before it was sent on its own: later attempts do not show it again.
     shown: Option<u64>,
     /// How much longer requests become as JSON.
@@ -70,7 +70,7 @@ impl Otlp {
     pub fn bytes(settings: &Settings) -> usize {
         Compressor::bytes(settings.compression)
             + peer::bytes(settings)
-            + settings.max_in_flight * Delivery::<OtlpProtocol>::EACH
+            + settings.max_in_flight * Delivery::<OtlpProtocol>::IN_FLIGHT_BYTES
     }
 
     /// What a sink needs to deliver a record of this protocol and signal; nothing when it does not take that.
@@ -90,21 +90,22 @@ impl Otlp {
         context: SinkContext<'_>,
         room: EgressBudget,
         mut settings: Settings,
-        stop: Stop,
+        stop: StopSignal,
     ) -> Result<Otlp, StartError> {
         settings.max_in_flight = settings.max_in_flight.max(1);
         let peers: Result<Vec<_>, _> =
             settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
-        let endpoints = Endpoints::new(peers, Law::Requests(settings.max_in_flight), settings.backoff);
+        let endpoints =
+            Endpoints::new(peers, AdaptationRule::Requests(settings.max_in_flight), settings.backoff);
         let compressor = Compressor::new(settings.compression)?;
-        let limits = Limits {
+        let limits = PipelineLimits {
             max_request_bytes: settings.max_request_bytes,
             max_in_flight: settings.max_in_flight,
             linger: settings.linger,
             timeout: settings.timeout,
         };
-        let report = Report::new(&context);
+        let report = DeliveryReport::new(&context);
         let consumer = context.attach()?;
         let protocol = OtlpProtocol { settings, cut: None, shown: None, growth: Growth::default() };
         Ok(Otlp(Delivery::new(protocol, consumer, (room, endpoints), report, compressor, limits, stop)))
@@ -122,7 +123,7 @@ impl SinkProtocol for OtlpProtocol {
     type Tools = Compressor;
     type Request = OutboundRequest;
     type More = Infallible;
-    type Answer = Answer;
+    type Answer = OtlpAnswer;
     type Oversize = Record;
 
     const PREFIX: usize = PREFIX;
@@ -131,31 +132,31 @@ impl SinkProtocol for OtlpProtocol {
         joined_most(part)
     }
 
-    fn route(&mut self, pipeline: &Pipeline<Self>, record: &Record) -> Route<Key> {
+    fn route(&mut self, pipeline: &Pipeline<Self>, record: &Record) -> RecordRoute<Key> {
         self.route_of(record, pipeline.most())
     }
 
     fn unchanged(&mut self, batch: Batch) -> Result<OutboundRequest, Batch> {
-        if batch.key.way == Way::Join { Ok(OutboundRequest::joined(batch)) } else { Err(batch) }
+        if batch.key.way == BodyTreatment::Join { Ok(OutboundRequest::joined(batch)) } else { Err(batch) }
     }
 
     fn prepare(
         &mut self,
         pipeline: &Pipeline<Self>,
-        work: Work<Self>,
+        work: Preparation<Self>,
         mut compressor: Box<Compressor>,
     ) -> BoxFuture<'static, Prepared<Self>> {
         let room = pipeline.room.clone();
         let batch = match work {
-            Work::Batch(batch) => batch,
-            Work::More(none) => match none {},
+            Preparation::Batch(batch) => batch,
+            Preparation::More(none) => match none {},
         };
         // An item that is too long alone cannot be helped.
         let most = if batch.items > 1 { pipeline.most() } else { usize::MAX };
         let form = self.settings.layout().map(|layout| Form { layout, expected: batch.out_len, most });
         Box::pin(async move {
             let outcome = outbound_request::pack(batch, form, &mut compressor, &room).await;
-            (outcome.map_err(|(batch, why)| Unfit { work: Work::Batch(batch), why }), compressor)
+            (outcome.map_err(|(batch, why)| UnsentWork { work: Preparation::Batch(batch), why }), compressor)
         })
     }
 
@@ -167,16 +168,16 @@ impl SinkProtocol for OtlpProtocol {
         pipeline.send_next(outbound);
     }
 
-    fn unprepared(&mut self, _: &mut Pipeline<Self>, more: Infallible, _: Why) {
+    fn unprepared(&mut self, _: &mut Pipeline<Self>, more: Infallible, _: DropReason) {
         match more {}
     }
 
-    fn stand(outbound: &OutboundRequest) -> Stand {
+    fn stand(outbound: &OutboundRequest) -> RequestStatus {
         let bytes = outbound.request.frame.len();
-        Stand { bytes, lane: Lane::Main, is_suspect: false, not_before: None }
+        RequestStatus { bytes, lane: RequestLane::Main, is_suspect: false, not_before: None }
     }
 
-    async fn send(peer: &Peer, outbound: &mut OutboundRequest) -> Answer {
+    async fn send(peer: &Peer, outbound: &mut OutboundRequest) -> OtlpAnswer {
         peer.send(&outbound.request).await
     }
 
@@ -185,8 +186,8 @@ impl SinkProtocol for OtlpProtocol {
         pipeline: &mut Pipeline<Self>,
         outbound: OutboundRequest,
         reservation: Reservation,
-        answer: Answer,
-    ) -> Next<Self> {
+        answer: OtlpAnswer,
+    ) -> NextStep<Self> {
         responses::answered(pipeline, outbound, reservation, answer)
     }
 
@@ -194,7 +195,12 @@ impl SinkProtocol for OtlpProtocol {
         record
     }
 
-    async fn send_alone(&mut self, pipeline: &mut Pipeline<Self>, _: &Record, record: &Record) -> Alone {
+    async fn send_alone(
+        &mut self,
+        pipeline: &mut Pipeline<Self>,
+        _: &Record,
+        record: &Record,
+    ) -> OversizeOutcome {
         self.send_oversize(pipeline, record).await
     }
 }

@@ -17,25 +17,25 @@
 
 mod batch;
 mod exchange;
-mod passing;
 mod recode;
 mod rotation;
 mod settings;
+mod snappy_passthrough;
 
 pub use settings::{Naming, Prefer, Settings, Translation};
 
 use crate::backoff::Backoff;
 use crate::delivery::StartError;
 use crate::egress_budget::EgressBudget;
-use crate::http_peer::Peer;
+use crate::http_peer::HttpPeer;
 use crate::journal_consumer::{JournalConsumer, Record, SinkContext};
 use crate::losses::Losses;
 use crate::need::Need;
-use crate::stop::Stop;
-use batch::{Batch, Form, Mode, NoBody};
-use exchange::{Exchange, Sum, Verdict};
+use crate::stop::StopSignal;
+use batch::{Batch, BatchMode, BodyError, BodyFormat};
+use exchange::{Exchange, RequestVerdict, Sum};
 use hyper::Uri;
-use recode::{Recoder, Step, To, Work};
+use recode::{RecodeProgress, RecodeStep, Recoder, To};
 use rotation::Rotation;
 use std::time::Duration;
 use tidegate_journal::{Encoding, Protocol, Signal};
@@ -75,7 +75,7 @@ impl RemoteWrite {
     pub const LANE_BYTES: usize = 2 * crate::http_peer::CONNECTION_BUFFER + snappy::Encoder::BYTES;
 
     /// Bytes that the roots take which TLS trusts, for each endpoint that speaks it.
-    pub const ROOTS_BYTES: usize = crate::delivery::client::ROOTS;
+    pub const ROOTS_BYTES: usize = crate::delivery::client::ROOT_STORE_BYTES;
 
     /// Bytes that adding up deltas of so many series takes.
     #[must_use]
@@ -107,11 +107,11 @@ impl RemoteWrite {
         context: SinkContext<'_>,
         room: EgressBudget,
         settings: Settings,
-        stop: Stop,
+        stop: StopSignal,
     ) -> Result<RemoteWrite, StartError> {
         let peer = |uri: &Uri| {
             let Settings { headers, tls, timeout, lanes, .. } = &settings;
-            Peer::new(uri.clone(), headers.clone(), tls, *timeout, *lanes)
+            HttpPeer::new(uri.clone(), headers.clone(), tls, *timeout, *lanes)
         };
         let peers: Result<Vec<_>, _> = settings.endpoints.iter().map(peer).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
@@ -172,8 +172,8 @@ impl RemoteWrite {
             match stop.or(loaded).await? {
                 Ok(batch) => break (batch, mode),
                 // The journal counts it, and goes on to the next.
-                Err(NoBody::Damaged) => {}
-                Err(NoBody::TooLarge) => {
+                Err(BodyError::Damaged) => {}
+                Err(BodyError::TooLarge) => {
                     let items = u64::from(first.meta.items);
                     self.too_large(first.meta.raw_len as usize, items);
                     self.consumer.settle(&first, Losses::of(Dropped::TooLarge, items));
@@ -197,8 +197,8 @@ impl RemoteWrite {
     }
 
     /// How a record goes out.
-    fn mode(&self, record: &Record) -> Mode {
-        let Some(from) = batch::form_of(record) else { return Mode::Alien };
+    fn mode(&self, record: &Record) -> BatchMode {
+        let Some(from) = batch::form_of(record) else { return BatchMode::Alien };
         let wanted = match self.settings.prefer {
             Prefer::AsReceived => from.version(),
             Prefer::V1 => Version::V1,
@@ -207,21 +207,21 @@ impl RemoteWrite {
         let to = if self.exchange.peer_is_v1() { Version::V1 } else { wanted };
         let within = record.meta.raw_len as usize <= self.settings.max_bytes
             && u64::from(record.meta.items) <= self.settings.max_items;
-        let same = from == Form::RemoteWrite(Version::V1) && to == Version::V1;
+        let same = from == BodyFormat::RemoteWrite(Version::V1) && to == Version::V1;
         let passes = same && self.settings.lanes == 1 && within && !self.exchange.peer_has_no_histograms();
         if passes && record.meta.encoding == Encoding::Snappy {
-            Mode::Pass
+            BatchMode::Pass
         } else {
-            Mode::Recode { from, to }
+            BatchMode::Recode { from, to }
         }
     }
 
     async fn send(&mut self, batch: Batch) -> Sent {
         match batch.mode() {
             // Nothing that this peer's protocol could say.
-            Mode::Alien => Sent::Done(Losses::of(Dropped::Untranslatable, batch.items())),
-            Mode::Pass => Box::pin(self.send_passing(batch)).await,
-            Mode::Recode { from, to } => Box::pin(self.send_recoded(batch, from, to)).await,
+            BatchMode::Alien => Sent::Done(Losses::of(Dropped::Untranslatable, batch.items())),
+            BatchMode::Pass => Box::pin(self.send_passing(batch)).await,
+            BatchMode::Recode { from, to } => Box::pin(self.send_recoded(batch, from, to)).await,
         }
     }
 
@@ -244,31 +244,31 @@ impl RemoteWrite {
         };
         let verdicts = self.exchange.deliver(std::slice::from_ref(&request), meta.tenant, patient).await;
         match verdicts.into_iter().next() {
-            Some(Verdict::Delivered) => Sent::Done(Losses::NONE),
+            Some(RequestVerdict::Delivered) => Sent::Done(Losses::NONE),
             // Which record is at fault is found out by sending each alone.
-            Some(Verdict::Rejected(rejection)) if records > 1 && rejection.written == 0 => {
+            Some(RequestVerdict::Rejected(rejection)) if records > 1 && rejection.written == 0 => {
                 Sent::Again { after: Duration::ZERO, singly: true }
             }
-            Some(Verdict::Rejected(rejection)) => {
+            Some(RequestVerdict::Rejected(rejection)) => {
                 self.exchange.bury(&request, &rejection, &meta);
                 Sent::Done(Losses::of(Dropped::Rejected, request.lost(rejection.written)))
             }
-            Some(Verdict::NotThisVersion | Verdict::NoHistograms) => {
+            Some(RequestVerdict::NotThisVersion | RequestVerdict::NoHistograms) => {
                 Sent::Again { after: Duration::ZERO, singly: false }
             }
-            Some(Verdict::Later(after)) => Sent::Again { after, singly: false },
-            Some(Verdict::Stopped) | None => Sent::Stopped,
+            Some(RequestVerdict::Later(after)) => Sent::Again { after, singly: false },
+            Some(RequestVerdict::Stopped) | None => Sent::Stopped,
         }
     }
 
-    async fn send_recoded(&mut self, mut batch: Batch, from: Form, to: Version) -> Sent {
+    async fn send_recoded(&mut self, mut batch: Batch, from: BodyFormat, to: Version) -> Sent {
         let stop = self.exchange.stop().clone();
         let mut losses = Losses::NONE;
         let histograms = !self.exchange.peer_has_no_histograms();
         if self.settings.tenant_header.is_some() {
             self.recoder.turn_to(&batch.meta().tenant);
         }
-        let mut work = Work::new(from, To { version: to, histograms });
+        let mut work = RecodeProgress::new(from, To { version: to, histograms });
         loop {
             let own = batch.held() + work.held();
             if stop.or(self.exchange.let_go(&self.room, own)).await.is_none() {
@@ -277,8 +277,10 @@ impl RemoteWrite {
             let step = Box::pin(self.recoder.next(&mut work, &mut batch, &mut self.consumer));
             let Some(step) = stop.or(step).await else { return Sent::Stopped };
             let (requests, untranslatable, unwanted) = match step {
-                Step::Requests { requests, untranslatable, unwanted } => (requests, untranslatable, unwanted),
-                Step::Lost(reason, items) => {
+                RecodeStep::Requests { requests, untranslatable, unwanted } => {
+                    (requests, untranslatable, unwanted)
+                }
+                RecodeStep::Lost(reason, items) => {
                     if reason == Dropped::TooLarge {
                         self.too_large(batch.meta().raw_len as usize, items);
                     }
@@ -286,7 +288,7 @@ impl RemoteWrite {
                     tokio::task::yield_now().await;
                     continue;
                 }
-                Step::Finished => return Sent::Done(losses),
+                RecodeStep::Finished => return Sent::Done(losses),
             };
             let verdicts = self.exchange.deliver(&requests, batch.meta().tenant, !batch.is_borrowing()).await;
             let wait = match Sum::of(&verdicts) {
@@ -310,7 +312,7 @@ impl RemoteWrite {
                     losses.add(Dropped::Untranslatable, untranslatable);
                     losses.add(Dropped::Rejected, unwanted);
                     for (request, verdict) in requests.iter().zip(&verdicts) {
-                        if let Verdict::Rejected(rejection) = verdict {
+                        if let RequestVerdict::Rejected(rejection) = verdict {
                             self.exchange.bury(request, rejection, batch.meta());
                             losses.add(Dropped::Rejected, request.lost(rejection.written));
                         }

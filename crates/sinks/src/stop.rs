@@ -4,17 +4,17 @@ use tokio::sync::watch;
 
 /// Gives the order. Dropping it gives it too.
 #[derive(Debug)]
-pub struct Stopper(watch::Sender<bool>);
+pub struct StopSender(watch::Sender<bool>);
 
 /// Hears the order. Clones hear the same.
 #[derive(Debug, Clone)]
-pub struct Stop(watch::Receiver<bool>);
+pub struct StopSignal(watch::Receiver<bool>);
 
-impl Stopper {
+impl StopSender {
     /// An order that has not been given, and who hears it.
-    pub fn new() -> (Stopper, Stop) {
+    pub fn new() -> (StopSender, StopSignal) {
         let (sender, receiver) = watch::channel(false);
-        (Stopper(sender), Stop(receiver))
+        (StopSender(sender), StopSignal(receiver))
     }
 
     /// Gives the order.
@@ -23,7 +23,7 @@ impl Stopper {
     }
 }
 
-impl Stop {
+impl StopSignal {
     /// Whether the order was given.
     pub fn is_given(&self) -> bool {
         *self.0.borrow() || self.0.has_changed().is_err()

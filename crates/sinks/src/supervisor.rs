@@ -6,7 +6,7 @@
 
 use crate::backoff::Backoff;
 use crate::health::Health;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 use std::any::Any;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 pub struct Supervisor {
     name: String,
     health: Health,
-    stop: Stop,
+    stop: StopSignal,
     backoff: Backoff,
     /// Successes of the sink when it was started last.
     successes: u64,
@@ -30,7 +30,7 @@ pub struct Supervisor {
 
 impl Supervisor {
     /// Of the sink `name`, whose failures are shown with `health`.
-    pub fn new(name: &str, health: Health, stop: Stop) -> Supervisor {
+    pub fn new(name: &str, health: Health, stop: StopSignal) -> Supervisor {
         let successes = health.activity().requests;
         Supervisor { name: name.to_owned(), health, stop, backoff: Backoff::new(WAITS.0, WAITS.1), successes }
     }

@@ -23,7 +23,7 @@ use tidegate_journal::{Durability, Journal};
 use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Http, Http2, Ingest, Otlp, Places, RemoteWrite};
+use tidegate_sources::{ConnectionSlots, Http, Http2, Ingest, Otlp, RemoteWrite};
 use tokio::net::TcpListener;
 
 #[global_allocator]
@@ -64,7 +64,7 @@ fn ingest(dir: &std::path::Path) -> (Arc<Ingest>, Arena) {
         .with(Arc::new(Otlp::new(source("otlp"), arena.clone(), pool, 1 << 20)));
     let (settings, shutdown) = (Settings::default(), Shutdown::new());
     let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
-    let http2 = Http2::new(http, settings, arena.clone(), Places::new(usize::MAX));
+    let http2 = Http2::new(http, settings, arena.clone(), ConnectionSlots::new(usize::MAX));
     (Arc::new(Ingest::new(http1, http2, settings, shutdown)), arena)
 }
 

@@ -43,15 +43,15 @@ impl From<Body> for Received {
 }
 
 /// Why a body was not checked to its end.
-pub(crate) enum Unfinished {
+pub(crate) enum InspectionError {
     Refused(Rejection),
     /// It decompresses to more than was allowed here.
     Larger,
 }
 
-impl From<Rejection> for Unfinished {
-    fn from(refused: Rejection) -> Unfinished {
-        Unfinished::Refused(refused)
+impl From<Rejection> for InspectionError {
+    fn from(refused: Rejection) -> InspectionError {
+        InspectionError::Refused(refused)
     }
 }
 
@@ -103,7 +103,7 @@ impl Inspection<'_> {
         self,
         body: &mut Received,
         Decompression { room, expected }: &mut Decompression,
-        check: impl FnOnce(&mut Received, Option<&mut DecodeBuffer>, usize) -> Result<T, Unfinished>,
+        check: impl FnOnce(&mut Received, Option<&mut DecodeBuffer>, usize) -> Result<T, InspectionError>,
     ) -> Option<Result<T, Rejection>> {
         if *expected as usize > self.large {
             return None;
@@ -111,10 +111,10 @@ impl Inspection<'_> {
         let most = room.as_ref().map_or(self.large, |room| room.most_here(self.large)).min(self.most);
         match check(body, room.as_mut(), most) {
             Ok(content) => Some(Ok(content)),
-            Err(Unfinished::Refused(refused)) => Some(Err(refused)),
-            Err(Unfinished::Larger) if self.most <= most => Some(Err(Rejection::too_large(most))),
+            Err(InspectionError::Refused(refused)) => Some(Err(refused)),
+            Err(InspectionError::Larger) if self.most <= most => Some(Err(Rejection::too_large(most))),
             // It is larger than it said.
-            Err(Unfinished::Larger) => None,
+            Err(InspectionError::Larger) => None,
         }
     }
 
@@ -123,7 +123,7 @@ impl Inspection<'_> {
         self,
         mut body: Received,
         Decompression { mut room, .. }: Decompression,
-        check: impl FnOnce(&mut Received, Option<&mut DecodeBuffer>, usize) -> Result<T, Unfinished>
+        check: impl FnOnce(&mut Received, Option<&mut DecodeBuffer>, usize) -> Result<T, InspectionError>
         + Send
         + 'static,
     ) -> impl Future<Output = Result<(Received, T), Rejection>> + Send {
@@ -143,15 +143,15 @@ pub(crate) fn in_pool<T: Send + 'static>(
     pool: &Pool,
     gate: &Gate,
     most: usize,
-    look: impl FnOnce() -> Result<T, Unfinished> + Send + 'static,
+    look: impl FnOnce() -> Result<T, InspectionError> + Send + 'static,
 ) -> impl Future<Output = Result<T, Rejection>> + Send {
     // On the heap before it is awaited, so that a connection's task has no room for what only large bodies need.
     let looking = Box::pin(pool.run(look));
     async move {
         match looking.await {
             Ok(Ok(looked)) => Ok(looked),
-            Ok(Err(Unfinished::Refused(refused))) => Err(refused),
-            Ok(Err(Unfinished::Larger)) => Err(Rejection::too_large(most)),
+            Ok(Err(InspectionError::Refused(refused))) => Err(refused),
+            Ok(Err(InspectionError::Larger)) => Err(Rejection::too_large(most)),
             Err(failed) => Err(unseen(failed).retry_after(gate.memory_delay())),
         }
     }

@@ -11,18 +11,18 @@ pub(crate) fn now_ns() -> u64 {
 
 /// A moment in four bytes: every connection's task has room for one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stamp(u32);
+pub(crate) struct Timestamp(u32);
 
-impl Stamp {
+impl Timestamp {
     /// Now.
-    pub(crate) fn now() -> Stamp {
+    pub(crate) fn now() -> Timestamp {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         // Microseconds, which begin again every 71 minutes; only differences count.
-        Stamp(START.elapsed().as_micros() as u32)
+        Timestamp(START.elapsed().as_micros() as u32)
     }
 
     /// Nanoseconds since then, to the microsecond.
     pub(crate) fn elapsed_ns(self) -> u64 {
-        u64::from(Stamp::now().0.wrapping_sub(self.0)) * 1000
+        u64::from(Timestamp::now().0.wrapping_sub(self.0)) * 1000
     }
 }

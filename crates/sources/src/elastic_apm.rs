@@ -7,9 +7,9 @@
 mod agents;
 mod answer;
 mod browser;
-mod form;
 mod inspect;
-mod report;
+mod refused_lines;
+mod request_head;
 mod rum;
 
 pub use agents::{AgentSettings, BadSettings};
@@ -19,9 +19,9 @@ use crate::clock::now_ns;
 use crate::http::{Answering, Destination, Exchange, HttpSource, Policy, Route};
 use agents::Agents;
 use answer::SHARED;
-use browser::Browser;
-use form::{Form, Place, place_of};
-use inspect::{Content, Verdict};
+use browser::BrowserClient;
+use inspect::{BodyVerdict, Content};
+use request_head::{ApmEndpoint, BodyFormat, endpoint_of};
 use rum::Rum;
 use std::sync::Arc;
 use tidegate_admission::{AnswerFormat, Gate, Permit};
@@ -43,7 +43,7 @@ pub struct ElasticApm {
     /// Limits for browsers, where they are heard.
     rum: Option<Arc<Rum>>,
     /// The agents accepted without credentials, if credentials are required.
-    strangers: Option<Strangers>,
+    strangers: Option<AnonymousAgents>,
     /// The answer to those who ask who is there.
     root: &'static str,
 }
@@ -61,12 +61,12 @@ pub struct ApmLimits {
 
 /// Agents in browsers that are heard without credentials where others need them: by the names they give themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Strangers(Arc<[String]>);
+pub struct AnonymousAgents(Arc<[String]>);
 
-impl Strangers {
+impl AnonymousAgents {
     /// Those of these names.
-    pub fn new(agents: impl IntoIterator<Item = String>) -> Strangers {
-        Strangers(agents.into_iter().collect())
+    pub fn new(agents: impl IntoIterator<Item = String>) -> AnonymousAgents {
+        AnonymousAgents(agents.into_iter().collect())
     }
 }
 
@@ -100,24 +100,24 @@ impl ElasticApm {
 
     /// Hears these agents in browsers without credentials, where browsers are heard at all.
     #[must_use]
-    pub fn with_strangers(self, strangers: Strangers) -> ElasticApm {
+    pub fn with_strangers(self, strangers: AnonymousAgents) -> ElasticApm {
         ElasticApm { strangers: Some(strangers).filter(|_| self.rum.is_some()), ..self }
     }
 
     /// The longest body that is received at `place`.
-    fn max_received(&self, place: Place) -> usize {
+    fn max_received(&self, place: ApmEndpoint) -> usize {
         match place {
-            Place::Intake | Place::RumIntake => self.limits.max_body,
+            ApmEndpoint::Intake | ApmEndpoint::RumIntake => self.limits.max_body,
             _ => agents::LONGEST_QUESTION,
         }
     }
 
     /// The answer to a request that is answered on its head alone.
-    fn at_once(&self, form: &Form, head: &Head<'_>) -> Option<Reply> {
+    fn at_once(&self, form: &BodyFormat, head: &Head<'_>) -> Option<Reply> {
         match *form {
-            Form::Root { json } => Some(answer::found(200, json, self.root)),
-            Form::Preflight => Some(answer::preflight()),
-            Form::Agent { json, known, is_asked_in_body: false, is_shared } => {
+            BodyFormat::Root { json } => Some(answer::found(200, json, self.root)),
+            BodyFormat::Preflight => Some(answer::preflight()),
+            BodyFormat::Agent { json, known, is_asked_in_body: false, is_shared } => {
                 Some(self.agents.told(agents::by_query(head.query()), known, json, is_shared))
             }
             _ => None,
@@ -130,18 +130,18 @@ impl ElasticApm {
         gate: &Gate,
         passage: &Permit,
         open: OpenRequest,
-        form: Form,
+        form: BodyFormat,
         body: Body,
     ) -> Reply {
         match form {
-            Form::Events(events, browser) => {
+            BodyFormat::Events(events, browser) => {
                 self.take((gate, passage), open, (events, browser), body.into()).await
             }
-            Form::Agent { json, known, is_shared, .. } => {
+            BodyFormat::Agent { json, known, is_shared, .. } => {
                 open.accept_empty(Booked::Events);
                 self.agents.told(agents::by_body(&body), known, json, is_shared)
             }
-            Form::Root { .. } | Form::Preflight => Reply::new(500),
+            BodyFormat::Root { .. } | BodyFormat::Preflight => Reply::new(500),
         }
     }
 
@@ -150,13 +150,13 @@ impl ElasticApm {
         &self,
         (gate, passage): (&Gate, &Permit),
         open: OpenRequest,
-        (form, browser): (form::Events, Option<Browser>),
+        (form, browser): (request_head::Events, Option<BrowserClient>),
         body: Received,
     ) -> Reply {
         let protocol = form.protocol();
         match self.inspect((gate, passage), (form, browser), body).await {
-            Ok(Verdict::Useful(body, content)) => self.keep(gate, open, form, content, body).await,
-            Ok(Verdict::Useless(report)) => {
+            Ok(BodyVerdict::Useful(body, content)) => self.keep(gate, open, form, content, body).await,
+            Ok(BodyVerdict::Useless(report)) => {
                 open.refuse(Refusal::Malformed);
                 answer::reported(form, &report)
             }
@@ -171,7 +171,7 @@ impl ElasticApm {
         &self,
         gate: &Gate,
         mut open: OpenRequest,
-        form: form::Events,
+        form: request_head::Events,
         content: Content,
         body: Received,
     ) -> Reply {
@@ -212,18 +212,18 @@ impl HttpSource for Arc<ElasticApm> {
     }
 
     fn destination(&self, head: &Head<'_>) -> Option<Destination> {
-        let place = place_of(head)?;
+        let place = endpoint_of(head)?;
         let from_pages = place.is_of_browsers();
         let policy = Policy {
             from_pages,
             hears_strangers: from_pages && self.strangers.is_some(),
             // Agents ask before they show who they are, and are content to hear that somebody is there.
-            greets_strangers: place == Place::Root,
+            greets_strangers: place == ApmEndpoint::Root,
             // A page is to see why it was refused.
             marks: from_pages.then_some(SHARED),
             ..Policy::POST
         };
-        let route = form::form(place, head, self.rum.as_deref(), &self.arena)
+        let route = request_head::form(place, head, self.rum.as_deref(), &self.arena)
             .map(|form| Route::Boxed(Box::new(Sent { source: Arc::clone(self), form })));
         Some(Destination { max_body: self.max_received(place), policy, route })
     }
@@ -232,7 +232,7 @@ impl HttpSource for Arc<ElasticApm> {
 /// A request.
 struct Sent {
     source: Arc<ElasticApm>,
-    form: Form,
+    form: BodyFormat,
 }
 
 impl Exchange for Sent {

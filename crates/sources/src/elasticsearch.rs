@@ -5,22 +5,22 @@
 //! left out, and the answer says so. `design/elasticsearch.md` has the reasons.
 
 mod answer;
+mod client_checks;
 mod fields;
-mod form;
 mod forward;
-mod probe;
 mod request;
+mod request_head;
 mod rewrite;
 mod rights;
 
 pub use forward::Destination as BulkDestination;
 
-use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
+use crate::body::{Inspection, InspectionError, LARGE, Received, decode};
 use crate::clock::now_ns;
 use crate::http::{Answering, Destination, Exchange, HttpSource, Policy, Route};
-use answer::{Answer, Beside};
-use form::{ALLOWED, Bulk, Form};
+use answer::{Answer, ReservedBytes};
 use request::Request;
+use request_head::{ALLOWED, Bulk, RequestHead};
 use rewrite::Defaults;
 use rights::Guard;
 use std::sync::Arc;
@@ -90,9 +90,9 @@ impl Elasticsearch {
         if !path.is_empty() && !path.starts_with('/') {
             return None;
         }
-        let form = Form::of(head, path, prefix.len());
+        let form = RequestHead::of(head, path, prefix.len());
         let max_body = match &form {
-            Ok(Form { route: form::Route::Bulk(_), .. }) => self.0.settings.max_body,
+            Ok(RequestHead { route: request_head::Route::Bulk(_), .. }) => self.0.settings.max_body,
             _ => self.0.settings.max_body.min(SETUP),
         };
         let request = |form| Sent { source: self.clone(), form, granted: Identity::default() };
@@ -109,16 +109,16 @@ impl Elasticsearch {
         gate: &Gate,
         (passage, granted): (&Permit, Identity),
         open: OpenRequest,
-        form: Form,
+        form: RequestHead,
         body: Body,
     ) -> Reply {
         let (window, range) = body.into_parts();
         let bulk = match form.route {
-            form::Route::Bulk(bulk) => bulk,
-            form::Route::Probe => {
+            request_head::Route::Bulk(bulk) => bulk,
+            request_head::Route::Probe => {
                 open.accept_empty(ledger::Signal::Logs);
                 let head = window.get(..range.start).unwrap_or_default();
-                return probe::answer(&Request::of(head, form.prefix), &self.0.settings);
+                return client_checks::answer(&Request::of(head, form.prefix), &self.0.settings);
             }
         };
         let rights = gate.bulk_rights(&granted, &open);
@@ -150,7 +150,7 @@ impl Elasticsearch {
     async fn inspect(
         &self,
         (gate, passage, rights): (&Gate, &Permit, BulkRights),
-        form: Form,
+        form: RequestHead,
         bulk: Bulk,
         mut body: Received,
     ) -> Result<(Received, Content), Rejection> {
@@ -176,12 +176,12 @@ impl Elasticsearch {
     fn check(
         &self,
         (gate, rights): (&Gate, &BulkRights),
-        form: Form,
+        form: RequestHead,
         bulk: Bulk,
         body: &mut Received,
         room: Option<&mut DecodeBuffer>,
         most: usize,
-    ) -> Result<Content, Unfinished> {
+    ) -> Result<Content, InspectionError> {
         let as_sent = body.range.len();
         let room = match room {
             None => None,
@@ -196,7 +196,7 @@ impl Elasticsearch {
         };
         let head = body.window.get(..body.range.start).unwrap_or_default();
         let defaults = Defaults::of(&Request::of(head, form.prefix));
-        let beside = Beside {
+        let beside = ReservedBytes {
             ingest: body.window.charged(),
             decode: room.map_or(0, DecodeBuffer::charged),
             len: raw.len(),
@@ -257,8 +257,8 @@ impl Elasticsearch {
         body: &mut Received,
         room: Option<&DecodeBuffer>,
         defaults: &Defaults,
-        (len, beside): (usize, Beside),
-    ) -> Result<(), Unfinished> {
+        (len, beside): (usize, ReservedBytes),
+    ) -> Result<(), InspectionError> {
         let len = len.max(1);
         let Some(room) = room else {
             let window = self.0.arena.try_window(Share::Ingest, len);
@@ -270,7 +270,7 @@ impl Elasticsearch {
         // The received body is no longer needed, so its window is free.
         let Received { window, range } = body;
         window.clear();
-        let beside = Beside { ingest: beside.ingest.saturating_sub(window.charged()), ..beside };
+        let beside = ReservedBytes { ingest: beside.ingest.saturating_sub(window.charged()), ..beside };
         window.try_reserve(len).map_err(|refused| beside.short(gate, refused, len))?;
         written((gate, rights), room, defaults, window)?;
         *range = 0..window.len();
@@ -323,14 +323,14 @@ impl HttpSource for Elasticsearch {
     }
 
     fn alone(&self) -> Option<Arc<dyn HttpSource>> {
-        Some(Arc::new(Alone(self.clone())))
+        Some(Arc::new(DedicatedListener(self.clone())))
     }
 }
 
 /// The source on an address of its own.
-struct Alone(Elasticsearch);
+struct DedicatedListener(Elasticsearch);
 
-impl HttpSource for Alone {
+impl HttpSource for DedicatedListener {
     fn books(&self) -> &Source {
         self.0.books()
     }
@@ -343,7 +343,7 @@ impl HttpSource for Alone {
 /// A request, and who sent it.
 struct Sent {
     source: Elasticsearch,
-    form: Form,
+    form: RequestHead,
     granted: Identity,
 }
 
@@ -358,7 +358,8 @@ impl Exchange for Sent {
 
     /// Items that are forwarded and not sent yet.
     fn is_withdrawn_by_leaving(&self) -> bool {
-        self.source.0.settings.destination.is_some() && matches!(self.form.route, form::Route::Bulk(_))
+        self.source.0.settings.destination.is_some()
+            && matches!(self.form.route, request_head::Route::Bulk(_))
     }
 
     fn is_heard(&self, refused: &Rejection) -> bool {
@@ -395,7 +396,7 @@ fn written(
     raw: &[u8],
     defaults: &Defaults,
     window: &mut Window,
-) -> Result<(), Unfinished> {
+) -> Result<(), InspectionError> {
     let mut output = SliceOutput::new(window.spare_mut());
     let mut guard = Guard::new(rights);
     for item in items(raw) {

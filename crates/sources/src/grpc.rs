@@ -3,7 +3,7 @@
 //! Specification: <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>, and beside it
 //! `compression.md` and `statuscodes.md`, which say what is wrong with which code.
 
-use crate::otlp::{Form, SERVICES, encoding_of};
+use crate::otlp::{BodyFormat, SERVICES, encoding_of};
 use http::request::Parts;
 use std::time::Duration;
 use tidegate_admission::otlp::Media;
@@ -18,14 +18,14 @@ pub(crate) const ENCODINGS: &str = "identity,gzip,zstd";
 
 /// Why a call is refused, with the code that gRPC has for it where that is not the reason's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct CallError {
     pub(crate) refused: Rejection,
     pub(crate) code: Option<Code>,
 }
 
-impl From<Rejection> for Fault {
-    fn from(refused: Rejection) -> Fault {
-        Fault { refused, code: None }
+impl From<Rejection> for CallError {
+    fn from(refused: Rejection) -> CallError {
+        CallError { refused, code: None }
     }
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn is_call(parts: &Parts) -> bool {
 }
 
 /// A call's metadata from its head. The message may be uncompressed, whatever the head claims.
-pub(crate) fn form(parts: &Parts) -> Option<Result<Form, Rejection>> {
+pub(crate) fn form(parts: &Parts) -> Option<Result<BodyFormat, Rejection>> {
     let (signal, ..) = SERVICES.iter().find(|(_, _, method)| *method == parts.uri.path())?;
     let encoding = parts
         .headers
@@ -50,7 +50,7 @@ pub(crate) fn form(parts: &Parts) -> Option<Result<Form, Rejection>> {
             Err(Rejection::new(Refusal::Unsupported, "messages are taken in protobuf only\n"))
         }
         None => Err(Rejection::new(Refusal::Unsupported, "grpc-encoding must be gzip, zstd or identity\n")),
-        Some(encoding) => Ok(Form { signal: *signal, encoding, media: Media::Protobuf }),
+        Some(encoding) => Ok(BodyFormat { signal: *signal, encoding, media: Media::Protobuf }),
     };
     Some(form)
 }
@@ -85,7 +85,7 @@ pub(crate) struct Prefix {
 
 impl Prefix {
     /// The prefix at the start of `bytes`, when all of it is there.
-    pub(crate) fn of(bytes: &[u8]) -> Option<Result<Prefix, Fault>> {
+    pub(crate) fn of(bytes: &[u8]) -> Option<Result<Prefix, CallError>> {
         let (&[flag, a, b, c, d], _) = bytes.split_first_chunk::<PREFIX>()?;
         let len = u32::from_be_bytes([a, b, c, d]) as usize;
         Some(match flag {
@@ -95,7 +95,7 @@ impl Prefix {
     }
 
     /// How the message is compressed, in a call that named `encoding`.
-    pub(crate) fn encoding(self, encoding: Encoding) -> Result<Encoding, Fault> {
+    pub(crate) fn encoding(self, encoding: Encoding) -> Result<Encoding, CallError> {
         match (self.compressed, encoding) {
             (true, Encoding::Identity) => {
                 Err(broken("the message is marked as compressed, and no grpc-encoding says how\n"))
@@ -107,13 +107,13 @@ impl Prefix {
 }
 
 /// The framing itself breaks a rule.
-pub(crate) fn broken(words: &'static str) -> Fault {
-    Fault { refused: Rejection::new(Refusal::Malformed, words), code: Some(Code::Internal) }
+pub(crate) fn broken(words: &'static str) -> CallError {
+    CallError { refused: Rejection::new(Refusal::Malformed, words), code: Some(Code::Internal) }
 }
 
 /// A call carries another number of messages than one.
-pub(crate) fn not_one_message(words: &'static str) -> Fault {
-    Fault { refused: Rejection::new(Refusal::Malformed, words), code: Some(Code::Unimplemented) }
+pub(crate) fn not_one_message(words: &'static str) -> CallError {
+    CallError { refused: Rejection::new(Refusal::Malformed, words), code: Some(Code::Unimplemented) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod source;
 
 pub(crate) use source::{Answering, Destination, Exchange, HttpSource, Policy, Route};
 
-use crate::clock::Stamp;
+use crate::clock::Timestamp;
 use crate::otlp::Otlp;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -194,7 +194,7 @@ impl Service for Http {
     #[expect(clippy::manual_async_fn, reason = "it is smaller")]
     fn answer(&self, ticket: Ticket, body: Body) -> impl Future<Output = Reply> + Send {
         async move {
-            let received = Stamp::now();
+            let received = Timestamp::now();
             // The codec answers a request once; otherwise there is nothing to enter.
             let Some(open) = ticket.open.take() else { return Reply::new(500) };
             // The ticket stays where it is until the end, and with it the passage.

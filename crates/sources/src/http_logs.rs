@@ -3,13 +3,13 @@
 //! The journal stores OTLP logs in protobuf, so every sink that accepts those accepts these. An invalid record is
 //! refused alone, and the answer contains the number of refused records and the first error.
 
-mod form;
 mod labels;
+mod request_head;
 
-use crate::body::{Inspection, LARGE_TO_TRANSLATE, Received, Unfinished, decode};
+use crate::body::{Inspection, InspectionError, LARGE_TO_TRANSLATE, Received, decode};
 use crate::clock::now_ns;
 use crate::http::{Answering, Destination, Exchange, HttpSource, Policy, Route, without_slash};
-use form::Form;
+use request_head::BodyFormat;
 use std::sync::Arc;
 use tidegate_admission::{
     AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, TranslationCharge, answer,
@@ -43,7 +43,7 @@ struct Inner {
 /// A request that was let in.
 struct Sent {
     source: HttpLogs,
-    form: Form,
+    form: BodyFormat,
 }
 
 /// A body as OTLP.
@@ -71,7 +71,7 @@ impl HttpLogs {
         gate: &Gate,
         passage: &Permit,
         open: OpenRequest,
-        form: Form,
+        form: BodyFormat,
         body: Body,
     ) -> Reply {
         match self.inspect(gate, passage, form, body.into()).await {
@@ -88,7 +88,7 @@ impl HttpLogs {
         &self,
         gate: &Gate,
         passage: &Permit,
-        form: Form,
+        form: BodyFormat,
         mut body: Received,
     ) -> Result<(Received, Translated), Rejection> {
         let most = self.0.max_body.min(gate.most_decoded());
@@ -121,11 +121,11 @@ impl HttpLogs {
         &self,
         gate: &Gate,
         mut account: TranslationCharge,
-        form: &Form,
+        form: &BodyFormat,
         body: &mut Received,
         room: Option<&mut DecodeBuffer>,
         most: usize,
-    ) -> Result<Translated, Unfinished> {
+    ) -> Result<Translated, InspectionError> {
         let as_sent = body.range.len();
         let mut decoded = as_sent;
         let request =
@@ -248,7 +248,7 @@ impl HttpSource for HttpLogs {
         if without_slash(head.path()) != self.0.path {
             return None;
         }
-        let route = Form::of(head, &self.0.arena)
+        let route = BodyFormat::of(head, &self.0.arena)
             .map(|form| Route::Boxed(Box::new(Sent { source: self.clone(), form })))
             .map_err(|refused| (refused, AnswerFormat::Http));
         Some(Destination { max_body: self.0.max_body, policy: Policy::POST, route })

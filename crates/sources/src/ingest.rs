@@ -23,7 +23,7 @@ pub struct Ingest {
 
 /// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speaks {
+enum ConnectionProtocol {
     Http1,
     Http2,
 }
@@ -39,13 +39,13 @@ impl Ingest {
     /// is handed down here that the socket knows.
     pub async fn serve(&self, stream: TcpStream) -> ConnectionEnd {
         match self.recognise(&stream).await {
-            Ok(Speaks::Http1) => {
+            Ok(ConnectionProtocol::Http1) => {
                 // Not matched on around the wait, or the task would keep it twice.
                 let Ok(peer) = peer_of(&stream) else { return ConnectionEnd::Lost };
                 self.http1.serve(stream, peer).await
             }
             // On the heap: it is much larger, and most connections are the other kind.
-            Ok(Speaks::Http2) => Box::pin(self.http2.serve(stream, &self.shutdown)).await,
+            Ok(ConnectionProtocol::Http2) => Box::pin(self.http2.serve(stream, &self.shutdown)).await,
             Err(ended) => ended,
         }
     }
@@ -114,13 +114,13 @@ impl Ingest {
     pub async fn turn_away(&self, stream: TcpStream, reply: Reply) -> ConnectionEnd {
         let speaks = timeout(self.settings.linger, first_bytes(&stream)).await;
         match speaks {
-            Ok(Ok(Speaks::Http2)) => self.http2.turn_away(stream).await,
+            Ok(Ok(ConnectionProtocol::Http2)) => self.http2.turn_away(stream).await,
             _ => reject(stream, reply, &self.settings).await,
         }
     }
 
     /// Waits for the first bytes and leaves them where they are.
-    async fn recognise(&self, stream: &TcpStream) -> Result<Speaks, ConnectionEnd> {
+    async fn recognise(&self, stream: &TcpStream) -> Result<ConnectionProtocol, ConnectionEnd> {
         let speaks = first_bytes(stream);
         tokio::select! {
             biased;
@@ -135,17 +135,17 @@ impl Ingest {
 }
 
 /// Looks at the first bytes without taking them.
-async fn first_bytes(stream: &TcpStream) -> io::Result<Speaks> {
+async fn first_bytes(stream: &TcpStream) -> io::Result<ConnectionProtocol> {
     loop {
         let ready = stream.ready(Interest::READABLE).await?;
         let looked = stream.try_io(Interest::READABLE, || {
             let mut bytes = [0; DECISIVE];
             let (len, _) = recv(stream, &mut bytes[..], RecvFlags::PEEK)?;
             match is_http2(bytes.get(..len).unwrap_or_default()) {
-                Some(true) => Ok(Speaks::Http2),
-                Some(false) => Ok(Speaks::Http1),
+                Some(true) => Ok(ConnectionProtocol::Http2),
+                Some(false) => Ok(ConnectionProtocol::Http1),
                 // That was all, and HTTP/1.1 knows what to say to it.
-                None if ready.is_read_closed() => Ok(Speaks::Http1),
+                None if ready.is_read_closed() => Ok(ConnectionProtocol::Http1),
                 // So that the next wait is for more than is there.
                 None => Err(io::ErrorKind::WouldBlock.into()),
             }

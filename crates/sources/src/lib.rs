@@ -6,6 +6,7 @@
 
 mod body;
 mod clock;
+mod connection_slots;
 mod elastic_apm;
 mod elasticsearch;
 mod grpc;
@@ -14,15 +15,14 @@ mod http2;
 mod http_logs;
 mod ingest;
 mod otlp;
-mod places;
 mod prometheus_remote_write;
 
-pub use elastic_apm::{AgentSettings, ApmLimits, BadSettings, ElasticApm, Strangers};
+pub use connection_slots::{ConnectionSlots, HeldSlots};
+pub use elastic_apm::{AgentSettings, AnonymousAgents, ApmLimits, BadSettings, ElasticApm};
 pub use elasticsearch::{BulkDestination, Elasticsearch, Settings as ElasticsearchSettings};
 pub use http::{Http, Ticket};
 pub use http_logs::HttpLogs;
 pub use http2::Http2;
 pub use ingest::Ingest;
 pub use otlp::Otlp;
-pub use places::{Places, Taken};
 pub use prometheus_remote_write::RemoteWrite;

@@ -4,12 +4,12 @@
 //! it came. Where single items are bad it is the request without them, and `partial_success` says so; otherwise that
 //! is not set.
 
-mod form;
 mod json;
+mod request_head;
 
-pub(crate) use form::{Form, SERVICES, encoding_of, encoding_over_http};
+pub(crate) use request_head::{BodyFormat, SERVICES, encoding_of, encoding_over_http};
 
-use crate::body::{Inspection, LARGE, LARGE_TO_TRANSLATE, Received, Unfinished, decode};
+use crate::body::{Inspection, InspectionError, LARGE, LARGE_TO_TRANSLATE, Received, decode};
 use crate::clock::now_ns;
 use crate::http::{Destination, HttpSource, Policy, Route, without_slash};
 use futures_util::future::{Either, TryFutureExt as _};
@@ -40,7 +40,7 @@ pub struct Otlp {
 pub(crate) type LeftOut = Option<Box<PartialSuccess>>;
 
 /// The answer to what was taken: an empty `Export…ServiceResponse`, unless something of it was rejected.
-pub(crate) fn accepted(form: Form, left_out: LeftOut) -> Reply {
+pub(crate) fn accepted(form: BodyFormat, left_out: LeftOut) -> Reply {
     let Some(partial) = left_out else {
         return match form.media {
             // Said of no bytes too, which the codec does not do by itself.
@@ -64,12 +64,12 @@ struct Checked {
 
 /// Items that are left out, and what is wrong with the first of them.
 #[derive(Default)]
-struct Bad {
+struct InvalidRequest {
     items: u64,
     faults: Vec<String>,
 }
 
-impl Bad {
+impl InvalidRequest {
     fn note(&mut self, items: u64, faults: impl IntoIterator<Item = impl ToString>) {
         self.items += items;
         let room = TOLD.saturating_sub(self.faults.len());
@@ -81,7 +81,7 @@ impl Bad {
         if self.faults.is_empty() {
             return Ok(None);
         }
-        let Bad { items: refused, faults } = self;
+        let InvalidRequest { items: refused, faults } = self;
         let all = refused > faults.len() as u64;
         let mut words = faults.join("; ");
         if accepted == 0 {
@@ -123,7 +123,7 @@ impl Otlp {
         gate: &Gate,
         passage: &Permit,
         open: OpenRequest,
-        form: Form,
+        form: BodyFormat,
         body: Body,
     ) -> Reply {
         match self.receive(gate, passage, open, form, body.into()).await {
@@ -138,7 +138,7 @@ impl Otlp {
         gate: &Gate,
         passage: &Permit,
         open: OpenRequest,
-        form: Form,
+        form: BodyFormat,
         body: Received,
     ) -> Result<LeftOut, Rejection> {
         // Taken apart before the wait for the disk, or a connection's task would keep it over that.
@@ -157,7 +157,7 @@ impl Otlp {
         &self,
         gate: &Gate,
         passage: &Permit,
-        form: Form,
+        form: BodyFormat,
         mut body: Received,
     ) -> Result<(Received, Checked), Rejection> {
         let most = self.max_body.min(gate.most_decoded());
@@ -181,16 +181,16 @@ impl Otlp {
     fn check(
         &self,
         gate: &Gate,
-        form: Form,
+        form: BodyFormat,
         body: &mut Received,
         mut room: Option<&mut DecodeBuffer>,
         most: usize,
-    ) -> Result<Checked, Unfinished> {
+    ) -> Result<Checked, InspectionError> {
         let as_sent = body.range.len();
         if let Some(room) = &mut room {
             decode::decode(gate, form.encoding, body, room, most)?;
         }
-        let mut bad = Bad::default();
+        let mut bad = InvalidRequest::default();
         let mut encoding = form.encoding;
         if form.media == Media::Json {
             self.translate(gate, form.signal, body, room.as_deref(), &mut bad)?;
@@ -226,12 +226,12 @@ impl Otlp {
         signal: Signal,
         body: &mut Received,
         room: Option<&DecodeBuffer>,
-        bad: &mut Bad,
+        bad: &mut InvalidRequest,
     ) -> Result<(), Rejection> {
         let fault = Rejection::malformed;
         let Some(room) = room else {
             let json = body.bytes();
-            let beside = json::Beside { ingest: body.window.charged(), decode: 0 };
+            let beside = json::ReservedBytes { ingest: body.window.charged(), decode: 0 };
             let mut window = None;
             json::reserve(gate, signal, json, beside, |bytes| {
                 self.arena.try_window(Share::Ingest, bytes).map(|taken| window = Some(taken))
@@ -246,7 +246,7 @@ impl Otlp {
         // The received body is no longer needed, so its window is free.
         let Received { window, range } = body;
         window.clear();
-        let beside = json::Beside { ingest: 0, decode: room.charged() };
+        let beside = json::ReservedBytes { ingest: 0, decode: room.charged() };
         json::reserve(gate, signal, room, beside, |bytes| window.try_reserve(bytes))?;
         let done = otlp::json::translate(signal, room, window.spare_mut()).map_err(fault)?;
         window.advance(done.len);
@@ -260,7 +260,7 @@ impl Otlp {
         &self,
         gate: &Gate,
         mut open: OpenRequest,
-        form: Form,
+        form: BodyFormat,
         content: Checked,
         body: Received,
     ) -> impl Future<Output = Result<LeftOut, Rejection>> + Send {
@@ -298,11 +298,11 @@ impl HttpSource for Arc<Otlp> {
     }
 
     fn destination(&self, head: &Head<'_>) -> Option<Destination> {
-        let signal = Form::signal_at(without_slash(head.path()))?;
+        let signal = BodyFormat::signal_at(without_slash(head.path()))?;
         let headers = head.sole_header("content-type").and_then(|content_type| {
             head.sole_header("content-encoding").map(|encoding| (content_type, encoding))
         });
-        let form = Form::over_http(signal, head.method(), headers.map_err(|_repeated| ()));
+        let form = BodyFormat::over_http(signal, head.method(), headers.map_err(|_repeated| ()));
         let route = form
             .map(|form| Route::Otlp(Arc::clone(self), form))
             .map_err(|(refused, media)| (refused, Answered::Otlp(media)));
@@ -322,7 +322,7 @@ fn sift(
     signal: Signal,
     body: &mut Received,
     room: Option<&mut DecodeBuffer>,
-    bad: &mut Bad,
+    bad: &mut InvalidRequest,
 ) -> Result<(Counts, usize), Rejection> {
     let Received { window, range } = body;
     let sifted = match room {

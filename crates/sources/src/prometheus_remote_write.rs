@@ -5,9 +5,9 @@
 //! Content-Type alone. What is good of a request is taken; of the rest the answer says what it is and why.
 
 mod compressed;
-mod form;
+mod request_head;
 
-pub(crate) use form::Form;
+pub(crate) use request_head::BodyFormat;
 
 use crate::body::{LARGE, Received, in_pool};
 use crate::clock::now_ns;
@@ -74,7 +74,7 @@ impl RemoteWrite {
         gate: &Gate,
         passage: &Permit,
         mut open: OpenRequest,
-        form: Form,
+        form: BodyFormat,
         body: Body,
     ) -> Reply {
         let refused = match self.inspect((gate, passage), form.version, body).await {
@@ -167,7 +167,10 @@ impl RemoteWrite {
         }
         let refused = (!refused.is_empty()).then(|| {
             let items = refused.counts.items();
-            Box::new(Partly { items, words: format!("{}{refused}", Partly::beginning(&counts, items)) })
+            Box::new(PartialRefusal {
+                items,
+                words: format!("{}{refused}", PartialRefusal::beginning(&counts, items)),
+            })
         });
         match (u32::try_from(raw_len), u32::try_from(counts.items())) {
             (Ok(raw_len), Ok(items)) => Ok((body, Content { counts, raw_len, items, refused })),
@@ -257,7 +260,7 @@ impl HttpSource for Arc<RemoteWrite> {
         if !RemoteWrite::PATHS.contains(&without_slash(head.path())) {
             return None;
         }
-        let route = form::form(head)
+        let route = request_head::form(head)
             .map(|form| Route::RemoteWrite(Arc::clone(self), form))
             .map_err(|refused| (refused, AnswerFormat::RemoteWrite));
         // The size of `max_body` bytes if Snappy finds nothing to compress.
@@ -273,7 +276,7 @@ struct Content {
     raw_len: u32,
     items: u32,
     /// The refused part, if any.
-    refused: Option<Box<Partly>>,
+    refused: Option<Box<PartialRefusal>>,
 }
 
 /// How the journal names a body of this version.
@@ -286,13 +289,13 @@ const fn layout(version: Version) -> Layout {
 
 /// The refused part of a request whose rest is accepted.
 #[derive(Debug)]
-struct Partly {
+struct PartialRefusal {
     items: u64,
     /// The text of the answer.
     words: String,
 }
 
-impl Partly {
+impl PartialRefusal {
     fn beginning(counts: &Counts, refused: u64) -> String {
         let accepted = counts.items();
         format!("{accepted} items were accepted and {refused} refused; do not send them again as they are:\n")
@@ -303,11 +306,11 @@ impl Partly {
 struct Written {
     /// Samples, histograms and exemplars.
     counts: [u32; 3],
-    refused: Option<Box<Partly>>,
+    refused: Option<Box<PartialRefusal>>,
 }
 
 impl Written {
-    fn of(counts: &Counts, refused: Option<Box<Partly>>) -> Written {
+    fn of(counts: &Counts, refused: Option<Box<PartialRefusal>>) -> Written {
         let Counts { samples, histograms, exemplars, .. } = *counts;
         // Each is at most the number of items, which fits.
         let counts = [samples, histograms, exemplars].map(|count| u32::try_from(count).unwrap_or(u32::MAX));

@@ -48,7 +48,7 @@ use tidegate_journal::{Journal, Recovery};
 use tidegate_ledger::Ledger;
 use tidegate_meters::{Buckets, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Http, Places};
+use tidegate_sources::{ConnectionSlots, Http};
 use tidegate_tap::Tap;
 use visitors::Visitors;
 use watch::{Rounds, Watch};
@@ -148,7 +148,7 @@ impl Gateway {
         )?;
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
-        let places = Places::new(planned.connections as usize);
+        let places = ConnectionSlots::new(planned.connections as usize);
         let door = Doorkeeper::new(places.clone()).within(files.connections, files.leaving);
         let door = Arc::new(door.with_peers(config.limits.connections_per_peer));
 
@@ -180,7 +180,7 @@ impl Gateway {
         let console = Guarded::new(console, keys.admins.clone(), Visitors::of(&config.listen));
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
         let admin_door =
-            Arc::new(Doorkeeper::new(Places::new(files.admin)).within(files.admin, files.leaving));
+            Arc::new(Doorkeeper::new(ConnectionSlots::new(files.admin)).within(files.admin, files.leaving));
 
         let services = Services {
             workers: &workers,

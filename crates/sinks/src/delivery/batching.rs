@@ -1,8 +1,8 @@
 //! Routes records into batches, until a batch is full or has waited long enough.
 
-use super::state::{Memory, Reading, Treatment};
-use super::{Delivery, OPEN, Pipeline, Route, SinkProtocol, Work};
-use crate::batch::{Batch, Limits, Why};
+use super::state::{MemoryState, ReadMode, Treatment};
+use super::{Delivery, MAX_OPEN_BATCHES, Pipeline, Preparation, RecordRoute, SinkProtocol};
+use crate::batch::{Batch, BatchLimits, DropReason};
 use crate::journal_consumer::Record;
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
@@ -12,16 +12,16 @@ impl<P: SinkProtocol> Delivery<P> {
     pub(super) async fn take(&mut self, record: Record) {
         let Delivery { protocol, pipeline, .. } = self;
         let (key, out_len, needed, single) = match protocol.route(pipeline, &record) {
-            Route::Batch { key, out_len, needed, single } => (key, out_len, needed, single),
-            Route::Oversize => {
+            RecordRoute::Batch { key, out_len, needed, single } => (key, out_len, needed, single),
+            RecordRoute::Oversize => {
                 pipeline.send_alone(record.into());
                 return;
             }
-            Route::Untranslatable => {
+            RecordRoute::Untranslatable => {
                 let items = u64::from(record.meta.items);
                 return pipeline.lose(record.sequence, Dropped::Untranslatable, items);
             }
-            Route::Known => return,
+            RecordRoute::Known => return,
         };
         let treatment = pipeline.suspects.treatment(record.sequence);
         if treatment == Treatment::Alone || needed > pipeline.room.part() {
@@ -36,18 +36,20 @@ impl<P: SinkProtocol> Delivery<P> {
         let usual = if single { 0 } else { pipeline.usual.min(limits.kept) };
         let Pipeline { room, consumer, .. } = pipeline;
         match Batch::of(&record, key, P::PREFIX, out_len, usual, room, consumer).await {
-            Ok(batch) if single || batch.is_full(limits) => pipeline.work.push_back(Work::Batch(batch)),
+            Ok(batch) if single || batch.is_full(limits) => {
+                pipeline.work.push_back(Preparation::Batch(batch))
+            }
             Ok(batch) => pipeline.open.push(batch),
             // The journal counts it, and continues with the next.
-            Err(Why::Damaged) => {}
-            Err(Why::Room(_) | Why::TooLong) => {
+            Err(DropReason::Damaged) => {}
+            Err(DropReason::Room(_) | DropReason::TooLong) => {
                 pipeline.close_all();
                 if pipeline.is_idle() {
                     pipeline.send_alone(record.into());
                 } else {
                     // Something that is held is given back some day.
-                    pipeline.memory = Memory::Exhausted;
-                    pipeline.reading = Reading::Waiting(record);
+                    pipeline.memory = MemoryState::Exhausted;
+                    pipeline.reading = ReadMode::Waiting(record);
                 }
             }
         }
@@ -57,7 +59,7 @@ impl<P: SinkProtocol> Delivery<P> {
 impl<P: SinkProtocol> Pipeline<P> {
     /// Adds the record to the batch of its key. False when there is none, or none any more; then there is room for
     /// another.
-    fn joins(&mut self, record: &Record, key: P::Key, out_len: usize, limits: Limits) -> bool {
+    fn joins(&mut self, record: &Record, key: P::Key, out_len: usize, limits: BatchLimits) -> bool {
         let mut joined = false;
         if let Some(at) = self.open.iter().position(|batch| batch.key == key)
             && let Some(batch) = self.open.get_mut(at)
@@ -67,7 +69,7 @@ impl<P: SinkProtocol> Pipeline<P> {
                 self.close(at);
             }
         }
-        if !joined && self.open.len() == OPEN {
+        if !joined && self.open.len() == MAX_OPEN_BATCHES {
             self.close(0);
         }
         joined
@@ -76,12 +78,12 @@ impl<P: SinkProtocol> Pipeline<P> {
     fn close(&mut self, at: usize) {
         let batch = self.open.remove(at);
         self.usual = batch.window.len();
-        self.work.push_back(Work::Batch(batch));
+        self.work.push_back(Preparation::Batch(batch));
     }
 
     /// Closes all batches.
     pub(super) fn close_all(&mut self) {
-        self.work.extend(self.open.drain(..).map(Work::Batch));
+        self.work.extend(self.open.drain(..).map(Preparation::Batch));
     }
 
     /// Closes the batches that have waited long enough.
@@ -89,6 +91,6 @@ impl<P: SinkProtocol> Pipeline<P> {
         let now = Instant::now();
         let linger = self.limits.linger;
         let old = self.open.extract_if(.., |batch| batch.opened + linger <= now);
-        self.work.extend(old.map(Work::Batch));
+        self.work.extend(old.map(Preparation::Batch));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Over HTTP/1.1 there are as many connections as requests in flight; over HTTP/2 there is one.
 
-mod gathering;
 mod proxy;
+mod write_coalescing;
 
 use super::EndpointError;
 use crate::secrets::Shown;
@@ -25,21 +25,21 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// What a connection over HTTP/2 lets the peer send before it is read: responses are short.
-const WINDOW: u32 = 65_535;
+const H2_WINDOW: u32 = 65_535;
 /// The longest list of headers that is accepted.
-pub(crate) const HEADERS: u32 = 16 << 10;
+pub(crate) const MAX_HEADER_LIST: u32 = 16 << 10;
 /// What of a body a connection over HTTP/2 counts as being sent. The bytes stay where they are.
-const SENDING: usize = 256 << 10;
+const H2_SEND_BUFFER: usize = 256 << 10;
 /// What a connection over HTTP/2 keeps beside its window: frames being written, tables of headers, streams.
-const H2: usize = 96 << 10;
+const H2_CONNECTION_BYTES: usize = 96 << 10;
 /// A TLS session with its buffers.
-const TLS: usize = 64 << 10;
+const TLS_SESSION_BYTES: usize = 64 << 10;
 /// The roots that TLS trusts: each endpoint has its own, which it reads again when their file changes.
-pub(crate) const ROOTS: usize = 2 << 20;
+pub(crate) const ROOT_STORE_BYTES: usize = 2 << 20;
 /// How long an idle connection is kept.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often files of TLS settings are looked at, while connections can be made.
-const LOOK: Duration = Duration::from_secs(10);
+const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The version of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,32 +67,32 @@ impl ClientSettings<'_> {
     pub(crate) fn bytes(&self, endpoints: &[Uri]) -> usize {
         let (connections, each) = match self.version {
             // One for each endpoint, and one that is being given up.
-            Version::Http2 => (2 * endpoints.len(), WINDOW as usize + H2),
+            Version::Http2 => (2 * endpoints.len(), H2_WINDOW as usize + H2_CONNECTION_BYTES),
             // As many as are in flight, and as many idle ones at each endpoint.
             Version::Http1 => ((endpoints.len() + 1) * self.max_in_flight, 2 * self.buffer),
         };
         let secure = endpoints.iter().filter(|uri| uri.scheme_str() == Some("https")).count();
-        let tls = if secure > 0 { TLS } else { 0 };
-        connections * (each + tls) + secure * ROOTS
+        let tls = if secure > 0 { TLS_SESSION_BYTES } else { 0 };
+        connections * (each + tls) + secure * ROOT_STORE_BYTES
     }
 }
 
 /// The client of one endpoint.
 pub(crate) struct Client {
     timeout: Duration,
-    state: Mutex<State>,
+    state: Mutex<ClientState>,
 }
 
-struct State {
+struct ClientState {
     dialer: Dialer,
     /// Exchanged for new ones when a response does not come: the path may be dead.
     connections: Arc<Connections>,
     /// The files of the TLS settings, where there are any.
-    watched: Option<Watched>,
+    watched: Option<WatchedFiles>,
 }
 
 /// Files that are read again when they change.
-struct Watched {
+struct WatchedFiles {
     tls: Tls,
     /// Of what is in use.
     stamps: Stamps,
@@ -121,22 +121,22 @@ struct Dialer {
 #[derive(Clone)]
 enum Connector {
     Plain(HttpConnector),
-    Tls(HttpsConnector<proxy::Path>),
+    Tls(HttpsConnector<proxy::ProxyConnector>),
 }
 
 /// Connections to an endpoint, made as they are needed. Dropping them ends them, and what they hold is given back.
 pub(crate) struct Connections {
-    client: Either,
-    tasks: Tasks,
+    client: HttpClient,
+    tasks: ConnectionTasks,
     /// One could not be made.
     failed: AtomicBool,
 }
 
-enum Either {
+enum HttpClient {
     Plain(legacy::Client<HttpConnector, Full<Bytes>>),
     /// Over HTTP/2.
-    Framed(legacy::Client<gathering::Connector, Full<Bytes>>),
-    Tls(legacy::Client<HttpsConnector<proxy::Path>, Full<Bytes>>),
+    Framed(legacy::Client<write_coalescing::CoalescingConnector, Full<Bytes>>),
+    Tls(legacy::Client<HttpsConnector<proxy::ProxyConnector>, Full<Bytes>>),
 }
 
 impl Client {
@@ -157,7 +157,7 @@ impl Client {
         };
         // Before the files are read: a change in between is seen as one.
         let stamps = settings.tls.stamps().filter(|_| secure);
-        let watched = stamps.map(|stamps| Watched {
+        let watched = stamps.map(|stamps| WatchedFiles {
             tls: settings.tls.clone(),
             stamps,
             refused: None,
@@ -165,7 +165,7 @@ impl Client {
         });
         let dialer = Dialer::new(uri, secure, settings, proxies)?;
         let connections = Arc::new(dialer.connections());
-        let state = Mutex::new(State { dialer, connections, watched });
+        let state = Mutex::new(ClientState { dialer, connections, watched });
         Ok(Client { timeout: settings.timeout, state })
     }
 
@@ -223,12 +223,12 @@ impl Client {
         Arc::clone(&state.connections)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ClientState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ClientState {
     fn dial_anew(&mut self) {
         self.connections = Arc::new(self.dialer.connections());
     }
@@ -237,7 +237,7 @@ impl State {
     /// they are looked at now and then.
     fn read_changed_files(&mut self, failed: bool) -> Option<Result<(), TlsError>> {
         let watched = self.watched.as_mut()?;
-        if !failed && watched.looked_at.elapsed() < LOOK {
+        if !failed && watched.looked_at.elapsed() < FILE_CHECK_INTERVAL {
             return None;
         }
         watched.looked_at = Instant::now();
@@ -285,7 +285,7 @@ impl Dialer {
             Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
             None => builder,
         };
-        let path = proxy::Path::to(&self.uri, &self.proxies, tcp);
+        let path = proxy::ProxyConnector::to(&self.uri, &self.proxies, tcp);
         Ok(Connector::Tls(match self.version {
             Version::Http2 => builder.enable_http2().wrap_connector(path),
             Version::Http1 => builder.enable_http1().wrap_connector(path),
@@ -293,25 +293,27 @@ impl Dialer {
     }
 
     fn connections(&self) -> Connections {
-        let tasks = Tasks::default();
+        let tasks = ConnectionTasks::default();
         let mut builder = legacy::Client::builder(tasks.clone());
         builder
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(self.max_idle)
             .http1_max_buf_size(self.buffer)
             .http2_only(self.version == Version::Http2)
-            .http2_initial_stream_window_size(WINDOW)
-            .http2_initial_connection_window_size(WINDOW)
-            .http2_max_header_list_size(HEADERS)
-            .http2_max_send_buf_size(SENDING);
+            .http2_initial_stream_window_size(H2_WINDOW)
+            .http2_initial_connection_window_size(H2_WINDOW)
+            .http2_max_header_list_size(MAX_HEADER_LIST)
+            .http2_max_send_buf_size(H2_SEND_BUFFER);
         let client = match &self.connector {
             Connector::Plain(connector) => match self.version {
-                Version::Http1 => Either::Plain(builder.build(connector.clone())),
-                Version::Http2 => Either::Framed(builder.build(gathering::Connector(connector.clone()))),
+                Version::Http1 => HttpClient::Plain(builder.build(connector.clone())),
+                Version::Http2 => HttpClient::Framed(
+                    builder.build(write_coalescing::CoalescingConnector(connector.clone())),
+                ),
             },
-            Connector::Tls(connector) => Either::Tls(builder.build(connector.clone())),
+            Connector::Tls(connector) => HttpClient::Tls(builder.build(connector.clone())),
         };
         Connections { client, tasks, failed: AtomicBool::new(false) }
     }
@@ -323,7 +325,7 @@ fn tcp(timeout: Duration) -> HttpConnector {
     tcp.set_nodelay(true);
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(timeout));
-    tcp.set_keepalive(Some(IDLE));
+    tcp.set_keepalive(Some(IDLE_TIMEOUT));
     tcp
 }
 
@@ -337,9 +339,9 @@ impl Connections {
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, legacy::Error> {
         let outcome = match &self.client {
-            Either::Plain(client) => client.request(request).await,
-            Either::Framed(client) => client.request(request).await,
-            Either::Tls(client) => client.request(request).await,
+            HttpClient::Plain(client) => client.request(request).await,
+            HttpClient::Framed(client) => client.request(request).await,
+            HttpClient::Tls(client) => client.request(request).await,
         };
         if outcome.as_ref().is_err_and(legacy::Error::is_connect) {
             self.failed.store(true, Relaxed);
@@ -357,15 +359,15 @@ impl Drop for Connections {
 
 /// The tasks of connections. They end with their owner, not when they like.
 #[derive(Clone, Default)]
-struct Tasks(Arc<Mutex<JoinSet<()>>>);
+struct ConnectionTasks(Arc<Mutex<JoinSet<()>>>);
 
-impl Tasks {
+impl ConnectionTasks {
     fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<F> Executor<F> for Tasks
+impl<F> Executor<F> for ConnectionTasks
 where
     F: Future<Output = ()> + Send + 'static,
 {

@@ -1,9 +1,9 @@
 //! Bodies decoded and compressed, a piece at a time, with state that is used again for every request.
 
 #[cfg(doc)]
-use crate::decoding::SLACK;
-use crate::decoding::{Damaged, PIECE, steps};
-use crate::egress_budget::{Held, NoRoom};
+use crate::decoding::END_SLACK;
+use crate::decoding::{DamagedBody, YIELD_BYTES, steps};
+use crate::egress_budget::{BudgetError, Charged};
 use crate::otlp::Compression;
 use tidegate_arena::Window;
 use tidegate_journal::Encoding;
@@ -66,21 +66,21 @@ impl Compressor {
         }
     }
 
-    /// Appends what `body` decodes to, for which there is room, and [`SLACK`] beyond.
+    /// Appends what `body` decodes to, for which there is room, and [`END_SLACK`] beyond.
     pub(crate) async fn decode(
         &mut self,
         encoding: Encoding,
         body: &[u8],
         out: &mut Window,
-    ) -> Result<(), Damaged> {
+    ) -> Result<(), DamagedBody> {
         match encoding {
-            Encoding::Identity => out.append(body).map_err(|_| Damaged),
-            Encoding::Gzip => steps(&mut self.gzip, body, PIECE, out).await,
-            Encoding::Deflate => steps(&mut self.gzip.as_zlib(), body, PIECE, out).await,
+            Encoding::Identity => out.append(body).map_err(|_| DamagedBody),
+            Encoding::Gzip => steps(&mut self.gzip, body, YIELD_BYTES, out).await,
+            Encoding::Deflate => steps(&mut self.gzip.as_zlib(), body, YIELD_BYTES, out).await,
             // It decodes a frame whole or not at all.
             Encoding::Zstd => steps(&mut self.zstd, body, usize::MAX, out).await,
             Encoding::Snappy => {
-                let len = snappy::decode(body, out.spare_mut()).map_err(|_| Damaged)?;
+                let len = snappy::decode(body, out.spare_mut()).map_err(|_| DamagedBody)?;
                 out.advance(len);
                 Ok(())
             }
@@ -88,9 +88,9 @@ impl Compressor {
     }
 
     /// Appends `raw` compressed, making room as it is needed.
-    pub(crate) async fn encode(&mut self, raw: &[u8], out: &mut Held<Window>) -> Result<(), NoRoom> {
+    pub(crate) async fn encode(&mut self, raw: &[u8], out: &mut Charged<Window>) -> Result<(), BudgetError> {
         self.begin(raw.len())?;
-        for piece in raw.chunks(PIECE) {
+        for piece in raw.chunks(YIELD_BYTES) {
             let mut rest = piece;
             while !rest.is_empty() {
                 let (read, written) = self.step(rest, out.spare_mut())?;
@@ -112,7 +112,7 @@ impl Compressor {
         }
     }
 
-    fn begin(&mut self, len: usize) -> Result<(), NoRoom> {
+    fn begin(&mut self, len: usize) -> Result<(), BudgetError> {
         match &mut self.encoder {
             Encoder::None => {}
             Encoder::Gzip(gzip) => gzip.reset(),
@@ -121,7 +121,7 @@ impl Compressor {
         Ok(())
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize), NoRoom> {
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize), BudgetError> {
         match &mut self.encoder {
             Encoder::None => {
                 let len = input.len().min(output.len());
@@ -133,7 +133,7 @@ impl Compressor {
         }
     }
 
-    fn finish(&mut self, output: &mut [u8]) -> Result<(usize, bool), NoRoom> {
+    fn finish(&mut self, output: &mut [u8]) -> Result<(usize, bool), BudgetError> {
         match &mut self.encoder {
             Encoder::None => Ok((0, true)),
             Encoder::Gzip(gzip) => Ok(gzip.finish(output)),
@@ -143,7 +143,7 @@ impl Compressor {
 }
 
 /// The library refuses when memory has ended, and for nothing else that is done here.
-fn unwilling(refused: zstd::Refused) -> NoRoom {
+fn unwilling(refused: zstd::Refused) -> BudgetError {
     tracing::warn!(%refused, "a request cannot be compressed now");
-    NoRoom::WithoutTurn
+    BudgetError::WithoutTurn
 }

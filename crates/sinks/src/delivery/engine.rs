@@ -1,12 +1,15 @@
 //! The engine: reads, prepares, sends, and enters what became of it, until the order to stop.
 
-use super::state::{Drain, Memory, Reading, RequestSize, SideLane, Suspects};
-use super::{Answered, GRACE, Limits, Next, OPEN, Pipeline, Prepared, Report, SinkProtocol, Unfit, Work};
-use crate::batch::Why;
+use super::state::{DrainAction, MemoryState, ReadMode, RequestSize, SideLane, Suspects};
+use super::{
+    AnsweredRequest, DeliveryReport, MAX_OPEN_BATCHES, NextStep, Pipeline, PipelineLimits, Preparation,
+    Prepared, SHUTDOWN_TIMEOUT, SinkProtocol, UnsentWork,
+};
+use crate::batch::DropReason;
 use crate::egress_budget::EgressBudget;
 use crate::endpoints::Endpoints;
 use crate::journal_consumer::{JournalConsumer, Record};
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
 use tidegate_ledger::Dropped;
@@ -16,12 +19,12 @@ use tokio::time::Instant;
 pub(crate) struct Delivery<P: SinkProtocol> {
     pub(super) protocol: P,
     pub(super) pipeline: Pipeline<P>,
-    stop: Stop,
+    stop: StopSignal,
 }
 
 /// What the engine waits for.
-enum Event<P: SinkProtocol> {
-    Answered(Answered<P>),
+enum EngineEvent<P: SinkProtocol> {
+    Answered(AnsweredRequest<P>),
     Prepared(Prepared<P>),
     Record(Option<Record>),
     Time,
@@ -29,17 +32,17 @@ enum Event<P: SinkProtocol> {
 
 impl<P: SinkProtocol> Delivery<P> {
     /// What a request in flight takes beside its payload, in bytes.
-    pub(crate) const EACH: usize = size_of::<Answered<P>>();
+    pub(crate) const IN_FLIGHT_BYTES: usize = size_of::<AnsweredRequest<P>>();
 
     /// A delivery of the records that `consumer` reads.
     pub(crate) fn new(
         protocol: P,
         mut consumer: JournalConsumer,
         (room, endpoints): (EgressBudget, Endpoints<P::Peer>),
-        report: Report,
+        report: DeliveryReport,
         tools: P::Tools,
-        limits: Limits,
-        stop: Stop,
+        limits: PipelineLimits,
+        stop: StopSignal,
     ) -> Delivery<P> {
         consumer.any_order();
         let pipeline = Pipeline {
@@ -49,15 +52,15 @@ impl<P: SinkProtocol> Delivery<P> {
             report,
             tools: Some(Box::new(tools)),
             limits,
-            open: Vec::with_capacity(OPEN),
+            open: Vec::with_capacity(MAX_OPEN_BATCHES),
             work: VecDeque::new(),
             preparing: None,
             ready: VecDeque::new(),
             side: SideLane::Free,
             flight: FuturesUnordered::new(),
-            reading: Reading::Next,
-            drain: Drain::None,
-            memory: Memory::Available,
+            reading: ReadMode::Next,
+            drain: DrainAction::None,
+            memory: MemoryState::Available,
             suspects: Suspects::default(),
             size: RequestSize::new(limits.max_request_bytes),
             usual: 0,
@@ -81,22 +84,22 @@ impl<P: SinkProtocol> Delivery<P> {
                         continue;
                     }
                     // Its request may be answered soon; if not, it is sent again after a restart.
-                    drop(tokio::time::timeout(GRACE, sending).await);
+                    drop(tokio::time::timeout(SHUTDOWN_TIMEOUT, sending).await);
                     break;
                 }
-                if matches!(self.pipeline.reading, Reading::Ended) && self.protocol.is_finished() {
+                if matches!(self.pipeline.reading, ReadMode::Ended) && self.protocol.is_finished() {
                     break;
                 }
             }
             match stop.or(Box::pin(self.event())).await {
-                Some(Event::Answered(answered)) => self.land(answered, true),
-                Some(Event::Prepared(prepared)) => self.prepared(prepared),
-                Some(Event::Record(Some(record))) => Box::pin(self.take(record)).await,
-                Some(Event::Record(None)) => {
-                    self.pipeline.reading = Reading::Ended;
+                Some(EngineEvent::Answered(answered)) => self.land(answered, true),
+                Some(EngineEvent::Prepared(prepared)) => self.prepared(prepared),
+                Some(EngineEvent::Record(Some(record))) => Box::pin(self.take(record)).await,
+                Some(EngineEvent::Record(None)) => {
+                    self.pipeline.reading = ReadMode::Ended;
                     self.pipeline.close_all();
                 }
-                Some(Event::Time) => self.pipeline.close_old(),
+                Some(EngineEvent::Time) => self.pipeline.close_old(),
                 None => break,
             }
         }
@@ -110,18 +113,18 @@ impl<P: SinkProtocol> Delivery<P> {
         if pipeline.is_idle()
             && let Some(instead_of) = pipeline.drain.take_rewind()
         {
-            pipeline.reading = Reading::Next;
+            pipeline.reading = ReadMode::Next;
             protocol.rewound(instead_of);
             pipeline.consumer.rewind();
         }
-        while pipeline.memory == Memory::Available || pipeline.is_quiet() {
+        while pipeline.memory == MemoryState::Available || pipeline.is_quiet() {
             let work = match pipeline.work.pop_front() {
-                Some(Work::Batch(batch)) => match protocol.unchanged(batch) {
+                Some(Preparation::Batch(batch)) => match protocol.unchanged(batch) {
                     Ok(request) => {
                         pipeline.send_next(request);
                         continue;
                     }
-                    Err(batch) => Work::Batch(batch),
+                    Err(batch) => Preparation::Batch(batch),
                 },
                 Some(more) => more,
                 None => break,
@@ -135,7 +138,7 @@ impl<P: SinkProtocol> Delivery<P> {
         pipeline.launch_ready();
     }
 
-    async fn event(&mut self) -> Event<P> {
+    async fn event(&mut self) -> EngineEvent<P> {
         let wake = self.pipeline.wake_at(self.protocol.due());
         let takes = self.pipeline.takes();
         let Pipeline { consumer, flight, preparing, .. } = &mut self.pipeline;
@@ -153,10 +156,10 @@ impl<P: SinkProtocol> Delivery<P> {
         };
         tokio::select! {
             biased;
-            Some(answered) = flight.next() => Event::Answered(answered),
-            prepared = prepared => Event::Prepared(prepared),
-            () = time => Event::Time,
-            record = consumer.next(), if takes => Event::Record(record),
+            Some(answered) = flight.next() => EngineEvent::Answered(answered),
+            prepared = prepared => EngineEvent::Prepared(prepared),
+            () = time => EngineEvent::Time,
+            record = consumer.next(), if takes => EngineEvent::Record(record),
         }
     }
 
@@ -165,49 +168,49 @@ impl<P: SinkProtocol> Delivery<P> {
         let Delivery { protocol, pipeline, .. } = self;
         pipeline.preparing = None;
         pipeline.tools = Some(tools);
-        let Unfit { work, why } = match outcome {
+        let UnsentWork { work, why } = match outcome {
             Ok(request) => return protocol.prepared(pipeline, request),
             Err(unfit) => unfit,
         };
-        if matches!(why, Why::Room(_)) && !pipeline.is_quiet() {
-            pipeline.memory = Memory::Exhausted;
+        if matches!(why, DropReason::Room(_)) && !pipeline.is_quiet() {
+            pipeline.memory = MemoryState::Exhausted;
             pipeline.work.push_front(work);
             return;
         }
         let batch = match work {
-            Work::Batch(batch) => batch,
-            Work::More(more) => return protocol.unprepared(pipeline, more, why),
+            Preparation::Batch(batch) => batch,
+            Preparation::More(more) => return protocol.unprepared(pipeline, more, why),
         };
         pipeline.released();
         match (why, batch.sequences.as_slice()) {
-            (Why::Room(_) | Why::TooLong, [only]) => {
+            (DropReason::Room(_) | DropReason::TooLong, [only]) => {
                 pipeline.suspects.borrows(*only);
                 pipeline.read_again();
             }
-            (Why::Damaged, [only]) => pipeline.lose(*only, Dropped::Damaged, batch.items),
+            (DropReason::Damaged, [only]) => pipeline.lose(*only, Dropped::Damaged, batch.items),
             _ => pipeline.suspect(batch.last()),
         }
     }
 
     /// A request has an answer. One that is worth another attempt is held for it only where `patient` says so.
-    fn land(&mut self, answered: Answered<P>, patient: bool) {
+    fn land(&mut self, answered: AnsweredRequest<P>, patient: bool) {
         let Delivery { protocol, pipeline, .. } = self;
-        let Answered { request, reservation, answer, .. } = answered;
+        let AnsweredRequest { request, reservation, answer, .. } = answered;
         pipeline.released();
-        if P::stand(&request).lane == super::Lane::Side {
+        if P::stand(&request).lane == super::RequestLane::Side {
             pipeline.side = SideLane::Free;
         }
         match protocol.answered(pipeline, request, reservation, answer) {
-            Next::Settled => {}
-            Next::Again(request) if patient => pipeline.send_again(request),
-            Next::Prepare(more) if patient => pipeline.prepare_next(more),
-            Next::Again(_) | Next::Prepare(_) | Next::ReadAgain => pipeline.read_again(),
+            NextStep::Settled => {}
+            NextStep::Again(request) if patient => pipeline.send_again(request),
+            NextStep::Prepare(more) if patient => pipeline.prepare_next(more),
+            NextStep::Again(_) | NextStep::Prepare(_) | NextStep::ReadAgain => pipeline.read_again(),
         }
     }
 
     /// After the order to stop: requests that are answered soon need not be sent again.
     async fn land_rest(&mut self) {
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + SHUTDOWN_TIMEOUT;
         while let Ok(Some(answered)) = tokio::time::timeout_at(deadline, self.pipeline.flight.next()).await {
             self.land(answered, false);
         }
@@ -218,17 +221,17 @@ impl<P: SinkProtocol> Delivery<P> {
 impl<P: SinkProtocol> Pipeline<P> {
     /// The record that waited for memory, when there may be some now.
     fn resumed(&mut self) -> Option<Record> {
-        let Reading::Waiting(record) = self.reading else { return None };
-        let may = self.memory == Memory::Available || self.is_idle();
+        let ReadMode::Waiting(record) = self.reading else { return None };
+        let may = self.memory == MemoryState::Available || self.is_idle();
         (may && self.drain.is_none()).then(|| {
-            self.reading = Reading::Next;
+            self.reading = ReadMode::Next;
             record
         })
     }
 
     /// Whether a record is read. One request in stock is enough: more would only hold memory.
     fn takes(&self) -> bool {
-        matches!(self.reading, Reading::Next)
+        matches!(self.reading, ReadMode::Next)
             && self.drain.is_none()
             && self.work.is_empty()
             // What may be at fault itself holds up nothing else.

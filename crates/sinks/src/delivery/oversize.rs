@@ -11,7 +11,7 @@ use crate::other_events::OtherEvents;
 use tidegate_ledger::Dropped;
 
 /// The outcome of an attempt to send a record on its own.
-pub(crate) enum Alone {
+pub(crate) enum OversizeOutcome {
     /// Everything in it is settled.
     Settled,
     /// What is left of it is sent later.
@@ -36,29 +36,29 @@ impl<P: SinkProtocol> Delivery<P> {
         let outcome = match pipeline.consumer.recall(known.sequence) {
             Ok(Some(record)) => Box::pin(protocol.send_alone(pipeline, &oversize, &record)).await,
             // What the quota dropped was counted there, and is not counted again.
-            Ok(None) => Alone::Lost(Dropped::Damaged),
+            Ok(None) => OversizeOutcome::Lost(Dropped::Damaged),
             Err(error) => {
                 pipeline.consumer.unreadable(&error);
-                Alone::Unreadable
+                OversizeOutcome::Unreadable
             }
         };
         let others = match outcome {
-            Alone::Lost(_) => Box::pin(pipeline.others(&known)).await.unwrap_or(0),
+            OversizeOutcome::Lost(_) => Box::pin(pipeline.others(&known)).await.unwrap_or(0),
             _ => 0,
         };
         // The turn ends when what was borrowed is given back.
         pipeline.let_go_to(0).await;
         drop(turn);
         match outcome {
-            Alone::Settled => {}
-            Alone::Later => {
+            OversizeOutcome::Settled => {}
+            OversizeOutcome::Later => {
                 pipeline.drain.alone(oversize);
             }
-            Alone::Unreadable => {
+            OversizeOutcome::Unreadable => {
                 tokio::time::sleep(PASSING).await;
                 pipeline.drain.alone(oversize);
             }
-            Alone::Lost(why) => {
+            OversizeOutcome::Lost(why) => {
                 let items = u64::from(known.meta.items).saturating_sub(others);
                 if why == Dropped::TooLarge {
                     let bytes = known.body_len.max(known.meta.raw_len) as usize;

@@ -1,10 +1,12 @@
 //! What a delivery holds between the journal and the books. Protocols see it, the engine moves it.
 
-use super::state::{Drain, Memory, Reading, RequestSize, SideLane, Suspects};
-use super::{Answered, Lane, OPEN, Prepared, Report, SinkProtocol, Work};
+use super::state::{DrainAction, MemoryState, ReadMode, RequestSize, SideLane, Suspects};
+use super::{
+    AnsweredRequest, DeliveryReport, MAX_OPEN_BATCHES, Preparation, Prepared, RequestLane, SinkProtocol,
+};
 use crate::batch::{self, Batch, joined_most};
 use crate::egress_budget::EgressBudget;
-use crate::endpoints::{Endpoints, Reservation, Verdict};
+use crate::endpoints::{AttemptResult, Endpoints, Reservation};
 use crate::journal_consumer::JournalConsumer;
 use crate::losses::Losses;
 use futures_util::future::BoxFuture;
@@ -18,7 +20,7 @@ use tokio::time::Instant;
 
 /// How much a delivery holds, and how long it waits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct PipelineLimits {
     /// The longest request before compression, in bytes.
     pub(crate) max_request_bytes: usize,
     /// The most requests in flight.
@@ -34,24 +36,24 @@ pub(crate) struct Pipeline<P: SinkProtocol> {
     pub(crate) consumer: JournalConsumer,
     pub(crate) room: EgressBudget,
     pub(crate) endpoints: Endpoints<P::Peer>,
-    pub(crate) report: Report,
+    pub(crate) report: DeliveryReport,
     /// Nothing while a preparation uses them.
     pub(crate) tools: Option<Box<P::Tools>>,
-    pub(super) limits: Limits,
-    /// Batches that are being filled, at most [`OPEN`].
+    pub(super) limits: PipelineLimits,
+    /// Batches that are being filled, at most [`MAX_OPEN_BATCHES`].
     pub(super) open: Vec<Batch<P::Key>>,
-    /// What is to be prepared: batches, at most one more than [`OPEN`], and what is left of requests, at most as many as
+    /// What is to be prepared: batches, at most one more than [`MAX_OPEN_BATCHES`], and what is left of requests, at most as many as
     /// may be in flight.
-    pub(super) work: VecDeque<Work<P>>,
+    pub(super) work: VecDeque<Preparation<P>>,
     pub(super) preparing: Option<BoxFuture<'static, Prepared<P>>>,
     /// Requests to be sent: those that failed, at most as many as may be in flight, and what became of batches that were
     /// closed.
     pub(super) ready: VecDeque<P::Request>,
     pub(super) side: SideLane<P::Request>,
-    pub(super) flight: FuturesUnordered<BoxFuture<'static, Answered<P>>>,
-    pub(super) reading: Reading,
-    pub(super) drain: Drain<P::Oversize>,
-    pub(super) memory: Memory,
+    pub(super) flight: FuturesUnordered<BoxFuture<'static, AnsweredRequest<P>>>,
+    pub(super) reading: ReadMode,
+    pub(super) drain: DrainAction<P::Oversize>,
+    pub(super) memory: MemoryState,
     pub(super) suspects: Suspects,
     pub(super) size: RequestSize,
     /// How long the last batch was, in bytes.
@@ -85,8 +87,8 @@ impl<P: SinkProtocol> Pipeline<P> {
     /// Sends a request behind those that are ready.
     pub(crate) fn send_next(&mut self, request: P::Request) {
         match P::stand(&request).lane {
-            Lane::Main => self.ready.push_back(request),
-            Lane::Side => self.side = SideLane::Ready(request),
+            RequestLane::Main => self.ready.push_back(request),
+            RequestLane::Side => self.side = SideLane::Ready(request),
         }
     }
 
@@ -94,20 +96,20 @@ impl<P: SinkProtocol> Pipeline<P> {
     pub(super) fn send_again(&mut self, request: P::Request) {
         let stand = P::stand(&request);
         match stand.lane {
-            Lane::Side => self.side = SideLane::Ready(request),
-            Lane::Main if stand.is_suspect => self.ready.push_back(request),
-            Lane::Main => self.ready.push_front(request),
+            RequestLane::Side => self.side = SideLane::Ready(request),
+            RequestLane::Main if stand.is_suspect => self.ready.push_back(request),
+            RequestLane::Main => self.ready.push_front(request),
         }
     }
 
     /// Has more of a request prepared before anything else.
     pub(crate) fn prepare_next(&mut self, more: P::More) {
-        self.work.push_front(Work::More(more));
+        self.work.push_front(Preparation::More(more));
     }
 
     /// Has something prepared after everything else.
     pub(crate) fn prepare(&mut self, more: P::More) {
-        self.work.push_back(Work::More(more));
+        self.work.push_back(Preparation::More(more));
     }
 
     /// Has a record sent when nothing else is in flight. False when something else waits for that already.
@@ -123,7 +125,7 @@ impl<P: SinkProtocol> Pipeline<P> {
     pub(crate) fn read_again(&mut self) {
         self.drain.rewind();
         self.open.clear();
-        self.work.retain(|work| matches!(work, Work::More(_)));
+        self.work.retain(|work| matches!(work, Preparation::More(_)));
     }
 
     /// The records up to `last` are sent one by one from now on, to find the one at fault.
@@ -140,7 +142,7 @@ impl<P: SinkProtocol> Pipeline<P> {
 
     /// Something that was held was given back without an answer.
     pub(crate) fn released(&mut self) {
-        self.memory = Memory::Available;
+        self.memory = MemoryState::Available;
     }
 
     /// The most bytes of a request before compression: as configured, or as the peer is known to take it.
@@ -154,11 +156,11 @@ impl<P: SinkProtocol> Pipeline<P> {
     }
 
     /// How large a batch may become now.
-    pub(crate) fn batch_limits(&self) -> batch::Limits {
+    pub(crate) fn batch_limits(&self) -> batch::BatchLimits {
         let part = self.room.part();
         // All that are in flight, and those that are being filled, are in the window of the cursor.
-        let records = MAX_IN_FLIGHT / (self.limits.max_in_flight + OPEN).max(1);
-        batch::Limits {
+        let records = MAX_IN_FLIGHT / (self.limits.max_in_flight + MAX_OPEN_BATCHES).max(1);
+        batch::BatchLimits {
             out: self.most().min(P::longest_batch(part)),
             kept: joined_most(part),
             records: records.max(1),
@@ -185,7 +187,7 @@ impl<P: SinkProtocol> Pipeline<P> {
     ) {
         let now = Instant::now();
         let uri = self.endpoints.uri(&reservation);
-        let newly = self.endpoints.give_back(reservation, Verdict::Failed(after), now);
+        let newly = self.endpoints.give_back(reservation, AttemptResult::Failed(after), now);
         let retry_at = self.endpoints.all_left_until().map(|at| at.saturating_duration_since(now));
         let retry_at = retry_at.and_then(|wait| SystemTime::now().checked_add(wait));
         self.report.failed(items, error, &uri, newly, retry_at);
@@ -197,7 +199,10 @@ impl<P: SinkProtocol> Pipeline<P> {
     }
 
     /// Sends a request once, with nothing else in flight; returns it when no endpoint accepts one now.
-    pub(crate) async fn attempt(&mut self, mut request: P::Request) -> Result<Answered<P>, P::Request> {
+    pub(crate) async fn attempt(
+        &mut self,
+        mut request: P::Request,
+    ) -> Result<AnsweredRequest<P>, P::Request> {
         let now = Instant::now();
         let stand = P::stand(&request);
         if stand.not_before.is_some_and(|at| at > now) {
@@ -206,7 +211,7 @@ impl<P: SinkProtocol> Pipeline<P> {
         let Some((reservation, peer)) = self.endpoints.reserve(stand.bytes, now) else { return Err(request) };
         let under_way = self.report.health().under_way();
         let answer = P::send(&peer, &mut request).await;
-        Ok(Answered { request, reservation, answer, _under_way: under_way })
+        Ok(AnsweredRequest { request, reservation, answer, _under_way: under_way })
     }
 
     /// Puts a request in flight.
@@ -214,7 +219,7 @@ impl<P: SinkProtocol> Pipeline<P> {
         let under_way = self.report.health().under_way();
         self.flight.push(Box::pin(async move {
             let answer = P::send(&peer, &mut request).await;
-            Answered { request, reservation, answer, _under_way: under_way }
+            AnsweredRequest { request, reservation, answer, _under_way: under_way }
         }));
     }
 }

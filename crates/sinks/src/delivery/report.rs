@@ -13,7 +13,7 @@ use tokio::time::Instant;
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Reports what became of requests.
-pub(crate) struct Report {
+pub(crate) struct DeliveryReport {
     sink: String,
     health: Health,
     dead_letters: DeadLetters,
@@ -25,9 +25,9 @@ pub(crate) struct Report {
     unlogged: bool,
 }
 
-impl Report {
-    pub(crate) fn new(context: &SinkContext<'_>) -> Report {
-        Report {
+impl DeliveryReport {
+    pub(crate) fn new(context: &SinkContext<'_>) -> DeliveryReport {
+        DeliveryReport {
             sink: context.name.to_owned(),
             health: context.health.clone(),
             dead_letters: context.dead_letters.clone(),

@@ -5,14 +5,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a peer that found a request too large gets smaller ones before it is asked again.
-const SMALLER_FOR: Duration = Duration::from_secs(600);
+const SIZE_PROBE_INTERVAL: Duration = Duration::from_secs(600);
 /// No peer is believed to find less than this too large: nothing shorter is cut for it, and later requests are not made
 /// shorter than this.
-pub(crate) const SMALLEST: usize = 64 << 10;
+pub(crate) const MIN_REQUEST_SIZE: usize = 64 << 10;
 
 /// What the engine reads from the journal next.
 #[derive(Debug)]
-pub(super) enum Reading {
+pub(super) enum ReadMode {
     /// The next record.
     Next,
     /// Nothing: this record waits for memory.
@@ -22,7 +22,7 @@ pub(super) enum Reading {
 }
 
 /// What happens once nothing is in flight. Until then nothing is read.
-pub(super) enum Drain<O> {
+pub(super) enum DrainAction<O> {
     /// Nothing: reading goes on.
     None,
     /// A record is sent on its own.
@@ -31,33 +31,33 @@ pub(super) enum Drain<O> {
     Rewind { instead_of: Option<O> },
 }
 
-impl<O> Drain<O> {
+impl<O> DrainAction<O> {
     pub(super) fn is_none(&self) -> bool {
-        matches!(self, Drain::None)
+        matches!(self, DrainAction::None)
     }
 
     /// Has a record sent on its own, unless everything is read again anyway. Whether it is.
     pub(super) fn alone(&mut self, oversize: O) -> bool {
         let is_free = self.is_none();
         if is_free {
-            *self = Drain::Alone(oversize);
+            *self = DrainAction::Alone(oversize);
         }
         is_free
     }
 
     /// Has everything unsettled read again.
     pub(super) fn rewind(&mut self) {
-        *self = match std::mem::replace(self, Drain::None) {
-            Drain::None => Drain::Rewind { instead_of: None },
-            Drain::Alone(oversize) => Drain::Rewind { instead_of: Some(oversize) },
+        *self = match std::mem::replace(self, DrainAction::None) {
+            DrainAction::None => DrainAction::Rewind { instead_of: None },
+            DrainAction::Alone(oversize) => DrainAction::Rewind { instead_of: Some(oversize) },
             rewind => rewind,
         };
     }
 
     /// The record that is sent on its own now.
     pub(super) fn take_alone(&mut self) -> Option<O> {
-        match std::mem::replace(self, Drain::None) {
-            Drain::Alone(oversize) => Some(oversize),
+        match std::mem::replace(self, DrainAction::None) {
+            DrainAction::Alone(oversize) => Some(oversize),
             other => {
                 *self = other;
                 None
@@ -67,8 +67,8 @@ impl<O> Drain<O> {
 
     /// Whether everything is read again now, and what is not sent on its own for that.
     pub(super) fn take_rewind(&mut self) -> Option<Option<O>> {
-        match std::mem::replace(self, Drain::None) {
-            Drain::Rewind { instead_of } => Some(instead_of),
+        match std::mem::replace(self, DrainAction::None) {
+            DrainAction::Rewind { instead_of } => Some(instead_of),
             other => {
                 *self = other;
                 None
@@ -79,7 +79,7 @@ impl<O> Drain<O> {
 
 /// Whether asking for memory is of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(super) enum MemoryState {
     /// Nothing was refused since something was given back.
     Available,
     /// Something did not fit beside what is held: it waits until some of that is given back.
@@ -156,8 +156,8 @@ impl RequestSize {
 
     /// The peer found a request of `bytes` bytes too large.
     pub(super) fn too_large(&mut self, bytes: usize) {
-        if bytes > SMALLEST {
-            self.learned = Some(((bytes / 2).max(SMALLEST), Instant::now() + SMALLER_FOR));
+        if bytes > MIN_REQUEST_SIZE {
+            self.learned = Some(((bytes / 2).max(MIN_REQUEST_SIZE), Instant::now() + SIZE_PROBE_INTERVAL));
         }
     }
 }
@@ -169,7 +169,7 @@ mod tests {
     /// A rewind brings back what would have been sent on its own, and nothing takes its place.
     #[test]
     fn a_rewind_goes_before_a_record_on_its_own() {
-        let mut drain = Drain::None;
+        let mut drain = DrainAction::None;
         assert!(drain.alone(1) && !drain.alone(2));
         drain.rewind();
         assert!(!drain.alone(3));
@@ -193,13 +193,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn requests_are_halved_for_ten_minutes_but_never_below_the_smallest() {
         let mut size = RequestSize::new(1 << 20);
-        size.too_large(SMALLEST);
+        size.too_large(MIN_REQUEST_SIZE);
         assert_eq!(size.most(), 1 << 20);
         size.too_large(1 << 20);
         assert_eq!(size.most(), 1 << 19);
-        size.too_large(SMALLEST + 1);
-        assert_eq!(size.most(), SMALLEST);
-        tokio::time::advance(SMALLER_FOR).await;
+        size.too_large(MIN_REQUEST_SIZE + 1);
+        assert_eq!(size.most(), MIN_REQUEST_SIZE);
+        tokio::time::advance(SIZE_PROBE_INTERVAL).await;
         assert_eq!(size.most(), 1 << 20);
     }
 }

@@ -19,11 +19,11 @@ async fn without_the_turn_the_part_is_all_there_is() {
     let (_arena, room, _) = rooms();
     let half = room.window(PART / 2).await.unwrap();
     let rest = room.charge(PART / 2).await.unwrap();
-    assert_eq!(room.window(1).await.err(), Some(NoRoom::WithoutTurn));
+    assert_eq!(room.window(1).await.err(), Some(BudgetError::WithoutTurn));
     drop(rest);
     assert!(room.window(1).await.is_ok());
     drop(half);
-    assert_eq!(room.charge(room.most() + 1).await.err(), Some(NoRoom::Never));
+    assert_eq!(room.charge(room.most() + 1).await.err(), Some(BudgetError::Never));
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn with_the_turn_what_is_nobodys_may_be_held_too() {
     let others = other.charge(PART).await.unwrap();
     drop((all, others, turn));
     assert!(!room.is_over());
-    assert_eq!(room.charge(PART + 1).await.err(), Some(NoRoom::WithoutTurn), "the turn is over");
+    assert_eq!(room.charge(PART + 1).await.err(), Some(BudgetError::WithoutTurn), "the turn is over");
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn growing_counts_too() {
     let mut window = room.window(PAGE).await.unwrap();
     window.try_reserve(PART).unwrap();
     window.advance(PART);
-    assert_eq!(window.try_reserve(1).err(), Some(NoRoom::WithoutTurn));
+    assert_eq!(window.try_reserve(1).err(), Some(BudgetError::WithoutTurn));
     drop(window);
     assert!(room.charge(PART).await.is_ok());
 }

@@ -1,10 +1,10 @@
 //! The cluster as the destination of forwarded items: the requests of the bulk engine, over the sink's connections.
 
-use super::peer::Peer;
+use super::peer::Node;
 use super::settings::Settings;
+use crate::concurrency_limit::AdaptationRule;
 use crate::delivery::StartError;
-use crate::endpoints::{Endpoints, Reservation, Verdict};
-use crate::limit::Law;
+use crate::endpoints::{AttemptResult, Endpoints, Reservation};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,10 +16,10 @@ const WARNINGS: Duration = Duration::from_secs(60);
 
 /// The nodes of a sink's cluster, for the bulk engine. Clones are the same nodes.
 #[derive(Clone)]
-pub struct Cluster(Arc<Mutex<State>>);
+pub struct Cluster(Arc<Mutex<ClusterState>>);
 
-struct State {
-    nodes: Arc<Mutex<Endpoints<Peer>>>,
+struct ClusterState {
+    nodes: Arc<Mutex<Endpoints<Node>>>,
     /// When a refusal was last named in the log.
     warned: Option<Instant>,
 }
@@ -31,7 +31,7 @@ impl Cluster {
     /// When an address or the TLS settings cannot be used, or there is no address.
     pub fn new(settings: &Settings, max_in_flight: usize) -> Result<Cluster, StartError> {
         let nodes = Arc::new(Mutex::new(nodes(settings, max_in_flight)?));
-        Ok(Cluster(Arc::new(Mutex::new(State { nodes, warned: None }))))
+        Ok(Cluster(Arc::new(Mutex::new(ClusterState { nodes, warned: None }))))
     }
 
     /// What the connections take, in bytes: with their buffers and TLS sessions.
@@ -58,7 +58,7 @@ impl Cluster {
         until.filter(|until| *until > now).map(|until| until.saturating_duration_since(now))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClusterState> {
         lock(&self.0)
     }
 
@@ -103,11 +103,11 @@ impl Transport for Cluster {
                     return Ok(answered);
                 }
                 Err(NoAnswer::NotSent(why)) => {
-                    attempt.end(Verdict::Failed(None));
+                    attempt.end(AttemptResult::Failed(None));
                     words = why;
                 }
                 Err(broken) => {
-                    attempt.end(Verdict::Failed(None));
+                    attempt.end(AttemptResult::Failed(None));
                     return Err(broken);
                 }
             }
@@ -117,12 +117,12 @@ impl Transport for Cluster {
 
 /// A request to a node, until its outcome is known. Dropping it without one says that the node failed.
 struct Attempt<'a> {
-    nodes: &'a Mutex<Endpoints<Peer>>,
+    nodes: &'a Mutex<Endpoints<Node>>,
     reservation: Option<Reservation>,
 }
 
 impl Attempt<'_> {
-    fn end(&mut self, verdict: Verdict) {
+    fn end(&mut self, verdict: AttemptResult) {
         if let Some(reservation) = self.reservation.take() {
             lock(self.nodes).give_back(reservation, verdict, Instant::now());
         }
@@ -131,25 +131,25 @@ impl Attempt<'_> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        self.end(Verdict::Failed(None));
+        self.end(AttemptResult::Failed(None));
     }
 }
 
 /// What a response says of its node. One that has no room works: the engine waits before it sends the rest again.
-fn verdict(answered: &Answered) -> Verdict {
+fn verdict(answered: &Answered) -> AttemptResult {
     match answered.status {
-        429 | 503 => Verdict::Pressed,
-        500.. => Verdict::Failed(answered.retry_after),
-        _ => Verdict::Alive,
+        429 | 503 => AttemptResult::Pressed,
+        500.. => AttemptResult::Failed(answered.retry_after),
+        _ => AttemptResult::Alive,
     }
 }
 
-fn nodes(settings: &Settings, max_in_flight: usize) -> Result<Endpoints<Peer>, StartError> {
+fn nodes(settings: &Settings, max_in_flight: usize) -> Result<Endpoints<Node>, StartError> {
     let settings = Settings { max_in_flight, ..settings.clone() };
-    let peers: Result<Vec<_>, _> = settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
+    let peers: Result<Vec<_>, _> = settings.endpoints.iter().map(|uri| Node::new(uri, &settings)).collect();
     let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
     // The engine bounds requests and their bytes.
-    let law = Law::Bytes { steps: max_in_flight, step: settings.max_request_bytes };
+    let law = AdaptationRule::Bytes { steps: max_in_flight, step: settings.max_request_bytes };
     Ok(Endpoints::new(peers, law, settings.backoff))
 }
 

@@ -1,14 +1,14 @@
 //! From bodies to documents: the lines of a `_bulk`.
 
 use super::Batch;
+use super::document_source::{DocumentSource, FillError};
+use super::item_filter::{ItemChoice, sift};
+use super::record_shares::{OutcomeRuns, RecordShare};
 use super::settings::Settings;
-use super::shares::{Runs, Share};
-use super::sift::{Pick, sift};
-use super::source::{Source, Unfilled};
-use crate::batch::{Body, Why};
-use crate::decoding::SLACK;
+use crate::batch::{BatchBody, DropReason};
+use crate::decoding::END_SLACK;
 use crate::delivery::compressor::Compressor;
-use crate::egress_budget::{EgressBudget, Held};
+use crate::egress_budget::{Charged, EgressBudget};
 use crate::need::Need;
 use bytes::Bytes;
 use tidegate_arena::Window;
@@ -18,29 +18,29 @@ use tidegate_wire::otlp as wire;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 
 /// What an `_id` takes in an action, at most: its name, the journal, the record, the item.
-pub(super) const ID: usize = 64;
+pub(super) const MAX_ID_BYTES: usize = 64;
 /// By how much documents grow when their room is used up, at least.
 const GROWTH: usize = 64 << 10;
 /// Memory beside a record and its largest item: a window that a document begins in, whole steps, and for remote write
 /// what is said in OTLP at a time.
-const WORKING: usize = 512 << 10;
+const WORKING_BYTES: usize = 512 << 10;
 
 /// Documents that were made.
-pub(super) struct Made {
+pub(super) struct MadeDocuments {
     /// Their lines, and the memory in which they live.
     pub(super) raw: Bytes,
     /// The records that they are of, and which is whose.
-    pub(super) shares: Vec<Share>,
-    pub(super) runs: Runs,
+    pub(super) shares: Vec<RecordShare>,
+    pub(super) runs: OutcomeRuns,
 }
 
 /// What `_id`s begin with that are made for the documents of one journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Origin(String);
+pub(super) struct IdPrefix(String);
 
-impl Origin {
-    pub(super) fn new(journal: u64) -> Origin {
-        Origin(format!("{journal:016x}-"))
+impl IdPrefix {
+    pub(super) fn new(journal: u64) -> IdPrefix {
+        IdPrefix(format!("{journal:016x}-"))
     }
 
     /// Of one record.
@@ -78,14 +78,14 @@ pub(super) fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
         (Protocol::RemoteWrite1 | Protocol::RemoteWrite2, Signal::Metrics) => 24,
         _ => return None,
     };
-    Some(Need { working: WORKING, factor })
+    Some(Need { working: WORKING_BYTES, factor })
 }
 
 /// About how long a record is as it goes out, before compression.
 pub(super) fn outgoing_len(meta: &Meta, settings: &Settings) -> usize {
     let (raw_len, items) = (meta.raw_len as usize, meta.items as usize);
     match (meta.protocol, meta.signal) {
-        (Protocol::Bulk, _) if settings.ids => raw_len.saturating_add(items.saturating_mul(ID)),
+        (Protocol::Bulk, _) if settings.ids => raw_len.saturating_add(items.saturating_mul(MAX_ID_BYTES)),
         (Protocol::Bulk, _) => raw_len,
         // Labels are spelled out with every sample, among much that is the same in all documents.
         (Protocol::RemoteWrite1, _) => raw_len.saturating_mul(6),
@@ -115,69 +115,69 @@ fn is_terminated(raw: &[u8]) -> bool {
 /// Makes the documents of a batch, of those that are picked.
 pub(super) async fn made(
     mut batch: Batch,
-    pick: &Pick,
-    origin: &Origin,
+    pick: &ItemChoice,
+    origin: &IdPrefix,
     compressor: &mut Compressor,
     room: &EgressBudget,
     settings: &Settings,
-) -> Result<Made, (Batch, Why)> {
-    let mut shares: Vec<Share> = batch.bodies.iter().map(share).collect();
+) -> Result<MadeDocuments, (Batch, DropReason)> {
+    let mut shares: Vec<RecordShare> = batch.bodies.iter().map(share).collect();
     if passes(&batch, settings) {
-        let mut runs = Runs::default();
+        let mut runs = OutcomeRuns::default();
         for (place, share) in shares.iter_mut().enumerate() {
             (share.documents, share.said) = (share.items, share.items);
             runs.push(place, 0, share.items);
         }
         sift(&mut batch.window, &mut runs, &mut shares, pick).await;
-        return Ok(Made { raw: Bytes::from_owner(batch.window), shares, runs });
+        return Ok(MadeDocuments { raw: Bytes::from_owner(batch.window), shares, runs });
     }
     match written(&batch, &mut shares, origin, compressor, room, settings).await {
         Ok((mut out, mut runs)) => {
             sift(&mut out, &mut runs, &mut shares, pick).await;
-            Ok(Made { raw: Bytes::from_owner(out), shares, runs })
+            Ok(MadeDocuments { raw: Bytes::from_owner(out), shares, runs })
         }
         Err(why) => Err((batch, why)),
     }
 }
 
 /// A record before its documents are made.
-pub(super) fn share(body: &Body) -> Share {
-    Share { sequence: body.sequence, items: body.items, ..Share::default() }
+pub(super) fn share(body: &BatchBody) -> RecordShare {
+    RecordShare { sequence: body.sequence, items: body.items, ..RecordShare::default() }
 }
 
 async fn written(
     batch: &Batch,
-    shares: &mut [Share],
-    origin: &Origin,
+    shares: &mut [RecordShare],
+    origin: &IdPrefix,
     compressor: &mut Compressor,
     room: &EgressBudget,
     settings: &Settings,
-) -> Result<(Held<Window>, Runs), Why> {
+) -> Result<(Charged<Window>, OutcomeRuns), DropReason> {
     let mut out = room.window(batch.out_len).await?;
     let encoded = batch.bodies.iter().filter(|body| body.encoding != Encoding::Identity);
     let mut scratch = match encoded.map(|body| body.raw_len).max() {
-        Some(most) => Some(room.window(most + SLACK).await?),
+        Some(most) => Some(room.window(most + END_SLACK).await?),
         None => None,
     };
-    let mut runs = Runs::default();
+    let mut runs = OutcomeRuns::default();
     let tenant = batch.meta.tenant.as_str();
     for (place, (body, share)) in batch.bodies.iter().zip(shares).enumerate() {
-        let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
+        let bytes = batch.window.get(body.range.clone()).ok_or(DropReason::Damaged)?;
         let raw = match &mut scratch {
             Some(scratch) if body.encoding != Encoding::Identity => {
                 scratch.clear();
-                compressor.decode(body.encoding, bytes, scratch).await.map_err(|_| Why::Damaged)?;
+                compressor.decode(body.encoding, bytes, scratch).await.map_err(|_| DropReason::Damaged)?;
                 &***scratch
             }
             _ => bytes,
         };
         if body.protocol == Protocol::Bulk && !settings.ids {
             if !is_terminated(raw) {
-                return Err(Why::Damaged);
+                return Err(DropReason::Damaged);
             }
             out.try_reserve(raw.len())?;
             // Each was looked at when it came.
-            out.append(raw).map_err(|_| Why::Damaged)?;
+            out.append(raw).map_err(|_| DropReason::Damaged)?;
             (share.documents, share.said) = (body.items, body.items);
             runs.push(place, 0, body.items);
             continue;
@@ -189,11 +189,11 @@ async fn written(
             _ => None,
         };
         let request = match version_of(body) {
-            Some(version) => Some(view(version, raw, &mut symbols).map_err(|_| Why::Damaged)?),
+            Some(version) => Some(view(version, raw, &mut symbols).map_err(|_| DropReason::Damaged)?),
             None => None,
         };
         let prefix = origin.record(body.sequence);
-        let mut source = Source::new(raw, body, (prefix, tenant), request, (settings, room));
+        let mut source = DocumentSource::new(raw, body, (prefix, tenant), request, (settings, room));
         let counts = source.counts();
         loop {
             match source.fill(&mut out).await {
@@ -207,7 +207,7 @@ async fn written(
                         break;
                     }
                 }
-                Err(Unfilled::Full) => out.try_reserve(out.spare().saturating_mul(2).max(GROWTH))?,
+                Err(FillError::Full) => out.try_reserve(out.spare().saturating_mul(2).max(GROWTH))?,
                 Err(unfilled) => return Err(unfilled.into()),
             }
             tokio::task::yield_now().await;
@@ -219,7 +219,7 @@ async fn written(
 }
 
 /// A signal as the wire's formats have it, if there are documents of it.
-pub(super) fn spoken(body: &Body) -> Option<wire::Signal> {
+pub(super) fn spoken(body: &BatchBody) -> Option<wire::Signal> {
     match body.signal {
         Signal::Traces => Some(wire::Signal::Traces),
         Signal::Metrics => Some(wire::Signal::Metrics),
@@ -229,7 +229,7 @@ pub(super) fn spoken(body: &Body) -> Option<wire::Signal> {
 }
 
 /// The version of a body of remote write.
-pub(super) fn version_of(body: &Body) -> Option<Version> {
+pub(super) fn version_of(body: &BatchBody) -> Option<Version> {
     match body.protocol {
         Protocol::RemoteWrite1 => Some(Version::V1),
         Protocol::RemoteWrite2 => Some(Version::V2),

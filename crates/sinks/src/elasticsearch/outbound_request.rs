@@ -1,15 +1,15 @@
 //! From a batch to requests: its documents, of which a piece at a time is on its way.
 
-use super::documents::{Made, Origin, made};
-use super::peer::Request;
-use super::reply::{Fate, Reply};
+use super::bulk_response::{BulkResponse, ItemOutcome};
+use super::documents::{IdPrefix, MadeDocuments, made};
+use super::item_filter::ItemChoice;
+use super::peer::BulkRequest;
+use super::record_shares::{OutcomeRuns, RecordShare};
 use super::settings::Settings;
-use super::shares::{Runs, Share};
-use super::sift::Pick;
 use super::{Batch, BulkProtocol};
 use crate::delivery::compressor::Compressor;
-use crate::delivery::{Prepared, Unfit, Work};
-use crate::egress_budget::{EgressBudget, NoRoom};
+use crate::delivery::{Preparation, Prepared, UnsentWork};
+use crate::egress_budget::{BudgetError, EgressBudget};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use tidegate_wire::bulk::{Split, checked};
 use tokio::time::Instant;
 
 /// The most documents of a request: what becomes of each is remembered while its answer is read.
-pub(super) const MOST_DOCUMENTS: usize = 1 << 14;
+pub(super) const MAX_DOCUMENTS: usize = 1 << 14;
 
 /// Documents of some records, which are settled when all of them are done.
 pub(super) struct OutboundRequest {
     /// What is known of the first record.
     pub(super) meta: Meta,
-    pub(super) shares: Vec<Share>,
+    pub(super) shares: Vec<RecordShare>,
     /// The same before the answer to a piece of which some documents have to be sent again; empty otherwise.
-    pub(super) shares_before: Vec<Share>,
+    pub(super) shares_before: Vec<RecordShare>,
     /// Whose the documents are from the beginning of the piece to the end.
-    pub(super) runs: Runs,
+    pub(super) runs: OutcomeRuns,
     /// The lines of the documents, some of them done.
     pub(super) raw: Bytes,
     /// Where in those is the piece that is sent; what comes before is done.
@@ -50,44 +50,44 @@ pub(super) struct OutboundRequest {
     pub(super) refusals: u32,
     pub(super) not_before: Option<Instant>,
     /// How it is sent.
-    pub(super) request: Option<Request>,
+    pub(super) request: Option<BulkRequest>,
 }
 
 /// What is to be prepared beside batches.
-pub(super) enum More {
+pub(super) enum PendingWork {
     /// The rest of a request.
-    Of(Remaining),
+    Of(RemainingWork),
     /// Documents of some records that have waited for this index.
-    Follow(Box<Batch>, Pick, Arc<str>),
+    Follow(Box<Batch>, ItemChoice, Arc<str>),
 }
 
 /// What is left of an outbound request.
-pub(super) enum Remaining {
+pub(super) enum RemainingWork {
     /// The next piece.
     Piece(Box<OutboundRequest>),
     /// What was not done of a piece, and then the next.
-    Rest(Box<OutboundRequest>, Reply),
+    Rest(Box<OutboundRequest>, BulkResponse),
 }
 
 /// What is needed to prepare requests, beside memory.
-pub(super) struct Tools {
+pub(super) struct PreparationTools {
     pub(super) compressor: Compressor,
-    pub(super) origin: Origin,
+    pub(super) origin: IdPrefix,
 }
 
 /// Prepares the next request: of a batch, the documents that are picked. Pieces have at most `most` bytes.
 pub(super) async fn prepare(
-    work: Work<BulkProtocol>,
-    pick: Pick,
+    work: Preparation<BulkProtocol>,
+    pick: ItemChoice,
     most: usize,
-    mut tools: Box<Tools>,
+    mut tools: Box<PreparationTools>,
     room: EgressBudget,
     settings: Arc<Settings>,
 ) -> Prepared<BulkProtocol> {
     let (batch, pick, follows) = match work {
-        Work::Batch(batch) => (batch, pick, None),
-        Work::More(More::Follow(batch, pick, name)) => (*batch, pick, Some(name)),
-        Work::More(More::Of(remaining)) => {
+        Preparation::Batch(batch) => (batch, pick, None),
+        Preparation::More(PendingWork::Follow(batch, pick, name)) => (*batch, pick, Some(name)),
+        Preparation::More(PendingWork::Of(remaining)) => {
             return (next(remaining, most, &mut tools.compressor, &room).await, tools);
         }
     };
@@ -96,39 +96,42 @@ pub(super) async fn prepare(
     let made = made(batch, &pick, &tools.origin, &mut tools.compressor, &room, &settings).await;
     match made {
         Ok(made) => {
-            let remaining = Remaining::Piece(OutboundRequest::new(meta, made, follows));
+            let remaining = RemainingWork::Piece(OutboundRequest::new(meta, made, follows));
             (next(remaining, most, &mut tools.compressor, &room).await, tools)
         }
         Err((batch, why)) => {
             let work = match follows {
-                None => Work::Batch(batch),
-                Some(name) => Work::More(More::Follow(Box::new(batch), pick, name)),
+                None => Preparation::Batch(batch),
+                Some(name) => Preparation::More(PendingWork::Follow(Box::new(batch), pick, name)),
             };
-            (Err(Unfit { work, why }), tools)
+            (Err(UnsentWork { work, why }), tools)
         }
     }
 }
 
 async fn next(
-    remaining: Remaining,
+    remaining: RemainingWork,
     most: usize,
     compressor: &mut Compressor,
     room: &EgressBudget,
-) -> Result<Box<OutboundRequest>, Unfit<BulkProtocol>> {
+) -> Result<Box<OutboundRequest>, UnsentWork<BulkProtocol>> {
     let outcome = go_on(remaining, most, compressor, room).await;
-    outcome.map_err(|(left, no_room)| Unfit { work: Work::More(More::Of(left)), why: no_room.into() })
+    outcome.map_err(|(left, no_room)| UnsentWork {
+        work: Preparation::More(PendingWork::Of(left)),
+        why: no_room.into(),
+    })
 }
 
 /// Prepares the next request of an outbound one.
 pub(super) async fn go_on(
-    remaining: Remaining,
+    remaining: RemainingWork,
     most: usize,
     compressor: &mut Compressor,
     room: &EgressBudget,
-) -> Result<Box<OutboundRequest>, (Remaining, NoRoom)> {
+) -> Result<Box<OutboundRequest>, (RemainingWork, BudgetError)> {
     let outbound = match remaining {
-        Remaining::Piece(outbound) => outbound,
-        Remaining::Rest(outbound, reply) => match rest(&outbound, &reply, room).await {
+        RemainingWork::Piece(outbound) => outbound,
+        RemainingWork::Rest(outbound, reply) => match rest(&outbound, &reply, room).await {
             Ok((raw, runs)) => {
                 let left = runs.count();
                 Box::new(OutboundRequest {
@@ -140,7 +143,7 @@ pub(super) async fn go_on(
                     ..*outbound
                 })
             }
-            Err(no_room) => return Err((Remaining::Rest(outbound, reply), no_room)),
+            Err(no_room) => return Err((RemainingWork::Rest(outbound, reply), no_room)),
         },
     };
     if outbound.left == 0 && outbound.raw.is_empty() {
@@ -152,16 +155,17 @@ pub(super) async fn go_on(
 /// What of a piece is to be sent again.
 fn later<'p>(
     outbound: &'p OutboundRequest,
-    reply: &'p Reply,
+    reply: &'p BulkResponse,
 ) -> impl Iterator<Item = (&'p [u8], (usize, u64))> {
     let items = checked(outbound.piece()).map_while(Result::ok).zip(outbound.runs.each()).enumerate();
-    let later = items.filter(|(number, _)| matches!(reply.fate(*number), Fate::Later | Fate::Fault));
+    let later =
+        items.filter(|(number, _)| matches!(reply.fate(*number), ItemOutcome::Later | ItemOutcome::Fault));
     later.map(|(_, (item, place))| (item.bytes, place))
 }
 
 /// Whose documents are left of a outbound when what is done of its piece is taken out.
-pub(super) fn runs_left(outbound: &OutboundRequest, reply: &Reply) -> Runs {
-    let mut runs = Runs::default();
+pub(super) fn runs_left(outbound: &OutboundRequest, reply: &BulkResponse) -> OutcomeRuns {
+    let mut runs = OutcomeRuns::default();
     later(outbound, reply).for_each(|(_, (share, number))| runs.push(share, number, 1));
     runs.extend(&outbound.runs.behind(outbound.piece_documents as u64));
     runs
@@ -170,15 +174,15 @@ pub(super) fn runs_left(outbound: &OutboundRequest, reply: &Reply) -> Runs {
 /// What is left of a outbound when what is done of its piece is taken out, and whose documents that are.
 async fn rest(
     outbound: &OutboundRequest,
-    reply: &Reply,
+    reply: &BulkResponse,
     room: &EgressBudget,
-) -> Result<(Bytes, Runs), NoRoom> {
+) -> Result<(Bytes, OutcomeRuns), BudgetError> {
     let behind = outbound.raw.get(outbound.piece.end..).unwrap_or_default();
     let len = later(outbound, reply).fold(0, |len, (bytes, _)| len + bytes.len());
     let mut window = room.window(len + behind.len()).await?;
     // There is room for exactly that.
     let mut lines = later(outbound, reply).map(|(bytes, _)| bytes).chain([behind]);
-    lines.try_for_each(|bytes| window.append(bytes)).map_err(|_| NoRoom::WithoutTurn)?;
+    lines.try_for_each(|bytes| window.append(bytes)).map_err(|_| BudgetError::WithoutTurn)?;
     Ok((Bytes::from_owner(window), runs_left(outbound, reply)))
 }
 
@@ -188,7 +192,7 @@ async fn packed(
     most: usize,
     compressor: &mut Compressor,
     room: &EgressBudget,
-) -> Result<Box<OutboundRequest>, (Remaining, NoRoom)> {
+) -> Result<Box<OutboundRequest>, (RemainingWork, BudgetError)> {
     outbound.choose(most);
     let body = outbound.raw.slice(outbound.piece.clone());
     let gzip = compressor.encoding() == Encoding::Gzip && !outbound.plain;
@@ -201,19 +205,19 @@ async fn packed(
         };
         match packed.await {
             Ok(packed) => packed,
-            Err(no_room) => return Err((Remaining::Piece(outbound), no_room)),
+            Err(no_room) => return Err((RemainingWork::Piece(outbound), no_room)),
         }
     } else {
         body
     };
     outbound.request =
-        Some(Request { tenant: outbound.meta.tenant, gzip, body, items: outbound.piece_documents });
+        Some(BulkRequest { tenant: outbound.meta.tenant, gzip, body, items: outbound.piece_documents });
     Ok(outbound)
 }
 
 impl OutboundRequest {
-    pub(super) fn new(meta: Meta, made: Made, follows: Option<Arc<str>>) -> Box<OutboundRequest> {
-        let Made { raw, shares, runs } = made;
+    pub(super) fn new(meta: Meta, made: MadeDocuments, follows: Option<Arc<str>>) -> Box<OutboundRequest> {
+        let MadeDocuments { raw, shares, runs } = made;
         let left = runs.count();
         Box::new(OutboundRequest {
             meta,
@@ -224,7 +228,7 @@ impl OutboundRequest {
             piece: 0..0,
             piece_documents: 0,
             left,
-            most_documents: MOST_DOCUMENTS,
+            most_documents: MAX_DOCUMENTS,
             sent: false,
             plain: false,
             follows,
@@ -236,10 +240,10 @@ impl OutboundRequest {
     }
 
     /// Without documents yet, or any more.
-    pub(super) fn of(meta: Meta, share: Share, follows: Option<Arc<str>>) -> Box<OutboundRequest> {
+    pub(super) fn of(meta: Meta, share: RecordShare, follows: Option<Arc<str>>) -> Box<OutboundRequest> {
         OutboundRequest::new(
             meta,
-            Made { raw: Bytes::new(), shares: vec![share], runs: Runs::default() },
+            MadeDocuments { raw: Bytes::new(), shares: vec![share], runs: OutcomeRuns::default() },
             follows,
         )
     }
@@ -260,9 +264,9 @@ impl OutboundRequest {
     }
 
     /// A request of the piece as it is.
-    pub(super) fn unpacked(&self) -> Request {
+    pub(super) fn unpacked(&self) -> BulkRequest {
         let body = self.raw.slice(self.piece.clone());
-        Request { tenant: self.meta.tenant, gzip: false, body, items: self.piece_documents }
+        BulkRequest { tenant: self.meta.tenant, gzip: false, body, items: self.piece_documents }
     }
 
     /// The lines of the piece that is sent.
@@ -280,7 +284,7 @@ impl OutboundRequest {
         self.left = self.left.saturating_sub(self.piece_documents as u64);
         self.runs.skip(self.piece_documents as u64);
         self.piece = self.piece.end..self.piece.end;
-        self.most_documents = MOST_DOCUMENTS;
+        self.most_documents = MAX_DOCUMENTS;
         (self.sent, self.faults, self.refusals) = (false, 0, 0);
         self.not_before = None;
         self.request = None;
@@ -288,7 +292,7 @@ impl OutboundRequest {
     }
 
     /// Enters `lost` documents of the piece, or of all that is left where its lines are none, by `enter`.
-    pub(super) fn lose(&mut self, mut lost: u64, enter: impl Fn(&mut Share) -> &mut u64) {
+    pub(super) fn lose(&mut self, mut lost: u64, enter: impl Fn(&mut RecordShare) -> &mut u64) {
         let most = if self.piece_documents == 0 { usize::MAX } else { self.piece_documents };
         for (share, _) in self.runs.each().take(most) {
             if lost == 0 {

@@ -5,16 +5,16 @@
 //! again. Progress is kept as a number of documents, so that delivered ones are not sent again (except after a restart).
 
 use super::BulkProtocol;
+use super::document_source::{DocumentSource, FillError, SourcePosition};
 use super::documents::{share, version_of};
-use super::outbound_request::{OutboundRequest, Remaining, go_on, runs_left};
-use super::responses::After;
-use super::shares::{Runs, Share};
-use super::sift::{Pick, retain, sift};
-use super::source::{Mark, Source, Unfilled};
-use crate::batch::{Body, Why};
-use crate::decoding::SLACK;
-use crate::delivery::{Alone, Answered, Pipeline};
-use crate::egress_budget::{Held, NoRoom};
+use super::item_filter::{ItemChoice, retain, sift};
+use super::outbound_request::{OutboundRequest, RemainingWork, go_on, runs_left};
+use super::record_shares::{OutcomeRuns, RecordShare};
+use super::responses::ResponseAction;
+use crate::batch::{BatchBody, DropReason};
+use crate::decoding::END_SLACK;
+use crate::delivery::{AnsweredRequest, OversizeOutcome, Pipeline};
+use crate::egress_budget::{BudgetError, Charged};
 use crate::journal_consumer::Record;
 use std::sync::Arc;
 use tidegate_arena::{GROWTH_STEP, PAGE, Window};
@@ -28,62 +28,62 @@ const PIECE: usize = 128 << 10;
 
 /// A record that is sent when nothing else is in flight.
 #[derive(Debug, Clone)]
-pub(super) struct Oversize {
+pub(super) struct OversizeRecord {
     pub(super) record: Record,
     /// The index that some of its documents have waited for, where only those are sent.
     pub(super) follows: Option<Arc<str>>,
 }
 
-impl From<Record> for Oversize {
-    fn from(record: Record) -> Oversize {
-        Oversize { record, follows: None }
+impl From<Record> for OversizeRecord {
+    fn from(record: Record) -> OversizeRecord {
+        OversizeRecord { record, follows: None }
     }
 }
 
 /// The progress of a record.
 #[derive(Debug, Clone)]
-pub(super) struct Progress {
+pub(super) struct RecordProgress {
     pub(super) sequence: u64,
     follows: Option<Arc<str>>,
     /// Where the first piece begins that is not all done, and the number of its first document.
-    mark: Mark,
+    mark: SourcePosition,
     number: u64,
     /// Its end, and what is left of it.
     end: u64,
-    left: Runs,
+    left: OutcomeRuns,
     /// Whether those may have been sent, how often some of them failed or were refused, and until when they wait.
     sent: bool,
     faults: u32,
     refusals: u32,
     pub(super) not_before: Option<Instant>,
     /// The record's counts as they were where the piece begins, except losses and waits.
-    share: Share,
+    share: RecordShare,
 }
 
 /// The outcome of an attempt.
-enum Outcome {
+enum AttemptOutcome {
     /// Every document is done, or waits for its index.
-    Done(Share),
+    Done(RecordShare),
     /// The rest is sent later.
-    Later(Box<Progress>),
+    Later(Box<RecordProgress>),
 }
 
 /// Why nothing was sent.
-enum Unsent {
+enum UnsentReason {
     /// All of the record is lost.
     Lost(Dropped),
     /// The journal cannot be read now.
     Unreadable,
 }
 
-impl From<Dropped> for Unsent {
-    fn from(why: Dropped) -> Unsent {
-        Unsent::Lost(why)
+impl From<Dropped> for UnsentReason {
+    fn from(why: Dropped) -> UnsentReason {
+        UnsentReason::Lost(why)
     }
 }
 
 /// What sends a record: the protocol and the pipeline.
-struct Sending<'a> {
+struct OversizeSender<'a> {
     protocol: &'a mut BulkProtocol,
     pipeline: &'a mut Pipeline<BulkProtocol>,
 }
@@ -93,43 +93,47 @@ impl BulkProtocol {
     pub(super) async fn send_oversize(
         &mut self,
         pipeline: &mut Pipeline<BulkProtocol>,
-        oversize: &Oversize,
+        oversize: &OversizeRecord,
         record: &Record,
-    ) -> Alone {
-        let mut sending = Sending { protocol: self, pipeline };
+    ) -> OversizeOutcome {
+        let mut sending = OversizeSender { protocol: self, pipeline };
         match Box::pin(sending.read_and_send(oversize, record)).await {
-            Ok(Outcome::Done(share)) => {
+            Ok(AttemptOutcome::Done(share)) => {
                 let outbound = OutboundRequest::of(record.meta, share, oversize.follows.clone());
                 self.settle(pipeline, *outbound);
-                Alone::Settled
+                OversizeOutcome::Settled
             }
-            Ok(Outcome::Later(progress)) => {
+            Ok(AttemptOutcome::Later(progress)) => {
                 self.progress = Some(progress);
-                Alone::Later
+                OversizeOutcome::Later
             }
-            Err(Unsent::Unreadable) => Alone::Unreadable,
-            Err(Unsent::Lost(why)) => Alone::Lost(why),
+            Err(UnsentReason::Unreadable) => OversizeOutcome::Unreadable,
+            Err(UnsentReason::Lost(why)) => OversizeOutcome::Lost(why),
         }
     }
 }
 
-impl Sending<'_> {
+impl OversizeSender<'_> {
     /// Sends a record's documents, piece by piece.
-    async fn read_and_send(&mut self, oversize: &Oversize, record: &Record) -> Result<Outcome, Unsent> {
+    async fn read_and_send(
+        &mut self,
+        oversize: &OversizeRecord,
+        record: &Record,
+    ) -> Result<AttemptOutcome, UnsentReason> {
         let room = self.pipeline.room.clone();
-        let lost = |why: NoRoom| Why::Room(why).reason();
+        let lost = |why: BudgetError| DropReason::Room(why).reason();
         let mut kept = room.window(record.body_len as usize).await.map_err(lost)?;
         match self.pipeline.consumer.read_recalled(&mut kept) {
             Ok(()) => {}
             // What the quota dropped was counted there, and is not counted again.
             Err(ReadError::NoRecord | ReadError::Damaged) => return Err(Dropped::Damaged.into()),
-            Err(ReadError::Memory(_)) => return Err(Unsent::Unreadable),
+            Err(ReadError::Memory(_)) => return Err(UnsentReason::Unreadable),
         }
         if oversize.follows.is_none() && self.protocol.progress.is_none() {
             self.pipeline.consumer.show(record, &kept);
         }
         let raw = self.decoded(oversize, kept).await?;
-        let body = Body {
+        let body = BatchBody {
             range: 0..raw.len(),
             sequence: record.sequence,
             signal: record.meta.signal,
@@ -152,45 +156,49 @@ impl Sending<'_> {
         let settings = Arc::clone(&self.protocol.settings);
         let prefix = self.protocol.origin.record(record.sequence);
         let names = (prefix, record.meta.tenant.as_str());
-        let mut source = Source::new(&raw, &body, names, request, (&settings, &room));
-        let own = raw.bytes() + table.as_ref().map_or(0, Held::bytes);
+        let mut source = DocumentSource::new(&raw, &body, names, request, (&settings, &room));
+        let own = raw.bytes() + table.as_ref().map_or(0, Charged::bytes);
         Ok(Box::pin(self.send_pieces(oversize, &body, &mut source, own)).await?)
     }
 
     /// The decoded body.
-    async fn decoded(&mut self, oversize: &Oversize, kept: Held<Window>) -> Result<Held<Window>, Dropped> {
+    async fn decoded(
+        &mut self,
+        oversize: &OversizeRecord,
+        kept: Charged<Window>,
+    ) -> Result<Charged<Window>, Dropped> {
         let meta = &oversize.record.meta;
         if meta.encoding == Encoding::Identity {
             return Ok(kept);
         }
-        let room = self.pipeline.room.window(meta.raw_len as usize + SLACK).await;
-        let mut raw = room.map_err(|why| Why::Room(why).reason())?;
+        let room = self.pipeline.room.window(meta.raw_len as usize + END_SLACK).await;
+        let mut raw = room.map_err(|why| DropReason::Room(why).reason())?;
         let Some(tools) = &mut self.pipeline.tools else { return Err(Dropped::Damaged) };
         tools.compressor.decode(meta.encoding, &kept, &mut raw).await.map_err(|_| Dropped::Damaged)?;
         Ok(raw)
     }
 
     /// Where to begin: at the start, or where the last attempt ended.
-    fn begun(&mut self, oversize: &Oversize) -> Progress {
-        let Oversize { record, follows } = oversize;
+    fn begun(&mut self, oversize: &OversizeRecord) -> RecordProgress {
+        let OversizeRecord { record, follows } = oversize;
         let known = self.protocol.progress.take();
         let known = known.filter(|known| known.sequence == record.sequence && known.follows == *follows);
         known.map_or_else(
-            || Progress {
+            || RecordProgress {
                 sequence: record.sequence,
                 follows: follows.clone(),
-                mark: Mark::default(),
+                mark: SourcePosition::default(),
                 number: 0,
                 end: 0,
-                left: Runs::default(),
+                left: OutcomeRuns::default(),
                 sent: false,
                 faults: 0,
                 refusals: 0,
                 not_before: None,
-                share: Share {
+                share: RecordShare {
                     sequence: record.sequence,
                     items: u64::from(record.meta.items),
-                    ..Share::default()
+                    ..RecordShare::default()
                 },
             },
             |known| *known,
@@ -199,22 +207,22 @@ impl Sending<'_> {
 
     async fn send_pieces(
         &mut self,
-        oversize: &Oversize,
-        body: &Body,
-        source: &mut Source<'_>,
+        oversize: &OversizeRecord,
+        body: &BatchBody,
+        source: &mut DocumentSource<'_>,
         own: usize,
-    ) -> Result<Outcome, Dropped> {
+    ) -> Result<AttemptOutcome, Dropped> {
         let only = match &oversize.follows {
             None => None,
             Some(name) => match self.protocol.unavailable.wait_of(body.sequence, name) {
-                Some(wait) => Some(Pick::Only([wait].into())),
-                None => return Ok(Outcome::Done(share(body))),
+                Some(wait) => Some(ItemChoice::Only([wait].into())),
+                None => return Ok(AttemptOutcome::Done(share(body))),
             },
         };
         let begun = self.begun(oversize);
-        let Progress { mut number, end, left, sent, faults, refusals, .. } = begun;
+        let RecordProgress { mut number, end, left, sent, faults, refusals, .. } = begun;
         let passed = body.taken.others(source.raw()).await;
-        let mut shares = vec![Share { passed, ..begun.share }];
+        let mut shares = vec![RecordShare { passed, ..begun.share }];
         source.go_to(begun.mark);
         let mut ended = false;
         while !ended {
@@ -226,7 +234,7 @@ impl Sending<'_> {
             ended = made.ended;
             let first = number;
             number = share.documents;
-            let mut runs = Runs::default();
+            let mut runs = OutcomeRuns::default();
             runs.push(0, first, made.documents);
             let mut window = made.window;
             if first < end {
@@ -239,7 +247,7 @@ impl Sending<'_> {
                 continue;
             }
             let mut outbound =
-                OutboundRequest::of(oversize.record.meta, Share::default(), oversize.follows.clone());
+                OutboundRequest::of(oversize.record.meta, RecordShare::default(), oversize.follows.clone());
             (outbound.left, outbound.runs) = (runs.count(), runs);
             (outbound.raw, outbound.shares) = (bytes::Bytes::from_owner(window), std::mem::take(&mut shares));
             if first < end {
@@ -255,8 +263,8 @@ impl Sending<'_> {
                     }
                     let OutboundRequest { faults, refusals, not_before, shares, .. } = *outbound;
                     let share = shares.into_iter().next().unwrap_or_default();
-                    let Share { documents, said, left_out, .. } = known;
-                    return Ok(Outcome::Later(Box::new(Progress {
+                    let RecordShare { documents, said, left_out, .. } = known;
+                    return Ok(AttemptOutcome::Later(Box::new(RecordProgress {
                         sequence: body.sequence,
                         follows: oversize.follows.clone(),
                         mark,
@@ -267,35 +275,35 @@ impl Sending<'_> {
                         faults,
                         refusals,
                         not_before,
-                        share: Share { documents, said, left_out, ..share },
+                        share: RecordShare { documents, said, left_out, ..share },
                     })));
                 }
             };
             shares = std::mem::take(&mut outbound.shares);
         }
-        Ok(Outcome::Done(shares.into_iter().next().unwrap_or_default()))
+        Ok(AttemptOutcome::Done(shares.into_iter().next().unwrap_or_default()))
     }
 
     /// Makes the next piece: one request's worth of documents, or a single one that takes all the room. A document that
     /// does not fit even then is skipped.
     async fn piece(
         &mut self,
-        source: &mut Source<'_>,
-        share: &mut Share,
+        source: &mut DocumentSource<'_>,
+        share: &mut RecordShare,
         meta: &Meta,
-    ) -> Result<Piece, Dropped> {
+    ) -> Result<DocumentRange, Dropped> {
         let counts = source.counts();
         let mut documents = 0;
         let mut wanted = 0;
         'larger: loop {
             match source.prepare().await {
                 Ok(()) => {}
-                Err(Unfilled::Damaged) => return Err(Dropped::Damaged),
-                Err(Unfilled::Full | Unfilled::Room(_)) => {
+                Err(FillError::Damaged) => return Err(Dropped::Damaged),
+                Err(FillError::Full | FillError::Room(_)) => {
                     self.skip(source, share, meta, self.pipeline.room.left());
                     let room = self.pipeline.room.clone();
                     let window = room.window(1).await.map_err(|_| Dropped::TooLarge)?;
-                    return Ok(Piece { window, documents: 0, ended: false });
+                    return Ok(DocumentRange { window, documents: 0, ended: false });
                 }
             }
             // The rest mostly suffices for the compressed copy.
@@ -315,27 +323,27 @@ impl Sending<'_> {
                         }
                         ended = filled.ended;
                     }
-                    Err(Unfilled::Damaged) => return Err(Dropped::Damaged),
-                    Err(Unfilled::Full | Unfilled::Room(_)) if documents > 0 => break,
-                    Err(Unfilled::Full) if most < left => {
+                    Err(FillError::Damaged) => return Err(Dropped::Damaged),
+                    Err(FillError::Full | FillError::Room(_)) if documents > 0 => break,
+                    Err(FillError::Full) if most < left => {
                         wanted = most.saturating_mul(2);
                         continue 'larger;
                     }
                     // The intermediate form is made without the window.
-                    Err(Unfilled::Room(_)) => continue 'larger,
-                    Err(Unfilled::Full) => {
+                    Err(FillError::Room(_)) => continue 'larger,
+                    Err(FillError::Full) => {
                         self.skip(source, share, meta, most);
                         break;
                     }
                 }
                 tokio::task::yield_now().await;
             }
-            return Ok(Piece { window, documents, ended });
+            return Ok(DocumentRange { window, documents, ended });
         }
     }
 
     /// Skips a document that does not fit into `room` bytes, which are all that there are.
-    fn skip(&mut self, source: &mut Source<'_>, share: &mut Share, meta: &Meta, room: usize) {
+    fn skip(&mut self, source: &mut DocumentSource<'_>, share: &mut RecordShare, meta: &Meta, room: usize) {
         self.pipeline.report.too_large(share.sequence, meta, 1, room);
         source.skip();
         share.documents += 1;
@@ -348,41 +356,42 @@ impl Sending<'_> {
         &mut self,
         outbound: Box<OutboundRequest>,
     ) -> Result<Box<OutboundRequest>, Box<OutboundRequest>> {
-        let mut next = Remaining::Piece(outbound);
+        let mut next = RemainingWork::Piece(outbound);
         loop {
             let (most, room) = (self.pipeline.most(), self.pipeline.room.clone());
             let packed = match &mut self.pipeline.tools {
                 Some(tools) => Box::pin(go_on(next, most, &mut tools.compressor, &room)).await,
-                None => Err((next, NoRoom::Never)),
+                None => Err((next, BudgetError::Never)),
             };
             let outbound = match packed {
                 Ok(outbound) if outbound.left == 0 => return Ok(outbound),
                 Ok(outbound) => outbound,
-                Err((Remaining::Piece(outbound), _)) if outbound.plain => return Err(outbound),
-                Err((Remaining::Piece(mut outbound), _)) => {
+                Err((RemainingWork::Piece(outbound), _)) if outbound.plain => return Err(outbound),
+                Err((RemainingWork::Piece(mut outbound), _)) => {
                     outbound.plain = true;
-                    next = Remaining::Piece(outbound);
+                    next = RemainingWork::Piece(outbound);
                     continue;
                 }
-                Err((Remaining::Rest(mut outbound, reply), _)) => {
+                Err((RemainingWork::Rest(mut outbound, reply), _)) => {
                     outbound.runs = runs_left(&outbound, &reply);
                     return Err(outbound);
                 }
             };
-            let Answered { request, reservation, answer, .. } = self.pipeline.attempt(outbound).await?;
+            let AnsweredRequest { request, reservation, answer, .. } =
+                self.pipeline.attempt(outbound).await?;
             match self.protocol.hear(self.pipeline, request, reservation, answer) {
-                After::Done(outbound) => return Ok(outbound),
-                After::Piece(outbound) => next = Remaining::Piece(outbound),
-                After::Rest(outbound, reply) => next = Remaining::Rest(outbound, reply),
-                After::Again(outbound) => return Err(outbound),
+                ResponseAction::Done(outbound) => return Ok(outbound),
+                ResponseAction::Piece(outbound) => next = RemainingWork::Piece(outbound),
+                ResponseAction::Rest(outbound, reply) => next = RemainingWork::Rest(outbound, reply),
+                ResponseAction::Again(outbound) => return Err(outbound),
             }
         }
     }
 }
 
 /// The documents to be sent next.
-struct Piece {
-    window: Held<Window>,
+struct DocumentRange {
+    window: Charged<Window>,
     /// How many there are, skipped ones included.
     documents: u64,
     ended: bool,

@@ -1,7 +1,7 @@
 //! One node: requests over its connections, and the answers, read as they come.
 
-use super::answer::{Answer, Reason};
-use super::reply::Reader;
+use super::answer::{BulkAnswer, RejectionReason};
+use super::bulk_response::ResponseReader;
 use super::settings::Settings;
 use crate::delivery::EndpointError;
 use crate::delivery::client::{Client, ClientSettings, Version};
@@ -23,12 +23,12 @@ use tidegate_journal::Tenant;
 /// The most that a connection buffers in each direction: heads of requests, and answers.
 const BUFFER: usize = 64 << 10;
 /// The most bytes of an answer: more is taken for none.
-const LONGEST: usize = 64 << 20;
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// The most bytes of a refusal that are kept, for people.
-const EXCERPT: usize = 512;
+const MAX_EXCERPT: usize = 512;
 /// How many times a request's time there is in that which a node may wait for an index that takes nothing: its own
 /// minute would have every request with one such document end without an answer.
-const WAITS: u32 = 4;
+const MAX_WAIT_FACTOR: u32 = 4;
 /// What of an answer is asked for: what is read of it.
 const QUERY: &str = "filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason";
 const AGENT: &str = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
@@ -50,7 +50,7 @@ fn client_settings(settings: &Settings) -> ClientSettings<'_> {
 
 /// A request as it goes out. Clones are the same bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(super) struct BulkRequest {
     /// Whose data it is.
     pub(super) tenant: Tenant,
     pub(super) gzip: bool,
@@ -60,7 +60,7 @@ pub(super) struct Request {
 }
 
 /// One node.
-pub(super) struct Peer {
+pub(super) struct Node {
     uri: Uri,
     headers: HeaderMap,
     secrets: Secrets,
@@ -68,16 +68,16 @@ pub(super) struct Peer {
     client: Client,
 }
 
-impl Peer {
+impl Node {
     /// The node at `uri`.
-    pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Peer, EndpointError> {
+    pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Node, EndpointError> {
         let address = || EndpointError::Address(uri.clone());
         let mut parts = uri.clone().into_parts();
-        let wait = (settings.timeout / WAITS).as_millis().max(1);
+        let wait = (settings.timeout / MAX_WAIT_FACTOR).as_millis().max(1);
         let path = format!("{}/_bulk?{QUERY}&timeout={wait}ms", uri.path().trim_end_matches('/'));
         parts.path_and_query = Some(path.parse().map_err(|_| address())?);
         let bulk = Uri::from_parts(parts).map_err(|_| address())?;
-        Ok(Peer {
+        Ok(Node {
             uri: bulk,
             headers: settings.headers.clone(),
             secrets: Secrets::of(uri, &settings.headers),
@@ -87,18 +87,18 @@ impl Peer {
     }
 
     /// Sends a request and reads the answer.
-    pub(super) async fn send(&self, request: &Request) -> Answer {
+    pub(super) async fn send(&self, request: &BulkRequest) -> BulkAnswer {
         let head = self.head(request);
         let items = request.items;
         let answer = self.client.exchange(|connections| async move {
             match connections.request(head).await {
                 Ok(response) => read(response, items).await,
-                Err(error) => Answer::lost(chain(&error)),
+                Err(error) => BulkAnswer::lost(chain(&error)),
             }
         });
         match answer.await {
             Ok(answer) => answer.masked(&self.secrets),
-            Err(late) => Answer::lost(late.to_string()),
+            Err(late) => BulkAnswer::lost(late.to_string()),
         }
     }
 
@@ -115,12 +115,12 @@ impl Peer {
         let mut parts = self.uri.clone().into_parts();
         let base = self.uri.path().trim_end_matches("/_bulk");
         let separator = if request.path.contains('?') { '&' } else { '?' };
-        let wait = (self.client.timeout() / WAITS).as_millis().max(1);
+        let wait = (self.client.timeout() / MAX_WAIT_FACTOR).as_millis().max(1);
         let path = format!("{base}{}{separator}timeout={wait}ms", request.path);
         parts.path_and_query = Some(path.parse().map_err(|_| unusable(()))?);
         let uri = Uri::from_parts(parts).map_err(|_| unusable(()))?;
         let body = Bytes::from_owner(request.body.clone());
-        let mut head = self.head(&Request { tenant: Tenant::NONE, gzip: false, body, items: 0 });
+        let mut head = self.head(&BulkRequest { tenant: Tenant::NONE, gzip: false, body, items: 0 });
         *head.uri_mut() = uri;
         let exchange = self.client.exchange(|connections| async move {
             match connections.request(head).await {
@@ -142,8 +142,8 @@ impl Peer {
     ///
     /// # Errors
     /// What the node said to it, or that it said nothing.
-    pub(super) async fn put(&self, path: &str, body: &'static str) -> Result<(), Reason> {
-        let unusable = |words: String| Reason { status: None, words };
+    pub(super) async fn put(&self, path: &str, body: &'static str) -> Result<(), RejectionReason> {
+        let unusable = |words: String| RejectionReason { status: None, words };
         let mut parts = self.uri.clone().into_parts();
         let whole = format!("{}{path}", self.uri.path().trim_end_matches("/_bulk"));
         parts.path_and_query = Some(whole.parse().map_err(|_| unusable(format!("{whole} is no path")))?);
@@ -157,16 +157,16 @@ impl Peer {
         let exchange = self.client.exchange(|connections| async move {
             let response = connections.request(request).await.map_err(|error| unusable(chain(&error)))?;
             let status = response.status();
-            let mut body = Limited::new(response.into_body(), EXCERPT).frame().await;
+            let mut body = Limited::new(response.into_body(), MAX_EXCERPT).frame().await;
             let said =
                 body.take().and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
             let words = self.secrets.mask(String::from_utf8_lossy(&said).trim().to_owned());
-            if status.is_success() { Ok(()) } else { Err(Reason { status: Some(status), words }) }
+            if status.is_success() { Ok(()) } else { Err(RejectionReason { status: Some(status), words }) }
         });
         exchange.await.unwrap_or_else(|late| Err(unusable(late.to_string())))
     }
 
-    fn head(&self, request: &Request) -> HttpRequest<Full<Bytes>> {
+    fn head(&self, request: &BulkRequest) -> HttpRequest<Full<Bytes>> {
         let mut head = HttpRequest::new(Full::new(request.body.clone()));
         *head.method_mut() = Method::POST;
         head.uri_mut().clone_from(&self.uri);
@@ -183,7 +183,7 @@ impl Peer {
     }
 }
 
-impl endpoints::Peer for Peer {
+impl endpoints::Peer for Node {
     fn uri(&self) -> &Uri {
         &self.uri
     }
@@ -210,12 +210,12 @@ async fn forwarded(
             Ok(frame) => frame.into_data().unwrap_or_default(),
             Err(error) => return Err(NoAnswer::Broken(chain(&error))),
         };
-        let wanted = EXCERPT.saturating_sub(excerpt.len()).min(data.len());
+        let wanted = MAX_EXCERPT.saturating_sub(excerpt.len()).min(data.len());
         if status != 200 {
             excerpt.extend(data.iter().take(wanted));
         }
         // Dropping the body ends the connection: cheaper than reading on.
-        if (status == 200 && answer(&data).is_break()) || (status != 200 && excerpt.len() >= EXCERPT) {
+        if (status == 200 && answer(&data).is_break()) || (status != 200 && excerpt.len() >= MAX_EXCERPT) {
             break;
         }
     }
@@ -224,34 +224,36 @@ async fn forwarded(
 }
 
 /// Reads an answer to its end.
-async fn read(response: Response<Incoming>, items: usize) -> Answer {
+async fn read(response: Response<Incoming>, items: usize) -> BulkAnswer {
     let (head, mut incoming) = response.into_parts();
-    let mut reader = head.status.is_success().then(|| Reader::new(items));
+    let mut reader = head.status.is_success().then(|| ResponseReader::new(items));
     let (mut excerpt, mut len) = (Vec::new(), 0usize);
     while let Some(frame) = incoming.frame().await {
         let data = match frame {
             Ok(frame) => frame.into_data().unwrap_or_default(),
-            Err(error) => return Answer::lost(chain(&error)),
+            Err(error) => return BulkAnswer::lost(chain(&error)),
         };
         if let Some(reader) = &mut reader {
             reader.read(&data);
         }
-        let wanted = EXCERPT.saturating_sub(excerpt.len()).min(data.len());
+        let wanted = MAX_EXCERPT.saturating_sub(excerpt.len()).min(data.len());
         excerpt.extend(data.iter().take(wanted));
         len = len.saturating_add(data.len());
-        if len > LONGEST {
+        if len > MAX_ANSWER_BYTES {
             break;
         }
     }
     let words = || String::from_utf8_lossy(&excerpt).trim().to_owned();
     let after = head.headers.get(RETRY_AFTER).and_then(delay);
     match reader {
-        None => Answer::of(head.status, words(), after),
+        None => BulkAnswer::of(head.status, words(), after),
         Some(reader) => match reader.finish() {
-            Some(reply) => Answer::Taken(reply),
-            None => {
-                Answer::lost(format!("{} with an answer that is none to a `_bulk`: {}", head.status, words()))
-            }
+            Some(reply) => BulkAnswer::Taken(reply),
+            None => BulkAnswer::lost(format!(
+                "{} with an answer that is none to a `_bulk`: {}",
+                head.status,
+                words()
+            )),
         },
     }
 }

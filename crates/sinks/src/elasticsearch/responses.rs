@@ -1,16 +1,16 @@
 //! What follows from answers: what is settled, retried, or looked at document by document.
 
 use super::BulkProtocol;
-use super::answer::{Answer, Reason};
-use super::documents::Origin;
-use super::outbound_request::{More, OutboundRequest, Remaining};
-use super::reply::{Fate, Reply};
-use super::shares::Share;
-use super::sift::index_of;
+use super::answer::{BulkAnswer, RejectionReason};
+use super::bulk_response::{BulkResponse, ItemOutcome};
+use super::documents::IdPrefix;
+use super::item_filter::index_of;
+use super::outbound_request::{OutboundRequest, PendingWork, RemainingWork};
+use super::record_shares::RecordShare;
 use crate::backoff::Backoff;
-use crate::batch::Why;
-use crate::delivery::{Next, Pipeline};
-use crate::endpoints::{Reservation, Verdict};
+use crate::batch::DropReason;
+use crate::delivery::{NextStep, Pipeline};
+use crate::endpoints::{AttemptResult, Reservation};
 use crate::losses::Losses;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,20 +29,20 @@ const FAULT_KNOWN_FOR: Duration = Duration::from_secs(600);
 pub(super) const LETTER: usize = 64 << 10;
 
 /// What comes after an answer.
-pub(super) enum After {
+pub(super) enum ResponseAction {
     /// All of the request is done.
     Done(Box<OutboundRequest>),
     /// The next piece.
     Piece(Box<OutboundRequest>),
     /// What was not done of the piece.
-    Rest(Box<OutboundRequest>, Reply),
+    Rest(Box<OutboundRequest>, BulkResponse),
     /// The same again.
     Again(Box<OutboundRequest>),
 }
 
 /// What became of the documents of a piece.
 #[derive(Debug, Default)]
-struct Tally {
+struct OutcomeCounts {
     /// Those that the node is done with, one way or the other.
     done: u64,
     rejected: u64,
@@ -55,27 +55,32 @@ struct Tally {
 
 impl BulkProtocol {
     /// What could not be prepared goes out with less memory, or waits.
-    pub(super) fn give_up_preparing(&mut self, pipeline: &mut Pipeline<BulkProtocol>, more: More, why: Why) {
+    pub(super) fn give_up_preparing(
+        &mut self,
+        pipeline: &mut Pipeline<BulkProtocol>,
+        more: PendingWork,
+        why: DropReason,
+    ) {
         match more {
             // What is in flight has its memory already.
-            More::Of(Remaining::Piece(mut outbound)) => {
+            PendingWork::Of(RemainingWork::Piece(mut outbound)) => {
                 outbound.plain = true;
-                pipeline.prepare_next(More::Of(Remaining::Piece(outbound)));
+                pipeline.prepare_next(PendingWork::Of(RemainingWork::Piece(outbound)));
             }
-            More::Of(Remaining::Rest(mut outbound, _)) => {
+            PendingWork::Of(RemainingWork::Rest(mut outbound, _)) => {
                 outbound.forget_answer();
-                pipeline.prepare_next(More::Of(Remaining::Piece(outbound)));
+                pipeline.prepare_next(PendingWork::Of(RemainingWork::Piece(outbound)));
             }
-            More::Follow(batch, _, name) => {
+            PendingWork::Follow(batch, _, name) => {
                 pipeline.released();
                 self.unavailable.is_tried = false;
                 // The next attempt is for one record.
                 self.unavailable.leave(&name, Instant::now());
                 match (why, batch.sequences.as_slice()) {
-                    (Why::Room(_), [only]) => {
+                    (DropReason::Room(_), [only]) => {
                         self.unavailable.is_tried = self.recall_oversize(pipeline, *only, name);
                     }
-                    (Why::Damaged, [only]) => self.lose(pipeline, *only, Dropped::Damaged),
+                    (DropReason::Damaged, [only]) => self.lose(pipeline, *only, Dropped::Damaged),
                     _ => {}
                 }
             }
@@ -88,16 +93,20 @@ impl BulkProtocol {
         pipeline: &mut Pipeline<BulkProtocol>,
         outbound: Box<OutboundRequest>,
         reservation: Reservation,
-        answer: Answer,
-    ) -> Next<BulkProtocol> {
+        answer: BulkAnswer,
+    ) -> NextStep<BulkProtocol> {
         match self.hear(pipeline, outbound, reservation, answer) {
-            After::Done(outbound) => {
+            ResponseAction::Done(outbound) => {
                 self.settle(pipeline, *outbound);
-                Next::Settled
+                NextStep::Settled
             }
-            After::Again(outbound) => Next::Again(outbound),
-            After::Piece(outbound) => Next::Prepare(More::Of(Remaining::Piece(outbound))),
-            After::Rest(outbound, reply) => Next::Prepare(More::Of(Remaining::Rest(outbound, reply))),
+            ResponseAction::Again(outbound) => NextStep::Again(outbound),
+            ResponseAction::Piece(outbound) => {
+                NextStep::Prepare(PendingWork::Of(RemainingWork::Piece(outbound)))
+            }
+            ResponseAction::Rest(outbound, reply) => {
+                NextStep::Prepare(PendingWork::Of(RemainingWork::Rest(outbound, reply)))
+            }
         }
     }
 
@@ -107,32 +116,32 @@ impl BulkProtocol {
         pipeline: &mut Pipeline<BulkProtocol>,
         mut outbound: Box<OutboundRequest>,
         reservation: Reservation,
-        answer: Answer,
-    ) -> After {
+        answer: BulkAnswer,
+    ) -> ResponseAction {
         let now = Instant::now();
         let again = std::mem::replace(&mut outbound.sent, true);
         match answer {
-            Answer::Taken(reply) if reply.is_clean(outbound.piece_documents) => {
-                pipeline.endpoints.give_back(reservation, Verdict::Alive, now);
+            BulkAnswer::Taken(reply) if reply.is_clean(outbound.piece_documents) => {
+                pipeline.endpoints.give_back(reservation, AttemptResult::Alive, now);
                 self.accepted(pipeline, &outbound, now);
                 advanced(outbound)
             }
-            Answer::Taken(reply) => self.hear_each(pipeline, outbound, reservation, reply, again),
-            Answer::Later { reason, after } => {
+            BulkAnswer::Taken(reply) => self.hear_each(pipeline, outbound, reservation, reply, again),
+            BulkAnswer::Later { reason, after } => {
                 let documents = outbound.piece_documents as u64;
                 pipeline.endpoint_failed(reservation, after, documents, &reason.to_string());
-                After::Again(outbound)
+                ResponseAction::Again(outbound)
             }
-            Answer::TooLarge(reason) => {
-                pipeline.endpoints.give_back(reservation, Verdict::Alive, now);
+            BulkAnswer::TooLarge(reason) => {
+                pipeline.endpoints.give_back(reservation, AttemptResult::Alive, now);
                 pipeline.found_too_large(outbound.piece().len());
                 halve(pipeline, outbound, &reason, Dropped::TooLarge)
             }
-            Answer::Refused(reason) => {
-                pipeline.endpoints.give_back(reservation, Verdict::Alive, now);
+            BulkAnswer::Refused(reason) => {
+                pipeline.endpoints.give_back(reservation, AttemptResult::Alive, now);
                 halve(pipeline, outbound, &reason, Dropped::Rejected)
             }
-            Answer::Fault(reason) => self.hear_fault(pipeline, outbound, reservation, reason, now),
+            BulkAnswer::Fault(reason) => self.hear_fault(pipeline, outbound, reservation, reason, now),
         }
     }
 
@@ -143,30 +152,30 @@ impl BulkProtocol {
         pipeline: &mut Pipeline<BulkProtocol>,
         mut outbound: Box<OutboundRequest>,
         reservation: Reservation,
-        reason: Reason,
+        reason: RejectionReason,
         now: Instant,
-    ) -> After {
+    ) -> ResponseAction {
         let is_known =
             self.fault.as_ref().is_some_and(|(words, until)| *words == reason.words && now < *until);
         self.fault = Some((reason.words.clone(), now + FAULT_KNOWN_FOR));
         let documents = outbound.piece_documents as u64;
         if !is_known {
             pipeline.endpoint_failed(reservation, None, documents, &reason.to_string());
-            return After::Again(outbound);
+            return ResponseAction::Again(outbound);
         }
         if outbound.piece_documents > 1 {
-            pipeline.endpoints.give_back(reservation, Verdict::Alive, now);
+            pipeline.endpoints.give_back(reservation, AttemptResult::Alive, now);
             return halve(pipeline, outbound, &reason, Dropped::Rejected);
         }
         outbound.faults += 1;
         if self.alive_until.is_some_and(|until| now < until) && outbound.faults > 1 {
-            pipeline.endpoints.give_back(reservation, Verdict::Alive, now);
+            pipeline.endpoints.give_back(reservation, AttemptResult::Alive, now);
             return halve(pipeline, outbound, &reason, Dropped::Rejected);
         }
         // Others go before it, and say whether it is the node.
         pipeline.endpoint_failed(reservation, None, documents, &reason.to_string());
         self.delay(&mut outbound, now);
-        After::Again(outbound)
+        ResponseAction::Again(outbound)
     }
 
     /// Something was accepted.
@@ -192,41 +201,41 @@ impl BulkProtocol {
         pipeline: &mut Pipeline<BulkProtocol>,
         mut outbound: Box<OutboundRequest>,
         reservation: Reservation,
-        reply: Reply,
+        reply: BulkResponse,
         again: bool,
-    ) -> After {
+    ) -> ResponseAction {
         let now = Instant::now();
         let raw = outbound.raw.slice(outbound.piece.clone());
         let items = || checked(&raw).map_while(Result::ok).enumerate();
         let said = &reply;
-        let of_fate = |wanted: Fate| items().filter(move |(number, _)| said.fate(*number) == wanted);
+        let of_fate = |wanted: ItemOutcome| items().filter(move |(number, _)| said.fate(*number) == wanted);
         // What was made here, or sent before, is there because it was sent before.
         let again = again || outbound.follows.is_some();
         let again = again || outbound.shares.first().is_some_and(|first| first.sequence < self.inherited);
-        let is_foreign = |item: &Item<'_>, origin: &Origin| {
+        let is_foreign = |item: &Item<'_>, origin: &IdPrefix| {
             item.action.kind != Kind::Create || !(again || origin.made(item))
         };
         // Something that failed often enough, and not with the node, is not wanted.
         let is_hopeless = outbound.faults + 1 >= MOST_FAULTS;
-        let mut tally = Tally::default();
+        let mut tally = OutcomeCounts::default();
         let shares_before = outbound.shares.clone();
         let runs = std::mem::take(&mut outbound.runs);
         for ((number, item), (share, at)) in items().zip(runs.each()) {
             let Some(share) = outbound.shares.get_mut(share) else { continue };
             let is_rejected = match reply.fate(number) {
-                Fate::Done => false,
-                Fate::Conflict => is_foreign(&item, &self.origin),
-                Fate::Refused(_) => true,
-                Fate::Fault if is_hopeless => true,
-                Fate::Fault => {
+                ItemOutcome::Done => false,
+                ItemOutcome::Conflict => is_foreign(&item, &self.origin),
+                ItemOutcome::Refused(_) => true,
+                ItemOutcome::Fault if is_hopeless => true,
+                ItemOutcome::Fault => {
                     tally.faults += 1;
                     continue;
                 }
-                Fate::Later => {
+                ItemOutcome::Later => {
                     tally.pressed += 1;
                     continue;
                 }
-                Fate::Unavailable => {
+                ItemOutcome::Unavailable => {
                     tally.unavailable += 1;
                     let words = reply.unavailable.as_deref().unwrap_or_default();
                     let index = self.unavailable.refused(index_of(&item), words);
@@ -243,21 +252,21 @@ impl BulkProtocol {
         }
         outbound.runs = runs;
         if let Some(words) = &reply.conflict {
-            let foreign = of_fate(Fate::Conflict).filter(|(_, item)| is_foreign(item, &self.origin));
+            let foreign = of_fate(ItemOutcome::Conflict).filter(|(_, item)| is_foreign(item, &self.origin));
             keep(pipeline, &outbound.meta, foreign.map(|(_, item)| item.bytes), words);
         }
         for (kind, words) in (0..).zip(&reply.refusals) {
-            let refused = of_fate(Fate::Refused(kind)).map(|(_, item)| item.bytes);
+            let refused = of_fate(ItemOutcome::Refused(kind)).map(|(_, item)| item.bytes);
             keep(pipeline, &outbound.meta, refused, words);
         }
         if let Some(words) = reply.fault.as_ref().filter(|_| is_hopeless) {
-            keep(pipeline, &outbound.meta, of_fate(Fate::Fault).map(|(_, item)| item.bytes), words);
+            keep(pipeline, &outbound.meta, of_fate(ItemOutcome::Fault).map(|(_, item)| item.bytes), words);
         }
         drop(raw);
         match self.after_documents(pipeline, outbound, reservation, reply, &tally, now) {
-            After::Rest(mut outbound, reply) => {
+            ResponseAction::Rest(mut outbound, reply) => {
                 outbound.shares_before = shares_before;
-                After::Rest(outbound, reply)
+                ResponseAction::Rest(outbound, reply)
             }
             after => after,
         }
@@ -270,10 +279,10 @@ impl BulkProtocol {
         pipeline: &mut Pipeline<BulkProtocol>,
         mut outbound: Box<OutboundRequest>,
         reservation: Reservation,
-        reply: Reply,
-        tally: &Tally,
+        reply: BulkResponse,
+        tally: &OutcomeCounts,
         now: Instant,
-    ) -> After {
+    ) -> ResponseAction {
         let missing = (outbound.piece_documents as u64)
             .saturating_sub(tally.done + tally.pressed + tally.unavailable + tally.faults);
         let (pressed, later) = (tally.pressed + missing, tally.pressed + missing + tally.faults);
@@ -289,17 +298,17 @@ impl BulkProtocol {
                 pipeline.endpoint_failed(reservation, None, later, &words);
             } else {
                 let uri = pipeline.endpoints.uri(&reservation);
-                pipeline.endpoints.give_back(reservation, Verdict::Pressed, now);
+                pipeline.endpoints.give_back(reservation, AttemptResult::Pressed, now);
                 pipeline.report.failed(later, &words, &uri, true, None);
                 self.delay(&mut outbound, now);
             }
         } else if later > 0 {
             let uri = pipeline.endpoints.uri(&reservation);
-            pipeline.endpoints.give_back(reservation, Verdict::Delayed, now);
+            pipeline.endpoints.give_back(reservation, AttemptResult::Delayed, now);
             pipeline.report.failed(later, reply.fault.as_deref().unwrap_or_default(), &uri, true, None);
             self.delay(&mut outbound, now);
         } else {
-            let verdict = if tally.unavailable > 0 { Verdict::Delayed } else { Verdict::Alive };
+            let verdict = if tally.unavailable > 0 { AttemptResult::Delayed } else { AttemptResult::Alive };
             pipeline.endpoints.give_back(reservation, verdict, now);
         }
         if tally.done > tally.rejected || (later == 0 && tally.unavailable == 0) {
@@ -310,7 +319,7 @@ impl BulkProtocol {
             return advanced(outbound);
         }
         outbound.request = None;
-        After::Rest(outbound, reply)
+        ResponseAction::Rest(outbound, reply)
     }
 
     /// Enters what became of a request.
@@ -318,7 +327,7 @@ impl BulkProtocol {
         if let Some(name) = outbound.follows.take() {
             return self.settle_follow(pipeline, outbound, &name);
         }
-        let is_plain = |share: &Share| share.waits.is_empty() && share.rejected + share.too_large == 0;
+        let is_plain = |share: &RecordShare| share.waits.is_empty() && share.rejected + share.too_large == 0;
         if outbound.shares.iter().all(is_plain) {
             let losses = outbound.shares.iter().fold(Losses::NONE, |sum, share| sum.and(share.losses()));
             return pipeline.settle(outbound.shares.iter().map(|share| share.sequence), losses);
@@ -332,16 +341,16 @@ impl BulkProtocol {
 fn halve(
     pipeline: &mut Pipeline<BulkProtocol>,
     mut outbound: Box<OutboundRequest>,
-    reason: &Reason,
+    reason: &RejectionReason,
     why: Dropped,
-) -> After {
+) -> ResponseAction {
     let reason = reason.to_string();
     outbound.request = None;
     outbound.sent = false;
     if outbound.piece_documents > 1 {
         pipeline.report.refused_in_part(&reason);
         outbound.most_documents = outbound.piece_documents / 2;
-        return After::Piece(outbound);
+        return ResponseAction::Piece(outbound);
     }
     let items = checked(outbound.piece()).map_while(Result::ok).map(|item| item.bytes);
     let lost = match keep(pipeline, &outbound.meta, items, &reason) {
@@ -400,6 +409,6 @@ fn keep<'a>(
 }
 
 /// Goes on to the next piece.
-fn advanced(mut outbound: Box<OutboundRequest>) -> After {
-    if outbound.advance() { After::Done(outbound) } else { After::Piece(outbound) }
+fn advanced(mut outbound: Box<OutboundRequest>) -> ResponseAction {
+    if outbound.advance() { ResponseAction::Done(outbound) } else { ResponseAction::Piece(outbound) }
 }

@@ -1,8 +1,8 @@
 //! Index templates, put where the documents go.
 
 use super::Settings;
-use super::answer::Reason;
-use super::peer::Peer;
+use super::answer::RejectionReason;
+use super::peer::Node;
 use crate::delivery::EndpointError;
 use crate::endpoints::Peer as _;
 use crate::secrets::Shown;
@@ -38,7 +38,7 @@ pub enum SetupError {
 pub async fn put_templates(settings: &Settings) -> Result<Vec<&'static str>, SetupError> {
     let mut outcome = Err(SetupError::NoEndpoint);
     for uri in &settings.endpoints {
-        let peer = Peer::new(uri, settings)?;
+        let peer = Node::new(uri, settings)?;
         outcome = put_at(&peer, uri, settings).await;
         peer.close().await;
         if outcome.is_ok() {
@@ -48,11 +48,11 @@ pub async fn put_templates(settings: &Settings) -> Result<Vec<&'static str>, Set
     outcome
 }
 
-async fn put_at(peer: &Peer, uri: &Uri, settings: &Settings) -> Result<Vec<&'static str>, SetupError> {
+async fn put_at(peer: &Node, uri: &Uri, settings: &Settings) -> Result<Vec<&'static str>, SetupError> {
     let mut names = Vec::new();
     for template in templates(settings.flavour) {
         let path = format!("/_index_template/{}", template.name);
-        let refused = |said: Reason| SetupError::Refused {
+        let refused = |said: RejectionReason| SetupError::Refused {
             name: template.name,
             uri: uri.clone(),
             said: said.to_string(),

@@ -18,7 +18,7 @@ impl Peer for Nobody {
 
 fn endpoints(count: usize) -> Endpoints<Nobody> {
     let peers = (0..count).map(|_| Nobody(Uri::from_static("http://127.0.0.1:1")));
-    Endpoints::new(peers, Law::Requests(8), (SECOND, 30 * SECOND))
+    Endpoints::new(peers, AdaptationRule::Requests(8), (SECOND, 30 * SECOND))
 }
 
 fn place(endpoints: &mut Endpoints<Nobody>, now: Instant) -> Option<Reservation> {
@@ -29,19 +29,19 @@ fn place(endpoints: &mut Endpoints<Nobody>, now: Instant) -> Option<Reservation>
 async fn one_that_failed_is_tried_by_one_request() {
     let (mut endpoints, now) = (endpoints(1), Instant::now());
     let (first, second) = (place(&mut endpoints, now).unwrap(), place(&mut endpoints, now).unwrap());
-    assert!(endpoints.give_back(first, Verdict::Failed(None), now), "it worked before");
+    assert!(endpoints.give_back(first, AttemptResult::Failed(None), now), "it worked before");
     assert!(place(&mut endpoints, now).is_none());
     // That one was under way when the other failed: it is the same failure, and no proof of life.
-    assert!(!endpoints.give_back(second, Verdict::Failed(None), now));
+    assert!(!endpoints.give_back(second, AttemptResult::Failed(None), now));
     let until = endpoints.all_left_until().unwrap();
     assert!(until > now && until <= now + SECOND);
     let trial = place(&mut endpoints, until).unwrap();
     assert!(place(&mut endpoints, until).is_none(), "one is enough to see");
-    assert!(!endpoints.give_back(trial, Verdict::Failed(None), until));
+    assert!(!endpoints.give_back(trial, AttemptResult::Failed(None), until));
     let later = endpoints.all_left_until().unwrap();
     assert!(later >= until + SECOND, "the wait doubles");
     let trial = place(&mut endpoints, later).unwrap();
-    endpoints.give_back(trial, Verdict::Alive, later);
+    endpoints.give_back(trial, AttemptResult::Alive, later);
     assert_eq!(endpoints.all_left_until(), None);
     assert!(place(&mut endpoints, later).is_some());
 }
@@ -51,8 +51,8 @@ async fn what_it_asked_for_holds_although_earlier_requests_succeed() {
     let (mut endpoints, now) = (endpoints(1), Instant::now());
     let (first, second) = (place(&mut endpoints, now).unwrap(), place(&mut endpoints, now).unwrap());
     let failed = now + SECOND;
-    endpoints.give_back(first, Verdict::Failed(Some(20 * SECOND)), failed);
-    endpoints.give_back(second, Verdict::Alive, failed);
+    endpoints.give_back(first, AttemptResult::Failed(Some(20 * SECOND)), failed);
+    endpoints.give_back(second, AttemptResult::Alive, failed);
     assert!(place(&mut endpoints, failed + 19 * SECOND).is_none());
     assert!(place(&mut endpoints, failed + 23 * SECOND).is_some());
 }
@@ -62,7 +62,7 @@ async fn the_others_take_the_turns_of_one_that_failed() {
     let (mut endpoints, now) = (endpoints(3), Instant::now());
     let first = place(&mut endpoints, now).unwrap();
     let gone = first.endpoint;
-    endpoints.give_back(first, Verdict::Failed(None), now);
+    endpoints.give_back(first, AttemptResult::Failed(None), now);
     let took: Vec<usize> = (0..4).map(|_| place(&mut endpoints, now).unwrap().endpoint).collect();
     assert!(!took.contains(&gone));
     assert_eq!(endpoints.all_left_until(), None, "requests need not wait for it");

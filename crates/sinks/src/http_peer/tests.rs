@@ -9,14 +9,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 /// Posts to a peer that answers `answer` and closes; what came of it, and what the peer was sent.
-async fn post(answer: &[u8], own: &[(&'static str, &'static str)]) -> (Result<Answer, NoAnswer>, String) {
+async fn post(answer: &[u8], own: &[(&'static str, &'static str)]) -> (Result<HttpAnswer, NoAnswer>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri: Uri = format!("http://{}/write?x=1", listener.local_addr().unwrap()).parse().unwrap();
     let mut headers = HeaderMap::new();
     for (name, value) in own {
         headers.insert(*name, HeaderValue::from_static(value));
     }
-    let peer = Peer::new(uri, headers, &Tls::default(), Duration::from_secs(5), 1).unwrap();
+    let peer = HttpPeer::new(uri, headers, &Tls::default(), Duration::from_secs(5), 1).unwrap();
     let protocol = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"))]);
     let serve = async {
         let (mut stream, _) = listener.accept().await.unwrap();

@@ -1,10 +1,10 @@
 //! Events and documents, said in OTLP a piece at a time before they become rows. All pieces of a record are one batch.
 
-use super::{Failure, Lake, now_ns, wait};
-use crate::egress_budget::{NoRoom, Turn};
+use super::{Lake, WriteFailure, now_ns, wait};
+use crate::body_parts::BodyParts;
+use crate::egress_budget::{BorrowTurn, BudgetError};
 use crate::losses::Losses;
 use crate::otlp::spoken;
-use crate::pieces::Pieces;
 use tidegate_lake::{BatchPosition, BatchResult};
 use tidegate_ledger::Dropped;
 use tidegate_wire::output::Full;
@@ -18,12 +18,12 @@ impl Lake {
     pub(super) fn push_pieces(
         &mut self,
         position: &BatchPosition,
-        mut pieces: impl Pieces,
+        mut pieces: impl BodyParts,
         (all, others): (u64, u64),
-    ) -> Result<BatchResult, Failure> {
+    ) -> Result<BatchResult, WriteFailure> {
         let Lake { writer, room, runtime, stop, .. } = self;
-        let mut batch = writer.batch(position, now_ns()).map_err(Failure::Lake)?;
-        let (mut turn, mut is_pushed, mut booked, mut too_large) = (Turn::none(), false, 0, 0);
+        let mut batch = writer.batch(position, now_ns()).map_err(WriteFailure::Lake)?;
+        let (mut turn, mut is_pushed, mut booked, mut too_large) = (BorrowTurn::none(), false, 0, 0);
         // What pieces are written to, one after the other; and how much the next item takes at least, where it had no
         // room before.
         let (mut window, mut at_least) = (None, 0);
@@ -32,7 +32,7 @@ impl Lake {
             if window.is_none() && wanted > room.longest_window() && !room.is_borrowing() {
                 // As long as nothing was pushed, it can be begun again with the turn.
                 if !is_pushed {
-                    return Err(NoRoom::WithoutTurn.into());
+                    return Err(BudgetError::WithoutTurn.into());
                 }
                 // No more is held than the lake's own part, as by all who wait for theirs.
                 turn = wait(runtime, stop, room.turn())?;
@@ -49,7 +49,7 @@ impl Lake {
                     if portion.items > 0
                         && let Some(signal) = spoken(pieces.signal())
                     {
-                        batch.push_otlp(signal, &space).map_err(Failure::Lake)?;
+                        batch.push_otlp(signal, &space).map_err(WriteFailure::Lake)?;
                         is_pushed = true;
                     }
                     // What one large item needed is given back.
@@ -68,11 +68,11 @@ impl Lake {
             }
         }
         drop((window, turn));
-        let mut pushed = batch.end().map_err(Failure::Lake)?;
+        let mut pushed = batch.end().map_err(WriteFailure::Lake)?;
         let items = all.saturating_sub(others);
         if !is_pushed {
             let why = if too_large > 0 { Dropped::TooLarge } else { Dropped::Untranslatable };
-            return Err(Failure::Nothing(Losses::of(why, items).and(Losses::passed_over(others))));
+            return Err(WriteFailure::Nothing(Losses::of(why, items).and(Losses::passed_over(others))));
         }
         // Of an event there may be several rows.
         pushed.dropped.too_large = pushed.dropped.too_large.saturating_add(too_large).min(items);

@@ -9,18 +9,18 @@ use tidegate_ledger::Dropped;
 
 /// What the peer said to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum OtlpAnswer {
     /// It took the request, but for these items, and may say something about it.
     Taken { rejected: u64, words: String },
     /// It does not take it now.
-    Later { reason: Reason, after: Option<Duration> },
+    Later { reason: RejectionReason, after: Option<Duration> },
     /// It does not want it, ever.
-    Refused { reason: Reason, fault: Fault },
+    Refused { reason: RejectionReason, fault: RejectionCause },
 }
 
 /// What a request is refused for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum RejectionCause {
     /// It is too large.
     Size,
     /// It holds something that the peer does not like. It may be one record of many.
@@ -31,7 +31,7 @@ pub(super) enum Fault {
 
 /// A status and the peer's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reason {
+pub(super) struct RejectionReason {
     pub(super) status: Status,
     pub(super) words: String,
 }
@@ -47,95 +47,97 @@ pub(super) enum Status {
 
 /// What an answer over HTTP says besides its status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ErrorDetails {
     pub(super) words: String,
     /// `Retry-After`, or `RetryInfo`.
     pub(super) retry: Option<Duration>,
     pub(super) rejected: u64,
 }
 
-impl Answer {
+impl OtlpAnswer {
     /// The same, where the peer repeats a secret without it.
-    pub(super) fn masked(mut self, secrets: &Secrets) -> Answer {
+    pub(super) fn masked(mut self, secrets: &Secrets) -> OtlpAnswer {
         let words = match &mut self {
-            Answer::Taken { words, .. } => words,
-            Answer::Later { reason, .. } | Answer::Refused { reason, .. } => &mut reason.words,
+            OtlpAnswer::Taken { words, .. } => words,
+            OtlpAnswer::Later { reason, .. } | OtlpAnswer::Refused { reason, .. } => &mut reason.words,
         };
         *words = secrets.mask(std::mem::take(words));
         self
     }
 }
 
-impl Fault {
+impl RejectionCause {
     /// How the books name it.
     pub(super) fn reason(self) -> Dropped {
         match self {
-            Fault::Size => Dropped::TooLarge,
-            Fault::Content | Fault::Other => Dropped::Rejected,
+            RejectionCause::Size => Dropped::TooLarge,
+            RejectionCause::Content | RejectionCause::Other => Dropped::Rejected,
         }
     }
 }
 
-impl Answer {
+impl OtlpAnswer {
     /// What a status of HTTP means.
-    pub(super) fn of_http(status: StatusCode, said: Said) -> Answer {
-        let Said { words, retry: after, rejected } = said;
-        let reason = |words| Reason { status: Status::Http(status), words };
+    pub(super) fn of_http(status: StatusCode, said: ErrorDetails) -> OtlpAnswer {
+        let ErrorDetails { words, retry: after, rejected } = said;
+        let reason = |words| RejectionReason { status: Status::Http(status), words };
         match status.as_u16() {
-            200..=299 => Answer::Taken { rejected, words },
+            200..=299 => OtlpAnswer::Taken { rejected, words },
             // Of a place that is not followed to: for somebody to look at, not to lose anything for.
-            307 | 308 | 429 | 502 | 503 | 504 => Answer::Later { reason: reason(words), after },
-            413 => Answer::Refused { reason: reason(words), fault: Fault::Size },
-            400 | 422 => Answer::Refused { reason: reason(words), fault: Fault::Content },
-            _ => Answer::Refused { reason: reason(words), fault: Fault::Other },
+            307 | 308 | 429 | 502 | 503 | 504 => OtlpAnswer::Later { reason: reason(words), after },
+            413 => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Size },
+            400 | 422 => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Content },
+            _ => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Other },
         }
     }
 
     /// What a status of HTTP means where no specification says it: what is the server's fault may pass.
-    pub(super) fn of_any_http(status: StatusCode, said: Said) -> Answer {
+    pub(super) fn of_any_http(status: StatusCode, said: ErrorDetails) -> OtlpAnswer {
         match status.as_u16() {
             408 | 500..=599 => {
-                let Said { words, retry: after, .. } = said;
-                Answer::Later { reason: Reason { status: Status::Http(status), words }, after }
+                let ErrorDetails { words, retry: after, .. } = said;
+                OtlpAnswer::Later { reason: RejectionReason { status: Status::Http(status), words }, after }
             }
-            _ => Answer::of_http(status, said),
+            _ => OtlpAnswer::of_http(status, said),
         }
     }
 
     /// What a code of gRPC means.
-    pub(super) fn of_grpc(code: u16, said: Said) -> Answer {
-        let Said { words, retry: after, rejected } = said;
-        let reason = |words| Reason { status: Status::Grpc(code), words };
+    pub(super) fn of_grpc(code: u16, said: ErrorDetails) -> OtlpAnswer {
+        let ErrorDetails { words, retry: after, rejected } = said;
+        let reason = |words| RejectionReason { status: Status::Grpc(code), words };
         match code {
-            0 => Answer::Taken { rejected, words },
-            1 | 4 | 10 | 11 | 14 | 15 => Answer::Later { reason: reason(words), after },
-            8 if after.is_some() => Answer::Later { reason: reason(words), after },
-            8 => Answer::Refused { reason: reason(words), fault: Fault::Size },
-            3 => Answer::Refused { reason: reason(words), fault: Fault::Content },
-            _ => Answer::Refused { reason: reason(words), fault: Fault::Other },
+            0 => OtlpAnswer::Taken { rejected, words },
+            1 | 4 | 10 | 11 | 14 | 15 => OtlpAnswer::Later { reason: reason(words), after },
+            8 if after.is_some() => OtlpAnswer::Later { reason: reason(words), after },
+            8 => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Size },
+            3 => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Content },
+            _ => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Other },
         }
     }
 
     /// What a status of HTTP means where gRPC was expected: somebody on the way has answered.
-    pub(super) fn of_foreign(status: StatusCode, said: Said) -> Answer {
-        match (status.as_u16(), Answer::of_http(status, said)) {
+    pub(super) fn of_foreign(status: StatusCode, said: ErrorDetails) -> OtlpAnswer {
+        match (status.as_u16(), OtlpAnswer::of_http(status, said)) {
             // Nothing of the peer's: it did not say whether it took the request.
-            (200..=299, _) => Answer::lost("the answer ended without a status of gRPC".to_owned()),
+            (200..=299, _) => OtlpAnswer::lost("the answer ended without a status of gRPC".to_owned()),
             // A proxy that cannot read gRPC knows nothing of what is in it.
-            (400, Answer::Refused { reason, .. }) => Answer::Refused { reason, fault: Fault::Other },
+            (400, OtlpAnswer::Refused { reason, .. }) => {
+                OtlpAnswer::Refused { reason, fault: RejectionCause::Other }
+            }
             (_, answer) => answer,
         }
     }
 
     /// There was no whole answer: nobody knows whether the request was taken.
-    pub(super) fn lost(words: String) -> Answer {
-        Answer::Later { reason: Reason { status: Status::None, words }, after: None }
+    pub(super) fn lost(words: String) -> OtlpAnswer {
+        OtlpAnswer::Later { reason: RejectionReason { status: Status::None, words }, after: None }
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for RejectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Reason { status, words } = self;
+        let RejectionReason { status, words } = self;
         match status {
             Status::Http(status) => write!(f, "{status}")?,
             Status::Grpc(code) => write!(f, "{}", name(*code))?,
@@ -173,12 +175,12 @@ fn name(code: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    fn said(retry: Option<u64>) -> Said {
-        Said { retry: retry.map(Duration::from_secs), ..Said::default() }
+    fn said(retry: Option<u64>) -> ErrorDetails {
+        ErrorDetails { retry: retry.map(Duration::from_secs), ..ErrorDetails::default() }
     }
 
-    fn is_later(answer: &Answer) -> bool {
-        matches!(answer, Answer::Later { .. })
+    fn is_later(answer: &OtlpAnswer) -> bool {
+        matches!(answer, OtlpAnswer::Later { .. })
     }
 
     /// Retryable are the codes that the specification names, and redirections that keep the method; no other.
@@ -186,30 +188,30 @@ mod tests {
     fn only_the_codes_of_the_specification_are_sent_again() {
         for code in 0..=20 {
             let expected = matches!(code, 1 | 4 | 10 | 11 | 14 | 15);
-            assert_eq!(is_later(&Answer::of_grpc(code, said(None))), expected, "{code}");
-            assert_eq!(is_later(&Answer::of_grpc(code, said(Some(1)))), expected || code == 8, "{code}");
+            assert_eq!(is_later(&OtlpAnswer::of_grpc(code, said(None))), expected, "{code}");
+            assert_eq!(is_later(&OtlpAnswer::of_grpc(code, said(Some(1)))), expected || code == 8, "{code}");
         }
         for code in 200..=599 {
             let status = StatusCode::from_u16(code).unwrap();
             let expected = matches!(code, 307 | 308 | 429 | 502 | 503 | 504);
-            assert_eq!(is_later(&Answer::of_http(status, said(Some(1)))), expected, "{code}");
+            assert_eq!(is_later(&OtlpAnswer::of_http(status, said(Some(1)))), expected, "{code}");
         }
     }
 
     #[test]
     fn too_large_is_told_from_exhausted_by_the_delay() {
-        let Answer::Refused { fault, reason } = Answer::of_grpc(8, said(None)) else { panic!() };
-        assert_eq!((fault, reason.to_string().as_str()), (Fault::Size, "RESOURCE_EXHAUSTED"));
-        let Answer::Later { after, .. } = Answer::of_grpc(8, said(Some(3))) else { panic!() };
+        let OtlpAnswer::Refused { fault, reason } = OtlpAnswer::of_grpc(8, said(None)) else { panic!() };
+        assert_eq!((fault, reason.to_string().as_str()), (RejectionCause::Size, "RESOURCE_EXHAUSTED"));
+        let OtlpAnswer::Later { after, .. } = OtlpAnswer::of_grpc(8, said(Some(3))) else { panic!() };
         assert_eq!(after, Some(Duration::from_secs(3)));
     }
 
     #[test]
     fn an_answer_that_is_not_grpc_never_counts_as_taken() {
-        let of = |code| Answer::of_foreign(StatusCode::from_u16(code).unwrap(), said(None));
+        let of = |code| OtlpAnswer::of_foreign(StatusCode::from_u16(code).unwrap(), said(None));
         assert!(is_later(&of(200)) && is_later(&of(503)));
-        assert!(matches!(of(413), Answer::Refused { fault: Fault::Size, .. }));
-        assert!(matches!(of(400), Answer::Refused { fault: Fault::Other, .. }));
-        assert!(matches!(of(404), Answer::Refused { fault: Fault::Other, .. }));
+        assert!(matches!(of(413), OtlpAnswer::Refused { fault: RejectionCause::Size, .. }));
+        assert!(matches!(of(400), OtlpAnswer::Refused { fault: RejectionCause::Other, .. }));
+        assert!(matches!(of(404), OtlpAnswer::Refused { fault: RejectionCause::Other, .. }));
     }
 }

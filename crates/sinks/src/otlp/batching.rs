@@ -5,8 +5,8 @@ use super::json::Form;
 use super::peer::{self, PREFIX};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
-use crate::decoding::SLACK;
-use crate::delivery::Route;
+use crate::decoding::END_SLACK;
+use crate::delivery::RecordRoute;
 use crate::journal_consumer::Record;
 use tidegate_arena::rounded;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
@@ -18,12 +18,12 @@ use tidegate_wire::remote_write::Version;
 pub(super) struct Key {
     pub(super) signal: Signal,
     pub(super) tenant: Tenant,
-    pub(super) way: Way,
+    pub(super) way: BodyTreatment,
 }
 
 /// How records go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum BodyTreatment {
     /// As they are: their bytes, one after the other, are a request.
     Join,
     /// Decoded and compressed again, or only one of the two.
@@ -34,12 +34,12 @@ pub(super) enum Way {
 
 impl OtlpProtocol {
     /// How a record goes out; nothing when OTLP has no form for it.
-    pub(super) fn way(&self, meta: &Meta) -> Option<Way> {
+    pub(super) fn way(&self, meta: &Meta) -> Option<BodyTreatment> {
         if let Some(version) = version_of(meta) {
-            return Some(Way::Translate(version));
+            return Some(BodyTreatment::Translate(version));
         }
         if matches!(meta.protocol, Protocol::Intake | Protocol::Bulk) {
-            return Some(Way::Recode);
+            return Some(BodyTreatment::Recode);
         }
         if meta.protocol != Protocol::Otlp || !peer::is_spoken(meta.signal) {
             return None;
@@ -52,19 +52,19 @@ impl OtlpProtocol {
         let joins = goes_out == Encoding::Identity || self.settings.join_members;
         if self.settings.layout().is_some() {
             // Profiles have no JSON.
-            return (meta.signal != Signal::Profiles).then_some(Way::Recode);
+            return (meta.signal != Signal::Profiles).then_some(BodyTreatment::Recode);
         }
-        Some(if meta.encoding == goes_out && joins { Way::Join } else { Way::Recode })
+        Some(if meta.encoding == goes_out && joins { BodyTreatment::Join } else { BodyTreatment::Recode })
     }
 
     /// Where a record goes, while requests have at most `most` bytes.
-    pub(super) fn route_of(&self, record: &Record, most: usize) -> Route<Key> {
+    pub(super) fn route_of(&self, record: &Record, most: usize) -> RecordRoute<Key> {
         let meta = &record.meta;
-        let Some(way) = self.way(meta) else { return Route::Untranslatable };
+        let Some(way) = self.way(meta) else { return RecordRoute::Untranslatable };
         if self.is_cut(record, most) {
-            return Route::Oversize;
+            return RecordRoute::Oversize;
         }
-        Route::Batch {
+        RecordRoute::Batch {
             key: Key { signal: meta.signal, tenant: meta.tenant, way },
             out_len: self.outgoing_len(meta),
             needed: needed(record, way) + self.json_len(meta).map_or(0, |len| rounded(PREFIX + len)),
@@ -102,16 +102,16 @@ impl OtlpProtocol {
 }
 
 /// What a record needs of the room when it is sent alone, in whole steps.
-fn needed(record: &Record, way: Way) -> usize {
+fn needed(record: &Record, way: BodyTreatment) -> usize {
     let kept = rounded(PREFIX + record.body_len as usize);
     let raw = record.meta.raw_len as usize;
     match way {
-        Way::Join => kept,
+        BodyTreatment::Join => kept,
         // In both forms, and what is made of it.
-        Way::Recode => kept + rounded(PREFIX + raw + SLACK) + rounded(PREFIX + raw / 4),
-        Way::Translate(_) => {
+        BodyTreatment::Recode => kept + rounded(PREFIX + raw + END_SLACK) + rounded(PREFIX + raw / 4),
+        BodyTreatment::Translate(_) => {
             let said = outgoing_len(&record.meta);
-            kept + rounded(PREFIX + raw + SLACK) + rounded(PREFIX + said) + rounded(PREFIX + said / 4)
+            kept + rounded(PREFIX + raw + END_SLACK) + rounded(PREFIX + said) + rounded(PREFIX + said / 4)
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::outbound_request::Frame;
 use super::peer::PREFIX;
-use crate::batch::Why;
-use crate::egress_budget::{EgressBudget, NoRoom};
+use crate::batch::DropReason;
+use crate::egress_budget::{BudgetError, EgressBudget};
 use tidegate_arena::GROWTH_STEP;
 use tidegate_journal::Signal;
 use tidegate_wire::otlp::json::{Encoder, Layout, Next};
@@ -24,8 +24,8 @@ pub(super) async fn written(
     signal: Signal,
     form: Form,
     room: &EgressBudget,
-) -> Result<Frame, Why> {
-    let signal = super::spoken(signal).ok_or(Why::Damaged)?;
+) -> Result<Frame, DropReason> {
+    let signal = super::spoken(signal).ok_or(DropReason::Damaged)?;
     let expected =
         form.expected.saturating_add(PREFIX).clamp(PREFIX + 1, room.longest_window().max(GROWTH_STEP));
     let mut frame = room.window(expected).await?;
@@ -35,7 +35,7 @@ pub(super) async fn written(
         let progress = encoder.write(frame.spare_mut());
         frame.advance(progress.written);
         if frame.len() > form.most.saturating_add(PREFIX) {
-            return Err(Why::TooLong);
+            return Err(DropReason::TooLong);
         }
         match progress.next {
             Next::Done => return Ok(frame),
@@ -48,7 +48,7 @@ pub(super) async fn written(
                     .saturating_add(spare)
                     .min(spare.saturating_add(room.longest_window()));
                 if wanted <= spare {
-                    return Err(Why::Room(NoRoom::WithoutTurn));
+                    return Err(DropReason::Room(BudgetError::WithoutTurn));
                 }
                 frame.reserve(wanted).await?;
             }

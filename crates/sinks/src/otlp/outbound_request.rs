@@ -1,22 +1,22 @@
 //! From a batch to a request: decoded and compressed where that is needed, framed, and ready to be sent.
 
 use super::Batch;
-use super::batching::{Key, Way, spoken};
+use super::batching::{BodyTreatment, Key, spoken};
 use super::json::{self, Form};
 use super::peer::{PREFIX, Request};
-use super::translation::{Translated, translated, version_of};
-use crate::batch::Why;
-use crate::decoding::SLACK;
-use crate::delivery::SMALLEST;
+use super::translation::{TranslatedBody, translated, version_of};
+use crate::batch::DropReason;
+use crate::decoding::END_SLACK;
+use crate::delivery::MIN_REQUEST_SIZE;
 use crate::delivery::compressor::Compressor;
-use crate::egress_budget::{EgressBudget, Held};
+use crate::egress_budget::{Charged, EgressBudget};
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Meta};
 use tidegate_wire::otlp::joinable;
 
 /// Room for [`PREFIX`], and a message behind it.
-pub(super) type Frame = Held<Window>;
+pub(super) type Frame = Charged<Window>;
 
 /// A request with the records that are in it.
 pub(super) struct OutboundRequest {
@@ -36,7 +36,7 @@ impl OutboundRequest {
     /// A batch whose bytes are a request as they are.
     pub(super) fn joined(batch: Batch) -> OutboundRequest {
         let encoding = batch.meta.encoding;
-        outbound(batch, Made::default(), encoding)
+        outbound(batch, PreparedRequest::default(), encoding)
     }
 
     /// The same, where it goes out as JSON and `original` is what it says in protobuf.
@@ -62,7 +62,7 @@ impl OutboundRequest {
 
     /// Whether it can be sent in pieces, where it is found too large.
     pub(super) fn is_cuttable(&self) -> bool {
-        let is_long = if self.original.is_some() { self.items > 1 } else { self.raw_len > SMALLEST };
+        let is_long = if self.original.is_some() { self.items > 1 } else { self.raw_len > MIN_REQUEST_SIZE };
         is_long && spoken(self.request.signal).is_some_and(joinable)
     }
 }
@@ -73,7 +73,7 @@ pub(super) async fn pack(
     form: Option<Form>,
     compressor: &mut Compressor,
     room: &EgressBudget,
-) -> Result<OutboundRequest, (Batch, Why)> {
+) -> Result<OutboundRequest, (Batch, DropReason)> {
     match made(&batch, form, compressor, room).await {
         Ok(made) => Ok(outbound(batch, made, compressor.encoding())),
         Err(why) => Err((batch, why)),
@@ -82,7 +82,7 @@ pub(super) async fn pack(
 
 /// What was made of a batch.
 #[derive(Default)]
-struct Made {
+struct PreparedRequest {
     /// Nothing where that is its own window.
     frame: Option<Frame>,
     untranslatable: u64,
@@ -102,9 +102,9 @@ async fn made(
     form: Option<Form>,
     compressor: &mut Compressor,
     room: &EgressBudget,
-) -> Result<Made, Why> {
-    if batch.key.way == Way::Join {
-        return Ok(Made::default());
+) -> Result<PreparedRequest, DropReason> {
+    if batch.key.way == BodyTreatment::Join {
+        return Ok(PreparedRequest::default());
     }
     let mut made = decoded(batch, compressor, room).await?;
     if let Some(form) = form {
@@ -141,7 +141,7 @@ pub(super) async fn alone(
     batch: Batch,
     compressor: &mut Compressor,
     room: &EgressBudget,
-) -> Result<OutboundRequest, Why> {
+) -> Result<OutboundRequest, DropReason> {
     let Batch { key, meta, items, out_len: raw_len, .. } = batch;
     let sequences = batch.sequences.clone();
     let raw = opened(batch, compressor, room).await?;
@@ -155,19 +155,23 @@ pub(super) async fn opened(
     batch: Batch,
     compressor: &mut Compressor,
     room: &EgressBudget,
-) -> Result<Frame, Why> {
-    let [body] = batch.bodies.as_slice() else { return Err(Why::Damaged) };
+) -> Result<Frame, DropReason> {
+    let [body] = batch.bodies.as_slice() else { return Err(DropReason::Damaged) };
     if body.encoding == Encoding::Identity {
         return Ok(batch.window);
     }
-    let mut raw = room.window(PREFIX + body.raw_len + SLACK).await?;
+    let mut raw = room.window(PREFIX + body.raw_len + END_SLACK).await?;
     raw.skip(PREFIX);
-    let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
-    compressor.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
+    let bytes = batch.window.get(body.range.clone()).ok_or(DropReason::Damaged)?;
+    compressor.decode(body.encoding, bytes, &mut raw).await.map_err(|_| DropReason::Damaged)?;
     Ok(raw)
 }
 
-async fn compressed(raw: &Frame, compressor: &mut Compressor, room: &EgressBudget) -> Result<Frame, Why> {
+async fn compressed(
+    raw: &Frame,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
+) -> Result<Frame, DropReason> {
     let message = raw.get(PREFIX..).unwrap_or_default();
     // What telemetry usually shrinks to; what does not grows.
     let mut out = room.window(PREFIX + message.len() / 4).await?;
@@ -177,31 +181,38 @@ async fn compressed(raw: &Frame, compressor: &mut Compressor, room: &EgressBudge
 }
 
 /// The bodies of a batch decoded, one after the other, where they came compressed; and in OTLP, where they are not.
-async fn decoded(batch: &Batch, compressor: &mut Compressor, room: &EgressBudget) -> Result<Made, Why> {
+async fn decoded(
+    batch: &Batch,
+    compressor: &mut Compressor,
+    room: &EgressBudget,
+) -> Result<PreparedRequest, DropReason> {
     let version = version_of(&batch.meta);
     if version.is_none() && batch.bodies.iter().all(|body| body.encoding == Encoding::Identity) {
-        return Ok(Made::default());
+        return Ok(PreparedRequest::default());
     }
     let raw_len = batch.bodies.iter().fold(0usize, |sum, body| sum.saturating_add(body.raw_len));
-    let mut raw = room.window(PREFIX + raw_len + SLACK).await?;
+    let mut raw = room.window(PREFIX + raw_len + END_SLACK).await?;
     raw.skip(PREFIX);
     let mut ranges = Vec::with_capacity(if version.is_some() { batch.bodies.len() } else { 0 });
     for body in &batch.bodies {
         let start = raw.len();
-        let bytes = batch.window.get(body.range.clone()).ok_or(Why::Damaged)?;
-        compressor.decode(body.encoding, bytes, &mut raw).await.map_err(|_| Why::Damaged)?;
+        let bytes = batch.window.get(body.range.clone()).ok_or(DropReason::Damaged)?;
+        compressor.decode(body.encoding, bytes, &mut raw).await.map_err(|_| DropReason::Damaged)?;
         if version.is_some() {
             ranges.push(start..raw.len());
         }
     }
-    let Some(version) = version else { return Ok(Made { frame: Some(raw), ..Made::default() }) };
-    let Translated { frame, untranslatable } = translated(raw, &ranges, version, batch.out_len, room).await?;
-    Ok(Made { frame: Some(frame), untranslatable, json: None })
+    let Some(version) = version else {
+        return Ok(PreparedRequest { frame: Some(raw), ..PreparedRequest::default() });
+    };
+    let TranslatedBody { frame, untranslatable } =
+        translated(raw, &ranges, version, batch.out_len, room).await?;
+    Ok(PreparedRequest { frame: Some(frame), untranslatable, json: None })
 }
 
-fn outbound(batch: Batch, made: Made, encoding: Encoding) -> OutboundRequest {
+fn outbound(batch: Batch, made: PreparedRequest, encoding: Encoding) -> OutboundRequest {
     let Batch { key, meta, sequences, items, out_len, window, .. } = batch;
-    let Made { frame, untranslatable, json } = made;
+    let PreparedRequest { frame, untranslatable, json } = made;
     let raw_len = json.as_ref().map_or(out_len, |json| json.len);
     let (mut frame, original) = match (frame, json) {
         (Some(frame), Some(json)) => (frame, Some(json.original.unwrap_or(window))),

@@ -7,20 +7,22 @@
 //! The body is decoded once; beside it there is one piece at a time, and its compressed form. So an item is sent if it
 //! fits beside the body; one that does not is dropped alone.
 
-use super::answer::Fault;
-use super::batching::{Key, Way, spoken};
+use super::answer::RejectionCause;
+use super::batching::{BodyTreatment, Key, spoken};
 use super::json;
 use super::outbound_request::{self, Frame, OutboundRequest};
 use super::peer::PREFIX;
-use super::responses::{Outcome, answered, heard, keep};
+use super::responses::{RequestOutcome, answered, heard, keep};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
 use super::{Batch, OtlpProtocol};
-use crate::batch::Why;
-use crate::delivery::{Alone, Answered, Next, Pipeline, SMALLEST};
+use crate::batch::DropReason;
+use crate::body_parts::{
+    BodyPart, BodyParts, BodyPosition, BodySplitter, DocumentParts, EventParts, SampleParts,
+};
+use crate::delivery::{AnsweredRequest, MIN_REQUEST_SIZE, NextStep, OversizeOutcome, Pipeline};
 use crate::journal_consumer::Record;
 use crate::losses::Losses;
-use crate::pieces::{Cutting, Documents, Events, Pieces, Place, Portion, Samples};
 use tidegate_arena::{GROWTH_STEP, PAGE};
 use tidegate_journal::{Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
@@ -31,19 +33,19 @@ use tidegate_wire::remote_write::{Symbols, view};
 
 /// The progress of a record that goes out in pieces.
 #[derive(Debug)]
-pub(super) struct Cut {
+pub(super) struct SplitRequest {
     pub(super) sequence: u64,
     /// The longest piece, in bytes.
     most: usize,
     /// The position, the number of items before it as the ledger counts them, and how many of those were lost.
-    place: Place,
+    place: BodyPosition,
     booked: u64,
     losses: Losses,
 }
 
 /// A record that goes out in pieces.
 #[derive(Clone, Copy)]
-struct Whole {
+struct OversizeRecord {
     key: Key,
     meta: Meta,
 }
@@ -55,11 +57,11 @@ struct Body {
 }
 
 /// A piece has to be sent again later.
-struct Later;
+struct DeferredPart;
 
-impl Cut {
+impl SplitRequest {
     /// Counts a piece that is done.
-    fn done(&mut self, portion: &Portion, place: Place) {
+    fn done(&mut self, portion: &BodyPart, place: BodyPosition) {
         self.place = place;
         self.booked += portion.booked;
         self.losses.add(Dropped::Untranslatable, portion.untranslatable);
@@ -67,7 +69,7 @@ impl Cut {
 }
 
 /// What sends a record: the protocol and the pipeline.
-struct Sending<'a> {
+struct OversizeSender<'a> {
     protocol: &'a mut OtlpProtocol,
     pipeline: &'a mut Pipeline<OtlpProtocol>,
 }
@@ -78,28 +80,29 @@ impl OtlpProtocol {
         &mut self,
         pipeline: &mut Pipeline<OtlpProtocol>,
         record: &Record,
-    ) -> Alone {
-        let mut sending = Sending { protocol: self, pipeline };
-        Box::pin(sending.read_and_send(record)).await.unwrap_or_else(Alone::Lost)
+    ) -> OversizeOutcome {
+        let mut sending = OversizeSender { protocol: self, pipeline };
+        Box::pin(sending.read_and_send(record)).await.unwrap_or_else(OversizeOutcome::Lost)
     }
 }
 
-impl Sending<'_> {
+impl OversizeSender<'_> {
     /// Sends a record once, whole or in pieces. An error says why it is lost.
-    async fn read_and_send(&mut self, record: &Record) -> Result<Alone, Dropped> {
-        let Sending { protocol, pipeline } = self;
+    async fn read_and_send(&mut self, record: &Record) -> Result<OversizeOutcome, Dropped> {
+        let OversizeSender { protocol, pipeline } = self;
         let Some(way) = protocol.way(&record.meta) else { return Err(Dropped::Untranslatable) };
         let is_json = protocol.settings.layout().is_some();
-        let is_cut = is_json || protocol.is_cut(record, pipeline.most()) || matches!(way, Way::Translate(_));
-        let way = if is_cut { Way::Recode } else { way };
+        let is_cut =
+            is_json || protocol.is_cut(record, pipeline.most()) || matches!(way, BodyTreatment::Translate(_));
+        let way = if is_cut { BodyTreatment::Recode } else { way };
         let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
         let out_len = outgoing_len(&record.meta);
         let Pipeline { room, consumer, tools, .. } = &mut **pipeline;
         let batch = match Batch::of(record, key, PREFIX, out_len, 0, room, consumer).await {
             Ok(batch) => batch,
-            Err(Why::Damaged) => return Err(Dropped::Damaged),
+            Err(DropReason::Damaged) => return Err(Dropped::Damaged),
             // It was accepted with more memory.
-            Err(Why::Room(_) | Why::TooLong) => return Err(Dropped::TooLarge),
+            Err(DropReason::Room(_) | DropReason::TooLong) => return Err(Dropped::TooLarge),
         };
         if protocol.shown.replace(record.sequence) != Some(record.sequence) {
             consumer.show(record, batch.window.get(PREFIX..).unwrap_or_default());
@@ -108,36 +111,37 @@ impl Sending<'_> {
             return Box::pin(self.send_pieces(record.sequence, batch)).await;
         }
         let outbound = match (way, tools) {
-            (Way::Join, _) => OutboundRequest::joined(batch),
+            (BodyTreatment::Join, _) => OutboundRequest::joined(batch),
             (_, Some(compressor)) => {
                 let packed = Box::pin(outbound_request::alone(batch, compressor, room)).await;
-                packed.map_err(Why::reason)?
+                packed.map_err(DropReason::reason)?
             }
-            (_, None) => return Ok(Alone::Later),
+            (_, None) => return Ok(OversizeOutcome::Later),
         };
-        let Ok(Answered { request, reservation, answer, .. }) = pipeline.attempt(outbound).await else {
-            return Ok(Alone::Later);
+        let Ok(AnsweredRequest { request, reservation, answer, .. }) = pipeline.attempt(outbound).await
+        else {
+            return Ok(OversizeOutcome::Later);
         };
         Ok(match answered(pipeline, request, reservation, answer) {
-            Next::Settled => Alone::Settled,
-            Next::Again(_) | Next::Prepare(_) | Next::ReadAgain => Alone::Later,
+            NextStep::Settled => OversizeOutcome::Settled,
+            NextStep::Again(_) | NextStep::Prepare(_) | NextStep::ReadAgain => OversizeOutcome::Later,
         })
     }
 
     /// Sends the pieces of the one record in `batch`.
-    async fn send_pieces(&mut self, sequence: u64, batch: Batch) -> Result<Alone, Dropped> {
-        let whole = Whole { key: batch.key, meta: batch.meta };
+    async fn send_pieces(&mut self, sequence: u64, batch: Batch) -> Result<OversizeOutcome, Dropped> {
+        let whole = OversizeRecord { key: batch.key, meta: batch.meta };
         let meta = whole.meta;
         let taken = self.pipeline.consumer.signals_within(&meta);
         let Pipeline { room, tools, .. } = &mut *self.pipeline;
-        let Some(compressor) = tools.as_mut() else { return Ok(Alone::Later) };
-        let raw = outbound_request::opened(batch, compressor, room).await.map_err(Why::reason)?;
+        let Some(compressor) = tools.as_mut() else { return Ok(OversizeOutcome::Later) };
+        let raw = outbound_request::opened(batch, compressor, room).await.map_err(DropReason::reason)?;
         let body = raw.get(PREFIX..).unwrap_or_default();
         let known = self.protocol.cut.take().filter(|cut| cut.sequence == sequence);
-        let mut cut = known.unwrap_or_else(|| Cut {
+        let mut cut = known.unwrap_or_else(|| SplitRequest {
             sequence,
             most: self.pipeline.most(),
-            place: Place::default(),
+            place: BodyPosition::default(),
             booked: 0,
             losses: Losses::NONE,
         });
@@ -152,20 +156,20 @@ impl Sending<'_> {
                     .map_err(|_| Dropped::TooLarge)?;
                 let mut symbols = Symbols::new();
                 let request = view(version, body, &mut symbols).map_err(|_| Dropped::Damaged)?;
-                let pieces = Samples::new(pieces_of_remote_write(request), outgoing_len(&meta), &from);
+                let pieces = SampleParts::new(pieces_of_remote_write(request), outgoing_len(&meta), &from);
                 Box::pin(self.send_all(pieces, whole, &mut cut)).await
             }
             (Protocol::Intake, _) => {
-                let pieces = Events::new(body, meta.received_at_ns, taken, &from);
+                let pieces = EventParts::new(body, meta.received_at_ns, taken, &from);
                 Box::pin(self.send_all(pieces, whole, &mut cut)).await
             }
             (Protocol::Bulk, _) => {
-                let pieces = Documents::new(body, meta.received_at_ns, &from);
+                let pieces = DocumentParts::new(body, meta.received_at_ns, &from);
                 Box::pin(self.send_all(pieces, whole, &mut cut)).await
             }
             _ => match spoken(meta.signal) {
                 Some(signal) => {
-                    let pieces = Cutting::new(meta.signal, split(signal, body, cut.most), &from);
+                    let pieces = BodySplitter::new(meta.signal, split(signal, body, cut.most), &from);
                     Box::pin(self.send_all(pieces, whole, &mut cut)).await
                 }
                 None => Ok(()),
@@ -173,7 +177,7 @@ impl Sending<'_> {
         };
         if outcome.is_err() {
             self.protocol.cut = Some(cut);
-            return Ok(Alone::Later);
+            return Ok(OversizeOutcome::Later);
         }
         if matches!(meta.protocol, Protocol::Intake | Protocol::Bulk) {
             // Items of the record that are none of those.
@@ -186,11 +190,16 @@ impl Sending<'_> {
                 .and(Losses::passed_over(others));
         }
         self.pipeline.settle([sequence], cut.losses);
-        Ok(Alone::Settled)
+        Ok(OversizeOutcome::Settled)
     }
 
     /// Sends all that is left of a body, piece by piece.
-    async fn send_all(&mut self, mut pieces: impl Pieces, whole: Whole, cut: &mut Cut) -> Result<(), Later> {
+    async fn send_all(
+        &mut self,
+        mut pieces: impl BodyParts,
+        whole: OversizeRecord,
+        cut: &mut SplitRequest,
+    ) -> Result<(), DeferredPart> {
         // A tighter bound for the next piece, after one that did not fit.
         let mut narrow = usize::MAX;
         loop {
@@ -216,7 +225,7 @@ impl Sending<'_> {
             }
             let signal = pieces.signal();
             let key = Key { signal, ..whole.key };
-            let whole = Whole { key, meta: Meta { signal, ..whole.meta } };
+            let whole = OversizeRecord { key, meta: Meta { signal, ..whole.meta } };
             let Ok(body) = self.body(frame, signal, portion.items).await else {
                 if portion.items > 1 {
                     (pieces, narrow) = (before, most.min(portion.bytes) / 2);
@@ -228,24 +237,24 @@ impl Sending<'_> {
                 continue;
             };
             narrow = narrow.max(PAGE).saturating_mul(4);
-            let Some(outbound) = self.piece(body, &portion, whole).await else { return Err(Later) };
-            let Ok(answered) = self.pipeline.attempt(outbound).await else { return Err(Later) };
-            let Answered { request, reservation, answer, .. } = answered;
+            let Some(outbound) = self.piece(body, &portion, whole).await else { return Err(DeferredPart) };
+            let Ok(answered) = self.pipeline.attempt(outbound).await else { return Err(DeferredPart) };
+            let AnsweredRequest { request, reservation, answer, .. } = answered;
             match heard(self.pipeline, &request, reservation, answer) {
-                Outcome::Accepted(rejected) => cut.losses.add(Dropped::Rejected, rejected),
-                Outcome::Retry => return Err(Later),
-                Outcome::Refused(reason, Fault::Size) if self.is_cuttable(&portion) => {
+                RequestOutcome::Accepted(rejected) => cut.losses.add(Dropped::Rejected, rejected),
+                RequestOutcome::Retry => return Err(DeferredPart),
+                RequestOutcome::Refused(reason, RejectionCause::Size) if self.is_cuttable(&portion) => {
                     self.pipeline.report.refused_in_part(&reason.to_string());
                     cut.most = cut.most.min(portion.bytes) / 2;
                     pieces = before;
                     continue;
                 }
-                Outcome::Refused(reason, fault) => {
+                RequestOutcome::Refused(reason, fault) => {
                     keep(self.pipeline, &request, &reason);
                     // An event that ends in a later piece has lost something, too.
                     cut.losses.add(fault.reason(), portion.booked.max(1));
                     // What is behind an item that was too long alone need not be as short.
-                    cut.most = if fault == Fault::Size { self.pipeline.most() } else { cut.most };
+                    cut.most = if fault == RejectionCause::Size { self.pipeline.most() } else { cut.most };
                 }
             }
             cut.done(&portion, pieces.place());
@@ -253,10 +262,10 @@ impl Sending<'_> {
     }
 
     /// Whether a piece that was found too large is sent in shorter ones.
-    fn is_cuttable(&self, portion: &Portion) -> bool {
+    fn is_cuttable(&self, portion: &BodyPart) -> bool {
         match self.protocol.settings.layout() {
             Some(_) => portion.items > 1,
-            None => portion.is_cuttable(SMALLEST),
+            None => portion.is_cuttable(MIN_REQUEST_SIZE),
         }
     }
 
@@ -271,12 +280,12 @@ impl Sending<'_> {
     }
 
     /// The next piece in a window of its own, which grows until one item fits. `None` when there is no such room.
-    async fn written<P: Pieces>(
+    async fn written<P: BodyParts>(
         &mut self,
         pieces: &mut P,
         wanted: usize,
         most: usize,
-    ) -> Option<(Frame, Portion)> {
+    ) -> Option<(Frame, BodyPart)> {
         let mut wanted = wanted.saturating_add(PREFIX);
         loop {
             let left = self.pipeline.room.longest_window();
@@ -297,7 +306,7 @@ impl Sending<'_> {
     }
 
     /// What a piece says, in the form in which it goes out.
-    async fn body(&mut self, frame: Frame, signal: Signal, items: u64) -> Result<Body, Why> {
+    async fn body(&mut self, frame: Frame, signal: Signal, items: u64) -> Result<Body, DropReason> {
         let message = frame.get(PREFIX..).unwrap_or_default();
         let most = if items > 1 { self.pipeline.most() } else { usize::MAX };
         let Some(form) = self.protocol.form(signal, message.len(), most) else {
@@ -309,7 +318,12 @@ impl Sending<'_> {
     }
 
     /// A piece as it goes out: compressed if there is room for that.
-    async fn piece(&mut self, body: Body, portion: &Portion, whole: Whole) -> Option<OutboundRequest> {
+    async fn piece(
+        &mut self,
+        body: Body,
+        portion: &BodyPart,
+        whole: OversizeRecord,
+    ) -> Option<OutboundRequest> {
         let Pipeline { room, tools, .. } = &mut *self.pipeline;
         let compressor = tools.as_mut()?;
         let Body { frame, original } = body;

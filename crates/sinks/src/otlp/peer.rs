@@ -3,7 +3,7 @@
 mod compressed;
 mod read;
 
-use super::answer::Answer;
+use super::answer::OtlpAnswer;
 use super::settings::{Json, Settings, Transport};
 use crate::delivery::EndpointError;
 use crate::delivery::client::{self, Client, ClientSettings};
@@ -48,7 +48,7 @@ pub(super) fn is_spoken(signal: Signal) -> bool {
 
 /// What the connections of a sink take, in bytes: with their buffers, TLS sessions and what is kept of responses.
 pub(super) fn bytes(settings: &Settings) -> usize {
-    let response = read::KEPT + client::HEADERS as usize;
+    let response = read::KEPT + client::MAX_HEADER_LIST as usize;
     client_settings(settings).bytes(&settings.endpoints)
         + settings.max_in_flight * response
         + compressed::DECODER
@@ -124,9 +124,9 @@ impl Peer {
     }
 
     /// Sends `request` and waits for the answer; for `timeout` at most.
-    pub(super) async fn send(&self, request: &Request) -> Answer {
+    pub(super) async fn send(&self, request: &Request) -> OtlpAnswer {
         let Some(head) = self.head(request) else {
-            return Answer::lost("the request has no path".to_owned());
+            return OtlpAnswer::lost("the request has no path".to_owned());
         };
         let answer = self.client.exchange(|connections| async move {
             let answered = match connections.request(head).await {
@@ -143,12 +143,12 @@ impl Peer {
                     Transport::Http => read::http(response, None).await,
                     Transport::Json(json) => read::http(response, Some(json.layout)).await,
                 },
-                Err(error) => Answer::lost(chain(&error)),
+                Err(error) => OtlpAnswer::lost(chain(&error)),
             }
         });
         match answer.await {
             Ok(answer) => answer.masked(&self.secrets),
-            Err(late) => Answer::lost(late.to_string()),
+            Err(late) => OtlpAnswer::lost(late.to_string()),
         }
     }
 

@@ -9,7 +9,7 @@ const WORDS: usize = 512;
 /// Reads a response, byte by byte.
 #[derive(Debug, Default)]
 pub(super) struct Response {
-    at: At,
+    at: ParsePosition,
     /// Bytes left of `partial_success`, while in it.
     inside: Option<u64>,
     /// The number that is being read, and how many bits of it are.
@@ -19,7 +19,7 @@ pub(super) struct Response {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum At {
+enum ParsePosition {
     #[default]
     Key,
     /// The number of a field.
@@ -42,8 +42,8 @@ impl Response {
                 *left = left.saturating_sub(1);
                 if *left == 0 {
                     self.inside = None;
-                    if !matches!(self.at, At::Key) {
-                        self.at = At::Lost;
+                    if !matches!(self.at, ParsePosition::Key) {
+                        self.at = ParsePosition::Lost;
                     }
                 }
             }
@@ -60,26 +60,26 @@ impl Response {
         String::from_utf8_lossy(&self.words).trim().to_owned()
     }
 
-    fn after(&mut self, byte: u8) -> At {
+    fn after(&mut self, byte: u8) -> ParsePosition {
         match self.at {
-            At::Lost => At::Lost,
-            At::Skip(left) => {
+            ParsePosition::Lost => ParsePosition::Lost,
+            ParsePosition::Skip(left) => {
                 if left > 1 {
-                    At::Skip(left - 1)
+                    ParsePosition::Skip(left - 1)
                 } else {
-                    At::Key
+                    ParsePosition::Key
                 }
             }
-            At::Words(left) => {
+            ParsePosition::Words(left) => {
                 if self.words.len() < WORDS {
                     self.words.push(byte);
                 }
-                if left > 1 { At::Words(left - 1) } else { At::Key }
+                if left > 1 { ParsePosition::Words(left - 1) } else { ParsePosition::Key }
             }
-            At::Key | At::Number(_) | At::Length(_) => {
+            ParsePosition::Key | ParsePosition::Number(_) | ParsePosition::Length(_) => {
                 let (value, bits) = &mut self.number;
                 if *bits > 63 {
-                    return At::Lost;
+                    return ParsePosition::Lost;
                 }
                 *value |= u64::from(byte & 0x7f) << *bits;
                 *bits += 7;
@@ -92,31 +92,31 @@ impl Response {
         }
     }
 
-    fn number_read(&mut self, value: u64) -> At {
+    fn number_read(&mut self, value: u64) -> ParsePosition {
         match self.at {
-            At::Number(field) => {
+            ParsePosition::Number(field) => {
                 if self.inside.is_some() && field == 1 {
                     // A negative number is nonsense.
                     self.rejected = u64::try_from(value.cast_signed()).unwrap_or(0);
                 }
-                At::Key
+                ParsePosition::Key
             }
-            At::Length(1) if self.inside.is_none() => {
+            ParsePosition::Length(1) if self.inside.is_none() => {
                 self.inside = (value > 0).then(|| value.saturating_add(1));
-                At::Key
+                ParsePosition::Key
             }
-            At::Length(_) if value == 0 => At::Key,
-            At::Length(2) if self.inside.is_some() => {
+            ParsePosition::Length(_) if value == 0 => ParsePosition::Key,
+            ParsePosition::Length(2) if self.inside.is_some() => {
                 self.words.clear();
-                At::Words(value)
+                ParsePosition::Words(value)
             }
-            At::Length(_) => At::Skip(value),
+            ParsePosition::Length(_) => ParsePosition::Skip(value),
             _ => match value & 7 {
-                0 => At::Number(value >> 3),
-                1 => At::Skip(8),
-                2 => At::Length(value >> 3),
-                5 => At::Skip(4),
-                _ => At::Lost,
+                0 => ParsePosition::Number(value >> 3),
+                1 => ParsePosition::Skip(8),
+                2 => ParsePosition::Length(value >> 3),
+                5 => ParsePosition::Skip(4),
+                _ => ParsePosition::Lost,
             },
         }
     }

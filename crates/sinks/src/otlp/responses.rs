@@ -1,24 +1,24 @@
 //! What follows from answers: what is settled, retried, or looked at record by record.
 
 use super::OtlpProtocol;
-use super::answer::{Answer, Fault, Reason};
+use super::answer::{OtlpAnswer, RejectionCause, RejectionReason};
 use super::outbound_request::OutboundRequest;
 use super::peer::PREFIX;
-use crate::delivery::{Next, Pipeline};
-use crate::endpoints::{Reservation, Verdict};
+use crate::delivery::{NextStep, Pipeline};
+use crate::endpoints::{AttemptResult, Reservation};
 use crate::losses::Losses;
 use tidegate_journal::{Encoding, Meta, Protocol};
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
 
 /// An answer that the endpoint and the pages know of.
-pub(super) enum Outcome {
+pub(super) enum RequestOutcome {
     /// Accepted, except so many items.
     Accepted(u64),
     /// To be sent again.
     Retry,
     /// Refused for good.
-    Refused(Reason, Fault),
+    Refused(RejectionReason, RejectionCause),
 }
 
 /// Reports an answer to the endpoint and the pages.
@@ -26,29 +26,29 @@ pub(super) fn heard(
     pipeline: &mut Pipeline<OtlpProtocol>,
     outbound: &OutboundRequest,
     reservation: Reservation,
-    answer: Answer,
-) -> Outcome {
+    answer: OtlpAnswer,
+) -> RequestOutcome {
     let now = Instant::now();
     match answer {
-        Answer::Taken { rejected, words } => {
-            pipeline.endpoints.give_back(reservation, Verdict::Alive, now);
+        OtlpAnswer::Taken { rejected, words } => {
+            pipeline.endpoints.give_back(reservation, AttemptResult::Alive, now);
             let rejected = rejected.min(outbound.items);
             pipeline.report.accepted(outbound.request.body().len());
             if rejected > 0 || !words.is_empty() {
                 pipeline.report.accepted_in_part(rejected, &words);
             }
-            Outcome::Accepted(rejected)
+            RequestOutcome::Accepted(rejected)
         }
-        Answer::Later { reason, after } => {
+        OtlpAnswer::Later { reason, after } => {
             pipeline.endpoint_failed(reservation, after, outbound.items, &reason.to_string());
-            Outcome::Retry
+            RequestOutcome::Retry
         }
-        Answer::Refused { reason, fault } => {
-            pipeline.endpoints.give_back(reservation, Verdict::Alive, now);
-            if fault == Fault::Size {
+        OtlpAnswer::Refused { reason, fault } => {
+            pipeline.endpoints.give_back(reservation, AttemptResult::Alive, now);
+            if fault == RejectionCause::Size {
                 pipeline.found_too_large(outbound.raw_len);
             }
-            Outcome::Refused(reason, fault)
+            RequestOutcome::Refused(reason, fault)
         }
     }
 }
@@ -58,42 +58,46 @@ pub(super) fn answered(
     pipeline: &mut Pipeline<OtlpProtocol>,
     outbound: OutboundRequest,
     reservation: Reservation,
-    answer: Answer,
-) -> Next<OtlpProtocol> {
+    answer: OtlpAnswer,
+) -> NextStep<OtlpProtocol> {
     match heard(pipeline, &outbound, reservation, answer) {
-        Outcome::Accepted(rejected) => {
+        RequestOutcome::Accepted(rejected) => {
             let mut losses = Losses::of(Dropped::Rejected, rejected);
             losses.add(Dropped::Untranslatable, outbound.untranslatable);
             pipeline.settle(outbound.sequences, losses);
-            Next::Settled
+            NextStep::Settled
         }
-        Outcome::Retry => Next::Again(outbound),
-        Outcome::Refused(reason, fault) => match outbound.sequences.as_slice() {
+        RequestOutcome::Retry => NextStep::Again(outbound),
+        RequestOutcome::Refused(reason, fault) => match outbound.sequences.as_slice() {
             // Which record is at fault is found out by sending each alone.
-            [_, .., last] if fault != Fault::Other => {
+            [_, .., last] if fault != RejectionCause::Other => {
                 pipeline.report.refused_in_part(&reason.to_string());
                 pipeline.suspect(*last);
-                Next::ReadAgain
+                NextStep::ReadAgain
             }
             // Now that the peer is known to take less, it is cut.
-            [only] if fault == Fault::Size && outbound.is_cuttable() => {
+            [only] if fault == RejectionCause::Size && outbound.is_cuttable() => {
                 pipeline.report.refused_in_part(&reason.to_string());
                 if outbound.original.is_some() {
                     pipeline.suspect_size(*only);
                 }
-                Next::ReadAgain
+                NextStep::ReadAgain
             }
             _ => {
                 keep(pipeline, &outbound, &reason);
                 pipeline.settle(outbound.sequences, Losses::of(fault.reason(), outbound.items));
-                Next::Settled
+                NextStep::Settled
             }
         },
     }
 }
 
 /// The peer rejects a request: it is kept, so that somebody can look at it and send it again.
-pub(super) fn keep(pipeline: &mut Pipeline<OtlpProtocol>, outbound: &OutboundRequest, reason: &Reason) {
+pub(super) fn keep(
+    pipeline: &mut Pipeline<OtlpProtocol>,
+    outbound: &OutboundRequest,
+    reason: &RejectionReason,
+) {
     let reason = reason.to_string();
     pipeline.report.rejected(outbound.items, &reason);
     let body = outbound.request.body();

@@ -2,7 +2,7 @@
 
 use super::outbound_request::Frame;
 use super::peer::PREFIX;
-use crate::batch::Why;
+use crate::batch::DropReason;
 use crate::egress_budget::EgressBudget;
 use std::ops::Range;
 use tidegate_journal::{Meta, Protocol, Signal};
@@ -10,7 +10,7 @@ use tidegate_wire::otlp::prometheus::from_remote_write;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 
 /// Bodies said in OTLP, one after the other, and how many of their items OTLP has no form for.
-pub(super) struct Translated {
+pub(super) struct TranslatedBody {
     pub(super) frame: Frame,
     pub(super) untranslatable: u64,
 }
@@ -42,7 +42,7 @@ pub(super) async fn translated(
     version: Version,
     expected_len: usize,
     room: &EgressBudget,
-) -> Result<Translated, Why> {
+) -> Result<TranslatedBody, DropReason> {
     let of_symbols = |range: &Range<usize>| raw.get(range.clone()).map_or(0, Symbols::bytes_for);
     let most_symbols = match version {
         Version::V1 => 0,
@@ -55,9 +55,9 @@ pub(super) async fn translated(
         frame.skip(PREFIX);
         let mut untranslatable = 0;
         for range in bodies {
-            let bytes = raw.get(range.clone()).ok_or(Why::Damaged)?;
+            let bytes = raw.get(range.clone()).ok_or(DropReason::Damaged)?;
             let mut symbols = Symbols::new();
-            let request = view(version, bytes, &mut symbols).map_err(|_| Why::Damaged)?;
+            let request = view(version, bytes, &mut symbols).map_err(|_| DropReason::Damaged)?;
             let Ok(done) = from_remote_write(request, frame.spare_mut()) else {
                 len = len.saturating_mul(2);
                 continue 'larger;
@@ -67,6 +67,6 @@ pub(super) async fn translated(
             drop(symbols);
             tokio::task::yield_now().await;
         }
-        return Ok(Translated { frame, untranslatable });
+        return Ok(TranslatedBody { frame, untranslatable });
     }
 }

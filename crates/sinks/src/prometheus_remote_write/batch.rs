@@ -1,9 +1,9 @@
 //! Records that go out together: their bodies in one window.
 
 use super::Settings;
-use super::exchange::{Entries, Request};
-use super::passing;
-use crate::egress_budget::{EgressBudget, Held, NoRoom, Turn};
+use super::exchange::{Request, ResendRange};
+use super::snappy_passthrough;
+use crate::egress_budget::{BorrowTurn, BudgetError, Charged, EgressBudget};
 use crate::journal_consumer::{JournalConsumer, Record};
 use std::ops::Range;
 use tidegate_arena::{GROWTH_STEP, PAGE, Window, rounded};
@@ -15,13 +15,13 @@ const MOST_RECORDS: usize = 256;
 
 /// How records go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum BatchMode {
     /// As they are, joined without decoding: 1.0 as 1.0.
     Pass,
     /// Decoded and encoded again.
     Recode {
         /// What they came in.
-        from: Form,
+        from: BodyFormat,
         /// The version they go out in.
         to: Version,
     },
@@ -31,36 +31,36 @@ pub(super) enum Mode {
 
 /// What records came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum BodyFormat {
     /// Remote write of this version.
     RemoteWrite(Version),
     /// OTLP metrics.
     Otlp,
 }
 
-impl Form {
+impl BodyFormat {
     /// The version that it goes out in when nothing else is asked for.
     pub(super) fn version(self) -> Version {
         match self {
-            Form::RemoteWrite(version) => version,
+            BodyFormat::RemoteWrite(version) => version,
             // Every peer takes that.
-            Form::Otlp => Version::V1,
+            BodyFormat::Otlp => Version::V1,
         }
     }
 }
 
 /// Records that go out together.
 pub(super) struct Batch {
-    mode: Mode,
+    mode: BatchMode,
     first: Record,
     last: Record,
     items: u64,
     raw_len: usize,
     bodies: Vec<Body>,
     /// Room for a preamble, then the bodies; those that pass without their own preambles.
-    window: Option<Held<Window>>,
+    window: Option<Charged<Window>>,
     /// While more than the sink's own part is held.
-    turn: Turn,
+    turn: BorrowTurn,
     /// It is larger than the sink's own part can take, so it is not to be held while a peer is waited for.
     large: bool,
     /// How large it is likely to become, in bytes.
@@ -79,25 +79,25 @@ pub(super) struct Body {
 
 /// Why a record's body cannot be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoBody {
+pub(super) enum BodyError {
     /// It cannot be read any more; the journal's next event says so.
     Damaged,
     /// It is more than this sink can ever hold: it was accepted when there was more memory.
     TooLarge,
 }
 
-impl From<ReadError> for NoBody {
-    fn from(error: ReadError) -> NoBody {
+impl From<ReadError> for BodyError {
+    fn from(error: ReadError) -> BodyError {
         match error {
-            ReadError::Damaged | ReadError::NoRecord => NoBody::Damaged,
-            ReadError::Memory(_) => NoBody::TooLarge,
+            ReadError::Damaged | ReadError::NoRecord => BodyError::Damaged,
+            ReadError::Memory(_) => BodyError::TooLarge,
         }
     }
 }
 
-impl From<NoRoom> for NoBody {
-    fn from(_: NoRoom) -> NoBody {
-        NoBody::TooLarge
+impl From<BudgetError> for BodyError {
+    fn from(_: BudgetError) -> BodyError {
+        BodyError::TooLarge
     }
 }
 
@@ -116,17 +116,17 @@ impl Batch {
     /// When its body cannot be had.
     pub(super) async fn of(
         record: Record,
-        mode: Mode,
+        mode: BatchMode,
         usual: usize,
         room: &EgressBudget,
         consumer: &mut JournalConsumer,
         settings: &Settings,
-    ) -> Result<Batch, NoBody> {
+    ) -> Result<Batch, BodyError> {
         let part = room.part();
         let raw_len = record.meta.raw_len as usize;
-        let kept = passing::PREAMBLE + record.body_len as usize;
+        let kept = snappy_passthrough::PREAMBLE + record.body_len as usize;
         let (limits, large) = match mode {
-            Mode::Recode { .. } => {
+            BatchMode::Recode { .. } => {
                 let raw = settings.max_bytes.min(piece_of(part));
                 let limits = Limits { raw, items: settings.max_items, kept: part / 4 };
                 (limits, raw_len > raw || rounded(kept) > part / 4)
@@ -138,13 +138,13 @@ impl Batch {
         };
         // Recoding holds the body in both forms, and at least one of the pieces made of it.
         let needed = match mode {
-            Mode::Alien => 0,
-            Mode::Pass => rounded(kept),
-            Mode::Recode { .. } if record.meta.encoding == Encoding::Identity => rounded(kept),
-            Mode::Recode { .. } => rounded(kept) + rounded(raw_len),
+            BatchMode::Alien => 0,
+            BatchMode::Pass => rounded(kept),
+            BatchMode::Recode { .. } if record.meta.encoding == Encoding::Identity => rounded(kept),
+            BatchMode::Recode { .. } => rounded(kept) + rounded(raw_len),
         };
         if needed > room.most() {
-            return Err(NoBody::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         let mut batch = Batch {
             mode,
@@ -154,12 +154,12 @@ impl Batch {
             raw_len,
             bodies: Vec::new(),
             window: None,
-            turn: Turn::none(),
+            turn: BorrowTurn::none(),
             large,
             usual: usual.min(limits.kept),
             limits,
         };
-        if mode != Mode::Alien {
+        if mode != BatchMode::Alien {
             batch.load(room, consumer).await?;
         }
         Ok(batch)
@@ -173,20 +173,20 @@ impl Batch {
         &mut self,
         room: &EgressBudget,
         consumer: &mut JournalConsumer,
-    ) -> Result<(), NoBody> {
+    ) -> Result<(), BodyError> {
         if self.window.is_none() {
             if self.large {
                 self.borrow(room).await;
             }
             let record = self.first;
-            let needed = passing::PREAMBLE + record.body_len as usize;
+            let needed = snappy_passthrough::PREAMBLE + record.body_len as usize;
             // Taken at once, the memory is still mapped from the last batch, as nothing that grows is.
             let wanted = if self.large { needed } else { self.usual.max(needed) };
             let mut window = match room.window(wanted).await {
-                Err(NoRoom::WithoutTurn) if wanted > needed => room.window(needed).await?,
+                Err(BudgetError::WithoutTurn) if wanted > needed => room.window(needed).await?,
                 window => window?,
             };
-            window.skip(passing::PREAMBLE);
+            window.skip(snappy_passthrough::PREAMBLE);
             self.window = Some(window);
             self.bodies.clear();
             self.read(&record, consumer)?;
@@ -213,7 +213,7 @@ impl Batch {
             self.window = None;
         }
         if !room.is_over() {
-            self.turn = Turn::none();
+            self.turn = BorrowTurn::none();
         }
     }
 
@@ -245,7 +245,7 @@ impl Batch {
             || self.items > self.limits.items / 2
     }
 
-    pub(super) fn mode(&self) -> Mode {
+    pub(super) fn mode(&self) -> BatchMode {
         self.mode
     }
 
@@ -276,7 +276,7 @@ impl Batch {
 
     /// Bytes of the sink's room that it holds.
     pub(super) fn held(&self) -> usize {
-        self.window.as_ref().map_or(0, Held::bytes)
+        self.window.as_ref().map_or(0, Charged::bytes)
     }
 
     /// Whether it must not be held while a peer is waited for.
@@ -291,7 +291,7 @@ impl Batch {
 
     /// The body of a batch of one that needs no decoding, and where it is in its window. [`load`](Self::load) brings it
     /// back.
-    pub(super) fn take_plain(&mut self) -> Option<(Held<Window>, Range<usize>)> {
+    pub(super) fn take_plain(&mut self) -> Option<(Charged<Window>, Range<usize>)> {
         let [Body { range, encoding: Encoding::Identity, .. }] = self.bodies.as_slice() else { return None };
         let range = range.clone();
         self.window.take().map(|window| (window, range))
@@ -299,22 +299,22 @@ impl Batch {
 
     /// The batch as one request, without decoding, and the turn that its memory needs: nothing when its
     /// bodies are longer together than Snappy can say.
-    pub(super) fn into_request(self) -> Option<(Request, Turn)> {
+    pub(super) fn into_request(self) -> Option<(Request, BorrowTurn)> {
         let Batch { window, raw_len, items, turn, .. } = self;
-        let body = passing::joined(window?, raw_len)?;
-        let entries = Entries::All(items);
+        let body = snappy_passthrough::joined(window?, raw_len)?;
+        let entries = ResendRange::All(items);
         let request = Request { body, version: Version::V1, histograms: true, points: false, items, entries };
         Some((request, turn))
     }
 
-    fn read(&mut self, record: &Record, consumer: &mut JournalConsumer) -> Result<(), NoBody> {
+    fn read(&mut self, record: &Record, consumer: &mut JournalConsumer) -> Result<(), BodyError> {
         let Some(window) = &mut self.window else { return Ok(()) };
         let start = window.len();
         window.try_reserve(record.body_len as usize)?;
         let (raw_len, encoding) = (record.meta.raw_len as usize, record.meta.encoding);
         let follower = consumer.follower();
-        if self.mode == Mode::Pass {
-            passing::append(window, raw_len, |window| follower.read_into(window))?;
+        if self.mode == BatchMode::Pass {
+            snappy_passthrough::append(window, raw_len, |window| follower.read_into(window))?;
         } else {
             follower.read_into(window)?;
         }
@@ -332,11 +332,11 @@ pub(super) const fn piece_of(part: usize) -> usize {
 }
 
 /// What a record is in, when that can be said in this protocol.
-pub(super) fn form_of(record: &Record) -> Option<Form> {
+pub(super) fn form_of(record: &Record) -> Option<BodyFormat> {
     match (record.meta.protocol, record.meta.signal) {
-        (Protocol::RemoteWrite1, _) => Some(Form::RemoteWrite(Version::V1)),
-        (Protocol::RemoteWrite2, _) => Some(Form::RemoteWrite(Version::V2)),
-        (Protocol::Otlp, Signal::Metrics) => Some(Form::Otlp),
+        (Protocol::RemoteWrite1, _) => Some(BodyFormat::RemoteWrite(Version::V1)),
+        (Protocol::RemoteWrite2, _) => Some(BodyFormat::RemoteWrite(Version::V2)),
+        (Protocol::Otlp, Signal::Metrics) => Some(BodyFormat::Otlp),
         _ => None,
     }
 }

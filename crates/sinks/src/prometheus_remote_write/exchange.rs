@@ -1,11 +1,11 @@
 //! Requests and answers: what is sent again, what is not, and what the peer thinks of 2.0.
 
-use super::rotation::{Rotation, Turn};
+use super::rotation::{Rotation, RotationTurn};
 use crate::egress_budget::EgressBudget;
 use crate::health::Health;
-use crate::http_peer::{Answer, NoAnswer, Peer};
+use crate::http_peer::{HttpAnswer, HttpPeer, NoAnswer};
 use crate::secrets::Shown;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 use crate::tenant;
 use bytes::Bytes;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
@@ -47,30 +47,30 @@ pub(super) struct Request {
     /// As the books count them.
     pub(super) items: u64,
     /// As the peer counts them.
-    pub(super) entries: Entries,
+    pub(super) entries: ResendRange,
 }
 
 /// The samples, histograms and exemplars of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Entries {
+pub(super) enum ResendRange {
     /// So many of each.
     Each([u64; 3]),
     /// So many of all, and of metadata.
     All(u64),
 }
 
-impl Entries {
+impl ResendRange {
     pub(super) fn sum(self) -> u64 {
         match self {
-            Entries::Each(each) => each.iter().sum(),
-            Entries::All(all) => all,
+            ResendRange::Each(each) => each.iter().sum(),
+            ResendRange::All(all) => all,
         }
     }
 
     /// How many of them there are when the peer says that it wrote so many; what it does not say was written.
     fn written(self, said: [Option<u64>; 3], unsaid: bool) -> u64 {
         match self {
-            Entries::Each(each) => {
+            ResendRange::Each(each) => {
                 let least = |(sent, said): (u64, Option<u64>)| match said {
                     Some(said) => sent.min(said),
                     None if unsaid => sent,
@@ -78,7 +78,7 @@ impl Entries {
                 };
                 each.into_iter().zip(said).map(least).sum()
             }
-            Entries::All(all) => said.into_iter().flatten().fold(0, u64::saturating_add).min(all),
+            ResendRange::All(all) => said.into_iter().flatten().fold(0, u64::saturating_add).min(all),
         }
     }
 }
@@ -100,7 +100,7 @@ impl Request {
 
 /// What became of a request.
 #[derive(Debug, Clone)]
-pub(super) enum Verdict {
+pub(super) enum RequestVerdict {
     Delivered,
     /// The peer said for good that it does not want it.
     Rejected(Rejection),
@@ -139,18 +139,19 @@ pub(super) enum Sum {
 }
 
 impl Sum {
-    pub(super) fn of(verdicts: &[Verdict]) -> Sum {
+    pub(super) fn of(verdicts: &[RequestVerdict]) -> Sum {
         let mut sum = Sum::Final { rejected: false };
         for verdict in verdicts {
             sum = match (verdict, sum) {
-                (Verdict::Stopped, _) => return Sum::Stopped,
-                (Verdict::NotThisVersion, _) | (_, Sum::OtherVersion) => Sum::OtherVersion,
-                (Verdict::NoHistograms, _) | (_, Sum::WithoutHistograms) => Sum::WithoutHistograms,
-                (Verdict::Later(wait), Sum::Later(longest)) => Sum::Later(longest.max(*wait)),
-                (Verdict::Later(wait), _) => Sum::Later(*wait),
-                (Verdict::Rejected(Rejection { written: 0, settled: false, .. }), Sum::Final { .. }) => {
-                    Sum::Final { rejected: true }
-                }
+                (RequestVerdict::Stopped, _) => return Sum::Stopped,
+                (RequestVerdict::NotThisVersion, _) | (_, Sum::OtherVersion) => Sum::OtherVersion,
+                (RequestVerdict::NoHistograms, _) | (_, Sum::WithoutHistograms) => Sum::WithoutHistograms,
+                (RequestVerdict::Later(wait), Sum::Later(longest)) => Sum::Later(longest.max(*wait)),
+                (RequestVerdict::Later(wait), _) => Sum::Later(*wait),
+                (
+                    RequestVerdict::Rejected(Rejection { written: 0, settled: false, .. }),
+                    Sum::Final { .. },
+                ) => Sum::Final { rejected: true },
                 (_, sum) => sum,
             };
         }
@@ -166,7 +167,7 @@ pub(super) struct Exchange {
     tenant_header: Option<HeaderName>,
     health: Health,
     dead_letters: DeadLetters,
-    stop: Stop,
+    stop: StopSignal,
     /// How long a peer that has answered may take to read the rest of the request.
     patience: Duration,
     /// Until when the peer is taken for one that knows 1.0 only.
@@ -183,7 +184,7 @@ impl Exchange {
         (endpoints, tenant_header): (Rotation, Option<HeaderName>),
         health: Health,
         dead_letters: DeadLetters,
-        stop: Stop,
+        stop: StopSignal,
         timeout: Duration,
     ) -> Exchange {
         Exchange {
@@ -200,7 +201,7 @@ impl Exchange {
         }
     }
 
-    pub(super) fn stop(&self) -> &Stop {
+    pub(super) fn stop(&self) -> &StopSignal {
         &self.stop
     }
 
@@ -214,7 +215,7 @@ impl Exchange {
                 sink = self.sink,
                 "the peer answers requests and does not read them; closing the connection"
             );
-            self.endpoints.peers().for_each(Peer::hang_up);
+            self.endpoints.peers().for_each(HttpPeer::hang_up);
             room.falls_to(own).await;
         }
     }
@@ -236,8 +237,8 @@ impl Exchange {
         requests: &[Request],
         tenant: Tenant,
         patient: bool,
-    ) -> Vec<Verdict> {
-        let mut verdicts: Vec<Option<Verdict>> = requests.iter().map(|_| None).collect();
+    ) -> Vec<RequestVerdict> {
+        let mut verdicts: Vec<Option<RequestVerdict>> = requests.iter().map(|_| None).collect();
         loop {
             let turn = self.endpoints.turn(Instant::now());
             let open = requests.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
@@ -247,14 +248,14 @@ impl Exchange {
             let open = requests.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none());
             for (request, verdict) in open {
                 *verdict = match answers.next().flatten() {
-                    None => Some(Verdict::Stopped),
+                    None => Some(RequestVerdict::Stopped),
                     Some(answer) => match self.judge(turn, request, answer) {
-                        Judgement::Final(verdict) => Some(verdict),
-                        Judgement::Again { error, retry_after } => {
+                        AnswerVerdict::Final(verdict) => Some(verdict),
+                        AnswerVerdict::Again { error, retry_after } => {
                             let first = again.is_none();
                             let wait = self.failed(turn, &error, (first, retry_after), request.items);
                             again = Some(wait);
-                            (!patient).then_some(Verdict::Later(wait))
+                            (!patient).then_some(RequestVerdict::Later(wait))
                         }
                     },
                 };
@@ -264,7 +265,10 @@ impl Exchange {
                 _ => None,
             };
             if waited.is_none() {
-                return verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Stopped)).collect();
+                return verdicts
+                    .into_iter()
+                    .map(|verdict| verdict.unwrap_or(RequestVerdict::Stopped))
+                    .collect();
             }
         }
     }
@@ -297,10 +301,10 @@ impl Exchange {
 
     async fn attempt(
         &self,
-        turn: Turn,
+        turn: RotationTurn,
         request: &Request,
         tenant: &Tenant,
-    ) -> Option<Result<Answer, NoAnswer>> {
+    ) -> Option<Result<HttpAnswer, NoAnswer>> {
         let peer = self.endpoints.peer(turn)?;
         let (content_type, version) = match request.version {
             Version::V1 => ("application/x-protobuf", "0.1.0"),
@@ -319,10 +323,15 @@ impl Exchange {
         self.stop.or(peer.post(&headers, request.body.clone())).await
     }
 
-    fn judge(&mut self, turn: Turn, request: &Request, answer: Result<Answer, NoAnswer>) -> Judgement {
+    fn judge(
+        &mut self,
+        turn: RotationTurn,
+        request: &Request,
+        answer: Result<HttpAnswer, NoAnswer>,
+    ) -> AnswerVerdict {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Judgement::Again { error: error.to_string(), retry_after: None },
+            Err(error) => return AnswerVerdict::Again { error: error.to_string(), retry_after: None },
         };
         let status = answer.status;
         let v2 = request.version == Version::V2;
@@ -331,7 +340,7 @@ impl Exchange {
         if oblivious || (status == StatusCode::UNSUPPORTED_MEDIA_TYPE && v2) {
             tracing::info!(sink = self.sink, url = %Shown(&self.uri(turn)), "the peer does not take Remote-Write 2.0; sending 1.0");
             self.v1_until = Some(Instant::now() + ASK_AGAIN);
-            return Judgement::Final(Verdict::NotThisVersion);
+            return AnswerVerdict::Final(RequestVerdict::NotThisVersion);
         }
         if status.is_success() {
             self.endpoints.works(turn);
@@ -339,11 +348,16 @@ impl Exchange {
             let sent = request.entries.sum();
             let written = if v2 { request.entries.written(written(&answer.headers), true) } else { sent };
             if written >= sent {
-                return Judgement::Final(Verdict::Delivered);
+                return AnswerVerdict::Final(RequestVerdict::Delivered);
             }
             // It must not say that by the specification, and those who do mean it.
             let text = format!("the peer wrote {written} of {sent} samples, histograms and exemplars");
-            return Judgement::Final(Verdict::Rejected(Rejection { status, text, written, settled: true }));
+            return AnswerVerdict::Final(RequestVerdict::Rejected(Rejection {
+                status,
+                text,
+                written,
+                settled: true,
+            }));
         }
         let text = answer.excerpt;
         // Not a failure that time mends, though its status says so.
@@ -355,20 +369,25 @@ impl Exchange {
                  if it is to have them"
             );
             self.floats_until = Some(Instant::now() + ASK_AGAIN);
-            return Judgement::Final(Verdict::NoHistograms);
+            return AnswerVerdict::Final(RequestVerdict::NoHistograms);
         }
         if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
             self.health.failed(&format!("{status}: {text}"), None);
             let written = request.entries.written(written(&answer.headers), false);
-            return Judgement::Final(Verdict::Rejected(Rejection { status, text, written, settled: false }));
+            return AnswerVerdict::Final(RequestVerdict::Rejected(Rejection {
+                status,
+                text,
+                written,
+                settled: false,
+            }));
         }
-        Judgement::Again { error: format!("{status}: {text}"), retry_after: answer.retry_after }
+        AnswerVerdict::Again { error: format!("{status}: {text}"), retry_after: answer.retry_after }
     }
 
     /// Notes a failure, the first of a round or not; how long to wait before the next attempt.
     fn failed(
         &mut self,
-        turn: Turn,
+        turn: RotationTurn,
         error: &str,
         (first, asked): (bool, Option<Duration>),
         items: u64,
@@ -385,7 +404,7 @@ impl Exchange {
         wait
     }
 
-    fn uri(&self, turn: Turn) -> Uri {
+    fn uri(&self, turn: RotationTurn) -> Uri {
         self.endpoints.peer(turn).map(|peer| peer.uri().clone()).unwrap_or_default()
     }
 }
@@ -395,7 +414,7 @@ fn written(headers: &HeaderMap) -> [Option<u64>; 3] {
     WRITTEN.map(|name| headers.get(name)?.to_str().ok()?.parse().ok())
 }
 
-enum Judgement {
-    Final(Verdict),
+enum AnswerVerdict {
+    Final(RequestVerdict),
     Again { error: String, retry_after: Option<Duration> },
 }

@@ -9,14 +9,14 @@ mod encode;
 mod piece;
 
 use super::Settings;
-use super::batch::{Batch, Form, NoBody, piece_of};
+use super::batch::{Batch, BodyError, BodyFormat, piece_of};
 use super::exchange::Request;
-use crate::decoding::{self, SLACK};
-use crate::egress_budget::{EgressBudget, Held, NoRoom};
+use crate::decoding::{self, END_SLACK};
+use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use crate::journal_consumer::JournalConsumer;
 pub(super) use encode::To;
-use encode::{Encoded, Encoder, Most, Unfit};
-use piece::{Piece, Source};
+use encode::{EncodeError, Encoded, Encoder, Most};
+use piece::{RequestPart, Source};
 use tidegate_arena::{Charge, Window};
 use tidegate_journal::{Encoding, Tenant};
 use tidegate_ledger::Dropped;
@@ -53,19 +53,19 @@ struct Limits {
 }
 
 /// How far a batch has come.
-pub(super) struct Work {
-    from: Form,
+pub(super) struct RecodeProgress {
+    from: BodyFormat,
     to: To,
     source: Option<Source>,
     /// What is still to be sent, the next at the end. At most one for each record and each halving.
-    left: Vec<Piece>,
+    left: Vec<RequestPart>,
     /// What was given out last.
-    sent: Option<Piece>,
+    sent: Option<RequestPart>,
     begun: bool,
 }
 
 /// What comes next of a batch.
-pub(super) enum Step {
+pub(super) enum RecodeStep {
     /// Requests that may be sent at the same time.
     Requests {
         /// One for each lane that has something.
@@ -81,9 +81,9 @@ pub(super) enum Step {
     Finished,
 }
 
-impl Work {
-    pub(super) const fn new(from: Form, to: To) -> Work {
-        Work { from, to, source: None, left: Vec::new(), sent: None, begun: false }
+impl RecodeProgress {
+    pub(super) const fn new(from: BodyFormat, to: To) -> RecodeProgress {
+        RecodeProgress { from, to, source: None, left: Vec::new(), sent: None, begun: false }
     }
 
     /// Bytes of the sink's room that it holds.
@@ -138,13 +138,13 @@ impl Recoder {
     /// The next requests of the batch.
     pub(super) async fn next(
         &mut self,
-        work: &mut Work,
+        work: &mut RecodeProgress,
         batch: &mut Batch,
         consumer: &mut JournalConsumer,
-    ) -> Step {
+    ) -> RecodeStep {
         loop {
             if work.begun && work.left.is_empty() {
-                return Step::Finished;
+                return RecodeStep::Finished;
             }
             let source = match work.source.take() {
                 Some(source) => source,
@@ -152,14 +152,14 @@ impl Recoder {
                     Ok(source) => source,
                     Err(reason) => {
                         (work.begun, work.left) = (true, Vec::new());
-                        return Step::Lost(reason, batch.items());
+                        return RecodeStep::Lost(reason, batch.items());
                     }
                 },
             };
             if !work.begun {
                 (work.begun, work.left) = (true, vec![source.whole()]);
             }
-            let Some(piece) = work.left.pop() else { return Step::Finished };
+            let Some(piece) = work.left.pop() else { return RecodeStep::Finished };
             let bytes = self.fitting();
             let (piece, rest) = source.cut(piece, bytes, self.limits.items, self.points);
             work.left.extend(rest);
@@ -179,10 +179,10 @@ impl Recoder {
     async fn step(
         &mut self,
         source: &Source,
-        piece: Piece,
-        work: &mut Work,
+        piece: RequestPart,
+        work: &mut RecodeProgress,
         batch: &mut Batch,
-    ) -> Option<Step> {
+    ) -> Option<RecodeStep> {
         let members = piece.members().map_or(0, |members| members.end.saturating_sub(members.start));
         // A single point goes, whatever becomes of it.
         let entries = if members > 1 { self.limits.items } else { u64::MAX };
@@ -194,9 +194,9 @@ impl Recoder {
                         self.points = self.points.saturating_mul(2).min(self.limits.items.max(1));
                     }
                     work.sent = Some(piece);
-                    return Some(Step::Requests { requests, untranslatable, unwanted });
+                    return Some(RecodeStep::Requests { requests, untranslatable, unwanted });
                 }
-                Err(Unfit::Room(NoRoom::WithoutTurn)) => batch.borrow(&self.room).await,
+                Err(EncodeError::Room(BudgetError::WithoutTurn)) => batch.borrow(&self.room).await,
                 Err(_) => match source.halve(&piece) {
                     Some((first, second)) => {
                         self.points = (members / 2).clamp(1, self.points);
@@ -205,7 +205,7 @@ impl Recoder {
                     }
                     // What cannot be cut goes as it is: whether that is too large is for the peer to say.
                     None if most.bytes != Most::ALL => most.bytes = Most::ALL,
-                    None => return Some(Step::Lost(Dropped::TooLarge, source.items(&piece))),
+                    None => return Some(RecodeStep::Lost(Dropped::TooLarge, source.items(&piece))),
                 },
             }
         }
@@ -219,20 +219,20 @@ impl Recoder {
     /// The batch, decompressed.
     async fn decode(
         &self,
-        form: Form,
+        form: BodyFormat,
         batch: &mut Batch,
         consumer: &mut JournalConsumer,
     ) -> Result<Source, Dropped> {
         batch.load(&self.room, consumer).await.map_err(|no_body| match no_body {
-            NoBody::Damaged => Dropped::Damaged,
-            NoBody::TooLarge => Dropped::TooLarge,
+            BodyError::Damaged => Dropped::Damaged,
+            BodyError::TooLarge => Dropped::TooLarge,
         })?;
         if let Some((window, range)) = batch.take_plain() {
             return Ok(Source::new(form, window, vec![range]));
         }
         let needed = batch.bodies().1.iter().map(|body| body.raw_len).sum();
         let mut room = self.decoding_room(form, needed).await;
-        if let Err(NoRoom::WithoutTurn) = room {
+        if let Err(BudgetError::WithoutTurn) = room {
             batch.borrow(&self.room).await;
             room = self.decoding_room(form, needed).await;
         }
@@ -253,14 +253,14 @@ impl Recoder {
     /// Room for what bodies decode to, and for what decodes them.
     async fn decoding_room(
         &self,
-        form: Form,
+        form: BodyFormat,
         needed: usize,
-    ) -> Result<(Held<Window>, Option<Held<Charge>>), NoRoom> {
+    ) -> Result<(Charged<Window>, Option<Charged<Charge>>), BudgetError> {
         Ok(match form {
-            Form::RemoteWrite(_) => (self.room.window(needed).await?, None),
-            Form::Otlp => {
+            BodyFormat::RemoteWrite(_) => (self.room.window(needed).await?, None),
+            BodyFormat::Otlp => {
                 let charge = self.room.charge(DECODERS).await?;
-                (self.room.window(needed.saturating_add(SLACK)).await?, Some(charge))
+                (self.room.window(needed.saturating_add(END_SLACK)).await?, Some(charge))
             }
         })
     }
@@ -285,11 +285,11 @@ impl Decoders {
             Encoding::Identity => return raw.append(bytes).map_err(|_| Dropped::Damaged),
             Encoding::Gzip => {
                 let gzip = self.gzip.get_or_insert_with(gzip::Decoder::new);
-                decoding::steps(gzip, bytes, decoding::PIECE, raw).await
+                decoding::steps(gzip, bytes, decoding::YIELD_BYTES, raw).await
             }
             Encoding::Deflate => {
                 let gzip = self.gzip.get_or_insert_with(gzip::Decoder::new);
-                decoding::steps(&mut gzip.as_zlib(), bytes, decoding::PIECE, raw).await
+                decoding::steps(&mut gzip.as_zlib(), bytes, decoding::YIELD_BYTES, raw).await
             }
             Encoding::Zstd => {
                 // The source has checked every body, and this decoder does not need the window that a frame names.

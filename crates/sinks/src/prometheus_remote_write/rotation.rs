@@ -1,7 +1,7 @@
 //! The endpoints of a receiver take turns, a round of requests each; one that fails is left alone for a while.
 
 use crate::backoff::Backoff;
-use crate::http_peer::Peer;
+use crate::http_peer::HttpPeer;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -11,7 +11,7 @@ const TIMES: u32 = 10;
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// The endpoints, at least one.
-pub(super) struct Rotation<P = Peer> {
+pub(super) struct Rotation<P = HttpPeer> {
     all: Vec<Endpoint<P>>,
     /// Whose turn it is.
     next: usize,
@@ -28,7 +28,7 @@ struct Endpoint<P> {
 
 /// An endpoint of the rotation, for one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn(usize);
+pub(super) struct RotationTurn(usize);
 
 impl<P> Rotation<P> {
     pub(super) fn new(peers: Vec<P>, backoff: &Backoff) -> Rotation<P> {
@@ -37,7 +37,7 @@ impl<P> Rotation<P> {
     }
 
     /// The endpoint of the next round: the next that works, or the one that is left alone for the shortest time.
-    pub(super) fn turn(&mut self, now: Instant) -> Turn {
+    pub(super) fn turn(&mut self, now: Instant) -> RotationTurn {
         let count = self.all.len().max(1);
         let left = |at: &usize| self.all.get(*at).map(|one| one.left_until.filter(|until| *until > now));
         let turn = (0..count).map(|ahead| (self.next + ahead) % count).min_by_key(left).unwrap_or(0);
@@ -45,11 +45,11 @@ impl<P> Rotation<P> {
         if let Some(endpoint) = self.all.get_mut(turn) {
             endpoint.begun = Some(now);
         }
-        Turn(turn)
+        RotationTurn(turn)
     }
 
     /// The peer at this endpoint.
-    pub(super) fn peer(&self, turn: Turn) -> Option<&P> {
+    pub(super) fn peer(&self, turn: RotationTurn) -> Option<&P> {
         self.all.get(turn.0).map(|endpoint| &endpoint.peer)
     }
 
@@ -59,7 +59,7 @@ impl<P> Rotation<P> {
     }
 
     /// An endpoint works.
-    pub(super) fn works(&mut self, turn: Turn) {
+    pub(super) fn works(&mut self, turn: RotationTurn) {
         if let Some(endpoint) = self.all.get_mut(turn.0) {
             endpoint.backoff.reset();
             endpoint.left_until = None;
@@ -70,7 +70,7 @@ impl<P> Rotation<P> {
     /// another endpoint works.
     pub(super) fn failed(
         &mut self,
-        turn: Turn,
+        turn: RotationTurn,
         first: bool,
         asked: Option<Duration>,
         now: Instant,
@@ -107,14 +107,14 @@ mod tests {
     fn endpoints_take_turns_and_one_that_fails_is_left_alone() {
         let mut rotation = rotation(&[0, 1]);
         let now = Instant::now();
-        let turns: Vec<Turn> = (0..3).map(|_| rotation.turn(now)).collect();
-        assert_eq!(turns, [Turn(0), Turn(1), Turn(0)]);
-        assert_eq!(rotation.failed(Turn(1), true, None, now), Duration::ZERO);
-        assert_eq!([(); 2].map(|()| rotation.turn(now)), [Turn(0), Turn(0)]);
+        let turns: Vec<RotationTurn> = (0..3).map(|_| rotation.turn(now)).collect();
+        assert_eq!(turns, [RotationTurn(0), RotationTurn(1), RotationTurn(0)]);
+        assert_eq!(rotation.failed(RotationTurn(1), true, None, now), Duration::ZERO);
+        assert_eq!([(); 2].map(|()| rotation.turn(now)), [RotationTurn(0), RotationTurn(0)]);
         let later = now + 101 * MS;
-        assert_eq!(rotation.turn(later), Turn(1));
-        rotation.works(Turn(1));
-        assert_eq!(rotation.turn(now), Turn(0));
+        assert_eq!(rotation.turn(later), RotationTurn(1));
+        rotation.works(RotationTurn(1));
+        assert_eq!(rotation.turn(now), RotationTurn(0));
     }
 
     /// One that fails only after a timeout does not get every other round.
@@ -122,11 +122,11 @@ mod tests {
     fn one_that_fails_slowly_is_left_alone_for_longer() {
         let mut rotation = rotation(&[0, 1]);
         let now = Instant::now();
-        assert_eq!(rotation.turn(now), Turn(0));
+        assert_eq!(rotation.turn(now), RotationTurn(0));
         let late = now + 30_000 * MS;
-        assert_eq!(rotation.failed(Turn(0), true, None, late), Duration::ZERO);
-        assert_eq!([(); 2].map(|()| rotation.turn(late + 299_000 * MS)), [Turn(1), Turn(1)]);
-        assert_eq!(rotation.turn(late + 301_000 * MS), Turn(0));
+        assert_eq!(rotation.failed(RotationTurn(0), true, None, late), Duration::ZERO);
+        assert_eq!([(); 2].map(|()| rotation.turn(late + 299_000 * MS)), [RotationTurn(1), RotationTurn(1)]);
+        assert_eq!(rotation.turn(late + 301_000 * MS), RotationTurn(0));
     }
 
     /// When all of them fail, the one that is left alone for the shortest time is tried after that time.
@@ -134,10 +134,10 @@ mod tests {
     fn when_all_fail_the_first_that_may_be_tried_is() {
         let mut rotation = rotation(&[0, 1]);
         let now = Instant::now();
-        rotation.failed(Turn(0), true, Some(10_000 * MS), now);
-        let wait = rotation.failed(Turn(1), true, None, now);
+        rotation.failed(RotationTurn(0), true, Some(10_000 * MS), now);
+        let wait = rotation.failed(RotationTurn(1), true, None, now);
         assert!(wait > Duration::ZERO && wait <= 100 * MS, "{wait:?}");
-        assert_eq!(rotation.turn(now), Turn(1));
-        assert!(rotation.failed(Turn(1), false, Some(5_000 * MS), now) >= 5_000 * MS);
+        assert_eq!(rotation.turn(now), RotationTurn(1));
+        assert!(rotation.failed(RotationTurn(1), false, Some(5_000 * MS), now) >= 5_000 * MS);
     }
 }

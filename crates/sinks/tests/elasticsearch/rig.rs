@@ -10,7 +10,7 @@ use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
     EgressBudget, Elasticsearch, ElasticsearchSettings, Health, Mapping, Product, Signals, SinkContext,
-    Stopper, Tls,
+    StopSender, Tls,
 };
 use tokio::sync::Semaphore;
 
@@ -116,8 +116,8 @@ impl Rig {
     }
 
     /// A sink that is attached.
-    pub(crate) fn sink(&self, settings: ElasticsearchSettings) -> (Elasticsearch, Stopper) {
-        let (stopper, stop) = Stopper::new();
+    pub(crate) fn sink(&self, settings: ElasticsearchSettings) -> (Elasticsearch, StopSender) {
+        let (stopper, stop) = StopSender::new();
         let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
         let context = SinkContext {
             name: NAME,

@@ -13,7 +13,7 @@ use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Sig
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, Stopper, Tls, Transport,
+    Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, StopSender, Tls, Transport,
 };
 use tidegate_tap::Tap;
 use tokio::sync::Semaphore;
@@ -139,8 +139,8 @@ impl Rig {
     }
 
     /// A sink that is attached.
-    pub(crate) fn sink(&self, settings: OtlpSettings) -> (Otlp, Stopper) {
-        let (stopper, stop) = Stopper::new();
+    pub(crate) fn sink(&self, settings: OtlpSettings) -> (Otlp, StopSender) {
+        let (stopper, stop) = StopSender::new();
         let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
         let context = SinkContext {
             name: NAME,

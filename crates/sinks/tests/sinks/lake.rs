@@ -11,7 +11,7 @@ use tidegate_lake::{Format, Output, Query, Table, Writer, WriterSettings};
 use tidegate_ledger::Dropped;
 use tidegate_load::otlp::ContentCoding;
 use tidegate_load::remote_write::Version;
-use tidegate_sinks::{EgressBudget, Lake, Stopper};
+use tidegate_sinks::{EgressBudget, Lake, StopSender};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -19,7 +19,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// A lake that runs beside a rig.
 struct Running {
-    stopper: Stopper,
+    stopper: StopSender,
     thread: JoinHandle<()>,
 }
 
@@ -31,7 +31,7 @@ impl Running {
         let settings =
             change(WriterSettings { file_age: HOUR, ..WriterSettings::new(folder(rig), slice, node) });
         let room = EgressBudget::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
-        let (stopper, stop) = Stopper::new();
+        let (stopper, stop) = StopSender::new();
         let lake = Lake::start(rig.context(NAME), settings, charge, room, Handle::current(), stop).unwrap();
         Running { stopper, thread: tokio::task::spawn_blocking(move || lake.run()) }
     }

@@ -14,7 +14,7 @@ use tidegate_load::{
 };
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    EgressBudget, Health, Prefer, RemoteWrite, RemoteWriteSettings, Signals, SinkContext, Stopper,
+    EgressBudget, Health, Prefer, RemoteWrite, RemoteWriteSettings, Signals, SinkContext, StopSender,
     Translation,
 };
 use tokio::sync::Semaphore;
@@ -207,13 +207,13 @@ impl Rig {
     }
 
     /// A sink that sends to `peer`, attached.
-    pub(crate) fn sink(&self, settings: RemoteWriteSettings) -> (RemoteWrite, Stopper) {
+    pub(crate) fn sink(&self, settings: RemoteWriteSettings) -> (RemoteWrite, StopSender) {
         self.sink_called(NAME, settings)
     }
 
     /// Another one, beside the one that the books are checked of.
-    pub(crate) fn sink_called(&self, name: &str, settings: RemoteWriteSettings) -> (RemoteWrite, Stopper) {
-        let (stopper, stop) = Stopper::new();
+    pub(crate) fn sink_called(&self, name: &str, settings: RemoteWriteSettings) -> (RemoteWrite, StopSender) {
+        let (stopper, stop) = StopSender::new();
         let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
         (RemoteWrite::start(self.context(name), room, settings, stop).unwrap(), stopper)
     }

@@ -10,7 +10,7 @@ use tidegate_arena::Share;
 use tidegate_lake::Writer;
 use tidegate_load::Behaviour;
 use tidegate_load::remote_write::Version;
-use tidegate_sinks::{EgressBudget, Lake, RemoteWrite, Stop, Stopper, Supervisor};
+use tidegate_sinks::{EgressBudget, Lake, RemoteWrite, StopSender, StopSignal, Supervisor};
 use tokio::runtime::Handle;
 
 const SOON: Duration = Duration::from_millis(1);
@@ -33,7 +33,7 @@ async fn a_sink_that_panics_in_the_middle_of_a_request_goes_on() {
         rig.put(Version::V1, 0..20, 1).await;
     }
     let peer = peer(Behaviour::Stall);
-    let (stopper, stop) = Stopper::new();
+    let (stopper, stop) = StopSender::new();
     let room = EgressBudget::new(&rig.arena, Share::Egress, rig.part, &rig.turn);
     let starts = Cell::new(0);
     let held = Cell::new(0);
@@ -81,7 +81,7 @@ async fn a_sink_that_panics_in_the_middle_of_a_request_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn what_ends_by_itself_or_does_not_start_is_tried_again() {
     let rig = Rig::new(1, 1 << 20);
-    let (stopper, stop) = Stopper::new();
+    let (stopper, stop) = StopSender::new();
     let (starts, health) = (Cell::new(0), rig.health.clone());
     let start = || {
         starts.set(starts.get() + 1);
@@ -108,7 +108,7 @@ async fn a_lake_that_panics_is_started_again() {
     let mut rig = Rig::new(20, 1 << 20);
     rig.put(Version::V1, 0..20, 5).await;
     let rig = Arc::new(rig);
-    let (stopper, stop) = Stopper::new();
+    let (stopper, stop) = StopSender::new();
     let runtime = Handle::current();
     let thread = {
         let rig = Arc::clone(&rig);
@@ -140,7 +140,7 @@ async fn a_lake_that_panics_is_started_again() {
     assert_eq!(rig.assert_closed(queued).delivered + queued, 100);
 }
 
-fn lake(rig: &Rig, runtime: Handle, stop: Stop) -> Result<Lake, String> {
+fn lake(rig: &Rig, runtime: Handle, stop: StopSignal) -> Result<Lake, String> {
     let slice = Writer::smallest_slice();
     let charge = rig.arena.try_charge(Share::Lake, slice).map_err(|error| error.to_string())?;
     let node = format!("{:016x}", rig.journal.id());

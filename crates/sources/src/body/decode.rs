@@ -1,6 +1,6 @@
 //! Decompresses bodies, in memory that is paid for step by step and never waited for.
 
-use super::{Received, Unfinished};
+use super::{InspectionError, Received};
 use std::cell::RefCell;
 use tidegate_admission::{DecodeBuffer, Gate, Rejection};
 use tidegate_journal::Encoding;
@@ -33,10 +33,10 @@ pub(crate) fn decode(
     received: &Received,
     room: &mut DecodeBuffer,
     most: usize,
-) -> Result<(), Unfinished> {
+) -> Result<(), InspectionError> {
     room.clear();
     let (body, beside) = (received.bytes(), received.window.charged());
-    let mut paid = Paid { gate, room, most, beside, refused: None };
+    let mut paid = ChargedOutput { gate, room, most, beside, refused: None };
     let refused = match encoding {
         Encoding::Gzip => GZIP.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
         Encoding::Zstd => ZSTD.with_borrow_mut(|decoder| stopped(coding::decode(decoder, body, &mut paid))),
@@ -48,7 +48,7 @@ pub(crate) fn decode(
     match refused {
         None => Ok(()),
         Some(Stopped::Fault(refused)) => Err(refused.into()),
-        Some(Stopped::Room) => Err(paid.refused.map_or(Unfinished::Larger, Unfinished::Refused)),
+        Some(Stopped::Room) => Err(paid.refused.map_or(InspectionError::Larger, InspectionError::Refused)),
     }
 }
 
@@ -62,7 +62,7 @@ fn stopped<F: std::error::Error>(outcome: Result<usize, Stopped<F>>) -> Option<S
 }
 
 /// A room as a decoder sees it: it grows while memory is free, up to a limit.
-struct Paid<'a> {
+struct ChargedOutput<'a> {
     gate: &'a Gate,
     room: &'a mut DecodeBuffer,
     most: usize,
@@ -72,7 +72,7 @@ struct Paid<'a> {
     refused: Option<Rejection>,
 }
 
-impl Grow for Paid<'_> {
+impl Grow for ChargedOutput<'_> {
     fn spare(&mut self) -> &mut [u8] {
         let left = self.most.saturating_sub(self.room.len());
         let spare = self.room.spare_mut();

@@ -42,10 +42,10 @@ pub enum BadSettings {
 
 /// All that is told to agents. Clones are the same.
 #[derive(Debug, Clone)]
-pub(super) struct Agents(Arc<[Told]>);
+pub(super) struct Agents(Arc<[AgentConfigResponse]>);
 
 #[derive(Debug)]
-struct Told {
+struct AgentConfigResponse {
     service: String,
     environment: String,
     tag: NonZeroU32,
@@ -57,7 +57,7 @@ struct Told {
 
 /// For whom settings are asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Asked {
+pub(super) struct ServiceQuery {
     service: String,
     environment: String,
 }
@@ -81,14 +81,14 @@ impl Agents {
         if settings.len() > MOST {
             return Err(BadSettings::TooMany(settings.len()));
         }
-        let told: Result<Vec<_>, _> = settings.into_iter().map(Told::new).collect();
+        let told: Result<Vec<_>, _> = settings.into_iter().map(AgentConfigResponse::new).collect();
         Ok(Agents(told?.into()))
     }
 
     /// The answer to a question: nothing new for an agent that has this already. `shared` with the page that asks.
     pub(super) fn told(
         &self,
-        asked: Option<Asked>,
+        asked: Option<ServiceQuery>,
         known: Option<NonZeroU32>,
         json: bool,
         shared: bool,
@@ -105,7 +105,7 @@ impl Agents {
     }
 
     /// Selects the most specific entry; the service takes precedence over the environment.
-    fn of(&self, asked: &Asked) -> Option<&Told> {
+    fn of(&self, asked: &ServiceQuery) -> Option<&AgentConfigResponse> {
         let fit = |is: &str, asked: &str| match is {
             "" => Some(0),
             is if is == asked => Some(1),
@@ -120,8 +120,8 @@ impl Agents {
     }
 }
 
-impl Told {
-    fn new(settings: AgentSettings) -> Result<Told, BadSettings> {
+impl AgentConfigResponse {
+    fn new(settings: AgentSettings) -> Result<AgentConfigResponse, BadSettings> {
         let AgentSettings { service, environment, settings } = settings;
         let mut text = b"{".to_vec();
         for (at, (name, value)) in settings.iter().enumerate() {
@@ -140,7 +140,14 @@ impl Told {
         let quoted: &'static str = Box::leak(format!("\"{tag:08x}\"").into_boxed_str());
         let headers = Box::leak(Box::new([KEPT, ("Etag", quoted)]));
         let shared = Box::leak(Box::new([KEPT, ("Etag", quoted), EXPOSED, ALLOWED]));
-        Ok(Told { service, environment, tag, headers, shared, text: Box::leak(text.into_boxed_str()) })
+        Ok(AgentConfigResponse {
+            service,
+            environment,
+            tag,
+            headers,
+            shared,
+            text: Box::leak(text.into_boxed_str()),
+        })
     }
 
     fn headers(&self, shared: bool) -> Headers {
@@ -169,8 +176,8 @@ pub(super) fn known_by_query(query: Option<&str>) -> Option<NonZeroU32> {
 }
 
 /// Reads the service from the query: `service.name` and `service.environment`.
-pub(super) fn by_query(query: Option<&str>) -> Option<Asked> {
-    let mut asked = Asked::default();
+pub(super) fn by_query(query: Option<&str>) -> Option<ServiceQuery> {
+    let mut asked = ServiceQuery::default();
     for pair in query?.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match name {
@@ -193,10 +200,10 @@ fn decoded(value: &str) -> Option<String> {
 }
 
 /// Reads the service from the body: `{"service": {"name", "environment"}}`.
-pub(super) fn by_body(body: &[u8]) -> Option<Asked> {
+pub(super) fn by_body(body: &[u8]) -> Option<ServiceQuery> {
     let service = Value::of(body).object()?.find(b"service")?.object()?;
     let text = |name: &[u8]| service.find(name).and_then(Value::text).and_then(short);
-    Some(Asked { service: text(b"name")?, environment: text(b"environment").unwrap_or_default() })
+    Some(ServiceQuery { service: text(b"name")?, environment: text(b"environment").unwrap_or_default() })
 }
 
 /// The name of the agent that a body of events is of: `{"metadata": {"service": {"agent": {"name"}}}}`.
@@ -225,8 +232,8 @@ mod tests {
         }
     }
 
-    fn asked(service: &str, environment: &str) -> Asked {
-        Asked { service: service.to_owned(), environment: environment.to_owned() }
+    fn asked(service: &str, environment: &str) -> ServiceQuery {
+        ServiceQuery { service: service.to_owned(), environment: environment.to_owned() }
     }
 
     /// The service counts before the environment, and what names neither is for all others.

@@ -1,7 +1,7 @@
 //! The answers, as APM Server gives them.
 
-use super::form::Events;
-use super::report::Report;
+use super::refused_lines::RefusedLines;
+use super::request_head::Events;
 use tidegate_admission::intake::content_type;
 use tidegate_http1::{Content, Reply};
 
@@ -30,7 +30,7 @@ pub(super) fn accepted(form: Events, items: u32) -> Reply {
 }
 
 /// Some lines were refused. The end of the connection comes with it, as agents know it.
-pub(super) fn reported(form: Events, report: &Report) -> Reply {
+pub(super) fn reported(form: Events, report: &RefusedLines) -> Reply {
     let reply = Reply::new(400).content_type(content_type(form.json)).content(report.json()).closing();
     form.marked(reply)
 }

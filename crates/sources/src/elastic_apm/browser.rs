@@ -1,6 +1,6 @@
 //! The client of a browser agent's request: taken from the request, since the events do not contain it.
 
-use super::report::string;
+use super::refused_lines::string;
 use tidegate_arena::{Arena, Charge, Share};
 use tidegate_http1::Head;
 use tidegate_wire::intake::address;
@@ -12,16 +12,16 @@ const PAID: u64 = 4 << 10;
 
 /// A member of the metadata that says where a request came from, in JSON. One pointer, since every connection's task has
 /// room for it.
-pub(crate) struct Browser(Box<Kept>);
+pub(crate) struct BrowserClient(Box<ClientMember>);
 
-struct Kept {
+struct ClientMember {
     member: Box<[u8]>,
     _charge: Charge,
 }
 
-impl Browser {
+impl BrowserClient {
     /// The client of a request with this head. Like APM Server, it trusts proxy headers. `None` without free memory.
-    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Option<Browser> {
+    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Option<BrowserClient> {
         let charge = arena.try_charge(Share::Ingest, PAID).ok()?;
         let peer = head.peer();
         let near = (peer.ip().to_canonical(), peer.port());
@@ -39,7 +39,7 @@ impl Browser {
             string(name.get(..LONGEST_NAME).unwrap_or(name), &mut out);
         }
         out.push(b'}');
-        Some(Browser(Box::new(Kept { member: out.into(), _charge: charge })))
+        Some(BrowserClient(Box::new(ClientMember { member: out.into(), _charge: charge })))
     }
 
     /// The member.

@@ -1,10 +1,10 @@
 //! Checks a received body and prepares it for the journal.
 
-use super::browser::Browser;
-use super::form::{Events, sniffed};
-use super::report::Report;
-use super::{ElasticApm, Strangers, agents};
-use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
+use super::browser::BrowserClient;
+use super::refused_lines::RefusedLines;
+use super::request_head::{Events, sniffed};
+use super::{AnonymousAgents, ElasticApm, agents};
+use crate::body::{Inspection, InspectionError, LARGE, Received, decode};
 use tidegate_admission::{DecodeBuffer, Gate, Permit, Rejection, Size};
 use tidegate_arena::Share;
 use tidegate_journal::{Encoding, Protocol as Layout, Signal};
@@ -20,11 +20,11 @@ const UNHEARD: &str =
     "without credentials only agents in browsers are heard; see `sources.elastic_apm.rum.anonymous_agents`\n";
 
 /// The result of a body.
-pub(super) enum Verdict {
+pub(super) enum BodyVerdict {
     /// This is for the journal.
     Useful(Received, Content),
     /// Nothing of it can be used, and this is to be said.
-    Useless(Box<Report>),
+    Useless(Box<RefusedLines>),
 }
 
 /// How many events of each signal there are.
@@ -79,7 +79,7 @@ pub(super) struct Content {
     pub(super) as_sent: usize,
     pub(super) encoding: Encoding,
     /// The report on refused lines, if there are any.
-    pub(super) report: Option<Box<Report>>,
+    pub(super) report: Option<Box<RefusedLines>>,
 }
 
 impl ElasticApm {
@@ -87,9 +87,9 @@ impl ElasticApm {
     pub(super) async fn inspect(
         &self,
         (gate, passage): (&Gate, &Permit),
-        (form, browser): (Events, Option<Browser>),
+        (form, browser): (Events, Option<BrowserClient>),
         mut body: Received,
-    ) -> Result<Verdict, Rejection> {
+    ) -> Result<BodyVerdict, Rejection> {
         let encoding = form.encoding.unwrap_or_else(|| sniffed(body.bytes()));
         let most = self.most(gate, encoding, body.range.len());
         let inspection = Inspection { gate, passage, pool: &self.pool, encoding, most, large: LARGE };
@@ -114,11 +114,11 @@ impl ElasticApm {
     fn check(
         &self,
         gate: &Gate,
-        (encoding, stranger, browser): (Encoding, bool, Option<&Browser>),
+        (encoding, stranger, browser): (Encoding, bool, Option<&BrowserClient>),
         body: &mut Received,
         mut room: Option<&mut DecodeBuffer>,
         most: usize,
-    ) -> Result<Checked, Unfinished> {
+    ) -> Result<Checked, InspectionError> {
         let as_sent = body.range.len();
         let raw = match &mut room {
             None => body.bytes(),
@@ -142,7 +142,7 @@ impl ElasticApm {
         if stranger && !self.is_heard(raw) {
             return Err(Rejection::new(Refusal::Forbidden, UNHEARD).into());
         }
-        let mut report = None::<Box<Report>>;
+        let mut report = None::<Box<RefusedLines>>;
         let found = intake::check(raw, self.limits.max_event, |line, fault| {
             let line = raw.get(line).unwrap_or_default();
             report.get_or_insert_default().add(fault, line);
@@ -150,7 +150,7 @@ impl ElasticApm {
         let counts = match found {
             Ok(counts) => counts,
             Err(refused) => {
-                let mut report = Box::<Report>::default();
+                let mut report = Box::<RefusedLines>::default();
                 report.add(refused.fault, raw.get(refused.line).unwrap_or_default());
                 return Ok(Checked::Useless(report));
             }
@@ -183,7 +183,7 @@ impl ElasticApm {
 
     /// Whether the agent that a body says it is of needs no credentials.
     fn is_heard(&self, raw: &[u8]) -> bool {
-        let Some(Strangers(agents)) = &self.strangers else { return false };
+        let Some(AnonymousAgents(agents)) = &self.strangers else { return false };
         let name = agents::name_of(raw);
         name.is_some_and(|name| agents.iter().any(|agent| agent.as_bytes() == name))
     }
@@ -194,9 +194,9 @@ impl ElasticApm {
         &self,
         gate: &Gate,
         body: &mut Received,
-        (is_cut, browser): (bool, Option<&Browser>),
+        (is_cut, browser): (bool, Option<&BrowserClient>),
         room: Option<&mut DecodeBuffer>,
-    ) -> Result<usize, Unfinished> {
+    ) -> Result<usize, InspectionError> {
         let longest = self.limits.max_event;
         let cut = |raw: &mut [u8]| if is_cut { intake::keep(raw, longest) } else { raw.len() };
         let in_place = room.is_none();
@@ -250,14 +250,14 @@ impl ElasticApm {
 /// A verdict without the body that it is about.
 enum Checked {
     Useful(Content),
-    Useless(Box<Report>),
+    Useless(Box<RefusedLines>),
 }
 
 impl Checked {
-    fn of(self, body: Received) -> Verdict {
+    fn of(self, body: Received) -> BodyVerdict {
         match self {
-            Checked::Useful(content) => Verdict::Useful(body, content),
-            Checked::Useless(report) => Verdict::Useless(report),
+            Checked::Useful(content) => BodyVerdict::Useful(body, content),
+            Checked::Useless(report) => BodyVerdict::Useless(report),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Rum {
 
 /// Where the rate of an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seat(u16);
+pub(super) struct RateSlot(u16);
 
 impl Rum {
     pub(super) fn new(events_per_second: u32) -> Rum {
@@ -32,9 +32,9 @@ impl Rum {
     ///
     /// # Errors
     /// After how long it may, when it has sent too much.
-    pub(super) fn enter(&self, peer: IpAddr) -> Result<Seat, Duration> {
+    pub(super) fn enter(&self, peer: IpAddr) -> Result<RateSlot, Duration> {
         let [low, high, ..] = self.key.hash_one(Network::of(peer)).to_le_bytes();
-        let seat = Seat(u16::from_le_bytes([low, high]) % RATES);
+        let seat = RateSlot(u16::from_le_bytes([low, high]) % RATES);
         match self.rates.get(usize::from(seat.0)) {
             Some(rate) => rate.check(Moment::now(), 1).map(|()| seat),
             None => Ok(seat),
@@ -42,7 +42,7 @@ impl Rum {
     }
 
     /// Counts the events of a request that was let in: how many they are is known when all of them are there.
-    pub(super) fn count(&self, seat: Seat, events: u64) {
+    pub(super) fn count(&self, seat: RateSlot, events: u64) {
         if let Some(rate) = self.rates.get(usize::from(seat.0)) {
             rate.owe(Moment::now(), events);
         }

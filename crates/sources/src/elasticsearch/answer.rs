@@ -34,13 +34,13 @@ pub(super) fn reply() -> Reply {
 /// The request's memory besides its answer: of the bodies' share, and of the decode share; and the length of its
 /// body.
 #[derive(Clone, Copy)]
-pub(super) struct Beside {
+pub(super) struct ReservedBytes {
     pub(super) ingest: usize,
     pub(super) decode: usize,
     pub(super) len: usize,
 }
 
-impl Beside {
+impl ReservedBytes {
     /// Why there were no `more` bytes beside that, with which nobody waits for more.
     pub(super) fn short(self, gate: &Gate, refused: NoMemory, more: usize) -> Rejection {
         gate.short_of(refused, self.ingest.saturating_add(more), self.decode, self.len / 2)
@@ -72,7 +72,7 @@ impl<'a> Name<'a> {
 /// An answer being written.
 pub(super) struct Answer {
     window: Window,
-    beside: Beside,
+    beside: ReservedBytes,
     fields: Fields,
     /// Where it says whether there are errors.
     errors_at: Option<usize>,
@@ -86,7 +86,7 @@ impl Answer {
         arena: &Arena,
         gate: &Gate,
         fields: Fields,
-        beside: Beside,
+        beside: ReservedBytes,
     ) -> Result<Answer, Rejection> {
         // Entries are about as long as small documents are, and shorter than others; it grows where they are not.
         let room = FRAME + ENTRY + beside.len / 8;
@@ -113,7 +113,7 @@ impl Answer {
         arena: &Arena,
         gate: &Gate,
         fields: Fields,
-        beside: Beside,
+        beside: ReservedBytes,
         promised: usize,
     ) -> Result<Answer, Rejection> {
         let window = arena.try_window(Share::Ingest, 3 * FRAME + promised);
@@ -344,8 +344,8 @@ impl Answer {
     }
 
     /// The request's total memory, including this.
-    pub(super) fn beside(&self) -> Beside {
-        Beside { ingest: self.beside.ingest.saturating_add(self.window.charged()), ..self.beside }
+    pub(super) fn beside(&self) -> ReservedBytes {
+        ReservedBytes { ingest: self.beside.ingest.saturating_add(self.window.charged()), ..self.beside }
     }
 }
 

@@ -3,13 +3,13 @@
 //! Nothing is journalled. The items of many clients share the requests of the engine (`tidegate-bulk`); what a client gets
 //! is the destination's own answer to each of its items. `design/bulk.md` has the argument.
 
-use super::answer::{Answer, Beside, Name};
-use super::form::Bulk;
+use super::answer::{Answer, Name, ReservedBytes};
 use super::request::Request;
+use super::request_head::Bulk;
 use super::rewrite::Defaults;
 use super::rights::{Denied, Guard};
-use super::{Elasticsearch, Form};
-use crate::body::{Inspection, LARGE, Received, Unfinished, decode};
+use super::{Elasticsearch, RequestHead};
+use crate::body::{Inspection, InspectionError, LARGE, Received, decode};
 use crate::clock::now_ns;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -103,7 +103,7 @@ impl Elasticsearch {
         destination: &Destination,
         (gate, passage, rights): (&Gate, &Permit, BulkRights),
         open: OpenRequest,
-        (form, bulk): (Form, Bulk),
+        (form, bulk): (RequestHead, Bulk),
         received: Received,
     ) -> Reply {
         let since = Instant::now();
@@ -126,7 +126,7 @@ impl Elasticsearch {
     async fn survey(
         &self,
         (gate, passage, rights): (&Gate, &Permit, &BulkRights),
-        form: Form,
+        form: RequestHead,
         bulk: Bulk,
         mut body: Received,
     ) -> Result<(Received, Content), Rejection> {
@@ -163,7 +163,7 @@ impl Elasticsearch {
             open.refuse(refused.reason);
             return Err(refused);
         }
-        let beside = Beside { ingest: body.window.charged(), decode: 0, len: body.bytes().len() };
+        let beside = ReservedBytes { ingest: body.window.charged(), decode: 0, len: body.bytes().len() };
         let answer = Answer::promised(&self.0.arena, gate, bulk.fields, beside, content.promised);
         let answer = match answer {
             Ok(answer) => answer,
@@ -550,12 +550,12 @@ const HEAD: usize = 9;
 /// Checks a body, and decompresses it into its own window, since a request that waits must not hold decode memory.
 fn look(
     (gate, rights): (&Gate, &BulkRights),
-    form: Form,
+    form: RequestHead,
     bulk: Bulk,
     body: &mut Received,
     room: Option<&mut DecodeBuffer>,
     most: usize,
-) -> Result<Content, Unfinished> {
+) -> Result<Content, InspectionError> {
     let as_sent = body.range.len();
     let room = match room {
         None => None,
@@ -595,7 +595,7 @@ fn look(
     }
     if let Some(room) = room {
         let Received { window, range } = body;
-        let beside = Beside { ingest: window.charged(), decode: room.charged(), len: room.len() };
+        let beside = ReservedBytes { ingest: window.charged(), decode: room.charged(), len: room.len() };
         window.clear();
         window.append(room).map_err(|refused| beside.short(gate, refused, room.len()))?;
         *range = 0..window.len();

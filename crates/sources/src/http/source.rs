@@ -77,8 +77,8 @@ impl Policy {
 
 /// Where a request leads, and what its head says about its body.
 pub(crate) enum Route {
-    RemoteWrite(Arc<RemoteWrite>, prometheus_remote_write::Form),
-    Otlp(Arc<Otlp>, otlp::Form),
+    RemoteWrite(Arc<RemoteWrite>, prometheus_remote_write::BodyFormat),
+    Otlp(Arc<Otlp>, otlp::BodyFormat),
     /// On the heap, so that a connection's task has no room for what only these requests need.
     Boxed(Box<dyn Exchange>),
 }

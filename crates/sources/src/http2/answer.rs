@@ -5,7 +5,7 @@
 
 mod scratch;
 
-use crate::grpc::{ENCODINGS, Fault, PREFIX};
+use crate::grpc::{CallError, ENCODINGS, PREFIX};
 use crate::otlp::LeftOut;
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -38,7 +38,7 @@ const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-en
 const EMPTY: &[u8] = &[0; 5];
 
 /// Answers a call: with success, or with what is wrong.
-pub(super) fn grpc(respond: &mut SendResponse<Bytes>, outcome: Result<&LeftOut, &Fault>) {
+pub(super) fn grpc(respond: &mut SendResponse<Bytes>, outcome: Result<&LeftOut, &CallError>) {
     let mut response = Response::new(());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, GRPC);
@@ -92,7 +92,7 @@ fn unremembered(mut value: HeaderValue) -> HeaderValue {
     value
 }
 
-fn trailers(fault: &Fault, headers: &mut HeaderMap) {
+fn trailers(fault: &CallError, headers: &mut HeaderMap) {
     let answer = otlp::grpc(&fault.refused, fault.code);
     headers.insert(GRPC_STATUS, HeaderValue::from_static(digits(answer.code)));
     if let Ok(message) = HeaderValue::try_from(answer.message) {
@@ -155,15 +155,15 @@ fn bytes_of(content: Content) -> Bytes {
     match content {
         Content::Fixed(bytes) => Bytes::from_static(bytes),
         Content::Owned(bytes) => Bytes::from(bytes),
-        Content::Window(window) => Bytes::from_owner(Held(window)),
+        Content::Window(window) => Bytes::from_owner(HeldAnswer(window)),
         Content::Empty | Content::Sentence(..) | Content::Prepared(_) => Bytes::new(),
     }
 }
 
 /// An answer in memory that is paid for until it is sent.
-struct Held(Window);
+struct HeldAnswer(Window);
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldAnswer {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }

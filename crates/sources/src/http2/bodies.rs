@@ -8,17 +8,17 @@ use tokio::time::Instant;
 
 /// The bodies of the streams that are open: no more than there may be streams.
 #[derive(Default)]
-pub(super) struct Bodies(Vec<Body>);
+pub(super) struct DirectBodies(Vec<Body>);
 
 struct Body {
     stream: u32,
-    way: Way,
+    way: BodyPath,
     pace: BodyDeadlines,
     /// When its call is to be woken, and by what.
     alarm: Option<(Instant, Waker)>,
 }
 
-enum Way {
+enum BodyPath {
     /// Through the codec.
     Codec,
     /// Through the codec up to the end of the prefix, of which so many bytes have gone.
@@ -29,7 +29,7 @@ enum Way {
 
 /// The destination of a stream's next bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Destination {
     /// No call waits for them.
     Unknown,
     Codec,
@@ -46,10 +46,10 @@ pub(super) enum Source<'a> {
     Window(u32, usize),
 }
 
-impl Bodies {
+impl DirectBodies {
     /// Takes a stream in, of which the prefix alone goes through the codec if it is the body of a call.
     pub(super) fn add(&mut self, stream: u32, call: bool) {
-        let way = if call { Way::Prefix(0) } else { Way::Codec };
+        let way = if call { BodyPath::Prefix(0) } else { BodyPath::Codec };
         self.0.push(Body { stream, way, pace: BodyDeadlines::new(), alarm: None });
     }
 
@@ -64,50 +64,50 @@ impl Bodies {
     pub(super) fn remove(&mut self, stream: u32) -> Option<Window> {
         let at = self.0.iter().position(|body| body.stream == stream)?;
         match self.0.swap_remove(at).way {
-            Way::Window(window, _) => Some(window),
-            Way::Codec | Way::Prefix(_) => None,
+            BodyPath::Window(window, _) => Some(window),
+            BodyPath::Codec | BodyPath::Prefix(_) => None,
         }
     }
 
     /// From now on the body goes into `window`, until `whole` bytes are in it.
     pub(super) fn open(&mut self, stream: u32, window: Window, whole: usize) {
         if let Some(body) = self.get(stream) {
-            body.way = Way::Window(window, whole);
+            body.way = BodyPath::Window(window, whole);
         }
     }
 
     /// Takes the window of a body back.
     pub(super) fn close(&mut self, stream: u32) -> Option<Window> {
-        match std::mem::replace(&mut self.get(stream)?.way, Way::Codec) {
-            Way::Window(window, _) => Some(window),
-            Way::Codec | Way::Prefix(_) => None,
+        match std::mem::replace(&mut self.get(stream)?.way, BodyPath::Codec) {
+            BodyPath::Window(window, _) => Some(window),
+            BodyPath::Codec | BodyPath::Prefix(_) => None,
         }
     }
 
-    pub(super) fn place(&mut self, stream: u32) -> Place {
+    pub(super) fn place(&mut self, stream: u32) -> Destination {
         match self.get(stream).map(|body| &body.way) {
-            None => Place::Unknown,
-            Some(Way::Codec) => Place::Codec,
-            Some(Way::Prefix(known)) => Place::Prefix(PREFIX.saturating_sub(*known)),
-            Some(Way::Window(window, whole)) => Place::Window(whole.saturating_sub(window.len())),
+            None => Destination::Unknown,
+            Some(BodyPath::Codec) => Destination::Codec,
+            Some(BodyPath::Prefix(known)) => Destination::Prefix(PREFIX.saturating_sub(*known)),
+            Some(BodyPath::Window(window, whole)) => Destination::Window(whole.saturating_sub(window.len())),
         }
     }
 
     /// How many bytes its window lacks, if it has one.
     pub(super) fn missing(&mut self, stream: u32) -> usize {
-        if let Place::Window(missing) = self.place(stream) { missing } else { 0 }
+        if let Destination::Window(missing) = self.place(stream) { missing } else { 0 }
     }
 
     pub(super) fn window(&mut self, stream: u32) -> Option<&mut Window> {
         match &mut self.get(stream)?.way {
-            Way::Window(window, _) => Some(window),
-            Way::Codec | Way::Prefix(_) => None,
+            BodyPath::Window(window, _) => Some(window),
+            BodyPath::Codec | BodyPath::Prefix(_) => None,
         }
     }
 
     /// Notes that some bytes of a prefix went to the codec.
     pub(super) fn prefix(&mut self, stream: u32, some: usize) {
-        if let Some(Body { way: Way::Prefix(known), .. }) = self.get(stream) {
+        if let Some(Body { way: BodyPath::Prefix(known), .. }) = self.get(stream) {
             *known += some;
         }
     }
@@ -131,7 +131,8 @@ impl Bodies {
                 let of = |stream| self.0.iter().position(|body| body.stream == stream);
                 let (Some(holder), Some(stream)) = (of(holder), of(stream)) else { return };
                 let Ok([holder, body]) = self.0.get_disjoint_mut([holder, stream]) else { return };
-                let (Way::Window(holder, _), Way::Window(window, _)) = (&mut holder.way, &mut body.way)
+                let (BodyPath::Window(holder, _), BodyPath::Window(window, _)) =
+                    (&mut holder.way, &mut body.way)
                 else {
                     return;
                 };

@@ -2,11 +2,11 @@
 
 use super::answer;
 use super::flow::{Body, Flow};
-use super::receive::Intake;
+use super::receive::BodyReceiver;
 use super::server::Inner;
-use crate::clock::Stamp;
-use crate::grpc::Fault;
-use crate::otlp::{Form, LeftOut, Otlp};
+use crate::clock::Timestamp;
+use crate::grpc::CallError;
+use crate::otlp::{BodyFormat, LeftOut, Otlp};
 use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::SendResponse;
@@ -25,7 +25,7 @@ pub(super) const BYTES: u64 = 4 << 10;
 /// A call that was let in.
 pub(super) struct Start {
     pub(super) open: OpenRequest,
-    pub(super) form: Form,
+    pub(super) form: BodyFormat,
     /// Whether its head announces the length of its body.
     pub(super) announces_length: bool,
     pub(super) deadline: Option<Instant>,
@@ -67,10 +67,10 @@ async fn outcome(
     start: Start,
     way: &Body<'_>,
     body: &mut RecvStream,
-) -> (Result<LeftOut, Fault>, Charge) {
+) -> (Result<LeftOut, CallError>, Charge) {
     let past = start.goes_past();
     let Start { open, form, deadline, charge, passage, .. } = start;
-    let intake = Intake { server, flow, way, most: otlp.max_received(), passage: &passage };
+    let intake = BodyReceiver { server, flow, way, most: otlp.max_received(), passage: &passage };
     let mut exchange = pin!(exchange(otlp, &intake, open, (form, past), body));
     let outcome = poll_fn(|context| {
         if let Poll::Ready(outcome) = exchange.as_mut().poll(context) {
@@ -88,11 +88,11 @@ async fn outcome(
 
 async fn exchange(
     otlp: &Otlp,
-    intake: &Intake<'_>,
+    intake: &BodyReceiver<'_>,
     open: OpenRequest,
-    (form, past): (Form, bool),
+    (form, past): (BodyFormat, bool),
     body: &mut RecvStream,
-) -> Result<LeftOut, Fault> {
+) -> Result<LeftOut, CallError> {
     let (form, received) = match intake.message(body, form, past).await {
         Ok(received) => received,
         Err(fault) => {
@@ -100,8 +100,8 @@ async fn exchange(
             return Err(fault);
         }
     };
-    let arrived = Stamp::now();
-    let Intake { server, passage, .. } = *intake;
+    let arrived = Timestamp::now();
+    let BodyReceiver { server, passage, .. } = *intake;
     let outcome = otlp.receive(server.http.gate(), passage, open, form, received).await;
     server.http.durations().observe(arrived.elapsed_ns());
     Ok(outcome?)

@@ -2,7 +2,7 @@
 
 use super::answer;
 use super::call;
-use super::deadlines::{Deadlines, Late};
+use super::deadlines::{Deadlines, MissedDeadline};
 use super::flow::{Body, Flow, WINDOW};
 use super::receive;
 use super::request;
@@ -122,8 +122,8 @@ pub(super) async fn serve<T: Transport>(
         let grown = flow.has_grown().then_some(&server.arena);
         match deadlines.poll(context, quiet, has_streams, grown) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Late::Lost) => Poll::Ready(ConnectionEnd::Lost),
-            Poll::Ready(Late::Idle) => {
+            Poll::Ready(MissedDeadline::Lost) => Poll::Ready(ConnectionEnd::Lost),
+            Poll::Ready(MissedDeadline::Idle) => {
                 ended = ConnectionEnd::Idle;
                 codec.graceful_shutdown();
                 // For the goodbye to be written.

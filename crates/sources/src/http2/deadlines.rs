@@ -1,6 +1,6 @@
 //! Deadlines for every wait of a connection.
 
-use super::flow::{Flow, Quiet};
+use super::flow::{Flow, WaitReason};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) struct Deadlines<'a> {
 }
 
 /// The missed deadline.
-pub(super) enum Late {
+pub(super) enum MissedDeadline {
     /// A request; or memory is short, and the connection holds more of it than it needs to wait; or a new certificate.
     Idle,
     /// The rest of a frame, or the peer taking what is written.
@@ -61,10 +61,10 @@ impl<'a> Deadlines<'a> {
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,
-        quiet: Quiet,
+        quiet: WaitReason,
         has_streams: bool,
         grown: Option<&Arena>,
-    ) -> Poll<Late> {
+    ) -> Poll<MissedDeadline> {
         if has_streams {
             self.active = Instant::now();
         }
@@ -73,9 +73,9 @@ impl<'a> Deadlines<'a> {
         {
             // Requests in flight are answered.
             self.leave();
-            return Poll::Ready(Late::Idle);
+            return Poll::Ready(MissedDeadline::Idle);
         }
-        let is_idle = quiet == Quiet::Idle && !has_streams && self.leaving.is_none();
+        let is_idle = quiet == WaitReason::Idle && !has_streams && self.leaving.is_none();
         let grown = grown.filter(|_| is_idle);
         if grown.is_none() {
             self.look = None;
@@ -87,16 +87,16 @@ impl<'a> Deadlines<'a> {
             }
             if Instant::now() >= self.active + self.settings.idle || is_short(arena) {
                 self.leave();
-                return Poll::Ready(Late::Idle);
+                return Poll::Ready(MissedDeadline::Idle);
             }
             self.look = None;
         }
         let own = match quiet {
-            Quiet::Blocked(since) => Some(since + self.settings.write),
+            WaitReason::Blocked(since) => Some(since + self.settings.write),
             // A stream has deadlines of its own.
             _ if has_streams => None,
-            Quiet::HalfFrame(since) => Some(since + self.settings.body_stall),
-            Quiet::Idle => Some(self.leaving.unwrap_or(self.active + self.settings.idle)),
+            WaitReason::HalfFrame(since) => Some(since + self.settings.body_stall),
+            WaitReason::Idle => Some(self.leaving.unwrap_or(self.active + self.settings.idle)),
         };
         let alarm = self.flow.next_alarm();
         let Some(deadline) = own.into_iter().chain(alarm).min() else { return Poll::Pending };
@@ -106,11 +106,11 @@ impl<'a> Deadlines<'a> {
             self.flow.wake(deadline);
             return Poll::Pending;
         }
-        if quiet == Quiet::Idle && self.leaving.is_none() {
+        if quiet == WaitReason::Idle && self.leaving.is_none() {
             self.leave();
-            return Poll::Ready(Late::Idle);
+            return Poll::Ready(MissedDeadline::Idle);
         }
-        Poll::Ready(Late::Lost)
+        Poll::Ready(MissedDeadline::Lost)
     }
 
     /// Ready once `deadline` has passed. The timer is left alone while it is set to an earlier time: waking

@@ -4,13 +4,13 @@
 //! [`TURN`] bytes before the streams have taken theirs, nothing while one of them waits for memory, and
 //! nothing at all before [`READING`] bytes are charged. They are given back when the connection falls quiet:
 //! no stream is open, and no half frame lies in the codec. What its buffer has grown by stays charged.
-//! The bodies of calls go past the codec, into windows ([`inflow`](super::inflow)).
+//! The bodies of calls go past the codec, into windows ([`frame_reader`](super::inflow)).
 
-use super::bodies::Bodies;
+use super::bodies::DirectBodies;
+use super::frame_reader::FrameReader;
 use super::frames::{Frames, PREFACE};
-use super::inflow::Inflow;
-use super::owed::Owed;
 use super::streams::Streams;
+use super::window_updates::WindowUpdates;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -41,12 +41,12 @@ const GROWN: u64 = 16 << 10;
 /// The state shared by a connection's task, its streams and its socket. They all run in one task, so the lock is
 /// never contended.
 pub(super) struct Flow {
-    state: Mutex<State>,
+    state: Mutex<FlowState>,
     /// A stream has begun to receive.
     begun: Notify,
 }
 
-pub(super) struct State {
+pub(super) struct FlowState {
     /// The bytes that the codec may still get in this turn.
     pub(super) allowance: usize,
     /// The bytes that may still be read in this turn.
@@ -55,9 +55,9 @@ pub(super) struct State {
     /// this turn.
     pub(super) held: bool,
     asked: usize,
-    pub(super) inflow: Inflow,
-    pub(super) bodies: Bodies,
-    pub(super) owed: Owed,
+    pub(super) inflow: FrameReader,
+    pub(super) bodies: DirectBodies,
+    pub(super) owed: WindowUpdates,
     pub(super) streams: Streams,
     /// Since when an answer waits that the peer lets nobody send, and how many streams had ended then.
     unsent: Option<(Instant, u32)>,
@@ -92,7 +92,7 @@ type Charges = (Charge, Option<Charge>);
 
 /// The reason why a connection waits, as known to its transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quiet {
+pub(super) enum WaitReason {
     /// Nothing: whatever was begun is done.
     Idle,
     /// The rest of a frame, of which the first bytes came at this time at the latest.
@@ -103,14 +103,14 @@ pub(super) enum Quiet {
 
 impl Flow {
     pub(super) fn new(arena: Arena) -> Arc<Flow> {
-        let state = State {
+        let state = FlowState {
             allowance: 0,
             budget: 0,
             held: false,
             asked: 0,
-            inflow: Inflow::after(PREFACE.len()),
-            bodies: Bodies::default(),
-            owed: Owed::new(),
+            inflow: FrameReader::after(PREFACE.len()),
+            bodies: DirectBodies::default(),
+            owed: WindowUpdates::new(),
             streams: Streams::new(arena),
             unsent: None,
             waiting: 0,
@@ -125,7 +125,7 @@ impl Flow {
         Arc::new(Flow { state: Mutex::new(state), begun: Notify::new() })
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, FlowState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,9 +159,9 @@ impl Flow {
     }
 
     /// Ends a turn: gives back what is not needed any more.
-    pub(super) fn settle(&self, has_streams: bool) -> Quiet {
+    pub(super) fn settle(&self, has_streams: bool) -> WaitReason {
         let mut state = self.state();
-        let State { streams, bodies, .. } = &*state;
+        let FlowState { streams, bodies, .. } = &*state;
         // A peer that gives no window for an answer holds it as one does that reads nothing.
         let is_unsent = has_streams && streams.has_unsent(|stream| bodies.has(stream));
         let ends = streams.ends();
@@ -185,9 +185,9 @@ impl Flow {
             }
         }
         match state.blocked.into_iter().chain(state.unsent.map(|(since, _)| since)).min() {
-            Some(since) => Quiet::Blocked(since),
-            None if !whole => Quiet::HalfFrame(state.last_read),
-            None => Quiet::Idle,
+            Some(since) => WaitReason::Blocked(since),
+            None if !whole => WaitReason::HalfFrame(state.last_read),
+            None => WaitReason::Idle,
         }
     }
 
@@ -321,7 +321,7 @@ impl Drop for Pause<'_> {
     }
 }
 
-impl State {
+impl FlowState {
     /// Ready when what is read next is paid for, or cannot be.
     pub(super) fn poll_paid(&mut self, context: &mut Context<'_>, arena: &Arena, wait: Duration) -> Poll<()> {
         if matches!(self.payment, Payment::None) {

@@ -17,7 +17,7 @@ pub(super) const PADDED: u8 = 8;
 
 /// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct FrameHeader {
     /// Bytes behind it. No more than 2^24.
     pub(super) len: usize,
     pub(super) kind: u8,
@@ -25,11 +25,11 @@ pub(super) struct Head {
     pub(super) stream: u32,
 }
 
-impl Head {
-    pub(super) fn of(bytes: [u8; HEAD]) -> Head {
+impl FrameHeader {
+    pub(super) fn of(bytes: [u8; HEAD]) -> FrameHeader {
         let [a, b, c, kind, flags, d, e, f, g] = bytes;
         let stream = u32::from_be_bytes([d, e, f, g]) & (u32::MAX >> 1);
-        Head { len: u32::from_be_bytes([0, a, b, c]) as usize, kind, flags, stream }
+        FrameHeader { len: u32::from_be_bytes([0, a, b, c]) as usize, kind, flags, stream }
     }
 
     /// Whether a frame of its kind can end a stream.
@@ -70,7 +70,7 @@ impl Frames {
     }
 
     /// The same, and shows each head that is complete.
-    pub(super) fn follow_each(&mut self, mut bytes: &[u8], mut seen: impl FnMut(Head)) {
+    pub(super) fn follow_each(&mut self, mut bytes: &[u8], mut seen: impl FnMut(FrameHeader)) {
         while !bytes.is_empty() {
             if self.missing > 0 {
                 let skipped = self.missing.min(bytes.len());
@@ -86,9 +86,9 @@ impl Frames {
             (self.known, bytes) = (self.known + part.len(), rest);
             if self.known == HEAD {
                 self.known = 0;
-                let head = Head::of(self.head);
+                let head = FrameHeader::of(self.head);
                 seen(head);
-                let Head { len, kind, flags, .. } = head;
+                let FrameHeader { len, kind, flags, .. } = head;
                 self.missing = len;
                 self.longest = self.longest.max(self.missing);
                 if matches!(kind, HEADERS | CONTINUATION) {

@@ -3,8 +3,8 @@
 use super::flow::{Body, Flow};
 use super::server::Inner;
 use crate::body::Received;
-use crate::grpc::{self, Fault, PREFIX, Prefix};
-use crate::otlp::Form;
+use crate::grpc::{self, CallError, PREFIX, Prefix};
+use crate::otlp::BodyFormat;
 use bytes::{Buf, Bytes};
 use h2::RecvStream;
 use std::future::poll_fn;
@@ -22,7 +22,7 @@ const REST: usize = 256 << 10;
 const REST_TIME: Duration = Duration::from_secs(1);
 
 /// Receives a body: memory first, then the bytes, then the peer may send as many more.
-pub(super) struct Intake<'a> {
+pub(super) struct BodyReceiver<'a> {
     pub(super) server: &'a Inner,
     pub(super) flow: &'a Flow,
     pub(super) way: &'a Body<'a>,
@@ -32,15 +32,15 @@ pub(super) struct Intake<'a> {
     pub(super) passage: &'a Permit,
 }
 
-impl Intake<'_> {
+impl BodyReceiver<'_> {
     /// The one message of a call, and how it turned out to be compressed.
     /// `past` says that the message goes past the codec.
     pub(super) async fn message(
         &self,
         body: &mut RecvStream,
-        form: Form,
+        form: BodyFormat,
         past: bool,
-    ) -> Result<(Form, Received), Fault> {
+    ) -> Result<(BodyFormat, Received), CallError> {
         let (mut window, mut prefix, mut opened) = (None::<Window>, None::<Prefix>, false);
         let mut receiving = None;
         while let Some(chunk) = self.chunk(body).await? {
@@ -83,7 +83,7 @@ impl Intake<'_> {
                 "a call of this method has one message, and this one has none, or not all of its head\n";
             return Err(grpc::not_one_message(words));
         };
-        let form = Form { encoding: prefix.encoding(form.encoding)?, ..form };
+        let form = BodyFormat { encoding: prefix.encoding(form.encoding)?, ..form };
         match window {
             Some(window) if window.len() == PREFIX + prefix.len => {
                 Ok((form, Received { range: PREFIX..window.len(), window }))

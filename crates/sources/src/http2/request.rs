@@ -5,7 +5,7 @@
 
 use super::answer;
 use super::flow::{Body, Flow};
-use super::receive::{self, Intake};
+use super::receive::{self, BodyReceiver};
 use super::server::Inner;
 use crate::http::Ticket;
 use bytes::Bytes;
@@ -99,7 +99,7 @@ pub(super) async fn serve(
         // It fails only where nobody waits any more.
         let _ = respond.send_informational(go_on);
     }
-    let intake = Intake { server, flow, way: &way, most: max_body, passage: ticket.passage() };
+    let intake = BodyReceiver { server, flow, way: &way, most: max_body, passage: ticket.passage() };
     let received = intake.whole(&mut body, &head, length).await;
     let begin = head.len();
     drop(head);

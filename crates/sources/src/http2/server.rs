@@ -4,8 +4,8 @@ use super::answer;
 use super::connection;
 use super::frames::PREFACE;
 use super::transport::Transport;
+use crate::connection_slots::ConnectionSlots;
 use crate::http::Http;
-use crate::places::Places;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -23,21 +23,21 @@ pub(super) struct Inner {
     pub(super) http: Http,
     pub(super) settings: Settings,
     pub(super) arena: Arena,
-    places: Places,
+    places: ConnectionSlots,
     open: AtomicUsize,
 }
 
 /// An open connection's count; dropping it counts it out.
-struct Guest<'a>(&'a AtomicUsize);
+struct StreamGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Guest<'_> {
+impl Drop for StreamGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
 }
 
 impl Http2 {
-    /// How many [`Places`] a connection takes beyond the one that every connection has. With 2 KiB each that is
+    /// How many [`ConnectionSlots`] a connection takes beyond the one that every connection has. With 2 KiB each that is
     /// what an idle one keeps: three buffers of the codec, one of which is touched to its end in time, its tables for
     /// four streams at a time, and its task (`cargo run --release -p tidegate-sources --example idle_http2 -- 1000 200 200`); and the few bytes that it
     /// reads while there is no memory. While it is read it is charged for more, and for what its buffer has grown by.
@@ -47,8 +47,8 @@ impl Http2 {
     pub const WORKER_BYTES: usize = (1 << 20) + answer::WORKER_BYTES;
 
     /// A server that answers with the sources of `http`, within `settings`, from the memory of `arena`, for as
-    /// many connections as there are `places`.
-    pub fn new(http: Http, settings: Settings, arena: Arena, places: Places) -> Http2 {
+    /// many connections as there are `connection_slots`.
+    pub fn new(http: Http, settings: Settings, arena: Arena, places: ConnectionSlots) -> Http2 {
         Http2(Arc::new(Inner { http, settings, arena, places, open: AtomicUsize::new(0) }))
     }
 
@@ -65,7 +65,7 @@ impl Http2 {
             return self.turn_away(stream).await;
         };
         self.0.open.fetch_add(1, Relaxed);
-        let _guest = Guest(&self.0.open);
+        let _guest = StreamGuard(&self.0.open);
         connection::serve(&self.0, stream, shutdown).await
     }
 

@@ -1,7 +1,7 @@
 //! The socket as the codec sees it.
 
-use super::flow::{BUFFER, Flow, State};
-use super::inflow::{Step, UNPAID};
+use super::flow::{BUFFER, Flow, FlowState};
+use super::frame_reader::{ReadStep, UNPAID};
 use super::transport::Transport;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -69,13 +69,13 @@ impl<T: Transport> AsyncRead for Socket<T> {
         }
         let before = out.filled().len();
         while state.allowance > 0 && state.budget > 0 {
-            let State { inflow, bodies, owed, streams, .. } = state;
+            let FlowState { inflow, bodies, owed, streams, .. } = state;
             match inflow.step(out, bodies, owed, streams) {
-                Step::Held => (state.allowance, state.held) = (0, true),
+                ReadStep::Held => (state.allowance, state.held) = (0, true),
                 // Until a stream ends, which this task does.
-                Step::Crowded => state.allowance = 0,
-                Step::Never => return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into())),
-                Step::Hungry | Step::Full => {}
+                ReadStep::Crowded => state.allowance = 0,
+                ReadStep::Never => return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into())),
+                ReadStep::Hungry | ReadStep::Full => {}
             }
             let fed = out.filled().get(before..).unwrap_or_default();
             if !fed.is_empty() {
@@ -107,7 +107,7 @@ impl<T: Transport> AsyncRead for Socket<T> {
     }
 }
 
-impl State {
+impl FlowState {
     /// Reads from `stream`: to where it is looked at, or straight to the codec what is for the codec alone.
     fn poll_fill(
         &mut self,

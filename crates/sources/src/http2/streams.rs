@@ -5,7 +5,7 @@
 //! is charged as it is needed, until the connection ends. The frames are counted that the codec is given before those
 //! who wait for them have run, and the bytes of heads, which become much more when they are looked at.
 
-use super::frames::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS, Head, RST_STREAM};
+use super::frames::{CONTINUATION, END_HEADERS, END_STREAM, FrameHeader, HEADERS, RST_STREAM};
 use tidegate_arena::{Arena, Charge, Share};
 
 /// Streams at a time. Fewer than the hundred that the protocol recommends (RFC 9113, section 6.5.2): each may
@@ -62,7 +62,7 @@ struct Stream {
 
 /// The destination of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum FrameDestination {
     /// The codec gets it.
     Open,
     /// It does once what it was given has been looked at.
@@ -106,17 +106,17 @@ impl Streams {
     }
 
     /// Whether the codec may be given the frame that begins so.
-    pub(super) fn enter(&mut self, head: Head) -> Entry {
+    pub(super) fn enter(&mut self, head: FrameHeader) -> FrameDestination {
         let is_head = matches!(head.kind, HEADERS | CONTINUATION);
         if self.frames == 0 || is_head && self.heads < HEADS && self.heads < head.len {
-            return Entry::Later;
+            return FrameDestination::Later;
         }
         if is_head && !self.pays_for(head) {
-            return Entry::Never;
+            return FrameDestination::Never;
         }
         if head.kind == HEADERS && head.stream > self.last && !self.let_in(head.stream) {
             self.crowded = true;
-            return Entry::Crowded;
+            return FrameDestination::Crowded;
         }
         self.frames -= 1;
         if is_head {
@@ -128,16 +128,16 @@ impl Streams {
             RST_STREAM => self.reset(head.stream, 0),
             _ => {}
         }
-        Entry::Open
+        FrameDestination::Open
     }
 
     /// The length of the head of a request, with this frame of it.
-    fn length_with(&self, head: Head) -> usize {
+    fn length_with(&self, head: FrameHeader) -> usize {
         if head.kind == HEADERS { head.len } else { self.head.saturating_add(head.len) }
     }
 
     /// Charges what is kept while a head is not whole, and what a long one leaves.
-    fn pays_for(&mut self, head: Head) -> bool {
+    fn pays_for(&mut self, head: FrameHeader) -> bool {
         let length = self.length_with(head);
         let comes_in_parts = head.flags & END_HEADERS == 0;
         let all = std::iter::once((comes_in_parts, LONG, &mut self.long));
@@ -180,7 +180,7 @@ impl Streams {
     }
 
     /// Takes in the head of a frame that was written.
-    pub(super) fn written(&mut self, head: Head) {
+    pub(super) fn written(&mut self, head: FrameHeader) {
         match head.kind {
             RST_STREAM => self.reset(head.stream, 1),
             _ if head.flags & END_STREAM != 0 && head.can_end() => self.end(head.stream, 1),
@@ -282,11 +282,11 @@ mod tests {
         (arena.clone(), Streams::new(arena))
     }
 
-    fn head(kind: u8, flags: u8, stream: u32, len: usize) -> Head {
-        Head { len, kind, flags, stream }
+    fn head(kind: u8, flags: u8, stream: u32, len: usize) -> FrameHeader {
+        FrameHeader { len, kind, flags, stream }
     }
 
-    fn opened(streams: &mut Streams, number: u32) -> Entry {
+    fn opened(streams: &mut Streams, number: u32) -> FrameDestination {
         streams.begin();
         streams.enter(head(HEADERS, WHOLE, number, 30))
     }
@@ -301,7 +301,7 @@ mod tests {
         let (arena, mut streams) = streams(4 << 20);
         let mut charged = Vec::new();
         for number in 0..STREAMS {
-            assert_eq!(opened(&mut streams, 2 * number + 1), Entry::Open);
+            assert_eq!(opened(&mut streams, 2 * number + 1), FrameDestination::Open);
             charged.push(used(&arena));
         }
         assert_eq!((charged[OWN - 1], charged[OWN]), (0, OWN as u64 * EACH));
@@ -321,28 +321,28 @@ mod tests {
         let (arena, mut streams) = streams(1 << 20);
         let _all = arena.try_charge(Share::Ingest, 1 << 20).unwrap();
         for number in [1, 3, 5, 7] {
-            assert_eq!(opened(&mut streams, number), Entry::Open);
+            assert_eq!(opened(&mut streams, number), FrameDestination::Open);
         }
-        assert_eq!(opened(&mut streams, 9), Entry::Crowded);
+        assert_eq!(opened(&mut streams, 9), FrameDestination::Crowded);
         assert!(streams.is_crowded() && !streams.takes_more());
         streams.written(head(HEADERS, END_HEADERS, 3, 10));
         assert!(!streams.takes_more(), "its answer is not at its end");
         streams.written(head(HEADERS, WHOLE, 3, 10));
         assert!(streams.takes_more() && !streams.is_crowded());
-        assert_eq!(opened(&mut streams, 9), Entry::Open);
+        assert_eq!(opened(&mut streams, 9), FrameDestination::Open);
         // A reset stream is remembered, and keeps its slot.
         streams.written(head(RST_STREAM, 0, 5, 4));
-        assert_eq!(opened(&mut streams, 11), Entry::Crowded);
+        assert_eq!(opened(&mut streams, 11), FrameDestination::Crowded);
         // A reset of the peer's counts when the call has heard of it.
         streams.begin();
-        assert_eq!(streams.enter(head(RST_STREAM, 0, 7, 4)), Entry::Open);
+        assert_eq!(streams.enter(head(RST_STREAM, 0, 7, 4)), FrameDestination::Open);
         assert_eq!(streams.open.len(), 3);
         streams.forget(7);
         assert_eq!(streams.open.len(), 2);
-        assert_eq!(opened(&mut streams, 11), Entry::Crowded);
+        assert_eq!(opened(&mut streams, 11), FrameDestination::Crowded);
         streams.written(head(HEADERS, WHOLE, 1, 10));
         assert!(streams.takes_more());
-        assert_eq!(opened(&mut streams, 11), Entry::Open);
+        assert_eq!(opened(&mut streams, 11), FrameDestination::Open);
     }
 
     /// However small frames are, no more of them lie in the codec than it has room for; and heads no more than can be
@@ -353,13 +353,17 @@ mod tests {
         streams.begin();
         let taken = (0..1000).filter(|_| streams.takes_frame()).count();
         assert_eq!(taken, OWN);
-        assert_eq!(streams.enter(head(HEADERS, WHOLE, 1, 30)), Entry::Later);
+        assert_eq!(streams.enter(head(HEADERS, WHOLE, 1, 30)), FrameDestination::Later);
         streams.begin();
-        assert_eq!(streams.enter(head(HEADERS, WHOLE, 1, 4000)), Entry::Open);
-        assert_eq!(streams.enter(head(HEADERS, WHOLE, 3, 4000)), Entry::Later);
+        assert_eq!(streams.enter(head(HEADERS, WHOLE, 1, 4000)), FrameDestination::Open);
+        assert_eq!(streams.enter(head(HEADERS, WHOLE, 3, 4000)), FrameDestination::Later);
         streams.begin();
-        assert_eq!(streams.enter(head(HEADERS, WHOLE, 3, 16_000)), Entry::Open, "one alone is looked at");
-        assert_eq!(streams.enter(head(HEADERS, WHOLE, 5, 10)), Entry::Later);
+        assert_eq!(
+            streams.enter(head(HEADERS, WHOLE, 3, 16_000)),
+            FrameDestination::Open,
+            "one alone is looked at"
+        );
+        assert_eq!(streams.enter(head(HEADERS, WHOLE, 5, 10)), FrameDestination::Later);
     }
 
     /// A long head is paid for while it comes, and for what it leaves; it is not read otherwise.
@@ -367,17 +371,17 @@ mod tests {
     fn long_heads_are_paid_for() {
         let (arena, mut streams) = streams(4 << 20);
         streams.begin();
-        assert_eq!(streams.enter(head(HEADERS, 0, 1, 16_000)), Entry::Open);
+        assert_eq!(streams.enter(head(HEADERS, 0, 1, 16_000)), FrameDestination::Open);
         let strings: u64 = STRINGS.iter().map(|(_, bytes)| bytes).sum();
         assert_eq!(used(&arena), LONG + strings);
         streams.begin();
-        assert_eq!(streams.enter(head(CONTINUATION, END_HEADERS, 1, 16_000)), Entry::Open);
+        assert_eq!(streams.enter(head(CONTINUATION, END_HEADERS, 1, 16_000)), FrameDestination::Open);
         streams.whole_heads();
         assert_eq!(used(&arena), strings);
         drop(streams);
         let _all = arena.try_charge(Share::Ingest, arena.free(Share::Ingest)).unwrap();
         let mut streams = Streams::new(arena);
         streams.begin();
-        assert_eq!(streams.enter(head(HEADERS, WHOLE, 1, 3000)), Entry::Never);
+        assert_eq!(streams.enter(head(HEADERS, WHOLE, 1, 3000)), FrameDestination::Never);
     }
 }

@@ -7,7 +7,7 @@ use tidegate_wire::otlp::{Signal, json};
 
 /// A request's memory while its JSON is translated: of the bodies' share, and of the decode share.
 #[derive(Clone, Copy)]
-pub(super) struct Beside {
+pub(super) struct ReservedBytes {
     pub(super) ingest: usize,
     pub(super) decode: usize,
 }
@@ -20,7 +20,7 @@ pub(super) fn reserve(
     gate: &Gate,
     signal: Signal,
     json: &[u8],
-    beside: Beside,
+    beside: ReservedBytes,
     mut reserve: impl FnMut(usize) -> Result<(), NoMemory>,
 ) -> Result<(), Rejection> {
     if json.len() <= LARGE && reserve(json::max_len(json)).is_ok() {

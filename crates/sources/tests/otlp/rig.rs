@@ -12,8 +12,8 @@ use tidegate_ledger::{Ledger, Refusal, Source, SourceBalance};
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
 use tidegate_sources::{
-    AgentSettings, ApmLimits, BulkDestination, ElasticApm, Elasticsearch, ElasticsearchSettings, Http, Http2,
-    HttpLogs, Ingest, Otlp, Places, RemoteWrite,
+    AgentSettings, ApmLimits, BulkDestination, ConnectionSlots, ElasticApm, Elasticsearch,
+    ElasticsearchSettings, Http, Http2, HttpLogs, Ingest, Otlp, RemoteWrite,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -143,7 +143,8 @@ impl Rig {
             .with(Arc::new(elastic_apm(source("elastic_apm"), &arena, &pool)));
         let shutdown = Shutdown::new();
         let http1 = Server::new(http.clone(), settings, arena.clone(), shutdown.clone());
-        let http2 = Http2::new(http, settings, arena.clone(), Places::new(CONNECTIONS * Http2::PLACES));
+        let http2 =
+            Http2::new(http, settings, arena.clone(), ConnectionSlots::new(CONNECTIONS * Http2::PLACES));
         let ingest = Arc::new(Ingest::new(http1, http2.clone(), settings, shutdown.clone()));
         Rig { arena, journal, gate, http2, shutdown, ledger, ingest, pool, _dir: dir }
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_http1::{ConnectionEnd, Reply, reply_and_close};
 use tidegate_limit::{ConnectionCounts, CountedConnection};
-use tidegate_sources::Places;
+use tidegate_sources::ConnectionSlots;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -75,7 +75,7 @@ pub(crate) trait Serve: Send + Sync + 'static {
 /// Connections by number: how many are open, and whether there is a place for one more.
 #[derive(Debug)]
 pub(crate) struct Doorkeeper {
-    places: Places,
+    places: ConnectionSlots,
     /// How many each address may have open; nothing where that does not matter.
     peers: Option<ConnectionCounts>,
     open: AtomicUsize,
@@ -97,7 +97,7 @@ const SOON: Duration = Duration::from_secs(1);
 const GIVES_WAY_WITHIN: Duration = Duration::from_millis(20);
 
 impl Doorkeeper {
-    pub(crate) fn new(places: Places) -> Doorkeeper {
+    pub(crate) fn new(places: ConnectionSlots) -> Doorkeeper {
         let most = places.most();
         Doorkeeper {
             places,

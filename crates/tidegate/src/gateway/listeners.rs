@@ -15,7 +15,7 @@ use tidegate_admission::Gate;
 use tidegate_arena::Arena;
 use tidegate_config::{Listen, Listener, Tenants};
 use tidegate_http1::{Server, Settings, Shutdown};
-use tidegate_sources::{self as sources, Http, Http2, Places};
+use tidegate_sources::{self as sources, ConnectionSlots, Http, Http2};
 use tokio::task::AbortHandle;
 
 /// A kind of listener.
@@ -185,7 +185,7 @@ pub(super) struct Services<'a> {
     pub(super) settings: Settings,
     /// One for each worker.
     pub(super) shutdowns: &'a [Shutdown],
-    pub(super) places: Places,
+    pub(super) places: ConnectionSlots,
     pub(super) door: &'a Arc<Doorkeeper>,
     pub(super) tenants: &'a Tenants,
     pub(super) acceptors: &'a Doorways,

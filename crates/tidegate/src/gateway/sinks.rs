@@ -17,7 +17,7 @@ use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{EgressBudget, Health, Stopper};
+use tidegate_sinks::{EgressBudget, Health, StopSender};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -37,7 +37,7 @@ pub(crate) struct Running {
     pub(crate) usual_lag: Duration,
     /// The memory that it was started with.
     parts: Parts,
-    stopper: Stopper,
+    stopper: StopSender,
     task: Task,
 }
 
@@ -211,7 +211,7 @@ impl Attach {
     fn start(&self, name: &str, sink: &Sink) -> Result<Running, Failure> {
         let parts = *self.parts();
         let health = Health::default();
-        let (stopper, stop) = Stopper::new();
+        let (stopper, stop) = StopSender::new();
         let kind = kinds::of(sink);
         let share = kind.share();
         let wiring = Wiring {

@@ -17,7 +17,7 @@ use tidegate_console::{
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
 use tidegate_meters::Registry;
-use tidegate_sinks::HeldUp;
+use tidegate_sinks::BlockedDestination;
 use tidegate_tap::Tap;
 use tidegate_tls::{HandshakeFailure, TlsAcceptor};
 
@@ -300,8 +300,8 @@ impl View {
     }
 }
 
-fn waiting(held: HeldUp) -> Waiting {
-    let HeldUp { what, records, items, since, reason } = held;
+fn waiting(held: BlockedDestination) -> Waiting {
+    let BlockedDestination { what, records, items, since, reason } = held;
     Waiting { index: what, records, documents: items, since, reason }
 }
 

@@ -18,15 +18,15 @@ use tower_service::Service;
 
 /// Makes connections, directly or through a proxy.
 #[derive(Clone)]
-pub(super) enum Path {
+pub(super) enum ProxyConnector {
     Direct(HttpConnector),
     Proxy(Box<Tunnel<HttpConnector>>),
 }
 
-impl Path {
+impl ProxyConnector {
     /// The path to the `https` endpoint at `uri`.
-    pub(super) fn to(uri: &Uri, proxies: &Matcher, tcp: HttpConnector) -> Path {
-        let Some(proxy) = proxy_for(uri, proxies) else { return Path::Direct(tcp) };
+    pub(super) fn to(uri: &Uri, proxies: &Matcher, tcp: HttpConnector) -> ProxyConnector {
+        let Some(proxy) = proxy_for(uri, proxies) else { return ProxyConnector::Direct(tcp) };
         if !is_supported(&proxy) {
             // Without its credentials, which are in its URL.
             let (proxy, endpoint) = (proxy.uri().scheme_str(), uri.host());
@@ -35,10 +35,10 @@ impl Path {
                 endpoint,
                 "the environment names a proxy that is none of HTTP; this endpoint is reached directly"
             );
-            return Path::Direct(tcp);
+            return ProxyConnector::Direct(tcp);
         }
         let tunnel = Tunnel::new(proxy.uri().clone(), tcp);
-        Path::Proxy(Box::new(match proxy.basic_auth() {
+        ProxyConnector::Proxy(Box::new(match proxy.basic_auth() {
             Some(credentials) => tunnel.with_auth(credentials.clone()),
             None => tunnel,
         }))
@@ -60,25 +60,25 @@ fn is_supported(proxy: &Intercept) -> bool {
     proxy.uri().scheme_str() == Some("http")
 }
 
-impl Service<Uri> for Path {
+impl Service<Uri> for ProxyConnector {
     type Response = TokioIo<TcpStream>;
     type Error = Box<dyn Error + Send + Sync>;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         match self {
-            Path::Direct(tcp) => tcp.poll_ready(context).map_err(Into::into),
-            Path::Proxy(tunnel) => tunnel.poll_ready(context).map_err(Into::into),
+            ProxyConnector::Direct(tcp) => tcp.poll_ready(context).map_err(Into::into),
+            ProxyConnector::Proxy(tunnel) => tunnel.poll_ready(context).map_err(Into::into),
         }
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
         match self {
-            Path::Direct(tcp) => {
+            ProxyConnector::Direct(tcp) => {
                 let connecting = tcp.call(target);
                 Box::pin(async move { connecting.await.map_err(Into::into) })
             }
-            Path::Proxy(tunnel) => {
+            ProxyConnector::Proxy(tunnel) => {
                 let connecting = tunnel.call(target);
                 Box::pin(async move { connecting.await.map_err(Into::into) })
             }

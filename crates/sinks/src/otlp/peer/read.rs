@@ -2,7 +2,7 @@
 
 use super::compressed;
 use crate::http_peer::{chain, delay};
-use crate::otlp::answer::{Answer, Fault, Reason, Said, Status as Code};
+use crate::otlp::answer::{ErrorDetails, OtlpAnswer, RejectionCause, RejectionReason, Status as Code};
 use crate::otlp::response::Response as Taken;
 use crate::otlp::status::{Status, base64_decoded, percent_decoded};
 use http_body_util::BodyExt;
@@ -58,38 +58,42 @@ impl Body {
 }
 
 /// The answer to a request over HTTP: of OTLP, or of JSON in this layout.
-pub(super) async fn http(response: Response<Incoming>, json: Option<Layout>) -> Answer {
+pub(super) async fn http(response: Response<Incoming>, json: Option<Layout>) -> OtlpAnswer {
     let (head, incoming) = response.into_parts();
     let body = match Body::read(incoming, 0).await {
         Ok(body) => body,
-        Err(words) => return Answer::lost(words),
+        Err(words) => return OtlpAnswer::lost(words),
     };
     let retry = head.headers.get(RETRY_AFTER).and_then(delay);
     // Nobody asked for a compressed answer; one that comes all the same is taken as it is.
     let said = if head.headers.contains_key(CONTENT_ENCODING) {
-        Said { retry, ..Said::default() }
+        ErrorDetails { retry, ..ErrorDetails::default() }
     } else if head.status.is_success() {
         match json {
-            None => Said { words: body.taken.words(), rejected: body.taken.rejected(), retry: None },
+            None => ErrorDetails { words: body.taken.words(), rejected: body.taken.rejected(), retry: None },
             Some(Layout::Request) => partial_success(&body.start),
-            Some(Layout::Lines | Layout::Array) => Said::default(),
+            Some(Layout::Lines | Layout::Array) => ErrorDetails::default(),
         }
     } else if let Some(place) = head.headers.get(LOCATION).filter(|_| head.status.is_redirection()) {
         let place = excerpt(place.as_bytes());
         let words = format!("it is at {place}, where this does not follow: set that as the `url`");
-        Said { words, retry, rejected: 0 }
+        ErrorDetails { words, retry, rejected: 0 }
     } else if json.is_some() {
-        Said { words: excerpt(&body.start), retry, rejected: 0 }
+        ErrorDetails { words: excerpt(&body.start), retry, rejected: 0 }
     } else {
         let status = Status::read(&body.start);
         let words = status.message.unwrap_or_else(|| excerpt(&body.start));
-        Said { words, retry: retry.or(status.retry), rejected: 0 }
+        ErrorDetails { words, retry: retry.or(status.retry), rejected: 0 }
     };
-    if json.is_some() { Answer::of_any_http(head.status, said) } else { Answer::of_http(head.status, said) }
+    if json.is_some() {
+        OtlpAnswer::of_any_http(head.status, said)
+    } else {
+        OtlpAnswer::of_http(head.status, said)
+    }
 }
 
 /// What a response of OTLP/JSON says: `{"partialSuccess":{"rejectedSpans":"3","errorMessage":"…"}}`.
-fn partial_success(body: &[u8]) -> Said {
+fn partial_success(body: &[u8]) -> ErrorDetails {
     const REJECTED: [&[u8]; 3] = [b"rejectedSpans", b"rejectedLogRecords", b"rejectedDataPoints"];
     let of = |name| Value::of(body).object()?.at(&[b"partialSuccess", name]);
     // A number of 64 bits is a text, or a number all the same.
@@ -103,15 +107,15 @@ fn partial_success(body: &[u8]) -> Said {
     if let Some(Value::Text(text)) = of(b"errorMessage") {
         text.pieces(|piece| words.extend_from_slice(piece));
     }
-    Said { words: excerpt(&words), rejected, retry: None }
+    ErrorDetails { words: excerpt(&words), rejected, retry: None }
 }
 
 /// The answer to a unary call of gRPC.
-pub(super) async fn grpc(response: Response<Incoming>) -> Answer {
+pub(super) async fn grpc(response: Response<Incoming>) -> OtlpAnswer {
     let (head, incoming) = response.into_parts();
     let body = match Body::read(incoming, super::PREFIX).await {
         Ok(body) => body,
-        Err(words) => return Answer::lost(words),
+        Err(words) => return OtlpAnswer::lost(words),
     };
     // An answer without a message has its status in the head.
     let ends = [body.trailers.as_ref(), Some(&head.headers)];
@@ -121,11 +125,11 @@ pub(super) async fn grpc(response: Response<Incoming>) -> Answer {
         if body.is_long {
             // The status would have come behind it, and does not come in front of it the next time either.
             let words = format!("the answer is longer than {} MiB", LONGEST >> 20);
-            let reason = Reason { status: Code::Http(head.status), words };
-            return Answer::Refused { reason, fault: Fault::Other };
+            let reason = RejectionReason { status: Code::Http(head.status), words };
+            return OtlpAnswer::Refused { reason, fault: RejectionCause::Other };
         }
-        let said = Said { words: excerpt(&body.start), retry: retry_after, rejected: 0 };
-        return Answer::of_foreign(head.status, said);
+        let said = ErrorDetails { words: excerpt(&body.start), retry: retry_after, rejected: 0 };
+        return OtlpAnswer::of_foreign(head.status, said);
     };
     if code == 0 {
         let taken = match body.start.split_at_checked(super::PREFIX) {
@@ -137,12 +141,12 @@ pub(super) async fn grpc(response: Response<Incoming>) -> Answer {
             _ => body.taken,
         };
         let (words, rejected) = (taken.words(), taken.rejected());
-        return Answer::of_grpc(code, Said { words, rejected, retry: None });
+        return OtlpAnswer::of_grpc(code, ErrorDetails { words, rejected, retry: None });
     }
     let details = end.get("grpc-status-details-bin").and_then(|text| base64_decoded(text.as_bytes()));
     let retry = details.and_then(|details| Status::read(&details).retry).or(retry_after);
     let words = end.get("grpc-message").map(|text| percent_decoded(text.as_bytes())).unwrap_or_default();
-    Answer::of_grpc(code, Said { words: excerpt(words.as_bytes()), retry, rejected: 0 })
+    OtlpAnswer::of_grpc(code, ErrorDetails { words: excerpt(words.as_bytes()), retry, rejected: 0 })
 }
 
 fn code(end: &HeaderMap) -> Option<u16> {

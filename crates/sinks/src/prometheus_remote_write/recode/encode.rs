@@ -1,9 +1,9 @@
 //! From a piece to requests: translated, spread over lanes, compressed.
 
-use super::piece::{self, Piece, Source};
-use crate::egress_budget::{EgressBudget, Held, NoRoom};
-use crate::prometheus_remote_write::batch::Form;
-use crate::prometheus_remote_write::exchange::{Entries, Request};
+use super::piece::{self, RequestPart, Source};
+use crate::egress_budget::{BudgetError, Charged, EgressBudget};
+use crate::prometheus_remote_write::batch::BodyFormat;
+use crate::prometheus_remote_write::exchange::{Request, ResendRange};
 use crate::prometheus_remote_write::settings::Translation;
 use bytes::Bytes;
 use tidegate_arena::Window;
@@ -63,21 +63,21 @@ pub(super) struct Encoded {
 
 /// Why a piece cannot become requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unfit {
+pub(super) enum EncodeError {
     /// It is larger than asked for.
     Large,
     /// There is no memory for it.
-    Room(NoRoom),
+    Room(BudgetError),
 }
 
-impl From<NoRoom> for Unfit {
-    fn from(no_room: NoRoom) -> Unfit {
-        Unfit::Room(no_room)
+impl From<BudgetError> for EncodeError {
+    fn from(no_room: BudgetError) -> EncodeError {
+        EncodeError::Room(no_room)
     }
 }
 
 /// A body that was made, and the items of its source that it cannot say.
-struct Made(Held<Window>, u64);
+struct Made(Charged<Window>, u64);
 
 /// What can be written twice: once to be measured, once for good.
 trait Body {
@@ -117,16 +117,16 @@ impl Encoder {
     pub(super) async fn encode(
         &mut self,
         source: &Source,
-        piece: &Piece,
+        piece: &RequestPart,
         To { version: to, histograms }: To,
         most: Most,
-    ) -> Result<Encoded, Unfit> {
+    ) -> Result<Encoded, EncodeError> {
         let items = source.items(piece);
         let mut entries = items;
         let bytes = most.bytes;
         let part = match piece {
-            Piece::Slice(single, wanted) => {
-                let message = source.message(single).ok_or(Unfit::Large)?;
+            RequestPart::Slice(single, wanted) => {
+                let message = source.message(single).ok_or(EncodeError::Large)?;
                 let version = source.form().version();
                 let slice =
                     Slice { message, version, fields: source.sliced_fields(), wanted: wanted.clone() };
@@ -136,27 +136,27 @@ impl Encoder {
         };
         let mut to = to;
         let made = match (source.form(), to) {
-            (Form::RemoteWrite(Version::V1), Version::V1) => part.map(|part| Made(part, 0)),
-            (Form::RemoteWrite(Version::V1), Version::V2) => {
+            (BodyFormat::RemoteWrite(Version::V1), Version::V1) => part.map(|part| Made(part, 0)),
+            (BodyFormat::RemoteWrite(Version::V1), Version::V2) => {
                 match self.newer(source, piece, part.as_ref().map(AsRef::as_ref), bytes).await {
                     // There is no memory for the symbols of a single series: it goes out as it is.
-                    Err(Unfit::Room(NoRoom::Never)) if bytes == Most::ALL => {
+                    Err(EncodeError::Room(BudgetError::Never)) if bytes == Most::ALL => {
                         to = Version::V1;
                         part.map(|part| Made(part, 0))
                     }
                     newer => Some(newer?),
                 }
             }
-            (Form::RemoteWrite(Version::V2), _) => {
+            (BodyFormat::RemoteWrite(Version::V2), _) => {
                 Some(self.resolved(source, piece, part.as_ref().map(AsRef::as_ref), to, bytes).await?)
             }
-            (Form::Otlp, wanted) => {
+            (BodyFormat::Otlp, wanted) => {
                 // A single point takes no tables in 1.0, however many labels it has.
                 to = if bytes == Most::ALL { Version::V1 } else { wanted };
                 let (made, said) = self.translated(source, piece, to, bytes).await?;
                 entries = said.samples + said.histograms + said.exemplars;
                 if entries > most.entries {
-                    return Err(Unfit::Large);
+                    return Err(EncodeError::Large);
                 }
                 Some(made)
             }
@@ -166,7 +166,7 @@ impl Encoder {
             None => (source.bytes(piece), 0),
         };
         if whole.len() > bytes {
-            return Err(Unfit::Large);
+            return Err(EncodeError::Large);
         }
         let is_half_empty = whole.len() <= bytes / 2 && entries <= most.entries / 2;
         let (mut unwanted, mut without, mut is_empty) = (0, None, false);
@@ -175,7 +175,7 @@ impl Encoder {
             let left_out = fill(&mut out, whole.len(), |out| without_histograms(to, whole, out))?;
             entries = entries.saturating_sub(left_out.histograms);
             // A point is one histogram.
-            unwanted = if source.form() == Form::Otlp { left_out.histograms } else { left_out.items };
+            unwanted = if source.form() == BodyFormat::Otlp { left_out.histograms } else { left_out.items };
             without = Some(out);
             is_empty = left_out.left == 0;
         }
@@ -194,16 +194,16 @@ impl Encoder {
         let whole = with_series.as_ref().map_or(whole, AsRef::as_ref);
         let has_series = match (source.form(), to) {
             (_, Version::V2) => piece::has_series(whole),
-            (Form::Otlp, Version::V1) => entries > 0,
-            (Form::RemoteWrite(_), Version::V1) => !is_empty,
+            (BodyFormat::Otlp, Version::V1) => entries > 0,
+            (BodyFormat::RemoteWrite(_), Version::V1) => !is_empty,
         };
         if has_series {
             // A single series is in one lane, whatever its labels are.
             if self.lanes == 1 || bytes == Most::ALL {
                 let entries = match (to, source.form()) {
-                    (Version::V2, _) => Entries::Each(piece::entries_of(whole)),
-                    (Version::V1, Form::Otlp) => Entries::All(entries),
-                    (Version::V1, Form::RemoteWrite(_)) => Entries::All(items),
+                    (Version::V2, _) => ResendRange::Each(piece::entries_of(whole)),
+                    (Version::V1, BodyFormat::Otlp) => ResendRange::All(entries),
+                    (Version::V1, BodyFormat::RemoteWrite(_)) => ResendRange::All(items),
                 };
                 requests.push(self.request(whole, to, items, entries).await?);
             } else {
@@ -211,7 +211,7 @@ impl Encoder {
                     Version::V1 => self.spread(whole).await?,
                     Version::V2 => self.spread_v2(whole, bytes).await?,
                 };
-                if source.form() == Form::Otlp {
+                if source.form() == BodyFormat::Otlp {
                     share_out(items, &mut lanes);
                 }
                 requests.extend(lanes);
@@ -219,7 +219,7 @@ impl Encoder {
         }
         for request in &mut requests {
             request.histograms = histograms;
-            request.points = source.form() == Form::Otlp;
+            request.points = source.form() == BodyFormat::Otlp;
         }
         Ok(Encoded { requests, untranslatable, unwanted, is_half_empty })
     }
@@ -230,10 +230,10 @@ impl Encoder {
         &mut self,
         raw: &[u8],
         lone: usize,
-    ) -> Result<(Held<Window>, Option<Request>), Unfit> {
+    ) -> Result<(Charged<Window>, Option<Request>), EncodeError> {
         let _charge = self.room.charge(TABLE + lone.saturating_mul(Lone::BYTES)).await?;
         let mut symbols = Symbols::new();
-        let request = view_within(raw, TABLE, &mut symbols).map_err(|_| Unfit::Large)?;
+        let request = view_within(raw, TABLE, &mut symbols).map_err(|_| EncodeError::Large)?;
         let mut found = Vec::with_capacity(lone);
         found.extend(exemplars::lone(&request).take(lone));
         let most = raw.len().saturating_add(16);
@@ -242,18 +242,18 @@ impl Encoder {
         if found.is_empty() {
             return Ok((out, None));
         }
-        let left = self.made(&Left(&found), Most::ALL).await?;
+        let left = self.made(&UnmatchedExemplars(&found), Most::ALL).await?;
         let items = piece::items_of(Version::V1, &left);
-        let request = self.request(&left, Version::V1, items, Entries::All(items)).await?;
+        let request = self.request(&left, Version::V1, items, ResendRange::All(items)).await?;
         Ok((out, Some(request)))
     }
 
     /// What `body` writes, in at most `most` bytes.
-    async fn made(&self, body: &impl Body, most: usize) -> Result<Held<Window>, Unfit> {
+    async fn made(&self, body: &impl Body, most: usize) -> Result<Charged<Window>, EncodeError> {
         let len = if most == Most::ALL {
             let mut counter = Counter::default();
-            body.write(&mut counter).map_err(|_| Unfit::Large)?;
-            usize::try_from(counter.bytes()).map_err(|_| Unfit::Large)?
+            body.write(&mut counter).map_err(|_| EncodeError::Large)?;
+            usize::try_from(counter.bytes()).map_err(|_| EncodeError::Large)?
         } else {
             most
         };
@@ -266,11 +266,11 @@ impl Encoder {
     async fn translated(
         &mut self,
         source: &Source,
-        piece: &Piece,
+        piece: &RequestPart,
         to: Version,
         most: usize,
-    ) -> Result<(Made, otlp::Translated), Unfit> {
-        let wanted = piece.members().ok_or(Unfit::Large)?;
+    ) -> Result<(Made, otlp::Translated), EncodeError> {
+        let wanted = piece.members().ok_or(EncodeError::Large)?;
         let (raw, points) = source.request_of(&wanted);
         let mut space = otlp::Room::default();
         if to == Version::V2 {
@@ -295,8 +295,8 @@ impl Encoder {
                 Version::V1 => otlp::part_to_v1(raw, points, &settings, &mut scratch, deltas, &mut counter),
                 Version::V2 => otlp::part_to_v2(raw, points, &settings, &mut scratch, deltas, &mut counter),
             };
-            counted.map_err(|_| Unfit::Large)?;
-            usize::try_from(counter.bytes()).map_err(|_| Unfit::Large)?
+            counted.map_err(|_| EncodeError::Large)?;
+            usize::try_from(counter.bytes()).map_err(|_| EncodeError::Large)?
         } else {
             most
         };
@@ -313,12 +313,12 @@ impl Encoder {
     async fn resolved(
         &self,
         source: &Source,
-        piece: &Piece,
+        piece: &RequestPart,
         part: Option<&[u8]>,
         to: Version,
         most: usize,
-    ) -> Result<Made, Unfit> {
-        let wanted = piece.members().ok_or(Unfit::Large)?;
+    ) -> Result<Made, EncodeError> {
+        let wanted = piece.members().ok_or(EncodeError::Large)?;
         if to == Version::V2 && part.is_none() {
             let (bodies, first) = source.bodies_of(&wanted);
             let most =
@@ -331,7 +331,7 @@ impl Encoder {
             };
             match Box::pin(joined).await {
                 // The tables of the bodies are too large: then without.
-                Err(Unfit::Room(NoRoom::Never)) => {}
+                Err(EncodeError::Room(BudgetError::Never)) => {}
                 joined => return joined,
             }
         }
@@ -344,7 +344,7 @@ impl Encoder {
         let body = Resolved { parts, to, table };
         // Cut until it is of one body, whose table is there.
         if to == Version::V2 && body.parts.len() > 1 {
-            return Err(Unfit::Large);
+            return Err(EncodeError::Large);
         }
         Ok(Made(self.made(&body, most).await?, 0))
     }
@@ -356,7 +356,7 @@ impl Encoder {
         keep: impl FnMut(u64, &v2::Series<'_>) -> bool,
         most: usize,
         out: &mut Window,
-    ) -> Result<u64, Unfit> {
+    ) -> Result<u64, EncodeError> {
         let symbols = bodies.iter().map(|raw| Symbols::count(raw)).sum();
         let _charge = self.room.charge(join::Scratch::bytes_for(symbols)).await?;
         let mut scratch = join::Scratch::new(symbols);
@@ -367,14 +367,14 @@ impl Encoder {
     async fn newer(
         &self,
         source: &Source,
-        piece: &Piece,
+        piece: &RequestPart,
         part: Option<&[u8]>,
         most: usize,
-    ) -> Result<Made, Unfit> {
+    ) -> Result<Made, EncodeError> {
         let (raw, range) = match (part, piece) {
             (Some(part), _) => (part, 0..part.len()),
-            (None, Piece::Bytes(range)) => (source.raw(), range.clone()),
-            _ => return Err(Unfit::Large),
+            (None, RequestPart::Bytes(range)) => (source.raw(), range.clone()),
+            _ => return Err(EncodeError::Large),
         };
         let own = raw.get(range.clone()).unwrap_or_default();
         let (symbols, families) = (piece::texts_of(own), piece::families_of(raw));
@@ -385,8 +385,8 @@ impl Encoder {
         let most = if most == Most::ALL {
             let mut counter = Counter::default();
             let counted = translate::part_to_v2(raw, range.clone(), &mut scratch, &mut counter);
-            counted.map_err(|_| Unfit::Large)?;
-            usize::try_from(counter.bytes()).map_err(|_| Unfit::Large)?
+            counted.map_err(|_| EncodeError::Large)?;
+            usize::try_from(counter.bytes()).map_err(|_| EncodeError::Large)?
         } else {
             most.min(roomy(raw.len()))
         };
@@ -396,20 +396,21 @@ impl Encoder {
     }
 
     /// A 1.0 body as one request for each lane that has something of it.
-    async fn spread(&mut self, raw: &[u8]) -> Result<Vec<Request>, Unfit> {
+    async fn spread(&mut self, raw: &[u8]) -> Result<Vec<Request>, EncodeError> {
         let mut sizes = vec![Counter::default(); self.lanes];
-        split::partition(raw, &mut sizes).map_err(|_| Unfit::Large)?;
+        split::partition(raw, &mut sizes).map_err(|_| EncodeError::Large)?;
         let mut requests = Vec::with_capacity(self.lanes);
         let mut all = self.room.window(raw.len()).await?;
         let mut rest = all.spare_mut();
         let mut outputs = Vec::with_capacity(self.lanes);
         for size in &sizes {
-            let size = usize::try_from(size.bytes()).map_err(|_| Unfit::Large)?;
-            let (lane, behind) = std::mem::take(&mut rest).split_at_mut_checked(size).ok_or(Unfit::Large)?;
+            let size = usize::try_from(size.bytes()).map_err(|_| EncodeError::Large)?;
+            let (lane, behind) =
+                std::mem::take(&mut rest).split_at_mut_checked(size).ok_or(EncodeError::Large)?;
             outputs.push(SliceOutput::new(lane));
             rest = behind;
         }
-        split::partition(raw, &mut outputs).map_err(|_| Unfit::Large)?;
+        split::partition(raw, &mut outputs).map_err(|_| EncodeError::Large)?;
         let lengths: Vec<usize> = outputs.iter().map(SliceOutput::len).collect();
         all.advance(lengths.iter().sum());
         let mut start = 0;
@@ -418,7 +419,7 @@ impl Encoder {
             start += len;
             if !lane.is_empty() {
                 let items = piece::items_of(Version::V1, lane);
-                requests.push(self.request(lane, Version::V1, items, Entries::All(items)).await?);
+                requests.push(self.request(lane, Version::V1, items, ResendRange::All(items)).await?);
             }
         }
         Ok(requests)
@@ -426,7 +427,7 @@ impl Encoder {
 
     /// A 2.0 body as one request for each lane that has something of it. Each lane has a symbol table of its
     /// own; all of them together may be as large as one request.
-    async fn spread_v2(&mut self, raw: &[u8], most: usize) -> Result<Vec<Request>, Unfit> {
+    async fn spread_v2(&mut self, raw: &[u8], most: usize) -> Result<Vec<Request>, EncodeError> {
         let mut requests = Vec::with_capacity(self.lanes);
         let mut left = most;
         for number in 0..self.lanes {
@@ -437,7 +438,7 @@ impl Encoder {
             if series > 0 {
                 left = left.saturating_sub(lane.len());
                 let items = piece::items_of(Version::V2, &lane);
-                let entries = Entries::Each(piece::entries_of(&lane));
+                let entries = ResendRange::Each(piece::entries_of(&lane));
                 requests.push(self.request(&lane, Version::V2, items, entries).await?);
             }
         }
@@ -449,11 +450,11 @@ impl Encoder {
         raw: &[u8],
         version: Version,
         items: u64,
-        entries: Entries,
-    ) -> Result<Request, Unfit> {
-        let longest = snappy::max_compressed_len(raw.len()).map_err(|_| Unfit::Large)?;
+        entries: ResendRange,
+    ) -> Result<Request, EncodeError> {
+        let longest = snappy::max_compressed_len(raw.len()).map_err(|_| EncodeError::Large)?;
         let mut out = self.room.window(longest).await?;
-        let len = self.snappy.compress(raw, out.spare_mut()).map_err(|_| Unfit::Large)?;
+        let len = self.snappy.compress(raw, out.spare_mut()).map_err(|_| EncodeError::Large)?;
         out.advance(len);
         let body = Bytes::from_owner(out);
         Ok(Request { body, version, histograms: true, points: false, items, entries })
@@ -503,9 +504,9 @@ impl Body for Resolved<'_> {
 }
 
 /// Exemplars that found no series.
-struct Left<'s, 'a>(&'s [Lone<'a>]);
+struct UnmatchedExemplars<'s, 'a>(&'s [Lone<'a>]);
 
-impl Body for Left<'_, '_> {
+impl Body for UnmatchedExemplars<'_, '_> {
     fn write(&self, out: &mut impl Output) -> Result<(), Error> {
         Ok(exemplars::put_rest(self.0, out)?)
     }
@@ -533,11 +534,11 @@ fn fill<T, E>(
     out: &mut Window,
     most: usize,
     write: impl FnOnce(&mut SliceOutput<'_>) -> Result<T, E>,
-) -> Result<T, Unfit> {
+) -> Result<T, EncodeError> {
     let spare = out.spare_mut();
     let most = most.min(spare.len());
     let mut output = SliceOutput::new(spare.get_mut(..most).unwrap_or_default());
-    let written = write(&mut output).map_err(|_| Unfit::Large)?;
+    let written = write(&mut output).map_err(|_| EncodeError::Large)?;
     let len = output.len();
     out.advance(len);
     Ok(written)

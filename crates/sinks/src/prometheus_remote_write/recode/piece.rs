@@ -1,7 +1,7 @@
 //! What a batch is cut into: stretches of bytes of 1.0 bodies, runs of series of 2.0 bodies and of points of OTLP.
 
-use crate::egress_budget::Held;
-use crate::prometheus_remote_write::batch::Form;
+use crate::egress_budget::Charged;
+use crate::prometheus_remote_write::batch::BodyFormat;
 use std::ops::Range;
 use tidegate_arena::Window;
 use tidegate_wire::otlp;
@@ -13,8 +13,8 @@ use tidegate_wire::remote_write::{Version, v1, v2};
 
 /// Decompressed bodies.
 pub(super) struct Source {
-    form: Form,
-    raw: Held<Window>,
+    form: BodyFormat,
+    raw: Charged<Window>,
     /// Where each body is: one for each record. Those of 1.0 are one body when read together, and so are those
     /// of OTLP.
     bodies: Vec<Range<usize>>,
@@ -37,7 +37,7 @@ const MARKS: u64 = 4096;
 
 /// A part of a source that could be a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum RequestPart {
     /// Whole fields of 1.0 bodies.
     Bytes(Range<usize>),
     /// Members of bodies, counted over all of them: series of 2.0, points of OTLP.
@@ -55,30 +55,30 @@ pub(super) enum Single {
     Member(u64),
 }
 
-impl Piece {
+impl RequestPart {
     pub(super) fn members(&self) -> Option<Range<u64>> {
         match self {
-            Piece::Members(members) => Some(members.clone()),
-            Piece::Slice(Single::Member(member), _) => Some(*member..member.saturating_add(1)),
-            Piece::Bytes(_) | Piece::Slice(..) => None,
+            RequestPart::Members(members) => Some(members.clone()),
+            RequestPart::Slice(Single::Member(member), _) => Some(*member..member.saturating_add(1)),
+            RequestPart::Bytes(_) | RequestPart::Slice(..) => None,
         }
     }
 }
 
 impl Source {
-    pub(super) fn new(form: Form, raw: Held<Window>, bodies: Vec<Range<usize>>) -> Source {
+    pub(super) fn new(form: BodyFormat, raw: Charged<Window>, bodies: Vec<Range<usize>>) -> Source {
         let (mut members, mut bytes) = (0, 0);
         let mut ranges = Vec::new();
         for body in bodies.iter().filter_map(|range| raw.get(range.clone())) {
             let start = members;
             match form {
-                Form::RemoteWrite(Version::V1) => {}
-                Form::RemoteWrite(Version::V2) => {
+                BodyFormat::RemoteWrite(Version::V1) => {}
+                BodyFormat::RemoteWrite(Version::V2) => {
                     for one in series_of(body) {
                         (members, bytes) = (members + 1, bytes + one.len());
                     }
                 }
-                Form::Otlp => members += otlp::items(otlp::Signal::Metrics, body),
+                BodyFormat::Otlp => members += otlp::items(otlp::Signal::Metrics, body),
             }
             ranges.push(start..members);
         }
@@ -94,7 +94,7 @@ impl Source {
             marks: Vec::new(),
             stride,
         };
-        if form == Form::RemoteWrite(Version::V2) {
+        if form == BodyFormat::RemoteWrite(Version::V2) {
             source.marks = source.marked();
         }
         source
@@ -125,7 +125,7 @@ impl Source {
         self.raw.bytes()
     }
 
-    pub(super) fn form(&self) -> Form {
+    pub(super) fn form(&self) -> BodyFormat {
         self.form
     }
 
@@ -186,7 +186,7 @@ impl Source {
     /// The fields of a series that make up its slices.
     pub(super) fn sliced_fields(&self) -> &'static [u32] {
         match self.form {
-            Form::RemoteWrite(Version::V1) => {
+            BodyFormat::RemoteWrite(Version::V1) => {
                 &[v1::field::SAMPLES, v1::field::EXEMPLARS, v1::field::HISTOGRAMS]
             }
             _ => &[v2::field::SAMPLES, v2::field::HISTOGRAMS, v2::field::EXEMPLARS],
@@ -194,26 +194,28 @@ impl Source {
     }
 
     /// Whether a piece is a single series, or a part of one.
-    pub(super) fn is_single(&self, piece: &Piece) -> bool {
+    pub(super) fn is_single(&self, piece: &RequestPart) -> bool {
         match piece {
-            Piece::Members(range) => self.form != Form::Otlp && range.end.saturating_sub(range.start) == 1,
-            Piece::Bytes(range) => {
+            RequestPart::Members(range) => {
+                self.form != BodyFormat::Otlp && range.end.saturating_sub(range.start) == 1
+            }
+            RequestPart::Bytes(range) => {
                 let bytes = self.raw.get(range.clone()).unwrap_or_default();
                 let mut fields = fields_of(bytes);
                 fields.next().is_some_and(|(field, _)| field == v1::field::TIMESERIES)
                     && fields.next().is_none()
             }
-            Piece::Slice(..) => true,
+            RequestPart::Slice(..) => true,
         }
     }
 
     /// The samples, histograms and exemplars of a single series.
-    fn slice_of(&self, piece: &Piece) -> Option<(Single, Range<u64>)> {
+    fn slice_of(&self, piece: &RequestPart) -> Option<(Single, Range<u64>)> {
         let single = match piece {
-            Piece::Slice(single, items) => return Some((single.clone(), items.clone())),
+            RequestPart::Slice(single, items) => return Some((single.clone(), items.clone())),
             piece if !self.is_single(piece) => return None,
-            Piece::Members(range) => Single::Member(range.start),
-            Piece::Bytes(range) => Single::Bytes(range.clone()),
+            RequestPart::Members(range) => Single::Member(range.start),
+            RequestPart::Bytes(range) => Single::Bytes(range.clone()),
         };
         let items = count(self.message(&single)?, self.sliced_fields());
         Some((single, 0..items))
@@ -230,97 +232,108 @@ impl Source {
     }
 
     /// All of it.
-    pub(super) fn whole(&self) -> Piece {
+    pub(super) fn whole(&self) -> RequestPart {
         match self.form {
-            Form::RemoteWrite(Version::V1) => Piece::Bytes(0..self.raw.len()),
-            Form::RemoteWrite(Version::V2) | Form::Otlp => Piece::Members(0..self.members),
+            BodyFormat::RemoteWrite(Version::V1) => RequestPart::Bytes(0..self.raw.len()),
+            BodyFormat::RemoteWrite(Version::V2) | BodyFormat::Otlp => RequestPart::Members(0..self.members),
         }
     }
 
     /// The bytes of a piece of 1.0.
-    pub(super) fn bytes(&self, piece: &Piece) -> &[u8] {
+    pub(super) fn bytes(&self, piece: &RequestPart) -> &[u8] {
         match piece {
-            Piece::Bytes(range) => self.raw.get(range.clone()).unwrap_or_default(),
-            Piece::Members(_) | Piece::Slice(..) => &[],
+            RequestPart::Bytes(range) => self.raw.get(range.clone()).unwrap_or_default(),
+            RequestPart::Members(_) | RequestPart::Slice(..) => &[],
         }
     }
 
     /// The beginning of `piece` that is likely within the limits, and what follows it. Of OTLP, `points` are
     /// thought to be.
-    pub(super) fn cut(&self, piece: Piece, bytes: usize, items: u64, points: u64) -> (Piece, Option<Piece>) {
+    pub(super) fn cut(
+        &self,
+        piece: RequestPart,
+        bytes: usize,
+        items: u64,
+        points: u64,
+    ) -> (RequestPart, Option<RequestPart>) {
         match piece {
-            Piece::Bytes(ref range) => match self.first(range, Limit { samples: items, bytes }) {
+            RequestPart::Bytes(ref range) => match self.first(range, Limit { samples: items, bytes }) {
                 Some(end) if end < range.end => {
-                    (Piece::Bytes(range.start..end), Some(Piece::Bytes(end..range.end)))
+                    (RequestPart::Bytes(range.start..end), Some(RequestPart::Bytes(end..range.end)))
                 }
                 _ => (piece, None),
             },
-            Piece::Members(ref range) => {
+            RequestPart::Members(ref range) => {
                 let end = match self.form {
-                    Form::Otlp => range.start.saturating_add(points.max(1)).min(range.end),
-                    Form::RemoteWrite(_) => self.first_series(range, bytes, items),
+                    BodyFormat::Otlp => range.start.saturating_add(points.max(1)).min(range.end),
+                    BodyFormat::RemoteWrite(_) => self.first_series(range, bytes, items),
                 };
                 if end < range.end {
-                    (Piece::Members(range.start..end), Some(Piece::Members(end..range.end)))
+                    (RequestPart::Members(range.start..end), Some(RequestPart::Members(end..range.end)))
                 } else {
                     (piece, None)
                 }
             }
-            Piece::Slice(..) => (piece, None),
+            RequestPart::Slice(..) => (piece, None),
         }
     }
 
     /// `piece` in two halves, if it holds more than one series or entry of metadata, or more than one sample of one.
-    pub(super) fn halve(&self, piece: &Piece) -> Option<(Piece, Piece)> {
+    pub(super) fn halve(&self, piece: &RequestPart) -> Option<(RequestPart, RequestPart)> {
         if self.is_single(piece) {
             let (single, items) = self.slice_of(piece)?;
             let middle = items.start.midpoint(items.end);
-            let halves =
-                (Piece::Slice(single.clone(), items.start..middle), Piece::Slice(single, middle..items.end));
+            let halves = (
+                RequestPart::Slice(single.clone(), items.start..middle),
+                RequestPart::Slice(single, middle..items.end),
+            );
             return (items.start < middle).then_some(halves);
         }
         match piece {
-            Piece::Bytes(range) => {
+            RequestPart::Bytes(range) => {
                 let half = Limit { samples: u64::MAX, bytes: range.len() / 2 };
                 let end = self.first(range, half).filter(|end| *end < range.end)?;
-                Some((Piece::Bytes(range.start..end), Piece::Bytes(end..range.end)))
+                Some((RequestPart::Bytes(range.start..end), RequestPart::Bytes(end..range.end)))
             }
-            Piece::Members(range) => {
+            RequestPart::Members(range) => {
                 let middle = range.start.midpoint(range.end);
-                let halves = (Piece::Members(range.start..middle), Piece::Members(middle..range.end));
+                let halves =
+                    (RequestPart::Members(range.start..middle), RequestPart::Members(middle..range.end));
                 (range.start < middle).then_some(halves)
             }
-            Piece::Slice(..) => None,
+            RequestPart::Slice(..) => None,
         }
     }
 
     /// `piece` record by record, if it is of several.
-    pub(super) fn apart(&self, piece: &Piece) -> Option<Vec<Piece>> {
-        let pieces: Vec<Piece> = match piece {
-            Piece::Bytes(range) => {
+    pub(super) fn apart(&self, piece: &RequestPart) -> Option<Vec<RequestPart>> {
+        let pieces: Vec<RequestPart> = match piece {
+            RequestPart::Bytes(range) => {
                 let within =
                     self.bodies.iter().map(|body| body.start.max(range.start)..body.end.min(range.end));
-                within.filter(|range| !range.is_empty()).map(Piece::Bytes).collect()
+                within.filter(|range| !range.is_empty()).map(RequestPart::Bytes).collect()
             }
-            Piece::Members(range) => {
+            RequestPart::Members(range) => {
                 let within = self
                     .members_of
                     .iter()
                     .map(|series| series.start.max(range.start)..series.end.min(range.end));
-                within.filter(|range| !range.is_empty()).map(Piece::Members).collect()
+                within.filter(|range| !range.is_empty()).map(RequestPart::Members).collect()
             }
-            Piece::Slice(..) => return None,
+            RequestPart::Slice(..) => return None,
         };
         (pieces.len() > 1).then_some(pieces)
     }
 
     /// Items in a piece.
-    pub(super) fn items(&self, piece: &Piece) -> u64 {
+    pub(super) fn items(&self, piece: &RequestPart) -> u64 {
         match piece {
-            Piece::Bytes(_) => items_of(Version::V1, self.bytes(piece)),
-            Piece::Members(range) if self.form == Form::Otlp => range.end.saturating_sub(range.start),
-            Piece::Members(range) => self.series_in(range).map(items_of_v2).sum(),
-            Piece::Slice(single, items) => {
+            RequestPart::Bytes(_) => items_of(Version::V1, self.bytes(piece)),
+            RequestPart::Members(range) if self.form == BodyFormat::Otlp => {
+                range.end.saturating_sub(range.start)
+            }
+            RequestPart::Members(range) => self.series_in(range).map(items_of_v2).sum(),
+            RequestPart::Slice(single, items) => {
                 // Metadata is with the first of a series.
                 let metadata = match (single, items.start, self.message(single)) {
                     (Single::Member(_), 0, Some(series)) => count(series, &[v2::field::METADATA]),

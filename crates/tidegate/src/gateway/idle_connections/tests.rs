@@ -13,7 +13,7 @@ use tidegate_http1::{
     Admitted, Body, ConnectionEnd, Head, Refusal, RefusalContext as Refused, Reply, Server, Service,
     Settings, Shutdown,
 };
-use tidegate_sources::Places;
+use tidegate_sources::ConnectionSlots;
 use tokio::sync::Semaphore;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -105,7 +105,7 @@ fn rig(places: usize) -> Rig {
     let server = Server::new(pages, settings, arena, Shutdown::new());
     let idle = Arc::new(IdleConnections::default());
     let door = Arc::new(Door { server, idle: Arc::clone(&idle) });
-    let doorkeeper = Arc::new(Doorkeeper::new(Places::new(places)));
+    let doorkeeper = Arc::new(Doorkeeper::new(ConnectionSlots::new(places)));
     workers.worker(0).spawn(accept(listener, Arc::clone(&workers), doorkeeper, door));
     Rig { address, workers, go_on, waiting, idle }
 }

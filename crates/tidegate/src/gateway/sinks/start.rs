@@ -8,7 +8,7 @@ use tidegate_arena::Arena;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{Journal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{EgressBudget, Health, Signals, SinkContext, Stop, Supervisor};
+use tidegate_sinks::{EgressBudget, Health, Signals, SinkContext, StopSignal, Supervisor};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -29,7 +29,7 @@ pub(crate) struct Wiring {
     pub(super) dead_letters: DeadLetters,
     pub(super) tap: Tap,
     pub(super) health: Health,
-    pub(super) stop: Stop,
+    pub(super) stop: StopSignal,
     /// The same for every start: what the one before may still hold counts.
     pub(super) room: EgressBudget,
     /// The worker on which it runs, or waits.

@@ -42,7 +42,7 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
         let _end = stuck.recv();
         drop(follower);
     });
-    let (stopper, stop) = Stopper::new();
+    let (stopper, stop) = StopSender::new();
     let mut running = vec![Running {
         name: NAME.to_owned(),
         kind: "blackhole",

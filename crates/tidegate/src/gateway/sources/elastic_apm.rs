@@ -5,7 +5,7 @@ use crate::Failure;
 use std::sync::Arc;
 use tidegate_config::{Listener, Name};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sources::{AgentSettings, ApmLimits, ElasticApm, Strangers};
+use tidegate_sources::{AgentSettings, AnonymousAgents, ApmLimits, ElasticApm};
 
 pub(super) const KIND: SourceKind = SourceKind {
     name: "elastic_apm",
@@ -46,7 +46,7 @@ fn source(parts: &Parts<'_>) -> Result<ElasticApm, Failure> {
     let (books, arena, pool) = (parts.books.clone(), parts.arena.clone(), parts.pool.clone());
     let made = ElasticApm::new(books, arena, pool, limits, &source.version, agents.collect());
     let made = made.map(|made| match source.rum.anonymous {
-        true => made.with_strangers(Strangers::new(source.rum.anonymous_agents.iter().cloned())),
+        true => made.with_strangers(AnonymousAgents::new(source.rum.anonymous_agents.iter().cloned())),
         false => made,
     });
     made.map_err(|error| {

@@ -34,20 +34,20 @@ fn source(version: Version, bodies: &[(usize, u64, bool)]) -> Source {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut window = runtime.block_on(room.window(encoded.len())).ok().unwrap();
     window.append(&encoded).unwrap();
-    Source::new(Form::RemoteWrite(version), window, ranges)
+    Source::new(BodyFormat::RemoteWrite(version), window, ranges)
 }
 
 /// Where a piece begins and ends, in whatever its version counts.
-fn bounds(piece: &Piece) -> (u64, u64) {
+fn bounds(piece: &RequestPart) -> (u64, u64) {
     match piece {
-        Piece::Bytes(range) => (range.start as u64, range.end as u64),
-        Piece::Members(range) => (range.start, range.end),
-        Piece::Slice(_, items) => (items.start, items.end),
+        RequestPart::Bytes(range) => (range.start as u64, range.end as u64),
+        RequestPart::Members(range) => (range.start, range.end),
+        RequestPart::Slice(_, items) => (items.start, items.end),
     }
 }
 
 /// That `pieces` are all of `whole`, in order, without gaps.
-fn covers(source: &Source, whole: &Piece, pieces: &[Piece]) -> Result<(), TestCaseError> {
+fn covers(source: &Source, whole: &RequestPart, pieces: &[RequestPart]) -> Result<(), TestCaseError> {
     let mut at = bounds(whole).0;
     for piece in pieces {
         let (start, end) = bounds(piece);
@@ -62,7 +62,7 @@ fn covers(source: &Source, whole: &Piece, pieces: &[Piece]) -> Result<(), TestCa
 }
 
 /// Everything that halving `piece` comes to.
-fn halved(source: &Source, piece: Piece) -> Vec<Piece> {
+fn halved(source: &Source, piece: RequestPart) -> Vec<RequestPart> {
     match source.halve(&piece) {
         _ if source.is_single(&piece) => vec![piece],
         None => vec![piece],
@@ -96,7 +96,7 @@ proptest! {
             // One of several series keeps to the limit of items. (Exemplars and metadata of 1.0 do not count.)
             let counts = version == Version::V2 && !source.is_single(&first);
             prop_assert!(!counts || source.items(&first) <= items);
-            if let Piece::Bytes(range) = &first {
+            if let RequestPart::Bytes(range) = &first {
                 prop_assert!(range.len() <= bytes || source.is_single(&first) || source.halve(&first).is_none());
             }
             pieces.push(first);
@@ -148,7 +148,7 @@ fn a_series_is_cut_between_its_samples() {
         assert_eq!(done.iter().map(|slice| source.items(slice)).sum::<u64>(), source.items(&single));
         let mut next = 0;
         for slice in &done {
-            let Piece::Slice(of, items) = slice else { panic!("{slice:?}") };
+            let RequestPart::Slice(of, items) = slice else { panic!("{slice:?}") };
             assert_eq!((items.start, items.end), (next, next + 1));
             next = items.end;
             let message = source.message(of).unwrap();

@@ -8,7 +8,7 @@ use hyper::header::{HeaderMap, HeaderName as Name, HeaderValue};
 use std::collections::BTreeMap;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, HeaderName, Secret, Url};
-use tidegate_sinks::{Compression, EgressBudget, SinkContext, StartError, Stop, Tls};
+use tidegate_sinks::{Compression, EgressBudget, SinkContext, StartError, StopSignal, Tls};
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
 pub(super) const GZIP: i32 = 1;
@@ -19,7 +19,7 @@ pub(super) const ZSTD: i32 = 1;
 pub(super) fn starter<C, S, K, F>(
     config: &C,
     settings: fn(&C) -> Result<S, Failure>,
-    start: fn(SinkContext<'_>, EgressBudget, S, Stop) -> Result<K, StartError>,
+    start: fn(SinkContext<'_>, EgressBudget, S, StopSignal) -> Result<K, StartError>,
     run: fn(K) -> F,
 ) -> Starter
 where

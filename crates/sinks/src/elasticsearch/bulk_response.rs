@@ -2,15 +2,15 @@
 //! is made of it, and nothing kept but a byte for each item and the words of some errors.
 
 /// The deepest nesting of an answer.
-const DEEPEST: u32 = 60;
+const MAX_DEPTH: u32 = 60;
 /// The most bytes of a name or a value that are kept.
-const TOKEN: usize = 512;
+const MAX_TOKEN_BYTES: usize = 512;
 /// The most kinds of errors that are told apart; others count with the last.
-const KINDS: usize = 16;
+const MAX_ERROR_KINDS: usize = 16;
 
 /// What became of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum ItemOutcome {
     /// It is there.
     Done,
     /// To be sent again: there is no room for it now, or the answer does not say.
@@ -27,7 +27,7 @@ pub(super) enum Fate {
 
 /// What an answer says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(super) struct BulkResponse {
     /// What `errors` said, if it came.
     pub(super) errors: Option<bool>,
     /// A code for each item so far, from the first that is not done.
@@ -52,7 +52,7 @@ const REFUSED: u8 = 5;
 
 /// What an error of a document says beyond its own fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
+enum ItemError {
     /// The node has more to do than it can.
     Pressure,
     /// A shard, or all of an index, takes nothing now: it is red, its node left, its disk is full.
@@ -61,8 +61,8 @@ enum Trouble {
     Fault,
 }
 
-impl Trouble {
-    fn of(status: u16, kind: &str) -> Option<Trouble> {
+impl ItemError {
+    fn of(status: u16, kind: &str) -> Option<ItemError> {
         const PASSING: [&str; 6] = [
             "node_closed",
             "node_disconnected",
@@ -72,33 +72,33 @@ impl Trouble {
             "timeout",
         ];
         match status {
-            _ if kind.starts_with("es_rejected") => Some(Trouble::Pressure),
+            _ if kind.starts_with("es_rejected") => Some(ItemError::Pressure),
             // A disk beyond its watermark is said like this, by index.
-            429 if kind.starts_with("cluster_block") => Some(Trouble::Unavailable),
-            429 => Some(Trouble::Pressure),
-            408 | 502..=504 => Some(Trouble::Unavailable),
-            500..=599 if PASSING.iter().any(|passing| kind.contains(passing)) => Some(Trouble::Unavailable),
-            500..=599 => Some(Trouble::Fault),
+            429 if kind.starts_with("cluster_block") => Some(ItemError::Unavailable),
+            429 => Some(ItemError::Pressure),
+            408 | 502..=504 => Some(ItemError::Unavailable),
+            500..=599 if PASSING.iter().any(|passing| kind.contains(passing)) => Some(ItemError::Unavailable),
+            500..=599 => Some(ItemError::Fault),
             _ => None,
         }
     }
 }
 
-impl Reply {
+impl BulkResponse {
     /// What became of the item of this number. What the answer does not say is not done.
-    pub(super) fn fate(&self, item: usize) -> Fate {
+    pub(super) fn fate(&self, item: usize) -> ItemOutcome {
         if self.errors == Some(false) {
-            return Fate::Done;
+            return ItemOutcome::Done;
         }
         match self.fates.get(item).copied() {
-            Some(LATER) => Fate::Later,
-            Some(CONFLICT) => Fate::Conflict,
-            Some(UNAVAILABLE) => Fate::Unavailable,
-            Some(FAULT) => Fate::Fault,
-            Some(code) if code >= REFUSED => Fate::Refused(code - REFUSED),
-            Some(_) => Fate::Done,
-            None if item < self.seen => Fate::Done,
-            None => Fate::Later,
+            Some(LATER) => ItemOutcome::Later,
+            Some(CONFLICT) => ItemOutcome::Conflict,
+            Some(UNAVAILABLE) => ItemOutcome::Unavailable,
+            Some(FAULT) => ItemOutcome::Fault,
+            Some(code) if code >= REFUSED => ItemOutcome::Refused(code - REFUSED),
+            Some(_) => ItemOutcome::Done,
+            None if item < self.seen => ItemOutcome::Done,
+            None => ItemOutcome::Later,
         }
     }
 
@@ -107,16 +107,16 @@ impl Reply {
         self.errors == Some(false) || (self.fates.is_empty() && self.seen >= items)
     }
 
-    fn enter(&mut self, entry: Entry, most: usize) {
+    fn enter(&mut self, entry: ResponseItem, most: usize) {
         if self.seen >= most {
             return;
         }
         let code = match entry.status {
-            status if let Some(trouble) = Trouble::of(status, &entry.kind) => {
+            status if let Some(trouble) = ItemError::of(status, &entry.kind) => {
                 let (code, said) = match trouble {
-                    Trouble::Pressure => (LATER, &mut self.later),
-                    Trouble::Unavailable => (UNAVAILABLE, &mut self.unavailable),
-                    Trouble::Fault => (FAULT, &mut self.fault),
+                    ItemError::Pressure => (LATER, &mut self.later),
+                    ItemError::Unavailable => (UNAVAILABLE, &mut self.unavailable),
+                    ItemError::Fault => (FAULT, &mut self.fault),
                 };
                 *said = Some(entry.words());
                 code
@@ -131,7 +131,7 @@ impl Reply {
             _ => {
                 let words = entry.words();
                 let kind = self.refusals.iter().position(|known| *known == words).unwrap_or_else(|| {
-                    if self.refusals.len() < KINDS {
+                    if self.refusals.len() < MAX_ERROR_KINDS {
                         self.refusals.push(words);
                     }
                     self.refusals.len() - 1
@@ -149,16 +149,16 @@ impl Reply {
 
 /// One item of an answer while it is read.
 #[derive(Debug, Default)]
-struct Entry {
+struct ResponseItem {
     status: u16,
     deletes: bool,
     kind: String,
     reason: String,
 }
 
-impl Entry {
+impl ResponseItem {
     fn words(&self) -> String {
-        let Entry { status, kind, reason, .. } = self;
+        let ResponseItem { status, kind, reason, .. } = self;
         match (kind.is_empty(), reason.is_empty()) {
             (true, _) => format!("{status}"),
             (false, true) => format!("{status} {kind}"),
@@ -169,14 +169,14 @@ impl Entry {
 
 /// Reads an answer piece by piece.
 #[derive(Debug)]
-pub(super) struct Reader {
-    reply: Reply,
+pub(super) struct ResponseReader {
+    reply: BulkResponse,
     /// The most items that there can be.
     most: usize,
     depth: u32,
     /// A bit for each level that is an object.
     objects: u64,
-    lexeme: Lexeme,
+    lexeme: JsonToken,
     token: Vec<u8>,
     /// A name of the object at hand, until its value ends.
     name: Vec<u8>,
@@ -184,12 +184,12 @@ pub(super) struct Reader {
     valued: bool,
     in_items: bool,
     in_error: bool,
-    entry: Entry,
+    entry: ResponseItem,
     broken: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lexeme {
+enum JsonToken {
     Between,
     Text,
     Escape,
@@ -197,21 +197,21 @@ enum Lexeme {
     Word,
 }
 
-impl Reader {
+impl ResponseReader {
     /// A reader of the answer to a request with so many items.
-    pub(super) fn new(items: usize) -> Reader {
-        Reader {
-            reply: Reply::default(),
+    pub(super) fn new(items: usize) -> ResponseReader {
+        ResponseReader {
+            reply: BulkResponse::default(),
             most: items,
             depth: 0,
             objects: 0,
-            lexeme: Lexeme::Between,
+            lexeme: JsonToken::Between,
             token: Vec::new(),
             name: Vec::new(),
             valued: true,
             in_items: false,
             in_error: false,
-            entry: Entry::default(),
+            entry: ResponseItem::default(),
             broken: false,
         }
     }
@@ -228,43 +228,43 @@ impl Reader {
     }
 
     /// What it said; nothing when it is not an answer to a `_bulk`.
-    pub(super) fn finish(self) -> Option<Reply> {
+    pub(super) fn finish(self) -> Option<BulkResponse> {
         let said = self.reply.errors == Some(false) || (self.depth == 0 && !self.broken);
         (said && (self.reply.errors.is_some() || self.reply.seen > 0)).then_some(self.reply)
     }
 
     fn step(&mut self, byte: u8) {
         match self.lexeme {
-            Lexeme::Text => match byte {
+            JsonToken::Text => match byte {
                 b'"' => {
-                    self.lexeme = Lexeme::Between;
+                    self.lexeme = JsonToken::Between;
                     self.text();
                 }
-                b'\\' => self.lexeme = Lexeme::Escape,
+                b'\\' => self.lexeme = JsonToken::Escape,
                 _ => self.keep(byte),
             },
-            Lexeme::Escape => {
-                self.lexeme = Lexeme::Text;
+            JsonToken::Escape => {
+                self.lexeme = JsonToken::Text;
                 // Good enough for people to read, which is what it is for.
                 self.keep(match byte {
                     b'n' | b't' | b'r' => b' ',
                     other => other,
                 });
             }
-            Lexeme::Word if !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') => {
+            JsonToken::Word if !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') => {
                 self.keep(byte)
             }
-            Lexeme::Word => {
-                self.lexeme = Lexeme::Between;
+            JsonToken::Word => {
+                self.lexeme = JsonToken::Between;
                 self.value();
                 self.mark(byte);
             }
-            Lexeme::Between => self.mark(byte),
+            JsonToken::Between => self.mark(byte),
         }
     }
 
     fn keep(&mut self, byte: u8) {
-        if self.token.len() < TOKEN {
+        if self.token.len() < MAX_TOKEN_BYTES {
             self.token.push(byte);
         }
     }
@@ -274,7 +274,7 @@ impl Reader {
         match byte {
             b'"' => {
                 self.token.clear();
-                self.lexeme = Lexeme::Text;
+                self.lexeme = JsonToken::Text;
             }
             b'{' | b'[' => self.open(byte == b'{'),
             b'}' | b']' => self.close(),
@@ -284,7 +284,7 @@ impl Reader {
             _ => {
                 self.token.clear();
                 self.token.push(byte);
-                self.lexeme = Lexeme::Word;
+                self.lexeme = JsonToken::Word;
             }
         }
     }
@@ -321,12 +321,12 @@ impl Reader {
         match (self.depth, self.name.as_slice()) {
             (1, b"items") => self.in_items = !object,
             (3, name) if self.in_items => {
-                self.entry = Entry { deletes: name == b"delete", ..Entry::default() };
+                self.entry = ResponseItem { deletes: name == b"delete", ..ResponseItem::default() };
             }
             (4, b"error") if self.in_items => self.in_error = true,
             _ => {}
         }
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             self.broken = true;
             return;
         }
@@ -357,8 +357,8 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(text: &str, items: usize, piece: usize) -> Option<Reply> {
-        let mut reader = Reader::new(items);
+    fn read(text: &str, items: usize, piece: usize) -> Option<BulkResponse> {
+        let mut reader = ResponseReader::new(items);
         text.as_bytes().chunks(piece).for_each(|piece| reader.read(piece));
         reader.finish()
     }
@@ -382,18 +382,18 @@ mod tests {
     fn every_item_has_its_own_fate() {
         for piece in 1..MIXED.len() {
             let reply = read(MIXED, 10, piece).unwrap();
-            let fates: Vec<Fate> = (0..10).map(|item| reply.fate(item)).collect();
+            let fates: Vec<ItemOutcome> = (0..10).map(|item| reply.fate(item)).collect();
             let wanted = [
-                Fate::Done,
-                Fate::Later,
-                Fate::Conflict,
-                Fate::Refused(0),
-                Fate::Done,
-                Fate::Refused(1),
-                Fate::Unavailable,
-                Fate::Fault,
-                Fate::Later,
-                Fate::Unavailable,
+                ItemOutcome::Done,
+                ItemOutcome::Later,
+                ItemOutcome::Conflict,
+                ItemOutcome::Refused(0),
+                ItemOutcome::Done,
+                ItemOutcome::Refused(1),
+                ItemOutcome::Unavailable,
+                ItemOutcome::Fault,
+                ItemOutcome::Later,
+                ItemOutcome::Unavailable,
             ];
             assert_eq!(fates, wanted, "in pieces of {piece}");
             assert!(!reply.is_clean(10));
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn items_that_the_answer_does_not_have_are_not_done() {
         let reply = read(r#"{"items":[{"create":{"status":201}},{"create":{"status":201}}]}"#, 3, 5).unwrap();
-        assert_eq!((reply.fate(1), reply.fate(2)), (Fate::Done, Fate::Later));
+        assert_eq!((reply.fate(1), reply.fate(2)), (ItemOutcome::Done, ItemOutcome::Later));
         assert!(!reply.is_clean(3) && reply.is_clean(2));
     }
 
@@ -438,8 +438,8 @@ mod tests {
             })
             .collect();
         let reply = read(&format!(r#"{{"errors":true,"items":[{}]}}"#, items.join(",")), 1000, 100).unwrap();
-        assert_eq!(reply.refusals.len(), KINDS);
-        assert!(reply.refusals.iter().all(|words| words.len() < TOKEN + 20));
-        assert_eq!(reply.fate(999), Fate::Refused(KINDS as u8 - 1));
+        assert_eq!(reply.refusals.len(), MAX_ERROR_KINDS);
+        assert!(reply.refusals.iter().all(|words| words.len() < MAX_TOKEN_BYTES + 20));
+        assert_eq!(reply.fate(999), ItemOutcome::Refused(MAX_ERROR_KINDS as u8 - 1));
     }
 }

@@ -8,10 +8,10 @@
 //! They lie in the part of the window that is still free, and are looked at from there before more is read, so
 //! that nothing is kept beside what is charged already.
 
-use super::bodies::{Bodies, Place, Source, behind};
-use super::frames::{DATA, END_STREAM, HEAD, Head, PADDED};
-use super::owed::Owed;
-use super::streams::{Entry, Streams};
+use super::bodies::{Destination, DirectBodies, Source, behind};
+use super::frames::{DATA, END_STREAM, FrameHeader, HEAD, PADDED};
+use super::streams::{FrameDestination, Streams};
+use super::window_updates::WindowUpdates;
 use tidegate_arena::Window;
 use tokio::io::ReadBuf;
 
@@ -30,11 +30,11 @@ const BEHIND: usize = 1 << 10;
 const LONGEST: usize = 16 << 10;
 
 /// Reads frames, and tells bodies from the rest.
-pub(super) struct Inflow {
-    part: Part,
+pub(super) struct FrameReader {
+    part: FramePart,
     /// Made up for the codec.
     made: Made,
-    kept: Kept,
+    kept: UnparsedBytes,
     piece: Vec<u8>,
     /// The stream of the last body that went past the codec: the next bytes are likely to be its, too.
     last: u32,
@@ -46,7 +46,7 @@ pub(super) struct Inflow {
 
 /// The element that the next byte belongs to.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum FramePart {
     /// Of the head of a frame, of which some is there.
     Head([u8; HEAD], usize),
     /// Of so many bytes that the codec gets as they are, before what is left of a `DATA` frame.
@@ -77,7 +77,7 @@ struct Made {
 }
 
 /// Where what was read and not looked at lies; in a window, behind what is filled of it.
-struct Kept {
+struct UnparsedBytes {
     place: In,
     from: usize,
     to: usize,
@@ -93,7 +93,7 @@ enum In {
 
 /// How far it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ReadStep {
     /// All that was read is looked at.
     Hungry,
     /// The codec has got all that it has room for.
@@ -106,14 +106,14 @@ pub(super) enum Step {
     Never,
 }
 
-impl Kept {
-    const NOTHING: Kept = Kept { place: In::Piece, from: 0, to: 0 };
+impl UnparsedBytes {
+    const NOTHING: UnparsedBytes = UnparsedBytes { place: In::Piece, from: 0, to: 0 };
 
     fn len(&self) -> usize {
         self.to - self.from
     }
 
-    fn bytes<'a>(&'a mut self, piece: &'a [u8], bodies: &'a mut Bodies) -> &'a [u8] {
+    fn bytes<'a>(&'a mut self, piece: &'a [u8], bodies: &'a mut DirectBodies) -> &'a [u8] {
         let (from, len) = (self.from, self.len());
         let bytes = match &mut self.place {
             In::Piece => piece.get(from..).unwrap_or_default(),
@@ -149,31 +149,32 @@ impl Made {
     }
 }
 
-impl Inflow {
+impl FrameReader {
     /// Before a preface of so many bytes.
-    pub(super) fn after(preface: usize) -> Inflow {
-        let part = Part::Whole(preface, None);
+    pub(super) fn after(preface: usize) -> FrameReader {
+        let part = FramePart::Whole(preface, None);
         let (made, piece) = (Made::default(), Vec::new());
-        Inflow { part, made, kept: Kept::NOTHING, piece, last: 0, unknown: 0, most: LONGEST }
+        FrameReader { part, made, kept: UnparsedBytes::NOTHING, piece, last: 0, unknown: 0, most: LONGEST }
     }
 
     /// Whether nothing was begun that the codec does not know of.
     pub(super) fn is_whole(&self) -> bool {
-        let between = matches!(self.part, Part::Head(_, 0) | Part::Whole(0, None) | Part::Skipped(0));
+        let between =
+            matches!(self.part, FramePart::Head(_, 0) | FramePart::Whole(0, None) | FramePart::Skipped(0));
         between && self.kept.len() == 0 && self.made.is_given()
     }
 
     /// Gives back what is kept for reading.
     pub(super) fn rest(&mut self) {
         if self.kept.len() == 0 {
-            (self.kept, self.piece) = (Kept::NOTHING, Vec::new());
+            (self.kept, self.piece) = (UnparsedBytes::NOTHING, Vec::new());
         }
     }
 
     /// So many bytes are for the codec alone, and may be read into its own buffer.
     pub(super) fn direct(&self) -> usize {
         match self.part {
-            Part::Whole(left, _) if self.kept.len() == 0 && self.made.is_given() => left,
+            FramePart::Whole(left, _) if self.kept.len() == 0 && self.made.is_given() => left,
             _ => 0,
         }
     }
@@ -181,32 +182,32 @@ impl Inflow {
     /// So many bytes, at most, are still to come of a frame that the codec gets as it is.
     pub(super) fn whole(&self) -> usize {
         match self.part {
-            Part::Whole(left, _) => left,
+            FramePart::Whole(left, _) => left,
             _ => 0,
         }
     }
 
     /// Notes that so many bytes were read into the codec's buffer.
     pub(super) fn passed(&mut self, bytes: usize) {
-        if let Part::Whole(left, then) = self.part {
-            self.part = Part::Whole(left.saturating_sub(bytes), then);
+        if let FramePart::Whole(left, then) = self.part {
+            self.part = FramePart::Whole(left.saturating_sub(bytes), then);
         }
     }
 
     /// Where the next bytes are to be read to, once what was read is looked at.
-    pub(super) fn room<'a>(&'a mut self, bodies: &'a mut Bodies, paid: bool) -> &'a mut [u8] {
+    pub(super) fn room<'a>(&'a mut self, bodies: &'a mut DirectBodies, paid: bool) -> &'a mut [u8] {
         self.most = if paid { LONGEST } else { UNPAID };
-        let stream = if let Part::Data(Data { stream, .. }) = self.part { stream } else { self.last };
+        let stream = if let FramePart::Data(Data { stream, .. }) = self.part { stream } else { self.last };
         let missing = bodies.missing(stream);
         if missing >= DIRECT
             && let Some(window) = bodies.window(stream)
         {
-            self.kept = Kept { place: In::Body(stream), from: window.len(), to: window.len() };
+            self.kept = UnparsedBytes { place: In::Body(stream), from: window.len(), to: window.len() };
             let spare = window.spare_mut();
             let most = spare.len().min(missing.saturating_add(BEHIND)).min(READ);
             return spare.get_mut(..most).unwrap_or_default();
         }
-        self.kept = Kept::NOTHING;
+        self.kept = UnparsedBytes::NOTHING;
         self.piece.resize(if paid { PIECE } else { UNPAID }, 0);
         &mut self.piece
     }
@@ -221,13 +222,13 @@ impl Inflow {
         if !matches!(self.kept.place, In::Body(holder) if holder == stream) {
             return Some(window);
         }
-        let Kept { from, to, .. } = self.kept;
+        let UnparsedBytes { from, to, .. } = self.kept;
         let at = from.saturating_sub(window.len());
         match window.spare_mut().get(at..at + (to - from)) {
             Some(bytes) if bytes.len() <= PIECE => {
                 self.piece.clear();
                 self.piece.extend_from_slice(bytes);
-                self.kept = Kept { place: In::Piece, from: 0, to: bytes.len() };
+                self.kept = UnparsedBytes { place: In::Piece, from: 0, to: bytes.len() };
                 Some(window)
             }
             _ => {
@@ -241,63 +242,67 @@ impl Inflow {
     pub(super) fn step(
         &mut self,
         out: &mut ReadBuf<'_>,
-        bodies: &mut Bodies,
-        owed: &mut Owed,
+        bodies: &mut DirectBodies,
+        owed: &mut WindowUpdates,
         streams: &mut Streams,
-    ) -> Step {
+    ) -> ReadStep {
         loop {
             if !self.made.give(out) {
-                return Step::Full;
+                return ReadStep::Full;
             }
             match self.part {
-                Part::Whole(0, None) | Part::Skipped(0) => self.part = Part::Head([0; HEAD], 0),
-                Part::Whole(0, Some(data)) => self.part = Part::Data(data),
-                Part::Whole(left, then) => {
+                FramePart::Whole(0, None) | FramePart::Skipped(0) => {
+                    self.part = FramePart::Head([0; HEAD], 0)
+                }
+                FramePart::Whole(0, Some(data)) => self.part = FramePart::Data(data),
+                FramePart::Whole(left, then) => {
                     let input = self.kept.bytes(&self.piece, bodies);
                     let some = left.min(input.len()).min(out.remaining());
                     if some == 0 {
-                        return if input.is_empty() { Step::Hungry } else { Step::Full };
+                        return if input.is_empty() { ReadStep::Hungry } else { ReadStep::Full };
                     }
                     out.put_slice(input.get(..some).unwrap_or_default());
                     self.kept.from += some;
-                    self.part = Part::Whole(left - some, then);
+                    self.part = FramePart::Whole(left - some, then);
                 }
-                Part::Skipped(left) => {
+                FramePart::Skipped(left) => {
                     let some = left.min(self.kept.len());
                     if some == 0 {
-                        return Step::Hungry;
+                        return ReadStep::Hungry;
                     }
                     self.kept.from += some;
-                    self.part = Part::Skipped(left - some);
+                    self.part = FramePart::Skipped(left - some);
                 }
-                Part::Head(head, HEAD) => match self.begin(head, streams) {
+                FramePart::Head(head, HEAD) => match self.begin(head, streams) {
                     Ok(part) => self.part = part,
                     Err(step) => return step,
                 },
-                Part::Head(mut head, known) => {
+                FramePart::Head(mut head, known) => {
                     let input = self.kept.bytes(&self.piece, bodies);
                     let some = (HEAD - known).min(input.len());
                     if some == 0 {
-                        return Step::Hungry;
+                        return ReadStep::Hungry;
                     }
                     for (to, from) in head.iter_mut().skip(known).zip(input) {
                         *to = *from;
                     }
                     self.kept.from += some;
-                    self.part = Part::Head(head, known + some);
+                    self.part = FramePart::Head(head, known + some);
                 }
-                Part::Padding(data) => {
+                FramePart::Padding(data) => {
                     if self.holds(data.stream, bodies) {
-                        return Step::Held;
+                        return ReadStep::Held;
                     }
                     let Some(padding) = self.kept.bytes(&self.piece, bodies).first().copied() else {
-                        return Step::Hungry;
+                        return ReadStep::Hungry;
                     };
                     self.kept.from += 1;
                     self.part = self.padded(data, padding, bodies, owed);
                 }
-                Part::Data(Data { left: 0, ends: false, padding, .. }) => self.part = Part::Skipped(padding),
-                Part::Data(data) => match self.data(data, bodies, owed, streams) {
+                FramePart::Data(Data { left: 0, ends: false, padding, .. }) => {
+                    self.part = FramePart::Skipped(padding)
+                }
+                FramePart::Data(data) => match self.data(data, bodies, owed, streams) {
                     Ok(part) => self.part = part,
                     Err(step) => return step,
                 },
@@ -305,8 +310,8 @@ impl Inflow {
         }
     }
 
-    fn begin(&mut self, bytes: [u8; HEAD], streams: &mut Streams) -> Result<Part, Step> {
-        let head = Head::of(bytes);
+    fn begin(&mut self, bytes: [u8; HEAD], streams: &mut Streams) -> Result<FramePart, ReadStep> {
+        let head = FrameHeader::of(bytes);
         let plain = head.kind == DATA && head.stream != 0 && head.len <= LONGEST;
         let ends = head.flags & END_STREAM != 0;
         let data = Data { stream: head.stream, left: head.len, padding: 0, ends };
@@ -314,72 +319,78 @@ impl Inflow {
             streams.end_of_body(head.stream);
         }
         match (plain, head.flags & PADDED != 0) {
-            (true, false) => Ok(Part::Data(data)),
-            (true, true) if head.len > 0 => Ok(Part::Padding(data)),
+            (true, false) => Ok(FramePart::Data(data)),
+            (true, true) if head.len > 0 => Ok(FramePart::Padding(data)),
             _ => {
                 match streams.enter(head) {
-                    Entry::Open => {}
-                    Entry::Later => return Err(Step::Held),
-                    Entry::Crowded => return Err(Step::Crowded),
-                    Entry::Never => return Err(Step::Never),
+                    FrameDestination::Open => {}
+                    FrameDestination::Later => return Err(ReadStep::Held),
+                    FrameDestination::Crowded => return Err(ReadStep::Crowded),
+                    FrameDestination::Never => return Err(ReadStep::Never),
                 }
                 self.made.put(&bytes);
-                Ok(Part::Whole(head.len, None))
+                Ok(FramePart::Whole(head.len, None))
             }
         }
     }
 
     /// Whether a stream's bytes are to wait once until it may have a call.
-    fn holds(&mut self, stream: u32, bodies: &mut Bodies) -> bool {
-        bodies.place(stream) == Place::Unknown && std::mem::replace(&mut self.unknown, stream) != stream
+    fn holds(&mut self, stream: u32, bodies: &mut DirectBodies) -> bool {
+        bodies.place(stream) == Destination::Unknown && std::mem::replace(&mut self.unknown, stream) != stream
     }
 
-    fn padded(&mut self, data: Data, length: u8, bodies: &mut Bodies, owed: &mut Owed) -> Part {
+    fn padded(
+        &mut self,
+        data: Data,
+        length: u8,
+        bodies: &mut DirectBodies,
+        owed: &mut WindowUpdates,
+    ) -> FramePart {
         let (left, padding) = (data.left.saturating_sub(1), usize::from(length));
         if padding > left {
             // The codec knows what to say to that.
-            let head = Head { len: 1, kind: DATA, flags: PADDED, stream: data.stream };
+            let head = FrameHeader { len: 1, kind: DATA, flags: PADDED, stream: data.stream };
             self.made.put(&head.bytes());
             self.made.put(&[length]);
-            return Part::Whole(0, None);
+            return FramePart::Whole(0, None);
         }
         // It counts for the windows, and the codec does not see it.
         owed.connection(1 + padding);
-        if !data.ends && bodies.place(data.stream) != Place::Unknown {
+        if !data.ends && bodies.place(data.stream) != Destination::Unknown {
             owed.stream(data.stream, 1 + padding);
         }
-        Part::Data(Data { left: left - padding, padding, ..data })
+        FramePart::Data(Data { left: left - padding, padding, ..data })
     }
 
     /// Goes on with a `DATA` frame.
     fn data(
         &mut self,
         data: Data,
-        bodies: &mut Bodies,
-        owed: &mut Owed,
+        bodies: &mut DirectBodies,
+        owed: &mut WindowUpdates,
         streams: &mut Streams,
-    ) -> Result<Part, Step> {
+    ) -> Result<FramePart, ReadStep> {
         let Data { stream, left, .. } = data;
         let place = bodies.place(stream);
-        let goes_past = matches!(place, Place::Window(1..)) && left > 0;
-        let is_asked = matches!(place, Place::Prefix(0)) && left > 0;
+        let goes_past = matches!(place, Destination::Window(1..)) && left > 0;
+        let is_asked = matches!(place, Destination::Prefix(0)) && left > 0;
         if !goes_past && !is_asked && !streams.takes_frame() {
-            return Err(Step::Held);
+            return Err(ReadStep::Held);
         }
         match place {
-            Place::Unknown if self.holds(stream, bodies) => Err(Step::Held),
-            Place::Unknown | Place::Codec => Ok(self.through_codec(data, left.min(self.most))),
-            Place::Prefix(0) if left > 0 => Err(Step::Held),
-            Place::Prefix(missing) => {
+            Destination::Unknown if self.holds(stream, bodies) => Err(ReadStep::Held),
+            Destination::Unknown | Destination::Codec => Ok(self.through_codec(data, left.min(self.most))),
+            Destination::Prefix(0) if left > 0 => Err(ReadStep::Held),
+            Destination::Prefix(missing) => {
                 let some = missing.min(left);
                 bodies.prefix(stream, some);
                 Ok(self.through_codec(data, some))
             }
-            Place::Window(0) if left > 0 => Ok(self.through_codec(data, left.min(self.most))),
-            Place::Window(missing) if left > 0 => {
+            Destination::Window(0) if left > 0 => Ok(self.through_codec(data, left.min(self.most))),
+            Destination::Window(missing) if left > 0 => {
                 let some = missing.min(left).min(self.kept.len());
                 if some == 0 {
-                    return Err(Step::Hungry);
+                    return Err(ReadStep::Hungry);
                 }
                 let from = self.kept.from;
                 let source = match &mut self.kept.place {
@@ -390,19 +401,19 @@ impl Inflow {
                 bodies.fill(stream, &source, some);
                 owed.connection(some);
                 (self.kept.from, self.last) = (self.kept.from + some, stream);
-                Ok(Part::Data(Data { left: left - some, ..data }))
+                Ok(FramePart::Data(Data { left: left - some, ..data }))
             }
-            Place::Window(_) => Ok(self.through_codec(data, 0)),
+            Destination::Window(_) => Ok(self.through_codec(data, 0)),
         }
     }
 
     /// Gives the first `some` bytes of a frame to the codec, as a frame.
-    fn through_codec(&mut self, data: Data, some: usize) -> Part {
+    fn through_codec(&mut self, data: Data, some: usize) -> FramePart {
         let left = data.left - some;
         let ends = data.ends && left == 0;
         let flags = if ends { END_STREAM } else { 0 };
-        self.made.put(&Head { len: some, kind: DATA, flags, stream: data.stream }.bytes());
-        Part::Whole(some, Some(Data { left, ends: data.ends && !ends, ..data }))
+        self.made.put(&FrameHeader { len: some, kind: DATA, flags, stream: data.stream }.bytes());
+        FramePart::Whole(some, Some(Data { left, ends: data.ends && !ends, ..data }))
     }
 }
 

@@ -15,7 +15,7 @@ const SIGNALS: [(Signal, Spoken); 3] =
     [(Signal::Traces, Spoken::Traces), (Signal::Metrics, Spoken::Metrics), (Signal::Logs, Spoken::Logs)];
 
 /// A body from which pieces are taken in order. A clone continues on its own.
-pub(crate) trait Pieces: Clone {
+pub(crate) trait BodyParts: Clone {
     /// Whether [`wanted`](Self::wanted) is the exact length of the next piece.
     const IS_EXACT: bool;
 
@@ -30,18 +30,18 @@ pub(crate) trait Pieces: Clone {
 
     /// Writes the next piece to the start of `space`: up to `most` bytes, or more when its first item or the envelope alone
     /// is longer. Counts items that cannot be translated; there may be no others.
-    fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full>;
+    fn write(&mut self, space: &mut [u8], most: usize) -> Result<BodyPart, Full>;
 
     /// Skips the next item.
-    fn pass_over(&mut self) -> Portion;
+    fn pass_over(&mut self) -> BodyPart;
 
     /// Where it is.
-    fn place(&self) -> Place;
+    fn place(&self) -> BodyPosition;
 }
 
 /// The content of a piece.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Portion {
+pub(crate) struct BodyPart {
     pub(crate) bytes: usize,
     /// How many of those are the envelope of its items.
     pub(crate) enclosing: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Portion {
 
 /// A position in a body, in the unit of its format.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
+pub(crate) struct BodyPosition {
     /// Items, in the order of the body.
     items: u64,
     series: RemoteWritePlace,
@@ -64,7 +64,7 @@ pub(crate) struct Place {
     events: intake::EventPosition,
 }
 
-impl Portion {
+impl BodyPart {
     /// Whether it can be split without repeating the envelope out of proportion to the items.
     pub(crate) fn is_cuttable(&self, smallest: usize) -> bool {
         /// How many times the items' length the envelope may be.
@@ -76,7 +76,7 @@ impl Portion {
 
 /// A request of OTLP.
 #[derive(Clone)]
-pub(crate) struct Cutting<'a> {
+pub(crate) struct BodySplitter<'a> {
     signal: Signal,
     split: Split<'a>,
     /// The next piece, and what comes behind it.
@@ -84,10 +84,10 @@ pub(crate) struct Cutting<'a> {
     done: u64,
 }
 
-impl<'a> Cutting<'a> {
-    pub(crate) fn new(signal: Signal, mut split: Split<'a>, from: &Place) -> Self {
+impl<'a> BodySplitter<'a> {
+    pub(crate) fn new(signal: Signal, mut split: Split<'a>, from: &BodyPosition) -> Self {
         split.skip_items(from.items);
-        Cutting { signal, split, ahead: None, done: from.items }
+        BodySplitter { signal, split, ahead: None, done: from.items }
     }
 
     fn take(&mut self) -> Option<Piece<'a>> {
@@ -98,7 +98,7 @@ impl<'a> Cutting<'a> {
     }
 }
 
-impl Pieces for Cutting<'_> {
+impl BodyParts for BodySplitter<'_> {
     const IS_EXACT: bool = true;
 
     fn signal(&self) -> Signal {
@@ -123,42 +123,42 @@ impl Pieces for Cutting<'_> {
         self.ahead.as_ref().is_some_and(|(piece, _)| piece.items() > 1)
     }
 
-    fn write(&mut self, space: &mut [u8], _: usize) -> Result<Portion, Full> {
+    fn write(&mut self, space: &mut [u8], _: usize) -> Result<BodyPart, Full> {
         let (piece, _) = self.ahead.as_ref().ok_or(Full)?;
         piece.write(&mut SliceOutput::new(space))?;
         let Some(piece) = self.take() else { return Err(Full) };
         let items = piece.items();
         let (bytes, enclosing) = (piece.len(), piece.enclosing());
-        Ok(Portion { bytes, enclosing, items, booked: items, untranslatable: 0 })
+        Ok(BodyPart { bytes, enclosing, items, booked: items, untranslatable: 0 })
     }
 
-    fn pass_over(&mut self) -> Portion {
+    fn pass_over(&mut self) -> BodyPart {
         let items = self.take().map_or(0, |piece| piece.items());
-        Portion { items, booked: items, ..Portion::default() }
+        BodyPart { items, booked: items, ..BodyPart::default() }
     }
 
-    fn place(&self) -> Place {
-        Place { items: self.done, ..Place::default() }
+    fn place(&self) -> BodyPosition {
+        BodyPosition { items: self.done, ..BodyPosition::default() }
     }
 }
 
 /// Documents of `_bulk`.
 #[derive(Clone)]
-pub(crate) struct Documents<'a> {
+pub(crate) struct DocumentParts<'a> {
     pieces: LogRequests<'a>,
     /// About how long all of them are in one piece.
     usual: usize,
 }
 
-impl<'a> Documents<'a> {
-    pub(crate) fn new(body: &'a [u8], received_at_ns: u64, from: &Place) -> Self {
+impl<'a> DocumentParts<'a> {
+    pub(crate) fn new(body: &'a [u8], received_at_ns: u64, from: &BodyPosition) -> Self {
         let mut pieces = LogRequests::new(body, received_at_ns);
         pieces.skip_to(from.items);
-        Documents { pieces, usual: usual_logs_len(body.len()) }
+        DocumentParts { pieces, usual: usual_logs_len(body.len()) }
     }
 }
 
-impl Pieces for Documents<'_> {
+impl BodyParts for DocumentParts<'_> {
     const IS_EXACT: bool = false;
 
     fn signal(&self) -> Signal {
@@ -174,25 +174,25 @@ impl Pieces for Documents<'_> {
         false
     }
 
-    fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full> {
+    fn write(&mut self, space: &mut [u8], most: usize) -> Result<BodyPart, Full> {
         let logs = self.pieces.write(space, most)?;
         let (bytes, items, untranslatable) = (logs.bytes, logs.records, logs.untranslatable);
-        Ok(Portion { bytes, enclosing: 0, items, booked: items, untranslatable })
+        Ok(BodyPart { bytes, enclosing: 0, items, booked: items, untranslatable })
     }
 
-    fn pass_over(&mut self) -> Portion {
+    fn pass_over(&mut self) -> BodyPart {
         self.pieces.pass();
-        Portion { items: 1, booked: 1, ..Portion::default() }
+        BodyPart { items: 1, booked: 1, ..BodyPart::default() }
     }
 
-    fn place(&self) -> Place {
-        Place { items: self.pieces.passed(), ..Place::default() }
+    fn place(&self) -> BodyPosition {
+        BodyPosition { items: self.pieces.passed(), ..BodyPosition::default() }
     }
 }
 
 /// Events of Elastic APM, one signal after the other.
 #[derive(Clone)]
-pub(crate) struct Events<'a> {
+pub(crate) struct EventParts<'a> {
     raw: &'a [u8],
     received_at_ns: u64,
     /// The signals whose events are taken.
@@ -201,17 +201,17 @@ pub(crate) struct Events<'a> {
     pieces: intake::EventRequests<'a>,
 }
 
-impl<'a> Events<'a> {
+impl<'a> EventParts<'a> {
     /// Those of the signals `taken`.
-    pub(crate) fn new(raw: &'a [u8], received_at_ns: u64, taken: Signals, from: &Place) -> Self {
-        let mut events = Events::at(raw, received_at_ns, taken, from.stage);
+    pub(crate) fn new(raw: &'a [u8], received_at_ns: u64, taken: Signals, from: &BodyPosition) -> Self {
+        let mut events = EventParts::at(raw, received_at_ns, taken, from.stage);
         events.pieces.go_to(from.events);
         events
     }
 
     fn at(raw: &'a [u8], received_at_ns: u64, taken: Signals, stage: usize) -> Self {
         let (_, spoken) = said(stage);
-        Events {
+        EventParts {
             raw,
             received_at_ns,
             taken,
@@ -221,7 +221,7 @@ impl<'a> Events<'a> {
     }
 }
 
-impl Pieces for Events<'_> {
+impl BodyParts for EventParts<'_> {
     const IS_EXACT: bool = false;
 
     fn signal(&self) -> Signal {
@@ -233,7 +233,7 @@ impl Pieces for Events<'_> {
             if self.stage + 1 >= SIGNALS.len() {
                 return None;
             }
-            *self = Events::at(self.raw, self.received_at_ns, self.taken, self.stage + 1);
+            *self = EventParts::at(self.raw, self.received_at_ns, self.taken, self.stage + 1);
         }
         let next = intake::usual_len(self.pieces.next_len());
         Some(intake::usual_len(self.raw.len()).min(most).max(next))
@@ -243,19 +243,19 @@ impl Pieces for Events<'_> {
         false
     }
 
-    fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full> {
+    fn write(&mut self, space: &mut [u8], most: usize) -> Result<BodyPart, Full> {
         let portion = self.pieces.write(space, most)?;
         let intake::Request { bytes, events, items, enclosing } = portion;
-        Ok(Portion { bytes, enclosing, items, booked: events, untranslatable: 0 })
+        Ok(BodyPart { bytes, enclosing, items, booked: events, untranslatable: 0 })
     }
 
-    fn pass_over(&mut self) -> Portion {
+    fn pass_over(&mut self) -> BodyPart {
         let booked = u64::from(self.pieces.pass_over());
-        Portion { items: booked, booked, ..Portion::default() }
+        BodyPart { items: booked, booked, ..BodyPart::default() }
     }
 
-    fn place(&self) -> Place {
-        Place { stage: self.stage, events: self.pieces.place(), ..Place::default() }
+    fn place(&self) -> BodyPosition {
+        BodyPosition { stage: self.stage, events: self.pieces.place(), ..BodyPosition::default() }
     }
 }
 
@@ -266,20 +266,20 @@ fn said(stage: usize) -> (Signal, Spoken) {
 
 /// Series of remote write.
 #[derive(Clone)]
-pub(crate) struct Samples<'a> {
+pub(crate) struct SampleParts<'a> {
     pieces: RemoteWritePieces<'a>,
     /// How long all of them are, about.
     usual: usize,
 }
 
-impl<'a> Samples<'a> {
-    pub(crate) fn new(mut pieces: RemoteWritePieces<'a>, usual: usize, from: &Place) -> Self {
+impl<'a> SampleParts<'a> {
+    pub(crate) fn new(mut pieces: RemoteWritePieces<'a>, usual: usize, from: &BodyPosition) -> Self {
         pieces.skip_to(from.series);
-        Samples { pieces, usual }
+        SampleParts { pieces, usual }
     }
 }
 
-impl Pieces for Samples<'_> {
+impl BodyParts for SampleParts<'_> {
     const IS_EXACT: bool = false;
 
     fn signal(&self) -> Signal {
@@ -294,9 +294,9 @@ impl Pieces for Samples<'_> {
         false
     }
 
-    fn write(&mut self, space: &mut [u8], most: usize) -> Result<Portion, Full> {
+    fn write(&mut self, space: &mut [u8], most: usize) -> Result<BodyPart, Full> {
         let done = self.pieces.write(space, most)?;
-        Ok(Portion {
+        Ok(BodyPart {
             bytes: done.bytes,
             enclosing: 0,
             items: done.points,
@@ -305,14 +305,14 @@ impl Pieces for Samples<'_> {
         })
     }
 
-    fn pass_over(&mut self) -> Portion {
+    fn pass_over(&mut self) -> BodyPart {
         let mut done = Reversed::default();
         let booked = self.pieces.pass_over(&mut done);
         let untranslatable = done.dropped + done.dropped_exemplars;
-        Portion { items: booked.min(1), booked, untranslatable, ..Portion::default() }
+        BodyPart { items: booked.min(1), booked, untranslatable, ..BodyPart::default() }
     }
 
-    fn place(&self) -> Place {
-        Place { series: self.pieces.place(), ..Place::default() }
+    fn place(&self) -> BodyPosition {
+        BodyPosition { series: self.pieces.place(), ..BodyPosition::default() }
     }
 }

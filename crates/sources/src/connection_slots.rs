@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// [`Http2::PLACES`](crate::Http2::PLACES), since its codec keeps so much more: the memory plan pays for places.
 /// Clones are the same places.
 #[derive(Debug, Clone)]
-pub struct Places(Arc<Inner>);
+pub struct ConnectionSlots(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -17,22 +17,22 @@ struct Inner {
 
 /// Places that a connection has; dropping it frees them.
 #[derive(Debug)]
-pub struct Taken {
-    places: Places,
+pub struct HeldSlots {
+    places: ConnectionSlots,
     count: usize,
 }
 
-impl Places {
+impl ConnectionSlots {
     /// `most` places, all of them free.
     #[must_use]
-    pub fn new(most: usize) -> Places {
-        Places(Arc::new(Inner { most, taken: AtomicUsize::new(0) }))
+    pub fn new(most: usize) -> ConnectionSlots {
+        ConnectionSlots(Arc::new(Inner { most, taken: AtomicUsize::new(0) }))
     }
 
     /// Takes `count` of them; nothing when there are not so many.
     #[must_use]
-    pub fn take(&self, count: usize) -> Option<Taken> {
-        self.claim(count).then(|| Taken { places: self.clone(), count })
+    pub fn take(&self, count: usize) -> Option<HeldSlots> {
+        self.claim(count).then(|| HeldSlots { places: self.clone(), count })
     }
 
     /// Takes `count` of them, for who remembers to [free](Self::free) them; says whether there were so many.
@@ -63,7 +63,7 @@ impl Places {
     }
 }
 
-impl Drop for Taken {
+impl Drop for HeldSlots {
     fn drop(&mut self) {
         self.places.free(self.count);
     }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn there_are_never_more_than_there_are() {
-        let places = Places::new(10);
+        let places = ConnectionSlots::new(10);
         let few = places.take(4).unwrap();
         assert!(places.take(7).is_none());
         let many = places.take(6).unwrap();

@@ -10,7 +10,7 @@ const ECHOED: usize = 1 << 10;
 
 /// The lines that were refused, of which the first are described.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct RefusedLines {
     /// How many events were taken.
     pub(super) accepted: u64,
     /// Messages and documents, in JSON, one after the other.
@@ -18,7 +18,7 @@ pub(super) struct Report {
     described: usize,
 }
 
-impl Report {
+impl RefusedLines {
     /// Adds a line that was refused, and how its body began.
     pub(super) fn add(&mut self, fault: Fault, line: &[u8]) {
         if self.described == MOST {

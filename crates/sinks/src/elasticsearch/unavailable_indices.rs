@@ -4,15 +4,15 @@
 //! for another attempt. What is known here is which documents of which record wait for which index, and when each
 //! index is tried again: by one request at a time, with a wait of its own that doubles.
 
-use super::outbound_request::{More, OutboundRequest};
-use super::oversize::Oversize;
-use super::shares::{Share, Wait};
-use super::sift::Pick;
+use super::item_filter::ItemChoice;
+use super::outbound_request::{OutboundRequest, PendingWork};
+use super::oversize::OversizeRecord;
+use super::record_shares::{IndexWait, RecordShare};
 use super::{Batch, BulkProtocol};
 use crate::backoff::Backoff;
-use crate::batch::Why;
+use crate::batch::DropReason;
 use crate::delivery::Pipeline;
-use crate::health::HeldUp;
+use crate::health::BlockedDestination;
 use crate::journal_consumer::Record;
 use crate::losses::Losses;
 use std::collections::BTreeMap;
@@ -36,10 +36,10 @@ const LONGEST_REASON: usize = 128;
 const CROWDED: Duration = Duration::from_millis(50);
 
 /// Which documents wait for which index.
-pub(super) struct Unavailable {
+pub(super) struct UnavailableIndices {
     indexes: Vec<Index>,
     /// Records of which nothing else is left to be done.
-    waiting: BTreeMap<u64, Share>,
+    waiting: BTreeMap<u64, RecordShare>,
     backoff: (Duration, Duration),
     /// A request for one of the indexes is being made, or under way.
     pub(super) is_tried: bool,
@@ -58,12 +58,13 @@ struct Index {
     is_back: bool,
 }
 
-impl Unavailable {
+impl UnavailableIndices {
     /// What is remembered at most, in bytes.
-    pub(super) const BYTES: usize = MAX_IN_FLIGHT * 2 * size_of::<Share>() + MOST_WAITS * Wait::BYTES;
+    pub(super) const BYTES: usize =
+        MAX_IN_FLIGHT * 2 * size_of::<RecordShare>() + MOST_WAITS * IndexWait::BYTES;
 
-    pub(super) fn new(backoff: (Duration, Duration)) -> Unavailable {
-        Unavailable { indexes: Vec::new(), waiting: BTreeMap::new(), backoff, is_tried: false }
+    pub(super) fn new(backoff: (Duration, Duration)) -> UnavailableIndices {
+        UnavailableIndices { indexes: Vec::new(), waiting: BTreeMap::new(), backoff, is_tried: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -129,7 +130,7 @@ impl Unavailable {
     }
 
     /// A record of which nothing else is left to be done.
-    pub(super) fn enter(&mut self, mut share: Share) {
+    pub(super) fn enter(&mut self, mut share: RecordShare) {
         let waits: usize = self.waiting.values().map(|share| share.waits.len()).sum();
         if share.waits.len() > 1 && waits + share.waits.len() > MOST_WAITS {
             share.collapse();
@@ -164,14 +165,14 @@ impl Unavailable {
     }
 
     /// Which documents of what is sent next are left out: those of indexes that take none.
-    pub(super) fn pick(&self) -> Pick {
+    pub(super) fn pick(&self) -> ItemChoice {
         let now = Instant::now();
         let is_out = |index: &&Index| {
             !index.is_back && !index.name.is_empty() && (index.records > 0 || index.next > now)
         };
         let names: Arc<[Arc<str>]> =
             self.indexes.iter().filter(is_out).map(|index| Arc::clone(&index.name)).collect();
-        if names.is_empty() { Pick::All } else { Pick::Without(names) }
+        if names.is_empty() { ItemChoice::All } else { ItemChoice::Without(names) }
     }
 
     /// The index that is to be tried, with the next record that waits for it.
@@ -187,16 +188,17 @@ impl Unavailable {
     }
 
     /// What of a record waits for an index.
-    pub(super) fn wait_of(&self, sequence: u64, name: &str) -> Option<Wait> {
+    pub(super) fn wait_of(&self, sequence: u64, name: &str) -> Option<IndexWait> {
         self.waiting.get(&sequence)?.waits_for(name).cloned()
     }
 
     /// For the pages: those for which most waits by name, the others as one.
-    pub(super) fn held_up(&self) -> Vec<HeldUp> {
+    pub(super) fn held_up(&self) -> Vec<BlockedDestination> {
         let mut held: Vec<&Index> = self.indexes.iter().filter(|index| index.records > 0).collect();
         held.sort_by_key(|index| (index.name.is_empty(), std::cmp::Reverse(index.documents)));
         let (shown, others) = held.split_at(held.len().min(MOST_SHOWN));
-        let mut all: Vec<HeldUp> = shown.iter().map(|index| index.held_up(index.name.to_string())).collect();
+        let mut all: Vec<BlockedDestination> =
+            shown.iter().map(|index| index.held_up(index.name.to_string())).collect();
         if let Some((first, more)) = others.split_first() {
             let mut rest = first.held_up("other indexes".to_owned());
             for index in more {
@@ -211,9 +213,9 @@ impl Unavailable {
 }
 
 impl Index {
-    fn held_up(&self, what: String) -> HeldUp {
+    fn held_up(&self, what: String) -> BlockedDestination {
         let end = self.reason.floor_char_boundary(LONGEST_REASON);
-        HeldUp {
+        BlockedDestination {
             what: if what.is_empty() { "other indexes".to_owned() } else { what },
             records: self.records,
             items: self.documents,
@@ -247,7 +249,7 @@ impl BulkProtocol {
             let out_len = super::documents::outgoing_len(&record.meta, &self.settings);
             if self.needed(&record) > pipeline.room.part() {
                 if batch.is_none() {
-                    let oversize = Oversize { record, follows: Some(name) };
+                    let oversize = OversizeRecord { record, follows: Some(name) };
                     self.unavailable.is_tried = pipeline.send_alone(oversize);
                     return;
                 }
@@ -260,12 +262,12 @@ impl BulkProtocol {
                     let made = Batch::of(&record, tenant, 0, out_len, 0, room, consumer).await;
                     match made {
                         Ok(made) => batch = Some(made),
-                        Err(Why::Damaged) => {
+                        Err(DropReason::Damaged) => {
                             self.lose(pipeline, sequence, Dropped::Damaged);
                             continue;
                         }
                         // There will be some when what is under way is done.
-                        Err(Why::Room(_) | Why::TooLong) => {
+                        Err(DropReason::Room(_) | DropReason::TooLong) => {
                             self.postpone(&name, CROWDED);
                             return;
                         }
@@ -284,7 +286,7 @@ impl BulkProtocol {
         match batch {
             Some(batch) => {
                 self.unavailable.is_tried = true;
-                pipeline.prepare(More::Follow(Box::new(batch), Pick::Only(waits.into()), name));
+                pipeline.prepare(PendingWork::Follow(Box::new(batch), ItemChoice::Only(waits.into()), name));
             }
             // What waits was not handed out again yet, or is gone.
             None => self.postpone(&name, CROWDED),
@@ -302,7 +304,7 @@ impl BulkProtocol {
             return false;
         }
         let Some(record) = self.recalled(pipeline, sequence) else { return false };
-        pipeline.send_alone(Oversize { record, follows: Some(name) })
+        pipeline.send_alone(OversizeRecord { record, follows: Some(name) })
     }
 
     fn postpone(&mut self, name: &str, wait: Duration) {
@@ -371,7 +373,7 @@ impl BulkProtocol {
     }
 
     /// Enters what became of a record, unless some of it waits.
-    pub(super) fn settle_share(&mut self, pipeline: &mut Pipeline<BulkProtocol>, share: Share) {
+    pub(super) fn settle_share(&mut self, pipeline: &mut Pipeline<BulkProtocol>, share: RecordShare) {
         if share.waits.is_empty() {
             pipeline.settle([share.sequence], share.losses());
         } else {

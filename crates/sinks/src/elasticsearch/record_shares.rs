@@ -14,7 +14,7 @@ const MOST_RANGES: usize = 8;
 
 /// What is known of one record's documents.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Share {
+pub(super) struct RecordShare {
     pub(super) sequence: u64,
     /// Items as the books count them.
     pub(super) items: u64,
@@ -29,28 +29,28 @@ pub(super) struct Share {
     pub(super) rejected: u64,
     pub(super) too_large: u64,
     /// Documents that wait for their index.
-    pub(super) waits: Vec<Wait>,
+    pub(super) waits: Vec<IndexWait>,
 }
 
 /// Documents of one record that wait for one index.
 #[derive(Debug, Clone)]
-pub(super) struct Wait {
+pub(super) struct IndexWait {
     pub(super) index: Arc<str>,
     pub(super) documents: u64,
     /// Their numbers, ascending; nothing where there are too many ranges.
-    ranges: Option<Vec<Range>>,
+    ranges: Option<Vec<ItemRange>>,
 }
 
 /// Numbers of documents that follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Range {
+struct ItemRange {
     first: u64,
     count: u64,
 }
 
 /// Documents that follow each other in a outbound and in their record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct OutcomeRun {
     /// Of which of the outbound's records.
     pub(super) share: usize,
     /// The number of the first within its record.
@@ -60,9 +60,9 @@ pub(super) struct Run {
 
 /// Which document is whose, in the order of a outbound.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Runs(Vec<Run>);
+pub(super) struct OutcomeRuns(Vec<OutcomeRun>);
 
-impl Share {
+impl RecordShare {
     /// What of the record is lost once everything else is done.
     pub(super) fn losses(&self) -> Losses {
         let items = self.items.saturating_sub(self.passed);
@@ -83,7 +83,7 @@ impl Share {
     /// Notes that a document waits for its index.
     pub(super) fn wait(&mut self, index: &Arc<str>, number: u64) {
         let at = self.waits.iter().position(|wait| wait.index == *index).unwrap_or_else(|| {
-            self.waits.push(Wait { index: Arc::clone(index), documents: 0, ranges: Some(Vec::new()) });
+            self.waits.push(IndexWait { index: Arc::clone(index), documents: 0, ranges: Some(Vec::new()) });
             self.waits.len() - 1
         });
         let Some(wait) = self.waits.get_mut(at) else { return };
@@ -93,7 +93,7 @@ impl Share {
         match ranges.last_mut() {
             Some(last) if last.first + last.count == number => last.count += 1,
             // Each is met once, and mostly in order.
-            _ if is_room => ranges.push(Range { first: number, count: 1 }),
+            _ if is_room => ranges.push(ItemRange { first: number, count: 1 }),
             _ => wait.ranges = None,
         }
     }
@@ -101,23 +101,23 @@ impl Share {
     /// Has everything that waits wait together, for want of memory to tell it apart: all of the record is sent again.
     pub(super) fn collapse(&mut self) {
         let documents = self.waits.iter().map(|wait| wait.documents).sum();
-        self.waits = vec![Wait { index: Arc::from(""), documents, ranges: None }];
+        self.waits = vec![IndexWait { index: Arc::from(""), documents, ranges: None }];
     }
 
     /// What waits for an index, which is taken from what waits.
-    pub(super) fn take_wait(&mut self, index: &str) -> Option<Wait> {
+    pub(super) fn take_wait(&mut self, index: &str) -> Option<IndexWait> {
         let at = self.waits.iter().position(|wait| *wait.index == *index)?;
         Some(self.waits.swap_remove(at))
     }
 
-    pub(super) fn waits_for(&self, index: &str) -> Option<&Wait> {
+    pub(super) fn waits_for(&self, index: &str) -> Option<&IndexWait> {
         self.waits.iter().find(|wait| *wait.index == *index)
     }
 }
 
-impl Wait {
+impl IndexWait {
     /// What one takes at most, in bytes.
-    pub(super) const BYTES: usize = size_of::<Wait>() + MOST_RANGES * size_of::<Range>();
+    pub(super) const BYTES: usize = size_of::<IndexWait>() + MOST_RANGES * size_of::<ItemRange>();
 
     /// Whether the document of this number waits, which is for the index `index`.
     pub(super) fn has(&self, number: u64, index: &[u8]) -> bool {
@@ -131,13 +131,13 @@ impl Wait {
     }
 }
 
-impl Runs {
+impl OutcomeRuns {
     /// Adds documents at the end.
     pub(super) fn push(&mut self, share: usize, first: u64, count: u64) {
         match self.0.last_mut() {
             _ if count == 0 => {}
             Some(last) if last.share == share && last.first + last.count == first => last.count += count,
-            _ => self.0.push(Run { share, first, count }),
+            _ => self.0.push(OutcomeRun { share, first, count }),
         }
     }
 
@@ -171,8 +171,8 @@ impl Runs {
     }
 
     /// Those of the first record from `number` on.
-    pub(super) fn from(&self, number: u64) -> Runs {
-        let mut rest = Runs::default();
+    pub(super) fn from(&self, number: u64) -> OutcomeRuns {
+        let mut rest = OutcomeRuns::default();
         for run in &self.0 {
             let first = run.first.max(number);
             rest.push(run.share, first, (run.first + run.count).saturating_sub(first));
@@ -181,13 +181,13 @@ impl Runs {
     }
 
     /// All documents behind the first `skipped`.
-    pub(super) fn behind(&self, skipped: u64) -> Runs {
+    pub(super) fn behind(&self, skipped: u64) -> OutcomeRuns {
         let mut rest = self.clone();
         rest.skip(skipped);
         rest
     }
 
-    pub(super) fn extend(&mut self, more: &Runs) {
+    pub(super) fn extend(&mut self, more: &OutcomeRuns) {
         more.0.iter().for_each(|run| self.push(run.share, run.first, run.count));
     }
 }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn what_waits_is_remembered_by_ranges_and_by_name_when_there_are_too_many() {
         let index: Arc<str> = Arc::from("red");
-        let mut share = Share::default();
+        let mut share = RecordShare::default();
         (10..20).chain(30..33).for_each(|number| share.wait(&index, number));
         let wait = share.waits_for("red").unwrap();
         assert_eq!(wait.documents, 13);
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn documents_are_told_apart_by_their_place() {
-        let mut runs = Runs::default();
+        let mut runs = OutcomeRuns::default();
         runs.push(0, 0, 3);
         runs.push(0, 3, 1);
         runs.push(1, 0, 2);

@@ -7,10 +7,10 @@
 //! | OTLP, intake | a [`DocumentPosition`] of the translation |
 //! | remote write | a part of about [`CHUNK`] bytes translated to OTLP, and a place in that |
 
-use super::documents::{ID, spoken};
+use super::documents::{MAX_ID_BYTES, spoken};
 use super::settings::Settings;
-use crate::batch::{Body, Why};
-use crate::egress_budget::{EgressBudget, Held, NoRoom};
+use crate::batch::{BatchBody, DropReason};
+use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use std::fmt::Write as _;
 use tidegate_arena::Window;
 use tidegate_elastic::documents::{self, DocumentBuffer, DocumentOutput as _, DocumentPosition};
@@ -32,18 +32,18 @@ const TURNS: usize = 16;
 pub(super) const CHUNK: usize = 64 << 10;
 
 /// A body's documents.
-pub(super) struct Source<'a> {
+pub(super) struct DocumentSource<'a> {
     raw: &'a [u8],
-    body: &'a Body,
+    body: &'a BatchBody,
     /// The prefix of `_id`s.
     prefix: String,
     tenant: &'a str,
     settings: &'a Settings,
     room: &'a EgressBudget,
     request: Option<Request<'a>>,
-    mark: Mark,
+    mark: SourcePosition,
     /// The current part of remote write, translated to OTLP.
-    chunk: Option<Held<Window>>,
+    chunk: Option<Charged<Window>>,
     /// The series behind that part, or from the mark on where there is none.
     series: Option<Box<RemoteWritePieces<'a>>>,
     /// There is nothing more.
@@ -52,7 +52,7 @@ pub(super) struct Source<'a> {
 
 /// A position in a source. The documents behind it are the same whenever the source resumes there.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mark {
+pub(super) struct SourcePosition {
     /// In the body, or in the current part of remote write.
     place: DocumentPosition,
     /// The offset in a `_bulk`, and the number of items before it.
@@ -63,9 +63,9 @@ pub(super) struct Mark {
     chunks: u64,
 }
 
-/// What a call of [`Source::fill`] made.
+/// What a call of [`DocumentSource::fill`] made.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Filled {
+pub(super) struct FillResult {
     pub(super) documents: u64,
     /// Items in those.
     pub(super) items: u64,
@@ -77,39 +77,51 @@ pub(super) struct Filled {
 
 /// Why no document was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unfilled {
+pub(super) enum FillError {
     /// The next one does not fit.
     Full,
     /// There is no memory for an intermediate form.
-    Room(NoRoom),
+    Room(BudgetError),
     /// The body is not what its record says.
     Damaged,
 }
 
-impl From<Unfilled> for Why {
-    fn from(unfilled: Unfilled) -> Why {
+impl From<FillError> for DropReason {
+    fn from(unfilled: FillError) -> DropReason {
         match unfilled {
-            Unfilled::Full => Why::Room(NoRoom::WithoutTurn),
-            Unfilled::Room(no_room) => Why::Room(no_room),
-            Unfilled::Damaged => Why::Damaged,
+            FillError::Full => DropReason::Room(BudgetError::WithoutTurn),
+            FillError::Room(no_room) => DropReason::Room(no_room),
+            FillError::Damaged => DropReason::Damaged,
         }
     }
 }
 
-impl<'a> Source<'a> {
+impl<'a> DocumentSource<'a> {
     /// What one takes on the heap beside the room, in bytes.
     pub(super) const BYTES: usize = size_of::<RemoteWritePieces<'_>>();
 
     /// Documents of the decoded body `raw`; of remote write, `request` is the view of it.
     pub(super) fn new(
         raw: &'a [u8],
-        body: &'a Body,
+        body: &'a BatchBody,
         (prefix, tenant): (String, &'a str),
         request: Option<Request<'a>>,
         (settings, room): (&'a Settings, &'a EgressBudget),
-    ) -> Source<'a> {
-        let (mark, series) = (Mark::default(), request.map(pieces_of_remote_write).map(Box::new));
-        Source { raw, body, prefix, tenant, settings, room, request, mark, chunk: None, series, ended: false }
+    ) -> DocumentSource<'a> {
+        let (mark, series) = (SourcePosition::default(), request.map(pieces_of_remote_write).map(Box::new));
+        DocumentSource {
+            raw,
+            body,
+            prefix,
+            tenant,
+            settings,
+            room,
+            request,
+            mark,
+            chunk: None,
+            series,
+            ended: false,
+        }
     }
 
     /// The decoded body.
@@ -117,12 +129,12 @@ impl<'a> Source<'a> {
         self.raw
     }
 
-    pub(super) fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> SourcePosition {
         self.mark
     }
 
     /// Resumes at `mark`.
-    pub(super) fn go_to(&mut self, mark: Mark) {
+    pub(super) fn go_to(&mut self, mark: SourcePosition) {
         (self.mark, self.chunk) = (mark, None);
         self.series = self.request.map(pieces_of_remote_write).map(Box::new);
         if let Some(series) = &mut self.series {
@@ -137,13 +149,13 @@ impl<'a> Source<'a> {
 
     /// Bytes of the room that it holds.
     pub(super) fn bytes(&self) -> usize {
-        self.chunk.as_ref().map_or(0, Held::bytes)
+        self.chunk.as_ref().map_or(0, Charged::bytes)
     }
 
     /// Appends documents to `out` as far as they fit, but at most one turn of them.
-    pub(super) async fn fill(&mut self, out: &mut Window) -> Result<Filled, Unfilled> {
+    pub(super) async fn fill(&mut self, out: &mut Window) -> Result<FillResult, FillError> {
         if self.ended {
-            return Ok(Filled { ended: true, ..Filled::default() });
+            return Ok(FillResult { ended: true, ..FillResult::default() });
         }
         let filled = match (self.body.protocol, spoken(self.body)) {
             (Protocol::Bulk, _) => self.items(out)?,
@@ -152,14 +164,14 @@ impl<'a> Source<'a> {
             }
             (Protocol::Intake, _) => self.translated(None, out)?,
             (_, Some(signal)) => self.translated(Some(signal), out)?,
-            (_, None) => Filled { left_out: self.body.items, ended: true, ..Filled::default() },
+            (_, None) => FillResult { left_out: self.body.items, ended: true, ..FillResult::default() },
         };
         self.ended = filled.ended;
         Ok(filled)
     }
 
     /// Makes the intermediate form of the next document, so that it has its memory before the document does.
-    pub(super) async fn prepare(&mut self) -> Result<(), Unfilled> {
+    pub(super) async fn prepare(&mut self) -> Result<(), FillError> {
         if self.series.is_some() && self.chunk.is_none() && !self.ended {
             self.chunk = Some(self.chunk().await?);
         }
@@ -193,18 +205,18 @@ impl<'a> Source<'a> {
     }
 
     /// The next items of a `_bulk`, with an `_id` where they have none and shall have one.
-    fn items(&mut self, out: &mut Window) -> Result<Filled, Unfilled> {
+    fn items(&mut self, out: &mut Window) -> Result<FillResult, FillError> {
         let rest = self.raw.get(self.mark.offset..).unwrap_or_default();
         let mut items = checked(rest);
-        let mut filled = Filled::default();
+        let mut filled = FillResult::default();
         let turn = out.len() + TURN;
-        let mut id = String::with_capacity(ID);
+        let mut id = String::with_capacity(MAX_ID_BYTES);
         while out.len() < turn {
             let Some(item) = items.next() else {
                 filled.ended = true;
                 break;
             };
-            let item = item.map_err(|_| Unfilled::Damaged)?;
+            let item = item.map_err(|_| FillError::Damaged)?;
             id.clear();
             let creates = matches!(item.action.kind, Kind::Index | Kind::Create);
             if self.settings.ids && creates && !item.action.has(Field::Id) {
@@ -213,13 +225,13 @@ impl<'a> Source<'a> {
             }
             if out.spare() < item.written_len(id.len() + 1) {
                 if filled.documents == 0 {
-                    return Err(Unfilled::Full);
+                    return Err(FillError::Full);
                 }
                 break;
             }
             let mut output = SliceOutput::new(out.spare_mut());
             let fields: &[&[u8]] = if self.settings.ids { &[id.as_bytes()] } else { &[] };
-            item.write(fields, &mut output).map_err(|_| Unfilled::Damaged)?;
+            item.write(fields, &mut output).map_err(|_| FillError::Damaged)?;
             let len = output.len();
             out.advance(len);
             filled.documents += 1;
@@ -231,10 +243,14 @@ impl<'a> Source<'a> {
     }
 
     /// The next documents of a body of OTLP or of intake events.
-    fn translated(&mut self, signal: Option<wire::Signal>, out: &mut Window) -> Result<Filled, Unfilled> {
+    fn translated(
+        &mut self,
+        signal: Option<wire::Signal>,
+        out: &mut Window,
+    ) -> Result<FillResult, FillError> {
         let written = self.write(signal, self.raw, &self.prefix, out)?;
         self.mark.place = written.next.unwrap_or(self.mark.place);
-        Ok(Filled {
+        Ok(FillResult {
             documents: written.documents,
             items: written.items,
             left_out: written.untranslatable.items,
@@ -243,7 +259,7 @@ impl<'a> Source<'a> {
     }
 
     /// The next documents of remote write.
-    async fn series(&mut self, signal: wire::Signal, out: &mut Window) -> Result<Filled, Unfilled> {
+    async fn series(&mut self, signal: wire::Signal, out: &mut Window) -> Result<FillResult, FillError> {
         let chunk = match self.chunk.take() {
             Some(chunk) => chunk,
             None => self.chunk().await?,
@@ -253,13 +269,18 @@ impl<'a> Source<'a> {
         let written = self.write(Some(signal), &chunk, &prefix, out);
         self.chunk = Some(chunk);
         let written = written?;
-        let mut filled = Filled { documents: written.documents, items: written.items, ..Filled::default() };
+        let mut filled =
+            FillResult { documents: written.documents, items: written.items, ..FillResult::default() };
         let rest = self.series.as_mut().and_then(|series| (!series.is_done()).then_some(series));
         match (written.next, rest) {
             (Some(place), _) => self.mark.place = place,
             (None, Some(rest)) => {
                 self.chunk = None;
-                self.mark = Mark { cursor: rest.place(), chunks: self.mark.chunks + 1, ..Mark::default() };
+                self.mark = SourcePosition {
+                    cursor: rest.place(),
+                    chunks: self.mark.chunks + 1,
+                    ..SourcePosition::default()
+                };
             }
             (None, None) => filled.ended = true,
         }
@@ -267,11 +288,11 @@ impl<'a> Source<'a> {
     }
 
     /// Translates the next part of remote write to OTLP. Where it ends depends on the body alone.
-    async fn chunk(&mut self) -> Result<Held<Window>, Unfilled> {
-        let series = self.series.as_mut().ok_or(Unfilled::Damaged)?;
+    async fn chunk(&mut self) -> Result<Charged<Window>, FillError> {
+        let series = self.series.as_mut().ok_or(FillError::Damaged)?;
         let mut len = 2 * CHUNK;
         loop {
-            let mut window = self.room.window(len).await.map_err(Unfilled::Room)?;
+            let mut window = self.room.window(len).await.map_err(FillError::Room)?;
             if let Ok(done) = series.write(window.spare_mut(), CHUNK) {
                 window.advance(done.bytes);
                 return Ok(window);
@@ -280,7 +301,7 @@ impl<'a> Source<'a> {
             // At last all that is left.
             let left = self.room.left();
             if len >= left {
-                return Err(Unfilled::Room(NoRoom::WithoutTurn));
+                return Err(FillError::Room(BudgetError::WithoutTurn));
             }
             len = len.saturating_mul(2).min(left);
             tokio::task::yield_now().await;
@@ -294,7 +315,7 @@ impl<'a> Source<'a> {
         raw: &[u8],
         prefix: &str,
         out: &mut Window,
-    ) -> Result<documents::WriteResult, Unfilled> {
+    ) -> Result<documents::WriteResult, FillError> {
         let settings = documents::DocumentSettings {
             mapping: self.settings.mapping,
             flavour: self.settings.flavour,
@@ -327,7 +348,7 @@ impl<'a> Source<'a> {
                 }
                 // The next document is longer than that.
                 Err(_) if !is_all => turn = turn.saturating_mul(2),
-                Err(_) => return Err(Unfilled::Full),
+                Err(_) => return Err(FillError::Full),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The request head: its route, and the encoding of its body.
 
-use super::browser::Browser;
-use super::rum::{Rum, Seat};
+use super::browser::BrowserClient;
+use super::rum::{RateSlot, Rum};
 use crate::http::without_slash;
 use std::num::NonZeroU32;
 use tidegate_admission::{AnswerFormat, Rejection};
@@ -12,7 +12,7 @@ use tidegate_ledger::Refusal;
 
 /// The routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ApmEndpoint {
     /// Server information.
     Root,
     /// Events of services.
@@ -27,22 +27,22 @@ pub(crate) enum Place {
     RumAgents,
 }
 
-impl Place {
+impl ApmEndpoint {
     /// Whether agents in browsers come here.
     pub(crate) fn is_of_browsers(self) -> bool {
-        matches!(self, Place::RumIntake | Place::RumIntake3 | Place::RumAgents)
+        matches!(self, ApmEndpoint::RumIntake | ApmEndpoint::RumIntake3 | ApmEndpoint::RumAgents)
     }
 }
 
 /// Where `head` leads. The root is shared with others: it is this source's for those who say that they are agents.
-pub(crate) fn place_of(head: &Head<'_>) -> Option<Place> {
+pub(crate) fn endpoint_of(head: &Head<'_>) -> Option<ApmEndpoint> {
     Some(match without_slash(head.path()) {
-        "/intake/v2/events" => Place::Intake,
-        "/intake/v2/rum/events" => Place::RumIntake,
-        "/intake/v3/rum/events" => Place::RumIntake3,
-        "/config/v1/agents" => Place::Agents,
-        "/config/v1/rum/agents" => Place::RumAgents,
-        "/" if is_agent(head.header("user-agent").unwrap_or_default()) => Place::Root,
+        "/intake/v2/events" => ApmEndpoint::Intake,
+        "/intake/v2/rum/events" => ApmEndpoint::RumIntake,
+        "/intake/v3/rum/events" => ApmEndpoint::RumIntake3,
+        "/config/v1/agents" => ApmEndpoint::Agents,
+        "/config/v1/rum/agents" => ApmEndpoint::RumAgents,
+        "/" if is_agent(head.header("user-agent").unwrap_or_default()) => ApmEndpoint::Root,
         _ => return None,
     })
 }
@@ -53,9 +53,9 @@ fn is_agent(user_agent: &[u8]) -> bool {
 }
 
 /// How a request is to be read.
-pub(crate) enum Form {
+pub(crate) enum BodyFormat {
     /// With events, and where they are a browser's, who sends them.
-    Events(Events, Option<Browser>),
+    Events(Events, Option<BrowserClient>),
     /// With a question for an agent's configuration.
     Agent {
         /// Whether the client takes JSON.
@@ -86,31 +86,31 @@ pub(crate) struct Events {
     /// Whether the client wants to know how many events were taken.
     pub(super) verbose: bool,
     /// The place of its address, where it is a browser.
-    pub(super) seat: Option<Seat>,
+    pub(super) seat: Option<RateSlot>,
     /// Whether it came without the credentials that others need.
     pub(super) stranger: bool,
 }
 
-impl Form {
+impl BodyFormat {
     /// How its refusals are written.
     pub(crate) fn protocol(&self) -> AnswerFormat {
         match *self {
-            Form::Events(events, _) => events.protocol(),
-            Form::Agent { json, .. } | Form::Root { json } => AnswerFormat::Intake { json },
-            Form::Preflight => AnswerFormat::Intake { json: true },
+            BodyFormat::Events(events, _) => events.protocol(),
+            BodyFormat::Agent { json, .. } | BodyFormat::Root { json } => AnswerFormat::Intake { json },
+            BodyFormat::Preflight => AnswerFormat::Intake { json: true },
         }
     }
 
     /// Notes that somebody has sent it who has shown no credentials.
     pub(crate) fn mark_stranger(&mut self) {
-        if let Form::Events(events, _) = self {
+        if let BodyFormat::Events(events, _) = self {
             events.stranger = true;
         }
     }
 
     /// Whether its body may come as slowly as things happen.
     pub(crate) fn is_patient(&self) -> bool {
-        matches!(self, Form::Events(..))
+        matches!(self, BodyFormat::Events(..))
     }
 }
 
@@ -127,11 +127,11 @@ impl Events {
 
 /// The form of a request at `place`, or why it is refused and how that is written. Browsers are heard within `rum`.
 pub(super) fn form(
-    place: Place,
+    place: ApmEndpoint,
     head: &Head<'_>,
     rum: Option<&Rum>,
     arena: &Arena,
-) -> Result<Form, (Rejection, AnswerFormat)> {
+) -> Result<BodyFormat, (Rejection, AnswerFormat)> {
     let json = takes_json(head.header("accept"));
     let refused = |reason, words| Err((Rejection::new(reason, words), AnswerFormat::Intake { json }));
     let is_rum = place.is_of_browsers();
@@ -141,21 +141,21 @@ pub(super) fn form(
         return refused(Refusal::Forbidden, words);
     }
     if is_rum && head.method() == "OPTIONS" {
-        return Ok(Form::Preflight);
+        return Ok(BodyFormat::Preflight);
     }
     match (place, head.method()) {
-        (Place::Root, "GET" | "HEAD") => Ok(Form::Root { json }),
-        (Place::Agents | Place::RumAgents, method @ ("GET" | "POST")) => {
+        (ApmEndpoint::Root, "GET" | "HEAD") => Ok(BodyFormat::Root { json }),
+        (ApmEndpoint::Agents | ApmEndpoint::RumAgents, method @ ("GET" | "POST")) => {
             // A page would have to ask whether it may send that header, so its agent has it in the query.
             let known = head.header("if-none-match").and_then(super::agents::known);
             let known = known.or_else(|| super::agents::known_by_query(head.query()));
-            Ok(Form::Agent { json, known, is_asked_in_body: method == "POST", is_shared: is_rum })
+            Ok(BodyFormat::Agent { json, known, is_asked_in_body: method == "POST", is_shared: is_rum })
         }
-        (Place::RumIntake3, _) => refused(
+        (ApmEndpoint::RumIntake3, _) => refused(
             Refusal::NotFound,
             "version 3 of the intake for browsers is not served; set `apiVersion: 2` in the agent\n",
         ),
-        (Place::Intake | Place::RumIntake, "POST") => match encoding(head) {
+        (ApmEndpoint::Intake | ApmEndpoint::RumIntake, "POST") => match encoding(head) {
             Err((reason, words)) => refused(reason, words),
             Ok(encoding) => {
                 let verbose = has_flag(head.query(), "verbose");
@@ -166,17 +166,17 @@ pub(super) fn form(
                     let refused = Rejection::new(Refusal::RateLimited, words).retry_after(seconds);
                     (refused, AnswerFormat::Intake { json })
                 })?;
-                let browser = seat.and_then(|_| Browser::of(head, arena));
-                Ok(Form::Events(Events { encoding, json, verbose, seat, stranger: false }, browser))
+                let browser = seat.and_then(|_| BrowserClient::of(head, arena));
+                Ok(BodyFormat::Events(Events { encoding, json, verbose, seat, stranger: false }, browser))
             }
         },
-        (Place::Intake | Place::RumIntake, _) => {
+        (ApmEndpoint::Intake | ApmEndpoint::RumIntake, _) => {
             refused(Refusal::Method, "only POST requests are supported\n")
         }
-        (Place::Agents | Place::RumAgents, _) => {
+        (ApmEndpoint::Agents | ApmEndpoint::RumAgents, _) => {
             refused(Refusal::Method, "only GET and POST requests are supported\n")
         }
-        (Place::Root, _) => refused(Refusal::Method, "only GET and HEAD requests are supported\n"),
+        (ApmEndpoint::Root, _) => refused(Refusal::Method, "only GET and HEAD requests are supported\n"),
     }
 }
 

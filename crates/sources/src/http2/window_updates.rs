@@ -3,7 +3,7 @@
 //! The codec keeps account of what passes through it. Whatever goes past it is accounted for here: the frames that
 //! say so are put between those of the codec. The two accounts add up, since each gives back only what it took.
 
-use super::frames::{Frames, HEAD, Head, WINDOW_UPDATE};
+use super::frames::{FrameHeader, Frames, HEAD, WINDOW_UPDATE};
 
 /// From here on it goes along with whatever is written.
 const ALONG: usize = 16 << 10;
@@ -15,7 +15,7 @@ const MOST: usize = 64;
 const KEPT: usize = 4 * (HEAD + 4);
 
 /// The outstanding increments, and their frames.
-pub(super) struct Owed {
+pub(super) struct WindowUpdates {
     connection: usize,
     streams: Vec<(u32, usize)>,
     /// Frames that are being written.
@@ -25,10 +25,10 @@ pub(super) struct Owed {
     codec: Frames,
 }
 
-impl Owed {
-    pub(super) fn new() -> Owed {
+impl WindowUpdates {
+    pub(super) fn new() -> WindowUpdates {
         let codec = Frames::after(0);
-        Owed { connection: 0, streams: Vec::new(), frames: Vec::new(), written: 0, codec }
+        WindowUpdates { connection: 0, streams: Vec::new(), frames: Vec::new(), written: 0, codec }
     }
 
     /// Bytes of the connection's window.
@@ -61,7 +61,7 @@ impl Owed {
                 if let Ok(bytes) = u32::try_from(bytes)
                     && bytes > 0
                 {
-                    let head = Head { len: 4, kind: WINDOW_UPDATE, flags: 0, stream };
+                    let head = FrameHeader { len: 4, kind: WINDOW_UPDATE, flags: 0, stream };
                     self.frames.extend_from_slice(&head.bytes());
                     self.frames.extend_from_slice(&bytes.to_be_bytes());
                 }
@@ -83,7 +83,7 @@ impl Owed {
     }
 
     /// Follows what the codec has written, and shows the head of each frame.
-    pub(super) fn follow(&mut self, bytes: &[u8], seen: impl FnMut(Head)) {
+    pub(super) fn follow(&mut self, bytes: &[u8], seen: impl FnMut(FrameHeader)) {
         self.codec.follow_each(bytes, seen);
     }
 

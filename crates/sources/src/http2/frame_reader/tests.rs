@@ -21,7 +21,7 @@ impl Dice {
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    [&Head { len: payload.len(), kind, flags, stream }.bytes()[..], payload].concat()
+    [&FrameHeader { len: payload.len(), kind, flags, stream }.bytes()[..], payload].concat()
 }
 
 /// A body of `len` bytes behind its prefix, which nobody takes for another's.
@@ -59,7 +59,7 @@ fn heard(mut fed: &[u8]) -> BTreeMap<u32, (Vec<u8>, u32)> {
     fed = &fed[PREFACE.len()..];
     let mut heard = BTreeMap::<u32, (Vec<u8>, u32)>::new();
     while !fed.is_empty() {
-        let head = Head::of(fed[..HEAD].try_into().unwrap());
+        let head = FrameHeader::of(fed[..HEAD].try_into().unwrap());
         let payload = &fed[HEAD..HEAD + head.len];
         if head.kind == DATA {
             let (bytes, ends) = heard.entry(head.stream).or_default();
@@ -76,9 +76,9 @@ fn heard(mut fed: &[u8]) -> BTreeMap<u32, (Vec<u8>, u32)> {
 /// One connection, with a call for each stream, which opens its window when it has its prefix.
 struct Rig {
     arena: Arena,
-    inflow: Inflow,
-    bodies: Bodies,
-    owed: Owed,
+    inflow: FrameReader,
+    bodies: DirectBodies,
+    owed: WindowUpdates,
     streams: Streams,
     fed: Vec<u8>,
     /// The length of each body that goes past the codec.
@@ -92,9 +92,9 @@ impl Rig {
         Rig {
             streams: Streams::new(arena.clone()),
             arena,
-            inflow: Inflow::after(PREFACE.len()),
-            bodies: Bodies::default(),
-            owed: Owed::new(),
+            inflow: FrameReader::after(PREFACE.len()),
+            bodies: DirectBodies::default(),
+            owed: WindowUpdates::new(),
             fed: Vec::new(),
             past: BTreeMap::new(),
             done: BTreeMap::new(),
@@ -109,7 +109,7 @@ impl Rig {
             let step = self.inflow.step(&mut out, &mut self.bodies, &mut self.owed, &mut self.streams);
             self.fed.extend_from_slice(out.filled());
             self.serve(dice);
-            if step != Step::Hungry {
+            if step != ReadStep::Hungry {
                 continue;
             }
             let direct = self.inflow.direct().min(wire.len());
@@ -136,12 +136,12 @@ impl Rig {
         let streams: Vec<(u32, usize)> = self.past.iter().map(|(stream, len)| (*stream, *len)).collect();
         for (stream, len) in streams {
             match self.bodies.place(stream) {
-                Place::Prefix(0) => {
+                Destination::Prefix(0) => {
                     let mut window = self.arena.try_window(Share::Ingest, PREFIX + len).unwrap();
                     window.append(&body(stream, len)[..PREFIX]).unwrap();
                     self.bodies.open(stream, window, PREFIX + len);
                 }
-                Place::Window(0) if dice.roll(2) == 0 => {
+                Destination::Window(0) if dice.roll(2) == 0 => {
                     let window = self.bodies.close(stream).unwrap();
                     let window = self.inflow.leave(stream, window).expect("no more lies behind a whole body");
                     self.done.insert(stream, window.to_vec());
@@ -263,8 +263,8 @@ fn what_is_not_paid_for_comes_to_the_codec_in_short_frames() {
         wire = &wire[len..];
         rig.inflow.filled(len);
         let mut out = vec![0; 2 * UNPAID];
-        let mut step = Step::Held;
-        while step != Step::Hungry {
+        let mut step = ReadStep::Held;
+        while step != ReadStep::Hungry {
             let mut out = ReadBuf::new(&mut out);
             rig.streams.begin();
             step = rig.inflow.step(&mut out, &mut rig.bodies, &mut rig.owed, &mut rig.streams);
@@ -274,7 +274,7 @@ fn what_is_not_paid_for_comes_to_the_codec_in_short_frames() {
     assert_eq!(heard(&fed), BTreeMap::from([(1, (bytes, 1))]));
     let (mut at, mut longest) = (PREFACE.len(), 0);
     while at < fed.len() {
-        let head = Head::of(fed[at..at + HEAD].try_into().unwrap());
+        let head = FrameHeader::of(fed[at..at + HEAD].try_into().unwrap());
         (at, longest) = (at + HEAD + head.len, longest.max(head.len));
     }
     assert_eq!(longest, UNPAID);

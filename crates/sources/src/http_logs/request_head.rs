@@ -10,15 +10,15 @@ use tidegate_ledger::Refusal;
 use tidegate_wire::otlp::json::records::Layout;
 
 /// How a body is to be read.
-pub(super) struct Form {
+pub(super) struct BodyFormat {
     pub(super) layout: Layout,
     pub(super) encoding: Encoding,
     pub(super) labels: Labels,
 }
 
-impl Form {
+impl BodyFormat {
     /// The form of a request, whose labels are kept in memory of `arena`.
-    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Result<Form, Rejection> {
+    pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Result<BodyFormat, Rejection> {
         if head.method() != "POST" {
             return Err(Rejection::new(Refusal::Method, "log records are sent with POST\n"));
         }
@@ -34,7 +34,7 @@ impl Form {
             let words = "the Content-Encoding must be gzip, zstd or deflate, or none at all\n";
             return Err(Rejection::new(Refusal::Unsupported, words));
         };
-        Ok(Form { layout, encoding, labels: Labels::of(head, arena)? })
+        Ok(BodyFormat { layout, encoding, labels: Labels::of(head, arena)? })
     }
 }
 

@@ -4,7 +4,7 @@
 //! union; and the elements of several Snappy blocks one after the other, behind a preamble with the sum of
 //! their lengths, decode to the concatenation (see `tidegate_wire::snappy::join`).
 
-use crate::egress_budget::Held;
+use crate::egress_budget::Charged;
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_wire::snappy;
@@ -62,7 +62,7 @@ fn strip(window: &mut Window, from: usize, to: usize) {
 
 /// The elements in `window`, behind a preamble for `raw_len` bytes. Nothing when that is more than Snappy
 /// can say.
-pub(super) fn joined(mut window: Held<Window>, raw_len: usize) -> Option<Bytes> {
+pub(super) fn joined(mut window: Charged<Window>, raw_len: usize) -> Option<Bytes> {
     let preamble = snappy::join::joined_preamble(raw_len as u64).ok()?;
     let preamble = preamble.as_bytes();
     let start = PREAMBLE.checked_sub(preamble.len())?;

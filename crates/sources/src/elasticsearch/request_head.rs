@@ -9,7 +9,7 @@ use tidegate_ledger::Refusal;
 
 /// Where a request leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct RequestHead {
     pub(super) route: Route,
     /// How much of the path is the prefix.
     pub(super) prefix: u16,
@@ -67,9 +67,9 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[("Allow", "POST, PUT"), ("X-Elasti
 const NOTHING: &str = "no handler found: here are `_bulk` and what clients ask before they send; documents are \
                        searched for where they were forwarded to\n";
 
-impl Form {
+impl RequestHead {
     /// The form of a request to `path`, in front of which are `prefix` bytes.
-    pub(super) fn of(head: &Head<'_>, path: &str, prefix: usize) -> Result<Form, Rejection> {
+    pub(super) fn of(head: &Head<'_>, path: &str, prefix: usize) -> Result<RequestHead, Rejection> {
         let prefix = u16::try_from(prefix).unwrap_or(u16::MAX);
         let mut parts = path.split('/').filter(|part| !part.is_empty());
         let first = parts.next();
@@ -84,7 +84,7 @@ impl Form {
             if first != last && parts.count() > 1 {
                 return Err(Rejection::new(Refusal::NotFound, NOTHING));
             }
-            return Ok(Form { route: Route::Bulk(bulk(head)?), prefix });
+            return Ok(RequestHead { route: Route::Bulk(bulk(head)?), prefix });
         }
         let known = match first {
             None => matches!(method, "GET" | "HEAD"),
@@ -98,7 +98,7 @@ impl Form {
             },
         };
         if known {
-            return Ok(Form { route: Route::Probe, prefix });
+            return Ok(RequestHead { route: Route::Probe, prefix });
         }
         Err(Rejection::new(Refusal::NotFound, NOTHING))
     }

@@ -9,7 +9,7 @@ use tidegate_wire::otlp::Signal;
 
 /// How a body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct BodyFormat {
     pub(crate) signal: Signal,
     pub(crate) encoding: Encoding,
     pub(crate) media: Media,
@@ -30,7 +30,7 @@ pub(crate) const SERVICES: [(Signal, &str, &str); 4] = [
 /// The headers that say how a body is written; an error where one of them is there twice.
 pub(crate) type Headers<'a> = Result<(Option<&'a [u8]>, Option<&'a [u8]>), ()>;
 
-impl Form {
+impl BodyFormat {
     /// The signal that is served over HTTP under `path`.
     pub(crate) fn signal_at(path: &str) -> Option<Signal> {
         SERVICES.iter().find(|(_, known, _)| *known == path).map(|(signal, ..)| *signal)
@@ -42,7 +42,7 @@ impl Form {
         signal: Signal,
         method: &str,
         headers: Headers<'_>,
-    ) -> Result<Form, (Rejection, Media)> {
+    ) -> Result<BodyFormat, (Rejection, Media)> {
         let Ok((content_type, encoding)) = headers else {
             let words = "Content-Type and Content-Encoding may be given once\n";
             return Err((Rejection::new(Refusal::Headers, words), Media::Json));
@@ -64,7 +64,7 @@ impl Form {
             let words = "the Content-Encoding must be gzip, zstd or deflate, or none at all\n";
             return Err((Rejection::new(Refusal::Unsupported, words), answered));
         };
-        Ok(Form { signal, encoding, media })
+        Ok(BodyFormat { signal, encoding, media })
     }
 
     /// The JSON name of the rejected items in a partial success response.
@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn paths_are_those_of_the_specification() {
-        assert_eq!(Form::signal_at("/v1/traces"), Some(Signal::Traces));
-        assert_eq!(Form::signal_at("/v1development/profiles"), Some(Signal::Profiles));
+        assert_eq!(BodyFormat::signal_at("/v1/traces"), Some(Signal::Traces));
+        assert_eq!(BodyFormat::signal_at("/v1development/profiles"), Some(Signal::Profiles));
         for other in ["/v1/traces/", "/V1/traces", "/v1/profiles", "/", ""] {
-            assert_eq!(Form::signal_at(other), None, "{other}");
+            assert_eq!(BodyFormat::signal_at(other), None, "{other}");
         }
     }
 }

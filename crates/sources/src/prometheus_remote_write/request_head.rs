@@ -7,13 +7,13 @@ use tidegate_wire::remote_write::Version;
 
 /// How a body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct BodyFormat {
     pub(crate) version: Version,
 }
 
 /// Reads method, Content-Type and Content-Encoding. A request that leaves the latter two out, or empty, is
 /// taken for 1.0 in Snappy, as Prometheus does for the senders of the first hour.
-pub(crate) fn form(head: &Head<'_>) -> Result<Form, Rejection> {
+pub(crate) fn form(head: &Head<'_>) -> Result<BodyFormat, Rejection> {
     if head.method() != "POST" {
         return Err(Rejection::new(Refusal::Method, "remote write is sent with POST\n"));
     }
@@ -30,7 +30,7 @@ pub(crate) fn form(head: &Head<'_>) -> Result<Form, Rejection> {
         (Some(_), Some(encoding)) if !encoding.eq_ignore_ascii_case(b"snappy") => {
             Err(unsupported("the Content-Encoding must be snappy, in the block format\n"))
         }
-        (Some(version), _) => Ok(Form { version }),
+        (Some(version), _) => Ok(BodyFormat { version }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Takes documents out of a outbound before it is sent.
 
-use super::shares::{Runs, Share, Wait};
+use super::record_shares::{IndexWait, OutcomeRuns, RecordShare};
 use std::sync::Arc;
 use tidegate_arena::Window;
 use tidegate_wire::bulk::{Item, checked};
@@ -10,14 +10,14 @@ const TURN: usize = 128 << 10;
 
 /// Which documents are sent.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Pick {
+pub(super) enum ItemChoice {
     /// All.
     #[default]
     All,
     /// All but those of these indexes, which take none now.
     Without(Arc<[Arc<str>]>),
     /// Those that wait for an index, by the outbound's records.
-    Only(Arc<[Wait]>),
+    Only(Arc<[IndexWait]>),
 }
 
 /// The name of an item's index, as it stands in its action.
@@ -28,10 +28,15 @@ pub(super) fn index_of<'a>(item: &Item<'a>) -> &'a [u8] {
 
 /// Takes out of the lines in `window` the documents that are not picked. Those that are left out for their index wait
 /// for it from now on.
-pub(super) async fn sift(window: &mut Window, runs: &mut Runs, shares: &mut [Share], pick: &Pick) {
+pub(super) async fn sift(
+    window: &mut Window,
+    runs: &mut OutcomeRuns,
+    shares: &mut [RecordShare],
+    pick: &ItemChoice,
+) {
     let mut held_out = |item: &Item<'_>, share: usize, number: u64| match pick {
-        Pick::All => true,
-        Pick::Without(indexes) => {
+        ItemChoice::All => true,
+        ItemChoice::Without(indexes) => {
             let index = index_of(item);
             let Some(index) = indexes.iter().find(|known| known.as_bytes() == index) else { return true };
             if let Some(share) = shares.get_mut(share) {
@@ -39,9 +44,9 @@ pub(super) async fn sift(window: &mut Window, runs: &mut Runs, shares: &mut [Sha
             }
             false
         }
-        Pick::Only(waits) => waits.get(share).is_some_and(|wait| wait.has(number, index_of(item))),
+        ItemChoice::Only(waits) => waits.get(share).is_some_and(|wait| wait.has(number, index_of(item))),
     };
-    if !matches!(pick, Pick::All) {
+    if !matches!(pick, ItemChoice::All) {
         retain(window, runs, &mut held_out).await;
     }
 }
@@ -49,11 +54,11 @@ pub(super) async fn sift(window: &mut Window, runs: &mut Runs, shares: &mut [Sha
 /// Keeps the documents for which `keep` says so, by their lines, their record and their number in it.
 pub(super) async fn retain(
     window: &mut Window,
-    runs: &mut Runs,
+    runs: &mut OutcomeRuns,
     mut keep: impl FnMut(&Item<'_>, usize, u64) -> bool,
 ) {
     let (mut from, mut to, mut turn) = (0, 0, TURN);
-    let mut kept = Runs::default();
+    let mut kept = OutcomeRuns::default();
     let mut places = runs.each();
     while let Some(Ok(item)) = checked(window.get(from..).unwrap_or_default()).next() {
         let place = places.next();

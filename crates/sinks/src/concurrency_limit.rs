@@ -22,7 +22,7 @@ const WINDOW: Duration = Duration::from_secs(15);
 
 /// What a limit counts, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Law {
+pub(crate) enum AdaptationRule {
     /// Requests, of which there are at most so many.
     Requests(usize),
     /// Bytes of requests: at most so many steps of so many bytes.
@@ -36,7 +36,7 @@ pub(crate) enum Law {
 
 /// One endpoint's limit.
 #[derive(Debug)]
-pub(crate) struct Limit {
+pub(crate) struct ConcurrencyLimit {
     /// Of units.
     now: f64,
     most: f64,
@@ -50,7 +50,7 @@ pub(crate) struct Limit {
 
 /// A request that was sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct SentRequest {
     pub(crate) at: Instant,
     /// How many units it has.
     pub(crate) units: usize,
@@ -60,26 +60,26 @@ pub(crate) struct Sent {
     pub(crate) bytes: usize,
 }
 
-impl Law {
+impl AdaptationRule {
     /// How many units a request of `bytes` bytes has.
     pub(crate) fn units(self, bytes: usize) -> usize {
         match self {
-            Law::Requests(_) => 1,
-            Law::Bytes { .. } => bytes.max(1),
+            AdaptationRule::Requests(_) => 1,
+            AdaptationRule::Bytes { .. } => bytes.max(1),
         }
     }
 }
 
-impl Limit {
+impl ConcurrencyLimit {
     /// A limit that is never more than `law` has, and never less than a step.
-    pub(crate) fn new(law: Law, now: Instant) -> Limit {
+    pub(crate) fn new(law: AdaptationRule, now: Instant) -> ConcurrencyLimit {
         let (steps, step) = match law {
-            Law::Requests(most) => (most, 1),
-            Law::Bytes { steps, step } => (steps, step.max(1)),
+            AdaptationRule::Requests(most) => (most, 1),
+            AdaptationRule::Bytes { steps, step } => (steps, step.max(1)),
         };
         let (steps, step) = (steps.clamp(1, 1 << 16) as f64, step as f64);
         let most = steps * step;
-        Limit {
+        ConcurrencyLimit {
             now: (FIRST * step).min(most),
             most,
             step,
@@ -101,7 +101,7 @@ impl Limit {
     }
 
     /// A request was answered, whatever the answer.
-    pub(crate) fn answered(&mut self, sent: Sent, now: Instant) {
+    pub(crate) fn answered(&mut self, sent: SentRequest, now: Instant) {
         let latency = now.saturating_duration_since(sent.at);
         if now >= self.window_ends {
             self.lowest = (self.lowest.1, Duration::MAX);
@@ -119,11 +119,11 @@ impl Limit {
     }
 
     /// A request failed.
-    pub(crate) fn failed(&mut self, sent: Sent, now: Instant) {
+    pub(crate) fn failed(&mut self, sent: SentRequest, now: Instant) {
         self.lower(FAILED, sent, now);
     }
 
-    fn lower(&mut self, to: f64, sent: Sent, now: Instant) {
+    fn lower(&mut self, to: f64, sent: SentRequest, now: Instant) {
         if self.lowered.is_none_or(|lowered| sent.at >= lowered) {
             self.now = (self.now * to).max(self.step);
             self.lowered = Some(now);
@@ -138,7 +138,12 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// Has rounds of requests answered after `latency`, each as many as allowed; the limit after each.
-    fn rounds(limit: &mut Limit, clock: &mut Instant, count: usize, latency: Duration) -> Vec<f64> {
+    fn rounds(
+        limit: &mut ConcurrencyLimit,
+        clock: &mut Instant,
+        count: usize,
+        latency: Duration,
+    ) -> Vec<f64> {
         let mut after = Vec::new();
         for _ in 0..count {
             let mut in_flight = 0;
@@ -147,8 +152,9 @@ mod tests {
             }
             let at = *clock;
             *clock += latency;
-            (0..in_flight)
-                .for_each(|_| limit.answered(Sent { at, units: 1, among: in_flight, bytes: 0 }, *clock));
+            (0..in_flight).for_each(|_| {
+                limit.answered(SentRequest { at, units: 1, among: in_flight, bytes: 0 }, *clock)
+            });
             after.push(limit.now());
         }
         after
@@ -157,7 +163,7 @@ mod tests {
     #[test]
     fn it_rises_by_about_one_each_round_up_to_the_most() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(Law::Requests(6), clock);
+        let mut limit = ConcurrencyLimit::new(AdaptationRule::Requests(6), clock);
         let after = rounds(&mut limit, &mut clock, 10, 5 * MS);
         assert!(after.windows(2).all(|pair| pair[1] <= pair[0] + 1.0), "{after:?}");
         assert_eq!(limit.now(), 6.0);
@@ -167,7 +173,7 @@ mod tests {
     #[test]
     fn it_falls_once_a_round_when_answers_take_longer_and_never_below_one() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(Law::Requests(8), clock);
+        let mut limit = ConcurrencyLimit::new(AdaptationRule::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);
         let after = rounds(&mut limit, &mut clock, 12, 100 * MS);
         assert!((after[0] - 8.0 * SLOWER).abs() < 1e-9, "{after:?}");
@@ -178,7 +184,7 @@ mod tests {
     #[test]
     fn it_rises_again_when_the_longer_way_is_the_usual_one() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(Law::Requests(8), clock);
+        let mut limit = ConcurrencyLimit::new(AdaptationRule::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);
         rounds(&mut limit, &mut clock, 1000, 100 * MS);
         assert_eq!(limit.now(), 8.0);
@@ -187,23 +193,23 @@ mod tests {
     #[test]
     fn a_failure_halves_it_and_those_sent_before_count_no_more() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(Law::Requests(8), clock);
+        let mut limit = ConcurrencyLimit::new(AdaptationRule::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);
-        let sent = Sent { at: clock, units: 1, among: 8, bytes: 0 };
+        let sent = SentRequest { at: clock, units: 1, among: 8, bytes: 0 };
         clock += MS;
         limit.failed(sent, clock);
         limit.failed(sent, clock);
         assert_eq!(limit.now(), 4.0);
-        limit.failed(Sent { at: clock, ..sent }, clock + MS);
+        limit.failed(SentRequest { at: clock, ..sent }, clock + MS);
         assert_eq!(limit.now(), 2.0);
     }
 
     #[test]
     fn it_does_not_rise_where_it_is_not_made_use_of() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(Law::Requests(8), clock);
+        let mut limit = ConcurrencyLimit::new(AdaptationRule::Requests(8), clock);
         for _ in 0..50 {
-            let sent = Sent { at: clock, units: 1, among: 1, bytes: 0 };
+            let sent = SentRequest { at: clock, units: 1, among: 1, bytes: 0 };
             clock += MS;
             limit.answered(sent, clock);
         }
@@ -214,9 +220,9 @@ mod tests {
     #[test]
     fn length_excuses_latency() {
         let mut clock = Instant::now();
-        let mut limit = Limit::new(Law::Requests(8), clock);
+        let mut limit = ConcurrencyLimit::new(AdaptationRule::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);
-        let sent = Sent { at: clock, units: 1, among: 8, bytes: 4 << 20 };
+        let sent = SentRequest { at: clock, units: 1, among: 8, bytes: 4 << 20 };
         limit.answered(sent, clock + 200 * MS);
         assert_eq!(limit.now(), 8.0);
     }
@@ -226,17 +232,17 @@ mod tests {
     fn bytes_rise_by_a_step_and_fall_by_a_part() {
         const MIB: usize = 1 << 20;
         let mut clock = Instant::now();
-        let mut limit = Limit::new(Law::Bytes { steps: 4, step: MIB }, clock);
+        let mut limit = ConcurrencyLimit::new(AdaptationRule::Bytes { steps: 4, step: MIB }, clock);
         assert!(limit.allows(0, 100 * MIB) && limit.allows(MIB, MIB) && !limit.allows(MIB, MIB + 1));
         for _ in 0..100 {
-            let sent = Sent { at: clock, units: MIB / 4, among: limit.now() as usize, bytes: MIB / 4 };
+            let sent = SentRequest { at: clock, units: MIB / 4, among: limit.now() as usize, bytes: MIB / 4 };
             let before = limit.now();
             clock += 5 * MS;
             limit.answered(sent, clock);
             assert!(limit.now() - before <= (MIB / 4) as f64);
         }
         assert!(limit.allows(3 * MIB, MIB) && !limit.allows(3 * MIB, MIB + 1));
-        limit.failed(Sent { at: clock, units: MIB, among: MIB, bytes: MIB }, clock);
+        limit.failed(SentRequest { at: clock, units: MIB, among: MIB, bytes: MIB }, clock);
         assert!(limit.allows(MIB, MIB) && !limit.allows(2 * MIB, 1));
     }
 }

@@ -26,18 +26,18 @@ const END_STREAM: u8 = 1;
 
 /// Makes connections that gather frames.
 #[derive(Clone)]
-pub(super) struct Connector(pub(super) HttpConnector);
+pub(super) struct CoalescingConnector(pub(super) HttpConnector);
 
 /// A connection.
-pub(super) struct Gathering {
+pub(super) struct CoalescingStream {
     stream: TokioIo<TcpStream>,
-    frames: Frames,
-    held: Held,
+    frames: FrameTracker,
+    held: Corked,
 }
 
 /// Whether the system holds something back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Held {
+enum Corked {
     Nothing,
     /// For what is written next.
     More,
@@ -47,7 +47,7 @@ enum Held {
 
 /// Where in the frames the bytes written so far end.
 #[derive(Debug, Clone, Copy)]
-struct Frames {
+struct FrameTracker {
     head: [u8; HEAD],
     known: usize,
     missing: usize,
@@ -55,8 +55,8 @@ struct Frames {
     goes_on: bool,
 }
 
-impl Frames {
-    const BEGIN: Frames = Frames { head: [0; HEAD], known: 0, missing: PREFACE, goes_on: false };
+impl FrameTracker {
+    const BEGIN: FrameTracker = FrameTracker { head: [0; HEAD], known: 0, missing: PREFACE, goes_on: false };
 
     fn follow(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
@@ -86,13 +86,13 @@ impl Frames {
     }
 }
 
-impl Gathering {
-    fn new(stream: TokioIo<TcpStream>) -> Gathering {
-        Gathering { stream, frames: Frames::BEGIN, held: Held::Nothing }
+impl CoalescingStream {
+    fn new(stream: TokioIo<TcpStream>) -> CoalescingStream {
+        CoalescingStream { stream, frames: FrameTracker::BEGIN, held: Corked::Nothing }
     }
 }
 
-impl Write for Gathering {
+impl Write for CoalescingStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }
@@ -124,7 +124,7 @@ impl Write for Gathering {
             this.frames.follow(slice.get(..some).unwrap_or_default());
             left -= some;
         }
-        this.held = if more { Held::More } else { Held::Nothing };
+        this.held = if more { Corked::More } else { Corked::Nothing };
         Poll::Ready(Ok(written))
     }
 
@@ -135,12 +135,12 @@ impl Write for Gathering {
     /// The codec calls this after each frame of a body, and once more when it has nothing left to write.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.held {
-            Held::Nothing => {}
-            Held::More => self.held = Held::Again,
-            Held::Again => {
+            Corked::Nothing => {}
+            Corked::More => self.held = Corked::Again,
+            Corked::Again => {
                 // Setting it again sends what is held back.
                 sockopt::set_tcp_nodelay(self.stream.inner(), true)?;
-                self.held = Held::Nothing;
+                self.held = Corked::Nothing;
             }
         }
         Pin::new(&mut self.stream).poll_flush(context)
@@ -151,7 +151,7 @@ impl Write for Gathering {
     }
 }
 
-impl Read for Gathering {
+impl Read for CoalescingStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -161,16 +161,16 @@ impl Read for Gathering {
     }
 }
 
-impl Connection for Gathering {
+impl Connection for CoalescingStream {
     fn connected(&self) -> Connected {
         self.stream.connected()
     }
 }
 
-impl Service<Uri> for Connector {
-    type Response = Gathering;
+impl Service<Uri> for CoalescingConnector {
+    type Response = CoalescingStream;
     type Error = <HttpConnector as Service<Uri>>::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Gathering, Self::Error>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<CoalescingStream, Self::Error>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.0.poll_ready(context)
@@ -178,7 +178,7 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, target: Uri) -> Self::Future {
         let connecting = self.0.call(target);
-        Box::pin(async move { Ok(Gathering::new(connecting.await?)) })
+        Box::pin(async move { Ok(CoalescingStream::new(connecting.await?)) })
     }
 }
 
@@ -206,11 +206,11 @@ mod tests {
         ] {
             let bytes = [&begun[..], &frame(1, 4, 100), &last].concat();
             for step in [1, 5, 9, 100, bytes.len()] {
-                let mut frames = Frames::BEGIN;
+                let mut frames = FrameTracker::BEGIN;
                 bytes.chunks(step).for_each(|piece| frames.follow(piece));
                 assert_eq!(frames.promises_more(), more, "{:?} in steps of {step}", &last[..HEAD]);
             }
-            let mut frames = Frames::BEGIN;
+            let mut frames = FrameTracker::BEGIN;
             frames.follow(&bytes[..bytes.len() - 1]);
             assert!(!frames.promises_more(), "half a frame is no end");
         }
@@ -224,17 +224,17 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (mut peer, _) = listener.accept().await.unwrap();
-        let mut gathering = Gathering::new(TokioIo::new(stream));
+        let mut gathering = CoalescingStream::new(TokioIo::new(stream));
         let piece = [&[0; PREFACE][..], &frame(DATA, 0, 300)].concat();
         let mut room = vec![0; 2 * piece.len()];
         std::future::poll_fn(|context| {
             let written = ready!(Pin::new(&mut gathering).poll_write(context, &piece))?;
-            assert_eq!((written, gathering.held), (piece.len(), Held::More));
+            assert_eq!((written, gathering.held), (piece.len(), Corked::More));
             // After the frame, and at the end of what there is to be written.
             ready!(Pin::new(&mut gathering).poll_flush(context))?;
-            assert_eq!(gathering.held, Held::Again);
+            assert_eq!(gathering.held, Corked::Again);
             ready!(Pin::new(&mut gathering).poll_flush(context))?;
-            assert_eq!(gathering.held, Held::Nothing);
+            assert_eq!(gathering.held, Corked::Nothing);
             Poll::Ready(io::Result::Ok(()))
         })
         .await
