@@ -1,4 +1,4 @@
-//! A real OpenTelemetry Collector behind the sink `otlp`: each item that reaches it through the gateway is what
+//! A real OpenTelemetry Collector behind the sinks `otlp` and `http`: each item that reaches it through the gateway is what
 //! it understands of the same item sent to it directly; it is left alone for as long as it asks, and misses
 //! nothing when it is killed and started again.
 
@@ -117,8 +117,9 @@ fn say_all(to: SocketAddr) {
 
 fn gateway(collector: &Collector, transport: &str, more: Value) -> Gateway {
     let address = if transport == "grpc" { collector.grpc() } else { collector.http() };
+    let (kind, setting) = if transport == "otlp_json" { ("http", "format") } else { ("otlp", "protocol") };
     let mut sink = json!({
-        "type": "otlp", "endpoints": [format!("http://{address}")], "protocol": transport,
+        "type": kind, "endpoints": [format!("http://{address}")], setting: transport,
         // So that a collector that is gone is found again soon.
         "backoff": {"max": "200ms"},
     });
@@ -126,14 +127,14 @@ fn gateway(collector: &Collector, transport: &str, more: Value) -> Gateway {
     Gateway::started(json!({"memory": "96MiB", "sinks": {"collector": sink}}))
 }
 
-/// Over both transports and in each compression, joined and recoded: item by item.
+/// Over both transports, as OTLP/JSON from the sink `http`, and in each compression, joined and recoded: item by item.
 #[test]
 fn each_item_is_what_it_was() {
     let Some(collector) = Collector::started() else { return };
     say_all(collector.http());
     let direct = collector.items();
     assert_eq!(direct.len(), SAID);
-    for transport in ["grpc", "http"] {
+    for transport in ["grpc", "http", "otlp_json"] {
         for compression in ["none", "gzip", "zstd"] {
             collector.forget();
             let gateway = gateway(&collector, transport, json!({"compression": compression}));
@@ -155,7 +156,7 @@ fn each_item_is_what_it_was() {
 #[test]
 fn it_is_asked_again_when_it_said_so() {
     let Some(collector) = Collector::started() else { return };
-    for (round, transport) in ["grpc", "http"].into_iter().enumerate() {
+    for (round, transport) in ["grpc", "http", "otlp_json"].into_iter().enumerate() {
         collector.forget();
         collector.refuse("1s");
         let before = collector.refused().len();
@@ -178,7 +179,7 @@ fn it_is_asked_again_when_it_said_so() {
 /// Killed in mid-flow and started again, twice, it has everything: some of it twice, where its answer was lost.
 #[test]
 fn a_restart_loses_nothing() {
-    for transport in ["grpc", "http"] {
+    for transport in ["grpc", "http", "otlp_json"] {
         let Some(mut collector) = Collector::started() else { return };
         let gateway = gateway(&collector, transport, json!({"max_request_bytes": "64KiB"}));
         let profile = OtlpProfile {

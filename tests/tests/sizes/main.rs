@@ -26,7 +26,7 @@ use tidegate_tests::http::{self, Answer};
 const ANSWERED: Duration = Duration::from_secs(25);
 /// How long sinks may take for what was accepted of one kind of request.
 const DELIVERED: Duration = Duration::from_secs(90);
-const KINDS: [&str; 4] = ["lake", "prometheus_remote_write", "otlp", "elasticsearch"];
+const KINDS: [&str; 5] = ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "http"];
 const MIB: usize = 1 << 20;
 
 /// Lengths of bodies when decompressed, in bytes.
@@ -44,6 +44,7 @@ fn gateway(memory: &str, kinds: &[&str], receiver: &Receiver) -> Gateway {
             json!({"type": kind, "url": format!("{url}/api/v1/write"), "protocol": "1.0"})
         }
         "otlp" => json!({"type": kind, "endpoints": [url], "protocol": "http", "compression": "zstd"}),
+        "http" => json!({"type": kind, "endpoints": [format!("{url}/in")], "compression": "gzip"}),
         _ => json!({"type": kind, "endpoints": [url]}),
     };
     let sinks: Map<String, Value> = kinds.iter().map(|kind| ((*kind).to_owned(), sink(kind))).collect();
@@ -136,11 +137,12 @@ sweeps! {
     lake_at_32_mib: "32MiB", &KINDS[..1], 4 * MIB;
     remote_write_at_32_mib: "32MiB", &KINDS[1..2], 4 * MIB;
     otlp_at_64_mib: "64MiB", &KINDS[2..3], 24 * MIB;
-    elasticsearch_at_64_mib: "64MiB", &KINDS[3..], 24 * MIB;
+    elasticsearch_at_64_mib: "64MiB", &KINDS[3..4], 24 * MIB;
+    http_at_64_mib: "64MiB", &KINDS[4..], 24 * MIB;
     all_at_256_mib: "256MiB", &KINDS, 24 * MIB;
 }
 
-/// The README's four sinks at 64 MiB; what vmagent sends by default is taken.
+/// The README's five sinks at 64 MiB; what vmagent sends by default is taken.
 #[test]
 fn all_at_64_mib() {
     let accepted = sweep("64MiB", &KINDS, 24 * MIB);
