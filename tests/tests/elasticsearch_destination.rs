@@ -4,9 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tidegate_tests::http::{self, Answer};
-use tidegate_tests::{Gateway, OpenSearch, free_address, until};
+use tidegate_tests::{Finished, Gateway, OpenSearch, Program, free_address, skip, until};
 
 /// How long everything may take, on a busy machine.
 const DRAINED: Duration = Duration::from_secs(240);
@@ -151,4 +155,100 @@ fn each_item_gets_the_destinations_own_answer() {
     println!("{books}");
     assert_eq!(books["forwarded_open"], 0);
     assert_eq!(gateway.term(), 0);
+}
+
+/// Many clients with one document each share few requests.
+#[test]
+fn many_small_clients_share_requests() {
+    const CLIENTS: u64 = 400;
+    let Some(node) = OpenSearch::started(&[]) else { return };
+    let (gateway, alone) = gateway(&node.url(), json!({"max_in_flight": 2}));
+    assert_eq!(node.ask("PUT", "/shared", r#"{"settings": {"number_of_replicas": 0}}"#).status, 200);
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            std::thread::spawn(move || {
+                let body = format!("{{\"create\":{{\"_id\":\"{number}\"}}}}\n{{\"n\":{number}}}\n");
+                post(alone, "/shared/_bulk", &body)
+            })
+        })
+        .collect();
+    for (number, client) in clients.into_iter().enumerate() {
+        let answer = client.join().unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let entry = &answer.json()["items"][0]["create"];
+        assert_eq!((&entry["_id"], &entry["result"]), (&json!(number.to_string()), &json!("created")));
+    }
+    assert_eq!(node.documents("shared").len() as u64, CLIENTS);
+    let requests = gateway.metrics()["tidegate_bulk_batch_items_count{kind=\"write\"}"];
+    println!("{CLIENTS} documents in {requests} requests");
+    assert!(requests * 4.0 < CLIENTS as f64, "{requests} requests");
+    gateway.books_close();
+}
+
+/// The bulk helpers of the clients for Python, Node.js and Go, with ids of their own and without, through a restart of the
+/// cluster: each document is there, and once where it has an id.
+#[test]
+fn real_clients_through_a_restart_of_the_cluster() {
+    const EACH: u64 = 500;
+    let Some(mut node) = OpenSearch::started(&[]) else { return };
+    let (gateway, alone) = gateway(&node.url(), json!({}));
+    let url = format!("http://{alone}");
+    let count = EACH.to_string();
+    let mut running = Vec::new();
+    let mut start = |name: &'static str, own, mut command: Command, args: &[&str]| {
+        command.args(args);
+        running.push((name, own, Program::start(name, command, gateway.folder())));
+    };
+    let shippers = tool("TIDEGATE_TEST_SHIPPERS");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if let (Some(python), Some(shippers)) = (tool("TIDEGATE_TEST_PYTHON"), &shippers) {
+        for (name, module, path, ids) in [
+            ("python-8", "elasticsearch", "", "own"),
+            ("python-9", "elasticsearch", "python-9", "made"),
+            ("python-opensearch", "opensearchpy", "", "own"),
+        ] {
+            let mut command = Command::new(&python);
+            command.arg(root.join("shippers/bulk.py")).arg(module).env("PYTHONPATH", shippers.join(path));
+            start(name, ids == "own", command, &[&url, name, &count, ids]);
+        }
+    }
+    if let Some(modules) = tool("TIDEGATE_TEST_NODE_MODULES") {
+        for (name, package, ids) in [
+            ("node-9", "@elastic/elasticsearch", "own"),
+            ("node-opensearch", "@opensearch-project/opensearch", "made"),
+        ] {
+            let mut command = Command::new("node");
+            command.arg(root.join("shippers/bulk.cjs")).arg(package).env("NODE_MODULES", &modules);
+            start(name, ids == "own", command, &[&url, name, &count, ids]);
+        }
+    }
+    if let Some(shippers) = &shippers {
+        start("go", true, Command::new(shippers.join("bin/go")), &[&url, "go", &count, "own"]);
+    }
+    until(DRAINED, "the first documents to arrive", || forwarded(&gateway)["forwarded"] != 0);
+    node.kill9();
+    until(DRAINED, "somebody to be refused", || forwarded(&gateway)["refused"]["destination"] != Value::Null);
+    node.start();
+    for (name, own, mut client) in running {
+        let code = client.wait(DRAINED).code();
+        let finished = Finished { code, stdout: client.stdout(), stderr: client.stderr() };
+        println!("{name}: {}", finished.succeeded().trim());
+        let mut times = BTreeMap::new();
+        for (_, document) in node.documents(name) {
+            *times.entry(document["n"].as_u64().unwrap()).or_insert(0) += 1;
+        }
+        assert!(times.keys().copied().eq(0..EACH), "{name}: {} of {EACH}", times.len());
+        // What was in flight when the node was killed may be there, and was sent again.
+        assert!(!own || times.values().all(|times| *times == 1), "{name}");
+    }
+    println!("{}", forwarded(&gateway));
+    gateway.books_close();
+}
+
+fn tool(name: &str) -> Option<PathBuf> {
+    let found = std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    if found.is_none() {
+        skip(name, &format!("{name} is not set; `make test` sets it"));
+    }
+    found
 }
