@@ -10,9 +10,11 @@ fn refused(reason: Refusal) -> Rejection {
 }
 
 fn is_mended_by_time(reason: Refusal) -> bool {
-    use Refusal::{Concurrency, Connections, Disk, Internal, Memory, RateLimited, Share, Shutdown, Timeout};
+    use Refusal::{
+        Concurrency, Connections, Destination, Disk, Internal, Memory, RateLimited, Share, Shutdown, Timeout,
+    };
     let limits = matches!(reason, RateLimited | Concurrency | Share);
-    limits || matches!(reason, Memory | Disk | Connections | Shutdown | Internal | Timeout)
+    limits || matches!(reason, Memory | Disk | Connections | Shutdown | Destination | Internal | Timeout)
 }
 
 /// Of OTLP's client: "Failures", "Retryable response codes".
