@@ -3,6 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
 
+#[path = "support/cluster.rs"]
+mod cluster;
+
+use cluster::Cluster;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -243,6 +247,34 @@ fn real_clients_through_a_restart_of_the_cluster() {
     }
     println!("{}", forwarded(&gateway));
     gateway.books_close();
+}
+
+/// A change of the sink's endpoints is a change of the destination; and whoever waits when the gateway is stopped is answered.
+#[test]
+fn the_destination_follows_its_sink_and_an_end_is_answered() {
+    let (first, second) = (Cluster::start(), Cluster::start());
+    let (mut gateway, alone) = gateway(&first.url(), json!({}));
+    let one = "{\"index\":{}}\n{}\n";
+    assert_eq!(post(alone, "/i/_bulk", one).status, 200);
+    assert_eq!((first.arrived(), second.arrived()), ((1, 1), (0, 0)));
+    let text = std::fs::read_to_string(gateway.config()).unwrap();
+    std::fs::write(gateway.config(), text.replace(&first.url(), &second.url())).unwrap();
+    gateway.hangup();
+    until(DRAINED, "the other cluster to be sent to", || {
+        assert_eq!(post(alone, "/i/_bulk", one).status, 200);
+        second.arrived().0 > 0
+    });
+
+    second.stall(true);
+    let waiting: Vec<_> = (0..20).map(|_| std::thread::spawn(move || post(alone, "/i/_bulk", one))).collect();
+    until(DRAINED, "all of them to wait", || forwarded(&gateway)["forwarded_open"] == 20);
+    let since = Instant::now();
+    assert_eq!(gateway.term(), 0);
+    println!("stopped within {:?}", since.elapsed());
+    for client in waiting {
+        let answer = client.join().unwrap();
+        assert_eq!((answer.status, &answer.json()["status"]), (503, &json!(503)), "{}", answer.text());
+    }
 }
 
 fn tool(name: &str) -> Option<PathBuf> {

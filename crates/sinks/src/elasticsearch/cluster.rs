@@ -22,6 +22,8 @@ struct ClusterState {
     nodes: Arc<Mutex<Endpoints<Node>>>,
     /// When a refusal was last named in the log.
     warned: Option<Instant>,
+    /// No node could be reached, and the log says so.
+    is_lost: bool,
 }
 
 impl Cluster {
@@ -31,7 +33,7 @@ impl Cluster {
     /// When an address or the TLS settings cannot be used, or there is no address.
     pub fn new(settings: &Settings, max_in_flight: usize) -> Result<Cluster, StartError> {
         let nodes = Arc::new(Mutex::new(nodes(settings, max_in_flight)?));
-        Ok(Cluster(Arc::new(Mutex::new(ClusterState { nodes, warned: None }))))
+        Ok(Cluster(Arc::new(Mutex::new(ClusterState { nodes, warned: None, is_lost: false }))))
     }
 
     /// What the connections take, in bytes: with their buffers and TLS sessions.
@@ -60,6 +62,21 @@ impl Cluster {
 
     fn state(&self) -> MutexGuard<'_, ClusterState> {
         lock(&self.0)
+    }
+
+    /// Logs that no node can be reached, and that one can again.
+    fn note(&self, lost: Option<&str>) {
+        let was_lost = std::mem::replace(&mut self.state().is_lost, lost.is_some());
+        match lost {
+            Some(error) if !was_lost => {
+                tracing::warn!(
+                    error,
+                    "the destination cannot be reached: clients of `_bulk` are answered 503"
+                );
+            }
+            None if was_lost => tracing::info!("the destination can be reached again"),
+            _ => {}
+        }
     }
 
     /// Names in the log that the cluster refuses requests, now and then.
@@ -91,12 +108,16 @@ impl Transport for Cluster {
         // Each node once at most: one that fails is left alone.
         loop {
             let Some((reservation, peer)) = lock(&nodes).reserve(bytes, Instant::now()) else {
+                if self.unreachable().is_some() {
+                    self.note(Some(&words));
+                }
                 return Err(NoAnswer::NotSent(words));
             };
             let mut attempt = Attempt { nodes: &nodes, reservation: Some(reservation) };
             match peer.forward(&request, answer).await {
                 Ok(answered) => {
                     attempt.end(verdict(&answered));
+                    self.note(None);
                     if matches!(answered.status, 400..=499) && !matches!(answered.status, 400 | 413 | 429) {
                         self.warn(&answered);
                     }

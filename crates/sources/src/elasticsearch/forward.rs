@@ -571,6 +571,7 @@ fn look(
     let head = body.window.get(..body.range.start).unwrap_or_default();
     let request = Request::of(head, form.prefix);
     let refresh = refresh_of(&request)?;
+    can_be_shared(&request)?;
     let wait = wait_of(&request);
     let defaults = Defaults::of(&request);
     let (mut taken, mut left_out, mut denied, mut promised) = (Counts::default(), 0, 0, 0);
@@ -613,6 +614,20 @@ fn refresh_of(request: &Request<'_>) -> Result<Refresh, Rejection> {
     }
 }
 
+/// Refuses what asks for something that requests to the destination, which many clients share, do not ask for.
+fn can_be_shared(request: &Request<'_>) -> Result<(), Rejection> {
+    let asks = |name, usual: &str| request.parameter(name).is_some_and(|value| value != usual);
+    let words = if asks("wait_for_active_shards", "1") {
+        "`wait_for_active_shards` cannot be forwarded: the requests to the destination are shared by many clients\n"
+    } else if ["_source", "_source_includes", "_source_excludes"].into_iter().any(|name| asks(name, "false"))
+    {
+        "`_source` in the URL cannot be forwarded: set it in the action of each update\n"
+    } else {
+        return Ok(());
+    };
+    Err(Rejection::new(Refusal::Malformed, words))
+}
+
 /// How long the request may wait: its `timeout`, but not for ever.
 fn wait_of(request: &Request<'_>) -> Duration {
     let asked = request.parameter("timeout");
@@ -652,5 +667,12 @@ mod tests {
         assert_eq!((duration("soon"), duration(""), duration("-1")), (None, None, None));
         let request = Request { query: "timeout=1h", ..Request::default() };
         assert_eq!(wait_of(&request), LONGEST_WAIT);
+    }
+
+    #[test]
+    fn what_a_shared_request_cannot_ask_for_is_refused() {
+        let of = |query| can_be_shared(&Request { query, ..Request::default() }).is_ok();
+        assert!(of("refresh=true&wait_for_active_shards=1&_source=false"));
+        assert!(!of("wait_for_active_shards=all") && !of("_source=true") && !of("_source_includes=a"));
     }
 }

@@ -30,6 +30,10 @@ const LONGEST_RESPONSE: usize = 256 << 20;
 const BYTES_PER_ITEM: u64 = 16 << 10;
 /// Items that wait or are in flight, at least and at most.
 const ITEMS: (u64, u64) = (1 << 10, 1 << 16);
+/// What a request in flight takes beside its connection: its future, its replies, a part of a response.
+const REQUEST: u64 = 64 << 10;
+/// With less memory than this there are half as many requests in flight.
+const SMALL: u64 = 48 << 20;
 /// Kinds of requests that are in flight independently: by `refresh`.
 const LANES: usize = 3;
 
@@ -46,8 +50,9 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config) {
     let Some((_, sink)) = config.destination() else { return };
     let settings = settings(config, sink, plan.payload());
     plan.declare(settings.declared());
-    plan.declare(settings.declared_flights());
-    let connections = requests(sink);
+    // Its connections are the next line.
+    plan.declare(Reservation { each: REQUEST, ..settings.declared_flights() });
+    let connections = requests(config, sink);
     let bytes =
         kinds::elasticsearch::settings(sink).map_or(0, |sink| Cluster::bytes(&sink, connections)) as u64;
     let what = "connections to the destination of a `_bulk`";
@@ -57,12 +62,20 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config) {
 
 /// How many files the connections have open: those in flight, and as many idle ones at each endpoint.
 pub(super) fn files(config: &Config) -> u64 {
-    config.destination().map_or(0, |(_, sink)| (sink.endpoints.len() as u64 + 1) * requests(sink) as u64)
+    config
+        .destination()
+        .map_or(0, |(_, sink)| (sink.endpoints.len() as u64 + 1) * requests(config, sink) as u64)
 }
 
 /// The most requests in flight.
-fn requests(sink: &ElasticsearchSink) -> usize {
-    LANES * sink.max_in_flight as usize
+fn requests(config: &Config, sink: &ElasticsearchSink) -> usize {
+    LANES * flights(config, sink)
+}
+
+/// The most requests in flight that have the same `refresh`.
+fn flights(config: &Config, sink: &ElasticsearchSink) -> usize {
+    let most = sink.max_in_flight as usize;
+    if config.memory_budget().bytes.get() < SMALL { most.div_ceil(2) } else { most }
 }
 
 fn settings(config: &Config, sink: &ElasticsearchSink, payload: u64) -> Settings {
@@ -70,7 +83,7 @@ fn settings(config: &Config, sink: &ElasticsearchSink, payload: u64) -> Settings
     let lane_bytes = (payload / 4).max(1 << 20);
     let lane = usize::try_from(lane_bytes).unwrap_or(usize::MAX);
     let items = (config.memory_budget().bytes.get() / BYTES_PER_ITEM).clamp(ITEMS.0, ITEMS.1);
-    let flights = sink.max_in_flight as usize;
+    let flights = flights(config, sink);
     let timeout = sink.timeout.get();
     Settings {
         callers: u32::try_from(items).unwrap_or(u32::MAX),
@@ -102,7 +115,7 @@ impl Destination {
         registry: &Registry,
     ) -> Result<Option<Destination>, Failure> {
         let Some((name, sink)) = config.destination() else { return Ok(None) };
-        let cluster = Cluster::new(&of(sink)?, requests(sink));
+        let cluster = Cluster::new(&of(sink)?, requests(config, sink));
         let cluster =
             cluster.map_err(|error| Failure(format!("starting the destination `{name}`: {error}")))?;
         let (forward, driver) = Forward::new(settings(config, sink, planned.plan.payload()), arena.clone());
@@ -133,7 +146,7 @@ impl Destination {
     pub(super) fn change(&self, old: &Config, new: &Config) -> Result<(), Failure> {
         let (before, after) = (old.destination(), new.destination());
         match after {
-            Some((_, sink)) if before != after => Ok(self.cluster.change(&of(sink)?, requests(sink))?),
+            Some((_, sink)) if before != after => Ok(self.cluster.change(&of(sink)?, requests(new, sink))?),
             _ => Ok(()),
         }
     }
